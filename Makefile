@@ -1,0 +1,54 @@
+# One word per habit. `make help` lists them.
+# PYTHON makes the environment; PYTEST_ARGS, FUZZ_ARGS and BENCH_ARGS are handed on.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench golden fuzz venv clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(STAMP) ## compile the example tools and decode with them, on the CPU and offline
+	$(BIN)/toolc demo
+
+test: $(STAMP) ## run the tests
+	$(BIN)/python -m pytest -n 2 -q $(PYTEST_ARGS)
+
+lint: $(STAMP) .mypy_path/toolc ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p toolc.compiler -p toolc.runtime
+
+format: $(STAMP) ## rewrite the sources to pass the first two checks of lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## run the benchmarks of benchmarks/
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+golden: $(STAMP) ## rebuild the golden files of tests/golden/
+	$(BIN)/python -m tests.golden
+
+fuzz: $(STAMP) ## run the property tests with many more examples
+	TOOLC_HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n 2 -q -m "not gpu" $(FUZZ_ARGS)
+
+venv: $(STAMP) ## make the environment that the other targets use
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .mypy_path .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+
+# ---- internal
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,torch]'
+	@touch $@
+
+# mypy does not see editable installs: it gets the namespace as links.
+.mypy_path/toolc:
+	@mkdir -p $@
+	@ln -sfn ../../compiler ../../runtime ../../grammars $@/

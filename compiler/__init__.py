@@ -1,0 +1,63 @@
+"""Compile tool specs, schemas and grammars to bundles: the public face of the compiler.
+
+    from toolc.compiler import compile_tools
+    compile_tools("weather.json").write("weather.toolc")
+
+Leaves out   the pipeline itself: see pipeline.py. Decoding: see toolc.runtime.
+Invariants   importing this loads nothing but the standard library; a name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .budget import Budget
+    from .pipeline import (
+        Compiled,
+        Options,
+        compile_grammar,
+        compile_schema,
+        compile_spec,
+        compile_tools,
+        grammar_of,
+    )
+    from .specs import Spec, ToolSpec, read_spec
+
+_HOME = {
+    "Budget": "budget",
+    "Compiled": "pipeline",
+    "Options": "pipeline",
+    "Spec": "specs",
+    "ToolSpec": "specs",
+    "compile_grammar": "pipeline",
+    "compile_schema": "pipeline",
+    "compile_spec": "pipeline",
+    "compile_tools": "pipeline",
+    "grammar_of": "pipeline",
+    "read_spec": "specs",
+}
+
+__all__ = [
+    "Budget",
+    "Compiled",
+    "Options",
+    "Spec",
+    "ToolSpec",
+    "compile_grammar",
+    "compile_schema",
+    "compile_spec",
+    "compile_tools",
+    "grammar_of",
+    "read_spec",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,1 @@
+"""Grammar to deterministic pushdown automaton."""

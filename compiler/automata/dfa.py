@@ -1,0 +1,254 @@
+"""Deterministic automata over bytes: the form every terminal takes before it is inlined, and their algebra.
+
+Leaves out   regular expressions (terminal.py makes a Dfa from one), brackets and calls (pushdown.py).
+Invariants   every state but a lone start is reachable and can reach acceptance (trim); minimal; classes numbered by
+             their first byte, states by discovery over classes, so equal languages give equal arrays.
+Arrays       class_of_byte uint8 [256], entries < classes;  next_state int32 [states, classes], -1 is dead;
+             accepting bool [states].  State 0 is the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..budget import Budget
+from .minimise import minimise_table, number
+
+__all__ = [
+    "Dfa", "complement", "difference", "enumerate_texts", "equals", "from_literal", "intersection", "is_empty",
+    "make_dfa", "minimise", "shortest", "union", "utf8_texts",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Dfa:
+    """A trim deterministic automaton over bytes. The empty language is one state that does not accept."""
+
+    class_of_byte: np.ndarray
+    next_state: np.ndarray
+    accepting: np.ndarray
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no text at all is accepted."""
+        return not bool(self.accepting.any())
+
+    @property
+    def size(self) -> int:
+        """How many states there are."""
+        return len(self.accepting)
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether the whole of ``data`` is in the language."""
+        state = 0
+        for byte in data:
+            state = int(self.next_state[state, self.class_of_byte[byte]])
+            if state < 0:
+                return False
+        return bool(self.accepting[state])
+
+
+def make_dfa(class_of_byte: np.ndarray, table: np.ndarray, accepting: np.ndarray, *, minimal: bool = False) -> Dfa:
+    """Any reachable-or-not table as a Dfa in canonical form.
+
+    Args:
+        class_of_byte: int [256], column of each byte.
+        table: int32 [states, columns], -1 is dead.
+        accepting: bool [states].
+        minimal: the table is known to be trim and minimal; only columns and numbers are put in order.
+    """
+    if not minimal:
+        table, accepting = minimise_table(np.asarray(table, np.int32), np.asarray(accepting, bool))
+    # Join columns that act alike, number them by their first byte.
+    by_column: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(table.T)
+    joined: list[int] = []
+    kept: list[int] = []
+    classes = np.empty(256, np.uint8)
+    new_of_old: dict[int, int] = {}
+    for byte, old in enumerate(class_of_byte.tolist()):
+        new = new_of_old.get(old)
+        if new is None:
+            key = columns[old].tobytes()
+            new = by_column.get(key)
+            if new is None:
+                new = by_column[key] = len(kept)
+                kept.append(old)
+            new_of_old[old] = new
+            joined.append(new)
+        classes[byte] = new
+    table, accepting = number(np.ascontiguousarray(table[:, kept]), accepting)
+    return Dfa(classes, np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
+
+
+def minimise(dfa: Dfa) -> Dfa:
+    """The same language in canonical form."""
+    return make_dfa(dfa.class_of_byte, dfa.next_state, dfa.accepting)
+
+
+def from_literal(data: bytes) -> Dfa:
+    """Exactly these bytes."""
+    column = {byte: n for n, byte in enumerate(dict.fromkeys(data))}
+    classes = np.full(256, len(column), np.intp)
+    table = np.full((len(data) + 1, len(column) + 1), -1, np.int32)
+    for at, byte in enumerate(data):
+        classes[byte] = column[byte]
+        table[at, column[byte]] = at + 1
+    accepting = np.zeros(len(data) + 1, bool)
+    accepting[-1] = True
+    return make_dfa(classes, table, accepting, minimal=True)
+
+
+def is_empty(dfa: Dfa) -> bool:
+    """True if no text at all is accepted."""
+    return dfa.is_empty
+
+
+def equals(left: Dfa, right: Dfa) -> bool:
+    """Whether two canonical automata have the same language."""
+    return (
+        np.array_equal(left.class_of_byte, right.class_of_byte)
+        and np.array_equal(left.next_state, right.next_state)
+        and np.array_equal(left.accepting, right.accepting)
+    )
+
+
+def _product(
+    left: Dfa, right: Dfa, keep: Callable[[bool, bool], bool], need_left: bool, need_right: bool,
+    budget: Budget | None, place: str | None,
+) -> Dfa:  # fmt: skip
+    """Pairs of states; a side that is dead is state -1, and a pair that lacks a needed side is dropped."""
+    pairs: dict[tuple[int, int], int] = {}
+    classes = np.empty(256, np.intp)
+    for byte in range(256):
+        pair = (int(left.class_of_byte[byte]), int(right.class_of_byte[byte]))
+        classes[byte] = pairs.setdefault(pair, len(pairs))
+    left_columns, right_columns = [a for a, _ in pairs], [b for _, b in pairs]
+    dead = [-1] * len(pairs)
+    left_rows = [*left.next_state[:, left_columns].tolist(), dead]
+    right_rows = [*right.next_state[:, right_columns].tolist(), dead]
+    left_final, right_final = [*left.accepting.tolist(), False], [*right.accepting.tolist(), False]
+    ids = {(0, 0): 0}
+    order = [(0, 0)]
+    rows: list[list[int]] = []
+    for a, b in order:
+        row: list[int] = []
+        for pair in zip(left_rows[a], right_rows[b], strict=True):
+            if (need_left and pair[0] < 0) or (need_right and pair[1] < 0) or (pair[0] < 0 and pair[1] < 0):
+                row.append(-1)
+                continue
+            found = ids.get(pair)
+            if found is None:
+                found = ids[pair] = len(order)
+                order.append(pair)
+                if budget is not None and found % 1024 == 0:
+                    budget.check("states", found, place)
+            row.append(found)
+        rows.append(row)
+    accepting = np.fromiter((keep(left_final[a], right_final[b]) for a, b in order), bool, len(order))
+    return make_dfa(classes, np.array(rows, np.int32), accepting)
+
+
+def union(left: Dfa, right: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:
+    """Texts of either."""
+    return _product(left, right, lambda a, b: a or b, False, False, budget, place)
+
+
+def intersection(left: Dfa, right: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:
+    """Texts of both."""
+    return _product(left, right, lambda a, b: a and b, True, True, budget, place)
+
+
+def difference(left: Dfa, right: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:
+    """Texts of the first only."""
+    return _product(left, right, lambda a, b: a and not b, True, False, budget, place)
+
+
+def complement(dfa: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:
+    """Valid UTF-8 texts that are not in the language (never bytes that are no UTF-8)."""
+    return difference(utf8_texts(), dfa, budget, place)
+
+
+_UTF8: list[Dfa] = []
+
+
+def utf8_texts() -> Dfa:
+    """All valid UTF-8 texts (RFC 3629: no surrogates, no overlong forms, up to 10FFFF)."""
+    if not _UTF8:
+        leads = [(0x00, 0x7F, 0), (0xC2, 0xDF, 1), (0xE0, 0xE0, 4), (0xE1, 0xEC, 2), (0xED, 0xED, 5), (0xEE, 0xEF, 2),
+                 (0xF0, 0xF0, 6), (0xF1, 0xF3, 3), (0xF4, 0xF4, 7)]  # fmt: skip
+        table = np.full((8, 256), -1, np.int32)
+        for low, high, target in leads:
+            table[0, low : high + 1] = target
+        for state, low, high, target in (
+            (1, 0x80, 0xBF, 0), (2, 0x80, 0xBF, 1), (3, 0x80, 0xBF, 2), (4, 0xA0, 0xBF, 1), (5, 0x80, 0x9F, 1),
+            (6, 0x90, 0xBF, 2), (7, 0x80, 0x8F, 2),
+        ):  # fmt: skip
+            table[state, low : high + 1] = target
+        accepting = np.zeros(8, bool)
+        accepting[0] = True
+        _UTF8.append(make_dfa(np.arange(256), table, accepting))
+    return _UTF8[0]
+
+
+def shortest(dfa: Dfa) -> bytes | None:
+    """The shortest accepted text, the least of several; None if there is none."""
+    return next(enumerate_texts(dfa, 1), None)
+
+
+def enumerate_texts(dfa: Dfa, limit: int) -> Iterator[bytes]:
+    """The first ``limit`` accepted texts, shorter before longer, then by bytes.
+
+    Paths that are still open are kept, so a language with many long texts costs memory in ``limit`` times its width.
+    """
+    if dfa.is_empty:
+        return
+    to_end = _distance_to_end(dfa)
+    rows = [
+        [(byte, int(dfa.next_state[state, dfa.class_of_byte[byte]])) for byte in range(256)] for state in range(dfa.size)
+    ]
+    moves = [[(byte, target) for byte, target in row if target >= 0] for row in rows]
+    given, length = 0, int(to_end[0])
+    while given < limit:
+        # Depth first over texts of exactly this length.
+        again = -1
+        stack: list[tuple[bytes, int]] = [(b"", 0)]
+        while stack and given < limit:
+            text, state = stack.pop()
+            left = length - len(text)
+            if left == 0:
+                if dfa.accepting[state]:
+                    yield text
+                    given += 1
+                if moves[state]:
+                    again = length + 1
+                continue
+            if to_end[state] > left:
+                again = length + 1
+                continue
+            stack.extend((text + bytes((byte,)), target) for byte, target in reversed(moves[state]))
+        if again < 0:
+            return
+        length = again
+
+
+def _distance_to_end(dfa: Dfa) -> list[int]:
+    """Least number of bytes from each state to acceptance."""
+    back: list[list[int]] = [[] for _ in range(dfa.size)]
+    for state, row in enumerate(dfa.next_state.tolist()):
+        for target in dict.fromkeys(row):
+            if target >= 0:
+                back[target].append(state)
+    out = [-1] * dfa.size
+    order = [state for state in range(dfa.size) if dfa.accepting[state]]
+    for state in order:
+        out[state] = 0
+    for state in order:
+        for before in back[state]:
+            if out[before] < 0:
+                out[before] = out[state] + 1
+                order.append(before)
+    return out

@@ -1,0 +1,462 @@
+"""Nodes → NFA states, frame by frame: what is called becomes call edges, everything else is inlined.
+
+A frame (an *instance*) is the root or one called node, free or shallow (its twin that accepts only texts of minimum height).
+Inlining is memoised by (node, state to return to), so a chain of optional members costs its length, not its power set, and
+recursion at the end of a rule becomes a loop.
+
+Leaves out   determinism: pushdown.py walks sets of these states and reports where alternatives disagree.
+Invariants   a state belongs to one instance; its scope is the counted loop it lies in, or -1.
+Source       continuation passing over expressions; Thompson 1968 for the pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..budget import Budget
+from ..errors import BudgetError, UnsupportedError
+from .nodes import CALL, CHOICE, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL, NodePool, components
+
+END_OF_TURN = 256  # the first symbol that is not a byte
+EXPAND_COPIES = 3  # a repeat of no more copies than this is copied,
+EXPAND_STATES = 64  # and so is one that costs no more states than this; others are counted
+EXPAND_LIMIT = 200_000  # and no repeat is copied into more states than this
+_SIZE_CAP = 4096
+_QUOTE = ord('"')
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Decisions that pushdown.py revises when alternatives disagree: sets of nodes.
+
+    Attributes:
+        called: strings that are called although they could be inlined.
+        inlined: bracketed groups that are inlined although they could be called.
+        expanded: repeats that are copied although they are large.
+    """
+
+    called: frozenset[int] = frozenset()
+    inlined: frozenset[int] = frozenset()
+    expanded: frozenset[int] = frozenset()
+
+
+@dataclass
+class Loop:
+    """A counted repeat: its node and the entry of its body (see Nfa.finish)."""
+
+    node: int
+    entry: int
+    body: int
+
+
+class Nfa:
+    """NFA states as parallel lists, indexed by state.
+
+    Attributes:
+        edges: (symbol mask number, target, adds one to the counter).
+        free: (target, enters a counted loop): moves that read nothing.
+        guards: (at_least, threshold, target): moves that read nothing, taken if counter >= threshold is at_least.
+        calls: (free instance or -1, shallow instance or -1, state to return to, adds one to the counter).
+        scope: counted loop of the state, or -1.
+        instance: frame of the state.
+        final: instance that is complete here, or -1.
+        masks: distinct sets of symbols as bit masks, bit s for symbol s.
+        instances: (called node or -1 for the root, shallow); starts: first state of each.
+        max_depth: most frames at a time, None without bound.
+    """
+
+    def __init__(self, pool: NodePool, choices: Choices, budget: Budget) -> None:
+        self.pool = pool
+        self.choices = choices
+        self.budget = budget
+        self.edges: list[list[tuple[int, int, bool]]] = []
+        self.free: list[list[tuple[int, bool]]] = []
+        self.guards: list[list[tuple[bool, int, int]]] = []
+        self.calls: list[list[tuple[int, int, int, bool]]] = []
+        self.scope: list[int] = []
+        self.instance: list[int] = []
+        self.final: list[int] = []
+        self.masks: list[int] = []
+        self._mask_number: dict[int, int] = {}
+        self.specials: list[str] = []
+        self.loops: list[Loop] = []
+        self.string_entries: list[tuple[int, int]] = []  # (state, node) of every inlined string
+        self.instances: list[tuple[int, bool]] = []
+        self._instance_number: dict[tuple[int, bool], int] = {}
+        self.starts: list[int] = []
+        self._memo: dict[tuple[int, int, int], int] = {}
+        self._tasks: list[tuple[int, int, int, int]] = []  # (entry, node, return state, height or -1)
+        self._dfa_edges: dict[int, list[list[tuple[int, int]]]] = {}
+
+        self._nullable = pool.nullable()
+        self._size = self._sizes()
+        self._height = self._heights()
+        self.recursive = self._is_recursive()
+        self._depth: dict[int, int] = {} if self.recursive else self._depths()
+        self.choices = self._separate_counters(choices)
+        self._build()
+
+    # -- analysis ---------------------------------------------------------------------------------------------------
+
+    def _sizes(self) -> dict[int, int]:
+        """About how many states each node costs when inlined, capped."""
+
+        def combine(node, of, rule):  # type: ignore[no-untyped-def]
+            kind = node[0]
+            if kind == LITERAL:
+                return len(node[1])
+            if kind == TERMINAL:
+                return len(self.pool.dfas[node[1]].accepting)
+            if kind == REF:
+                return min(_SIZE_CAP, rule(node[1]))
+            if kind in (SEQUENCE, CHOICE):
+                return min(_SIZE_CAP, sum(of(n) for n in node[1]))
+            if kind == REPEAT:
+                copies = node[2] if node[3] is None else node[3]
+                cost = max(1, copies) * of(node[1])
+                return min(_SIZE_CAP, cost if cost <= EXPAND_STATES else of(node[1]) + 3)
+            return of(node[1]) if kind == QUOTED else 1
+
+        return self.pool.fixpoint(0, combine)  # type: ignore[return-value]
+
+    def _heights(self) -> dict[int, int]:
+        """Least number of nested calls in a text of each node."""
+        unknown = 1 << 30
+
+        def combine(node, of, rule):  # type: ignore[no-untyped-def]
+            kind = node[0]
+            if kind == REF:
+                return rule(node[1])
+            if kind == SEQUENCE:
+                return max((of(n) for n in node[1]), default=0)
+            if kind == CHOICE:
+                return min((of(n) for n in node[1]), default=unknown)
+            if kind == REPEAT:
+                return 0 if node[2] == 0 else of(node[1])
+            return min(unknown, of(node[1]) + (kind == CALL)) if kind in (CALL, QUOTED) else 0
+
+        return self.pool.fixpoint(unknown, combine)  # type: ignore[return-value]
+
+    def _depths(self) -> dict[int, int]:
+        """Largest number of nested calls in a text of each node; only for grammars where it is bounded."""
+
+        def combine(node, of, rule):  # type: ignore[no-untyped-def]
+            kind = node[0]
+            if kind == REF:
+                return rule(node[1])
+            if kind in (SEQUENCE, CHOICE):
+                return max((of(n) for n in node[1]), default=0)
+            if kind == REPEAT:
+                return of(node[1])
+            return of(node[1]) + (kind == CALL) if kind in (CALL, QUOTED) else 0
+
+        return self.pool.fixpoint(0, combine)  # type: ignore[return-value]
+
+    @property
+    def max_depth(self) -> int | None:
+        """Most frames on the stack at a time; None if there is no bound."""
+        if self.recursive:
+            return None
+        extra = 1 if self.choices.called else 0
+        return self._depth[self.pool.rules[self.pool.start]] + extra
+
+    def _reference_graph(self) -> dict[str, set[str]]:
+        pool = self.pool
+        return {
+            rule: {pool.nodes[n][1] for n in pool.below(root) if pool.nodes[n][0] == REF}
+            for rule, root in pool.rules.items()
+        }
+
+    def _is_recursive(self) -> bool:
+        component = components(self._reference_graph())
+        pool = self.pool
+        return any(
+            pool.nodes[n][0] == CALL and self._recurs(n, component, rule)
+            for rule, root in pool.rules.items()
+            for n in pool.below(root)
+        )
+
+    def _recurs(self, number: int, component: dict[str, int], rule: str) -> bool:
+        """Whether a node of a rule mentions a rule of the same component."""
+        inside = (self.pool.nodes[n] for n in self.pool.below(number))
+        return any(node[0] == REF and component[node[1]] == component[rule] for node in inside)
+
+    def may_inline(self, number: int) -> bool:
+        """Whether a called node can be inlined: it does not contain itself."""
+        component = components(self._reference_graph())
+        rules = [rule for rule, root in self.pool.rules.items() if number in set(self.pool.below(root))]
+        return not any(self._recurs(number, component, rule) for rule in rules)
+
+    def rule_of(self, number: int) -> str:
+        """The first rule that holds a node, for errors."""
+        for rule, root in self.pool.rules.items():
+            if number in set(self.pool.below(root)):
+                return rule
+        return self.pool.start
+
+    def is_string(self, number: int) -> bool:
+        """Whether a node is quoted text as a whole: it can be called at its opening quote."""
+        node = self.pool.nodes[number]
+        if node[0] == TERMINAL:
+            dfa = self.pool.dfas[node[1]]
+            quote = dfa.class_of_byte[_QUOTE]
+            first = [k for k in range(dfa.next_state.shape[1]) if dfa.next_state[0, k] >= 0]
+            alone = first == [quote] and int((dfa.class_of_byte == quote).sum()) == 1
+            return alone and not bool((dfa.next_state[dfa.accepting] >= 0).any())
+        if node[0] == LITERAL:
+            return len(node[1]) > 1 and node[1][0] == _QUOTE == node[1][-1] and node[1].count(b'"') == 2
+        return node[0] == QUOTED
+
+    def counted(self, number: int) -> bool:
+        """Whether a repeat keeps a counter instead of copies."""
+        _, item, low, high = self.pool.nodes[number]
+        if number in self.choices.expanded:
+            return False
+        copies = low if high is None else high
+        return copies > EXPAND_COPIES and copies * self._size[item] > EXPAND_STATES
+
+    def copies_cost(self, number: int) -> int:
+        """States that a repeat costs when it is copied."""
+        _, item, low, high = self.pool.nodes[number]
+        return max(low, high or 0, 1) * self._size[item]
+
+    def _separate_counters(self, choices: Choices) -> Choices:
+        """A frame has one counter: strings that count, inside of a counted repeat, get frames of their own."""
+        called = set(choices.called)
+        pool = self.pool
+        for outer in range(len(pool.nodes)):
+            if pool.nodes[outer][0] != REPEAT or not self.counted(outer):
+                continue
+            strings: set[int] = set()
+            found = False
+            todo, seen = [pool.nodes[outer][1]], set()
+            while todo:
+                n = todo.pop()
+                if n in seen:
+                    continue
+                seen.add(n)
+                kind = pool.nodes[n][0]
+                if kind == REF:
+                    todo.append(pool.rules[pool.nodes[n][1]])
+                elif self.is_string(n):
+                    strings.add(n)
+                    found = found or any(
+                        pool.nodes[m][0] == REPEAT and self.counted(m) for m in pool.below(n, through_calls=False)
+                    )
+                elif kind != CALL:
+                    todo.extend(pool.children(n))
+            if found:
+                called |= strings
+        return Choices(frozenset(called), choices.inlined, choices.expanded)
+
+    # -- building ---------------------------------------------------------------------------------------------------
+
+    def _new(self, instance: int, scope: int) -> int:
+        self.edges.append([])
+        self.free.append([])
+        self.guards.append([])
+        self.calls.append([])
+        self.scope.append(scope)
+        self.instance.append(instance)
+        self.final.append(-1)
+        return len(self.edges) - 1
+
+    def mask(self, symbols: int) -> int:
+        """Number of a set of symbols given as a bit mask."""
+        number = self._mask_number.get(symbols)
+        if number is None:
+            number = self._mask_number[symbols] = len(self.masks)
+            self.masks.append(symbols)
+        return number
+
+    def _special(self, name: str) -> int:
+        if name not in self.specials:
+            self.specials.append(name)
+        return END_OF_TURN + 1 + self.specials.index(name)
+
+    def _instance(self, node: int, shallow: bool) -> int:
+        key = (node, shallow)
+        number = self._instance_number.get(key)
+        if number is None:
+            number = self._instance_number[key] = len(self.instances)
+            self.instances.append(key)
+            self.starts.append(-1)
+            end = self._new(number, -1)
+            self.final[end] = number
+            entry = self.starts[number] = self._new(number, -1)
+            self._tasks.append((entry, node, end, self._height[node] if shallow else -1))
+        return number
+
+    def _build(self) -> None:
+        root = self._new(0, -1)
+        self.instances.append((-1, False))
+        self.finished = self._new(0, -1)
+        turn = self.mask(1 << END_OF_TURN)
+        self.edges[root].append((turn, self.finished, False))
+        self.edges[self.finished].append((turn, self.finished, False))
+        self.starts.append(self._get(self.pool.rules[self.pool.start], root, -1))
+        while self._tasks:
+            entry, node, back, height = self._tasks.pop()
+            self._fill(entry, node, back, height)
+            if not len(self.edges) & 1023:
+                self.budget.check("states", len(self.edges), self.pool.grammar.place(self.rule_of(node)))
+        self.budget.check("states", len(self.edges))
+        self._finish_loops()
+
+    def _get(self, node: int, back: int, height: int) -> int:
+        """The state from which a text of the node leads to ``back``; its moves are filled in later."""
+        pool = self.pool
+        seen = 0
+        while pool.nodes[node][0] == REF and seen < len(pool.rules) + 1:
+            node = pool.rules[pool.nodes[node][1]]
+            seen += 1
+        if node == pool.empty:
+            return back
+        key = (node, back, height)
+        state = self._memo.get(key)
+        if state is None:
+            state = self._memo[key] = self._new(self.instance[back], self.scope[back])
+            self._tasks.append((state, node, back, height))
+        return state
+
+    def _fill(self, entry: int, number: int, back: int, height: int) -> None:
+        pool = self.pool
+        node = pool.nodes[number]
+        kind = node[0]
+        as_callee = entry == self.starts[self.instance[entry]]
+        if number in self.choices.called and not as_callee:
+            self._call(entry, number, back, height)
+            return
+        if kind in (QUOTED, LITERAL, TERMINAL) and self.is_string(number):
+            self.string_entries.append((entry, number))
+        if kind == LITERAL:
+            state = entry
+            for i, byte in enumerate(node[1]):
+                last = i == len(node[1]) - 1
+                target = back if last else self._new(self.instance[back], self.scope[back])
+                self.edges[state].append((self.mask(1 << byte), target, False))
+                state = target
+        elif kind == TERMINAL:
+            self._inline_dfa(entry, node[1], back)
+        elif kind == SPECIAL:
+            self.edges[entry].append((self.mask(1 << self._special(node[1])), back, False))
+        elif kind == REF:  # a cycle of rules that only name each other
+            return
+        elif kind == SEQUENCE:
+            target = back
+            for item in reversed(node[1][1:]):
+                target = self._get(item, target, height)
+            self.free[entry].append((self._get(node[1][0], target, height), False))
+        elif kind == CHOICE:
+            for option in node[1]:
+                if height < 0 or self._height[option] <= height:
+                    self.free[entry].append((self._get(option, back, height), False))
+        elif kind == REPEAT:
+            self._repeat(entry, number, back, height)
+        elif kind == QUOTED or node[1] in self.choices.inlined:
+            self.free[entry].append((self._get(node[1], back, height), False))
+        else:
+            self._call(entry, node[1], back, height)
+
+    def _call(self, entry: int, callee: int, back: int, height: int) -> None:
+        shallow = self._instance(callee, True) if self.recursive else -1
+        free = self._instance(callee, False) if height < 0 else -1
+        self.calls[entry].append((free, shallow, back, False))
+
+    def _inline_dfa(self, entry: int, number: int, back: int) -> None:
+        dfa = self.pool.dfas[number]
+        rows = self._dfa_edges.get(number)
+        if rows is None:
+            rows = self._dfa_edges[number] = self._rows_of_dfa(number)
+        instance, scope = self.instance[back], self.scope[back]
+        states = [entry]
+        for s in range(1, len(rows)):
+            states.append(back if dfa.accepting[s] and not rows[s] else self._new(instance, scope))
+        for s, row in enumerate(rows):
+            if states[s] == back and s:
+                continue
+            self.edges[states[s]] += [(mask, states[t], False) for mask, t in row]
+            if dfa.accepting[s]:
+                self.free[states[s]].append((back, False))
+
+    def _rows_of_dfa(self, number: int) -> list[list[tuple[int, int]]]:
+        dfa = self.pool.dfas[number]
+        class_mask = [0] * dfa.next_state.shape[1]
+        for byte, k in enumerate(dfa.class_of_byte.tolist()):
+            class_mask[k] |= 1 << byte
+        rows = []
+        for targets in dfa.next_state.tolist():
+            masks: dict[int, int] = {}
+            for k, t in enumerate(targets):
+                if t >= 0:
+                    masks[t] = masks.get(t, 0) | class_mask[k]
+            rows.append([(self.mask(m), t) for t, m in masks.items() if m])
+        return rows
+
+    def _repeat(self, entry: int, number: int, back: int, height: int) -> None:
+        _, item, low, high = self.pool.nodes[number]
+        if height >= 0 and self._height[item] > height:
+            self.free[entry].append((back, False))  # low is 0, or the height would be larger
+            return
+        if self._nullable[item]:
+            low = 0
+        if self.counted(number):
+            self._count(entry, number, low, back, height)
+            return
+        if self.copies_cost(number) > EXPAND_LIMIT:
+            raise BudgetError(
+                f"a repeat of {max(low, high or 0):,} would have to be copied, since it runs beside another counted repeat",
+                place=self.pool.grammar.place(self.rule_of(number)),
+                hint="lower its bound",
+            )
+        if high is None:
+            head = self._new(self.instance[back], self.scope[back])
+            self.free[head] += [(back, False), (self._get(item, head, height), False)]
+            target = head
+        else:
+            target = back
+            for _ in range(high - low):
+                before = self._new(self.instance[back], self.scope[back])
+                self.free[before] += [(back, False), (self._get(item, target, height), False)]
+                target = before
+        for _ in range(low):
+            target = self._get(item, target, height)
+        self.free[entry].append((target, False))
+
+    def _count(self, entry: int, number: int, low: int, back: int, height: int) -> None:
+        _, item, _, high = self.pool.nodes[number]
+        if self.scope[back] >= 0:
+            raise UnsupportedError(
+                "a counted repeat lies inside another one and cannot be given a frame of its own",
+                place=self.pool.grammar.place(self.rule_of(number)),
+                hint="lower one of the two bounds",
+            )
+        instance = self.instance[back]
+        loop = len(self.loops)
+        head, again, body = (self._new(instance, loop) for _ in range(3))
+        self.free[entry].append((head, True))
+        self.free[again].append((head, False))
+        if low > 0:
+            self.guards[head].append((True, low, back))
+        else:
+            self.free[head].append((back, False))
+        if high is not None:
+            self.guards[head].append((False, high, body))
+        else:
+            self.free[head].append((body, False))
+        self.loops.append(Loop(number, self._get(item, again, height), body))
+
+    def _finish_loops(self) -> None:
+        """Give each loop's body the first moves of its item, adding one to the counter."""
+        for loop in self.loops:
+            todo, seen = [loop.entry], {loop.entry}
+            while todo:
+                s = todo.pop()
+                if self.guards[s]:
+                    continue  # the head again: an empty iteration
+                self.edges[loop.body] += [(mask, target, True) for mask, target, _ in self.edges[s]]
+                self.calls[loop.body] += [(a, b, back, True) for a, b, back, _ in self.calls[s]]
+                for target, _ in self.free[s]:
+                    if target not in seen:
+                        seen.add(target)
+                        todo.append(target)

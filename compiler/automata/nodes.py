@@ -1,0 +1,461 @@
+"""The grammar as interned nodes, with bracketed groups marked as calls.
+
+A node is a tuple in a pool, named by its number; equal sub-expressions are one node, so later stages memoise by number.
+Takes a Grammar, gives a NodePool in which rules that derive nothing are gone, every bracketed group is a CALL node and the
+recursion that is left is in tail position (so inlining it ends).
+
+Leaves out   NFA states (nfa.py), determinism (pushdown.py finds the brackets on which alternatives disagree).
+Invariants   children have smaller numbers than their parents; rules refer to each other by name only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from ..budget import Budget
+from ..errors import GrammarError, UnsatisfiableError
+from ..grammar import ir
+from .dfa import Dfa
+
+LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED = range(9)
+Node = tuple  # (kind, payload…): see NodePool.add
+
+_CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
+_OPENER = {close: open_ for open_, close in _CLOSER.items()}
+_QUOTE = ord('"')
+
+
+class NodePool:
+    """Interned nodes and the rules over them.
+
+    Attributes:
+        nodes: node n as (LITERAL, bytes) | (TERMINAL, dfa number) | (SPECIAL, name) | (REF, rule) | (SEQUENCE, nodes) |
+            (CHOICE, nodes) | (REPEAT, node, low, high or None) | (CALL, node) | (QUOTED, node): text between two quotes,
+            inlined unless nfa.py decides otherwise.
+        rules: node of every rule that is left.
+        dfas: the automaton of each distinct terminal; dfa_names: a name for errors.
+        start: the start rule.
+        grammar: where the rules came from, for errors.
+    """
+
+    def __init__(self, grammar: ir.Grammar) -> None:
+        self.grammar = grammar
+        self.start = grammar.start
+        self.nodes: list[Node] = []
+        self.rules: dict[str, int] = {}
+        self.dfas: list[Dfa] = []
+        self.dfa_names: list[str] = []
+        self._number: dict[Node, int] = {}
+        self.empty = self.add((SEQUENCE, ()))
+        self.nothing = self.add((CHOICE, ()))
+
+    def add(self, node: Node) -> int:
+        """The number of a node, new or known."""
+        number = self._number.get(node)
+        if number is None:
+            number = len(self.nodes)
+            self._number[node] = number
+            self.nodes.append(node)
+        return number
+
+    def sequence(self, items: Iterable[int]) -> int:
+        """A sequence in normal form: flattened, empty items dropped; nothing if one item derives nothing."""
+        flat: list[int] = []
+        for item in items:
+            if item == self.nothing:
+                return self.nothing
+            node = self.nodes[item]
+            if node[0] == SEQUENCE:
+                flat.extend(node[1])
+            else:
+                flat.append(item)
+        return flat[0] if len(flat) == 1 else self.add((SEQUENCE, tuple(flat)))
+
+    def choice(self, options: Iterable[int]) -> int:
+        """A choice in normal form: flattened, without options that derive nothing."""
+        flat: dict[int, None] = {}
+        for option in options:
+            node = self.nodes[option]
+            for one in node[1] if node[0] == CHOICE else (option,):
+                flat.setdefault(one)
+        return next(iter(flat)) if len(flat) == 1 else self.add((CHOICE, tuple(flat)))
+
+    def repeat(self, item: int, low: int, high: int | None) -> int:
+        """A repeat in normal form."""
+        if item == self.nothing:
+            return self.empty if low == 0 else self.nothing
+        if item == self.empty or high == 0:
+            return self.empty
+        return item if (low, high) == (1, 1) else self.add((REPEAT, item, low, high))
+
+    def children(self, number: int) -> tuple[int, ...]:
+        """The nodes directly inside a node, not looking through rule names."""
+        node = self.nodes[number]
+        kind = node[0]
+        if kind in (SEQUENCE, CHOICE):
+            return node[1]
+        return (node[1],) if kind in (REPEAT, CALL, QUOTED) else ()
+
+    def below(self, number: int, through_calls: bool = True) -> Iterator[int]:
+        """The node and every node inside it, each once, not looking through rule names."""
+        seen = {number}
+        todo = [number]
+        while todo:
+            n = todo.pop()
+            yield n
+            if self.nodes[n][0] == CALL and not through_calls and n != number:
+                continue
+            for child in self.children(n):
+                if child not in seen:
+                    seen.add(child)
+                    todo.append(child)
+
+    def fixpoint(self, start: object, combine: Callable[[Node, Callable[[int], object], Callable[[str], object]], object]) -> dict[int, object]:
+        """The least solution of one value per node, from ``start`` upwards; rules take the value of their node.
+
+        ``combine(node, of_node, of_rule)`` must be monotone.
+        """
+        value: dict[int, object] = dict.fromkeys(range(len(self.nodes)), start)
+        rule_value: dict[str, object] = dict.fromkeys(self.rules, start)
+        users: dict[str, list[str]] = {}
+        order: dict[str, list[int]] = {}
+        for rule, root in self.rules.items():
+            order[rule] = sorted(self.below(root))  # children first
+            for n in order[rule]:
+                if self.nodes[n][0] == REF:
+                    users.setdefault(self.nodes[n][1], []).append(rule)
+        todo = dict.fromkeys(reversed(list(self.rules)))
+        while todo:
+            rule, _ = todo.popitem()
+            for n in order[rule]:
+                value[n] = combine(self.nodes[n], value.__getitem__, rule_value.__getitem__)
+            new = value[self.rules[rule]]
+            if new != rule_value[rule]:
+                rule_value[rule] = new
+                for user in users.get(rule, ()):
+                    todo.setdefault(user)
+        return value
+
+    def nullable(self) -> dict[int, bool]:
+        """Whether each node derives the empty text."""
+
+        def combine(node: Node, of: Callable[[int], object], rule: Callable[[str], object]) -> bool:
+            kind = node[0]
+            if kind == TERMINAL:
+                return bool(self.dfas[node[1]].accepting[0])
+            if kind == REF:
+                return bool(rule(node[1]))
+            if kind == SEQUENCE:
+                return all(of(n) for n in node[1])
+            if kind == CHOICE:
+                return any(of(n) for n in node[1])
+            if kind == REPEAT:
+                return node[2] == 0 or bool(of(node[1]))
+            return bool(of(node[1])) if kind in (CALL, QUOTED) else False
+
+        return self.fixpoint(False, combine)  # type: ignore[return-value]
+
+
+def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
+    """Intern a grammar, drop what derives nothing, and mark bracketed groups as calls.
+
+    Raises:
+        UnsatisfiableError: no text at all is derived from the start rule.
+        GrammarError: a rule recurs in a way that no bracket encloses.
+    """
+    pool = _intern(grammar, budget, terminal_dfa)
+    _trim(pool)
+    rewrite(pool, regroup=lambda items: _group(pool, items))
+    _enclose_recursion(pool)
+    return pool
+
+
+def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
+    pool = NodePool(grammar)
+    dfa_of: dict[object, int] = {}
+    known: dict[int, int] = {}  # id of an expression → node; the grammar keeps the expressions alive
+
+    def terminal(expr: ir.Terminal, rule: str) -> int:
+        number = dfa_of.get(expr.regex)
+        if number is None:
+            budget.check("", place=grammar.place(rule))
+            dfa = terminal_dfa(expr.regex, budget, expr.name or grammar.place(rule))
+            number = len(pool.dfas)
+            dfa_of[expr.regex] = number
+            pool.dfas.append(dfa)
+            pool.dfa_names.append(expr.name)
+        return pool.nothing if pool.dfas[number].is_empty else pool.add((TERMINAL, number))
+
+    def visit(expr: ir.Expr, rule: str) -> int:
+        number = known.get(id(expr))
+        if number is not None:
+            return number
+        if isinstance(expr, ir.Literal):
+            number = pool.sequence(pool.add((LITERAL, piece)) for piece in _split_literal(expr.data))
+        elif isinstance(expr, ir.Terminal):
+            number = terminal(expr, rule)
+        elif isinstance(expr, ir.Special):
+            number = pool.add((SPECIAL, expr.name))
+        elif isinstance(expr, ir.Ref):
+            number = pool.add((REF, expr.name))
+        elif isinstance(expr, ir.Sequence):
+            number = pool.sequence([visit(e, rule) for e in expr.items])
+        elif isinstance(expr, ir.Choice):
+            number = pool.choice([visit(e, rule) for e in expr.options])
+        else:
+            number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
+        known[id(expr)] = number
+        return number
+
+    for rule, expr in grammar.rules.items():
+        pool.rules[rule] = visit(expr, rule)
+    return pool
+
+
+def _split_literal(data: bytes) -> list[bytes]:
+    """Cut a literal so that a bracket outside of double quotes is a piece of its own."""
+    pieces: list[bytes] = []
+    begin, quoted = 0, False
+    for i, byte in enumerate(data):
+        if byte == _QUOTE:
+            quoted = not quoted
+        elif not quoted and (byte in _CLOSER or byte in _OPENER):
+            if begin < i:
+                pieces.append(data[begin:i])
+            pieces.append(data[i : i + 1])
+            begin = i + 1
+    if begin < len(data):
+        pieces.append(data[begin:])
+    return pieces
+
+
+def rewrite(
+    pool: NodePool,
+    swap: Callable[[int], int | None] = lambda n: None,
+    regroup: Callable[[list[int]], list[int]] = list,
+) -> None:
+    """Rebuild every rule bottom-up.
+
+    ``swap(n)`` gives what stands for node n, or None to rebuild it from its children; ``regroup`` changes the rebuilt
+    items of every sequence.
+    """
+    done: dict[int, int] = {}
+    for rule, root in list(pool.rules.items()):
+        for n in sorted(pool.below(root)):
+            if n in done:
+                continue
+            node = pool.nodes[n]
+            kind = node[0]
+            new = swap(n)
+            if new is not None:
+                done[n] = new
+            elif kind == SEQUENCE:
+                done[n] = pool.sequence(regroup([done[c] for c in node[1]]))
+            elif kind == CHOICE:
+                done[n] = pool.choice([done[c] for c in node[1]])
+            elif kind == REPEAT:
+                done[n] = pool.repeat(done[node[1]], node[2], node[3])
+            elif kind in (CALL, QUOTED):
+                done[n] = pool.nothing if done[node[1]] == pool.nothing else pool.add((kind, done[node[1]]))
+            else:
+                done[n] = n
+        pool.rules[rule] = done[root]
+
+
+def _trim(pool: NodePool) -> None:
+    """Drop rules that derive nothing or that the start rule does not reach."""
+
+    def combine(node: Node, of: Callable[[int], object], rule: Callable[[str], object]) -> bool:
+        kind = node[0]
+        if kind == REF:
+            return bool(rule(node[1]))
+        if kind == SEQUENCE:
+            return all(of(n) for n in node[1])
+        if kind == CHOICE:
+            return any(of(n) for n in node[1])
+        if kind == REPEAT:
+            return node[2] == 0 or bool(of(node[1]))
+        return bool(of(node[1])) if kind in (CALL, QUOTED) else True
+
+    productive = pool.fixpoint(False, combine)
+    if not productive[pool.rules[pool.start]]:
+        raise UnsatisfiableError(
+            "no text at all matches", place=_culprit(pool, productive), hint="loosen what contradicts itself here"
+        )
+    dead = {rule for rule, root in pool.rules.items() if not productive[root]}
+    if dead:
+        rewrite(pool, lambda n: pool.nothing if pool.nodes[n][0] == REF and pool.nodes[n][1] in dead else None)
+    reached: dict[str, None] = {pool.start: None}
+    todo = [pool.start]
+    while todo:
+        for n in pool.below(pool.rules[todo.pop()]):
+            if pool.nodes[n][0] == REF and pool.nodes[n][1] not in reached:
+                reached[pool.nodes[n][1]] = None
+                todo.append(pool.nodes[n][1])
+    pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
+
+
+def _culprit(pool: NodePool, productive: dict[int, object]) -> str:
+    """The innermost rule, followed from the start, that derives nothing by itself."""
+    rule, seen = pool.start, set()
+    while rule not in seen:
+        seen.add(rule)
+        for n in sorted(pool.below(pool.rules[rule])):
+            name = pool.nodes[n][1] if pool.nodes[n][0] == REF else None
+            if name is not None and not productive[pool.rules[name]] and name not in seen:
+                rule = name
+                break
+    return pool.grammar.place(rule)
+
+
+def _literal_byte(pool: NodePool, n: int) -> int:
+    """The byte of a one-byte literal, or -1."""
+    node = pool.nodes[n]
+    if node[0] == REF:  # a rule that only names a bracket
+        node = pool.nodes[pool.rules[node[1]]]
+    return node[1][0] if node[0] == LITERAL and len(node[1]) == 1 else -1
+
+
+def _group(pool: NodePool, items: list[int]) -> list[int]:
+    """Every balanced group ``{ … }``, ``[ … ]``, ``( … )`` among the items as one CALL, ``" … "`` as one QUOTED."""
+    out: list[int] = []
+    opened: list[tuple[int, int]] = []  # (byte, index in out)
+    for item in items:
+        byte = _literal_byte(pool, item)
+        out.append(item)
+        if byte == _QUOTE and opened and opened[-1][0] == _QUOTE:
+            _, begin = opened.pop()
+            out[begin:] = [pool.add((QUOTED, pool.sequence(out[begin:])))]
+        elif byte in _CLOSER or byte == _QUOTE:
+            opened.append((byte, len(out) - 1))
+        elif byte in _OPENER:
+            while opened and opened[-1][0] != _OPENER[byte]:
+                opened.pop()
+            if opened:
+                _, begin = opened.pop()
+                out[begin:] = [pool.add((CALL, pool.sequence(out[begin:])))]
+    return out
+
+
+def inline_references(pool: NodePool) -> dict[str, set[str]]:
+    """For every rule the rules that it mentions outside of calls."""
+    found: dict[str, set[str]] = {}
+    for rule, root in pool.rules.items():
+        names = set()
+        todo, seen = [root], {root}
+        while todo:
+            n = todo.pop()
+            node = pool.nodes[n]
+            if node[0] == REF:
+                names.add(node[1])
+            elif node[0] != CALL:
+                for child in pool.children(n):
+                    if child not in seen:
+                        seen.add(child)
+                        todo.append(child)
+        found[rule] = names
+    return found
+
+
+def components(graph: dict[str, set[str]]) -> dict[str, int]:
+    """Strongly connected components: a number per vertex (Tarjan 1972, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    component: dict[str, int] = {}
+    stack: list[str] = []
+    for root in graph:
+        if root in index:
+            continue
+        work: list[tuple[str, Iterator[str]]] = [(root, iter(sorted(graph[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            vertex, rest = work[-1]
+            for other in rest:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    work.append((other, iter(sorted(graph.get(other, ())))))
+                    break
+                if other not in component:
+                    low[vertex] = min(low[vertex], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[vertex])
+                if low[vertex] == index[vertex]:
+                    number = len(component)
+                    while True:
+                        other = stack.pop()
+                        component[other] = number
+                        if other == vertex:
+                            break
+    return component
+
+
+def _enclose_recursion(pool: NodePool) -> None:
+    """Make calls of what recurs in the middle of a sequence, from the nearest literal before to the nearest after.
+
+    Raises GrammarError where there is none: the language is not one of brackets.
+    """
+    for _ in range(len(pool.rules) + 1):
+        graph = inline_references(pool)
+        component = components(graph)
+        members = Counter(component.values())
+        looping = {r for r in graph if r in graph[r] or members[component[r]] > 1}
+        offender = next(((r, n) for r in graph if r in looping for n in _middle(pool, r, component)), None)
+        if offender is None:
+            return
+        rule, number = offender
+        node = pool.nodes[number]
+        items = list(node[1]) if node[0] == SEQUENCE else []
+        inner = [k for k, item in enumerate(items) if _mentions(pool, item, component, component[rule])]
+        last = len(items) - 1
+        inner = [k for k in inner if k < last or pool.nodes[items[k]][0] == REPEAT]
+        before = [k for k in range(inner[0]) if pool.nodes[items[k]][0] == LITERAL] if inner else []
+        after = [k for k in range(inner[0] + 1, len(items)) if pool.nodes[items[k]][0] == LITERAL] if inner else []
+        if not before or not after:
+            raise GrammarError(
+                f"rule {rule} recurs in the middle of a sequence with no bracket around it",
+                place=pool.grammar.place(rule),
+                expected="recursion at the very left or right of an alternative, or between two delimiters",
+            )
+        begin, end = before[-1], after[0]
+        call = pool.add((CALL, pool.sequence(items[begin : end + 1])))
+        replacement = pool.sequence([*items[:begin], call, *items[end + 1 :]])
+        rewrite(pool, lambda n, old=number, new=replacement: new if n == old else None)  # type: ignore[misc]
+    raise GrammarError("the recursion of this grammar could not be enclosed in brackets", place=pool.start)
+
+
+def _mentions(pool: NodePool, number: int, component: dict[str, int], which: int) -> bool:
+    todo = [number]
+    while todo:
+        node = pool.nodes[todo.pop()]
+        if node[0] == REF:
+            if component[node[1]] == which:
+                return True
+        elif node[0] in (SEQUENCE, CHOICE):
+            todo.extend(node[1])
+        elif node[0] == REPEAT:
+            todo.append(node[1])
+    return False
+
+
+def _middle(pool: NodePool, rule: str, component: dict[str, int]) -> Iterator[int]:
+    """Nodes of a rule in which a rule of its own component is mentioned elsewhere than at the end."""
+    which = component[rule]
+    todo = [pool.rules[rule]]
+    while todo:
+        n = todo.pop()
+        node = pool.nodes[n]
+        if node[0] == CHOICE:
+            todo.extend(node[1])
+        elif node[0] == SEQUENCE:
+            if any(_mentions(pool, item, component, which) for item in node[1][:-1]):
+                yield n
+            elif node[1]:
+                todo.append(node[1][-1])
+        elif node[0] == REPEAT and _mentions(pool, node[1], component, which):
+            inner = node[1]
+            yield inner if pool.nodes[inner][0] == SEQUENCE else n

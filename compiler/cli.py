@@ -1,0 +1,148 @@
+"""The ``toolc`` command: arguments and options; what each command does is in commands/.
+
+Exit codes   0 well; 1 `check`: the text is not accepted, `demo`: an output is not valid; 2 wrong usage; 3 a spec,
+             schema, grammar or tokenizer is refused; 4 a budget was passed; 5 a bundle is refused; 70 a bug; 130 interrupted.
+Output       results on stdout, with --json one JSON object; errors, notes and progress on stderr.
+Invariants   importing this loads click and nothing larger; a failing command leaves no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .commands.terminal import guarded
+
+Command = Callable[..., Any]
+
+
+class Whitespace(click.ParamType):
+    """``compact``, ``spaced``, ``flexible`` or a number of blanks."""
+
+    name = "compact|spaced|flexible|N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
+        if isinstance(value, int) or value in ("compact", "spaced", "flexible"):
+            return value
+        if value.isascii() and value.isdigit() and len(value) < 5:
+            return int(value)
+        self.fail(f"{value!r} is neither compact, spaced or flexible nor a number from 0 to 9999", param, ctx)
+
+
+def _schema_options(command: Command) -> Command:
+    for option in (
+        click.option("--max-spec-bytes", type=click.IntRange(1), help="Largest spec that is read.  [default: 32 MiB]"),
+        click.option("--lenient", is_flag=True, help="Drop keywords that cannot be compiled, and list them."),
+        click.option("--digits", type=click.IntRange(1, 300), help="Most digits before and after the point."),
+        click.option(
+            "--whitespace",
+            type=Whitespace(),
+            default=8,
+            show_default=True,
+            help="Blanks between tokens: none, as json.dumps, any, or at most N in a gap.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _budget_options(command: Command) -> Command:
+    for option in (
+        click.option("--max-bytes", type=click.IntRange(1), help="Largest bundle."),
+        click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Longest compile."),
+        click.option("--max-rows", type=click.IntRange(1), help="Most mask rows."),
+        click.option("--max-states", type=click.IntRange(1), help="Most states of any kind."),
+    ):
+        command = option(command)
+    return command
+
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_vocab_option = click.option("--vocab", type=click.Path(), help="The vocab file, if it is neither inside nor beside.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="toolc", message="toolc %(version)s")
+def cli() -> None:
+    """Compile tool specs, JSON Schemas and Lark grammars to bundles for constrained decoding."""
+
+
+@cli.command("compile")
+@click.argument("spec", type=click.Path(allow_dash=True))
+@click.option("-o", "--output", type=click.Path(), help="The bundle.  [default: SPEC's name with .toolc, here]")
+@click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: built-in]")
+@click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
+@click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
+@click.option("--standalone", is_flag=True, help="Pack the vocabulary into the bundle.")
+@_schema_options
+@_budget_options
+@_json_option
+@guarded
+def compile_command(**options: Any) -> None:
+    """Compile SPEC, a tools list, an OpenAPI document, a JSON Schema or a .lark grammar, to a bundle."""
+    from .commands.compile import run
+
+    run(**options)
+
+
+@cli.command("grammar")
+@click.argument("spec", type=click.Path(allow_dash=True))
+@_schema_options
+@_json_option
+@guarded
+def grammar_command(**options: Any) -> None:
+    """Print the Lark grammar that SPEC becomes."""
+    from .commands.grammar import run
+
+    run(**options)
+
+
+@cli.command("inspect")
+@click.argument("bundle", type=click.Path())
+@_vocab_option
+@_json_option
+@guarded
+def inspect_command(**options: Any) -> None:
+    """Show what BUNDLE holds: tools, figures, tokenizer, provenance, restrictions."""
+    from .commands.inspect import run
+
+    run(**options)
+
+
+@cli.command("check")
+@click.argument("bundle", type=click.Path())
+@click.argument("text")
+@_vocab_option
+@_json_option
+@guarded
+def check_command(**options: Any) -> None:
+    """Say whether BUNDLE accepts TEXT, or where it stops and what was expected there.
+
+    TEXT is the text itself, - for standard input, or @FILE; a last newline of either is left out.
+    """
+    from .commands.check import run
+
+    run(**options)
+
+
+@cli.command("demo")
+@click.option("--rows", type=click.IntRange(1, 256), default=16, show_default=True, help="Sequences decoded at once.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the sampling.")
+@_json_option
+@guarded
+def demo_command(**options: Any) -> None:
+    """Decode with a small random-weight transformer, with a bundle and without, side by side."""
+    from .commands.demo import run
+
+    run(**options)
+
+
+def main() -> None:
+    """The entry point of the ``toolc`` script."""
+    cli(prog_name="toolc")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""``toolc compile``: a spec or grammar to a bundle file.
+
+Leaves out   the pipeline: see ../pipeline.py.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..budget import Budget
+from ..errors import ToolcError
+from ..pipeline import Compiled, compile_grammar, compile_spec
+from .source import read_source, schema_options
+from .terminal import Progress, console, facts, listed, note, print_json, refuse_usage, size
+
+
+def run(spec: str, output: str | None, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, **more: Any) -> None:
+    """Compile and write; see cli.py for the options."""
+    if output is not None:
+        _check_output(Path(output))
+    limits = {f.name: more[f"max_{f.name}"] for f in fields(Budget) if more.get(f"max_{f.name}") is not None}
+    options = replace(
+        schema_options(more),
+        soft_depth=more["soft_depth"],
+        standalone=more["standalone"],
+        budget=replace(Budget(), **limits),
+    )
+    with Progress() as progress:
+        progress("spec")
+        source, stem = read_source(spec, more["max_spec_bytes"])
+        path = Path(output) if output is not None else Path(f"{stem}.toolc")
+        _check_output(path)
+        if isinstance(source, str):
+            compiled = compile_grammar(
+                source, tokenizer, eos=eos, options=options, progress=progress, name=Path(spec).name
+            )
+        else:
+            compiled = compile_spec(source, tokenizer, eos=eos, options=options, progress=progress)
+        progress("writing")
+        try:
+            compiled.write(path)
+        except OSError as error:
+            raise ToolcError(f"cannot write the bundle: {error.strerror}", place=str(path)) from None
+    if tokenizer is None:
+        count = compiled.report["tokenizer"]["size"]
+        note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
+    file_bytes = os.path.getsize(path)
+    if as_json:
+        print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **compiled.report})
+        return
+    _print(compiled, path, file_bytes)
+
+
+def _check_output(path: Path) -> None:
+    if path.is_dir():
+        refuse_usage(f"the output {path} is a folder; name a file in it with -o")
+    if not path.parent.is_dir():
+        refuse_usage(f"the folder of the output {path} does not exist")
+
+
+def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
+    report = compiled.report
+    rows = [("bundle", f"{path} ({size(file_bytes)})")]
+    if report["tools"]:
+        rows.append((f"{len(report['tools'])} tools", listed(report["tools"])))
+    rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))
+    rows.append(("figures", ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in report["counts"].items())))
+    seconds = report["seconds"]
+    parts = ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items() if value >= 0.005)
+    rows.append(("seconds", f"{sum(seconds.values()):.2f}" + (f" ({parts})" if parts else "")))
+    rows.append(("restrictions", listed(report["restrictions"], 20)))
+    if report["dropped"]:
+        rows.append(("dropped", listed(report["dropped"], 20)))
+    console().print(facts(rows))

@@ -1,0 +1,28 @@
+"""``toolc grammar``: the Lark text that a spec becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..pipeline import grammar_of
+from .source import read_source, schema_options
+from .terminal import print_json
+
+
+def run(spec: str, as_json: bool, **more: Any) -> None:
+    """Print it; a .lark file is checked and printed as it stands."""
+    source, _ = read_source(spec, more["max_spec_bytes"])
+    if isinstance(source, str):
+        from ..grammar.reader import read_grammar
+
+        read_grammar(source, spec)
+        text, places, restrictions = source, {}, []
+    else:
+        assembled = grammar_of(source, schema_options(more))
+        text, places, restrictions = assembled.text, assembled.places, list(assembled.restrictions)
+    if as_json:
+        print_json({"ok": True, "grammar": text, "places": places, "restrictions": restrictions})
+    else:
+        click.echo(text, nl=not text.endswith("\n"))

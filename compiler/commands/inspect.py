@@ -1,0 +1,77 @@
+"""``toolc inspect``: what a bundle holds.
+
+Leaves out   checking it: opening a bundle does that.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from toolc.runtime.bundle import Bundle
+
+from .terminal import console, facts, listed, print_json, size
+
+
+def run(bundle: str, vocab: str | None, as_json: bool) -> None:
+    """Open, verify and describe."""
+    opened = Bundle.open(bundle, vocab)
+    if as_json:
+        print_json({"ok": True, **describe(opened, bundle)})
+        return
+    about = describe(opened, bundle)
+    meta = opened.meta
+    spec = meta.get("spec") or {}
+    rows = [
+        ("bundle", f"{bundle} ({size(about['file_bytes'])}), digest {about['digest']}"),
+        ("compiled by", str(meta.get("compiler", "unknown"))),
+        (
+            "from",
+            f"{spec.get('name', 'unknown')}: {spec.get('kind', 'unknown')}, digest {spec.get('digest', 'unknown')}",
+        ),
+        ("options", ", ".join(f"{key} {value}" for key, value in (meta.get("options") or {}).items())),
+        ("tokenizer", f"{about['tokenizer']['source']}: {opened.vocab.size:,} tokens, digest {opened.vocab.digest}"),
+        ("end of turn", listed(about["end_of_turn"])),
+        ("figures", ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in about["counts"].items())),
+        ("arrays", f"{size(about['bytes'])} in {len(about['arrays'])} arrays"),
+        ("restrictions", listed(list(meta.get("restrictions") or []), 20)),
+        ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),
+    ]
+    if meta.get("dropped"):
+        rows.append(("dropped", listed(list(meta["dropped"]), 40)))
+    out = console()
+    out.print(facts(rows))
+    if opened.tools:
+        from rich.table import Table
+
+        table = Table(title=f"{len(opened.tools)} tools", title_justify="left", box=None, pad_edge=False)
+        table.add_column("name", no_wrap=True)
+        table.add_column("place", overflow="ellipsis", no_wrap=True)
+        table.add_column("description", overflow="ellipsis", no_wrap=True)
+        for tool in opened.tools:
+            lines = str(tool.get("description", "")).strip().splitlines() or [""]
+            table.add_row(str(tool.get("name", "")), str(tool.get("pointer", "")), lines[0])
+        out.print(table)
+
+
+def describe(opened: Bundle, path: str) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    arrays = opened.tables.arrays()
+    special = opened.tables.special_token[opened.tables.special_symbol == 256]
+    return {
+        "bundle": path,
+        "digest": opened.digest,
+        "file_bytes": os.path.getsize(path),
+        "bytes": sum(array.nbytes for array in arrays.values()),
+        "arrays": {name: [str(array.dtype), list(array.shape)] for name, array in arrays.items()},
+        "tools": opened.tools,
+        "tokenizer": {
+            "source": opened.vocab.meta.get("source"),
+            "size": opened.vocab.size,
+            "digest": opened.vocab.digest,
+        },
+        "end_of_turn": [opened.vocab.shown(int(token)) for token in special],
+        "counts": opened.meta.get("counts") or {},
+        "meta": {key: value for key, value in opened.meta.items() if key not in ("counts", "spec")},
+        "spec": {key: value for key, value in (opened.meta.get("spec") or {}).items() if key != "tools"},
+    }

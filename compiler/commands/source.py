@@ -1,0 +1,48 @@
+"""The SPEC argument of commands: a spec, or Lark text.
+
+Leaves out   reading specs (../specs), grammars (../grammar).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import GrammarError
+from ..pipeline import Options
+from ..specs import Spec, read_spec
+from ..specs.source import MAX_BYTES
+
+
+def read_source(spec: str, max_bytes: int | None) -> tuple[Spec | str, str]:
+    """The spec or the Lark text, and the name that its output gets by default."""
+    limit = MAX_BYTES if max_bytes is None else max_bytes
+    if spec == "-":
+        return read_spec(sys.stdin.buffer.read(limit + 1), "stdin", max_bytes=limit), "stdin"
+    path = Path(spec)
+    if path.suffix == ".lark":
+        return _lark(path, limit), path.stem
+    return read_spec(path, max_bytes=limit), path.stem or "spec"
+
+
+def _lark(path: Path, limit: int) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
+    if len(data) > limit:
+        raise GrammarError("the grammar is too large", place=path.name, expected=f"at most {limit:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise GrammarError(
+            "the grammar is not UTF-8", place=f"{path.name}:{line}", found=f"byte 0x{data[error.start]:02x}"
+        ) from None
+
+
+def schema_options(options: dict[str, Any]) -> Options:
+    """The options that ``compile`` and ``grammar`` share."""
+    return Options(whitespace=options["whitespace"], digits=options["digits"], lenient=options["lenient"])

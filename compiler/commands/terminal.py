@@ -1,0 +1,166 @@
+"""What the commands share: errors and exit codes, progress, JSON, sizes.
+
+Leaves out   the commands.
+Invariants   importing this loads no more than the standard library and click.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..errors import ToolcError
+
+OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
+PATIENCE = 1.0
+"""Seconds before progress is shown."""
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what a command raises into text on stderr, JSON on stdout where it was asked for, and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        from toolc.runtime.errors import ToolcError
+
+        as_json = bool(options.get("as_json"))
+        try:
+            command(*args, **options)
+        except ToolcError as error:
+            if as_json:
+                print_json({"ok": False, **error.as_dict()})
+            click.echo(str(error), err=True)
+            sys.exit(exit_code(error))
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            raise  # click knows what to do: the reader has gone
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+            click.echo(f"\nThis is a bug in toolc ({type(error).__name__}); please report it with the above.", err=True)
+            if as_json:
+                print_json({"ok": False, "error": "bug", "message": f"{type(error).__name__}: {error}"})
+            sys.exit(BUG)
+
+    return run
+
+
+def exit_code(error: ToolcError) -> int:
+    """The exit code of an error of ours."""
+    from ..errors import BudgetError, BundleError, DecodeError
+
+    if isinstance(error, BudgetError):
+        return BUDGET
+    return BUNDLE if isinstance(error, (BundleError, DecodeError)) else BAD_INPUT
+
+
+def refuse_usage(message: str) -> NoReturn:
+    """End with a usage error."""
+    raise click.UsageError(message, click.get_current_context(silent=True))
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """The one JSON object of --json."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def note(text: str) -> None:
+    """A line for people, on stderr."""
+    click.echo(text, err=True)
+
+
+def console() -> Console:
+    """For tables on stdout; nothing in them is read as markup or highlighted."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def facts(rows: list[tuple[str, str]]) -> Table:
+    """A table of names and values."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def listed(names: list[str], most: int = 12) -> str:
+    """Names in one line, cut after ``most``."""
+    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "") or "none"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    if count < 10_000:
+        return f"{count:,} bytes"
+    return f"{count / 1024:,.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):,.1f} MiB"
+
+
+class Progress:
+    """Shows the stage on stderr once the work has taken a second; a terminal gets a spinner, a file a line a stage."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.stage = "starting"
+        self._status: Any = None
+        self._shown = ""
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Progress:
+        if not self.quiet:
+            self._timer.start()
+        return self
+
+    def __call__(self, stage: str) -> None:
+        with self._lock:
+            self.stage = stage
+            if self._shown:
+                self._update()
+
+    def _show(self) -> None:
+        with self._lock:
+            self._update()
+
+    def _update(self) -> None:
+        if self.stage == self._shown:
+            return
+        self._shown = self.stage
+        if not sys.stderr.isatty():
+            note(f"toolc: {self.stage} …")
+            return
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(self.stage)
+            self._status.start()
+        self._status.update(self.stage)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            if self._status is not None:
+                self._status.stop()
+            self._shown = self.stage

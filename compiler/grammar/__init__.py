@@ -1,0 +1,1 @@
+"""Lark text to rules and terminals."""

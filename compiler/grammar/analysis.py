@@ -1,0 +1,207 @@
+"""Facts about a grammar that several stages ask for, and a readable dump.
+
+Leaves out   changing the grammar (leftrec.py removes left recursion; the automaton drops what derives nothing).
+Invariants   results depend on the rules' expressions and their order only, never on hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import regex as rx
+from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal
+
+__all__ = ["dump", "expr_nullable", "left_corners", "nullable", "productive", "reachable", "recursive_components",
+           "references", "regex_nullable", "strong_components"]  # fmt: skip
+
+
+def references(expr: Expr) -> Iterator[str]:
+    """Names of the rules an expression refers to, left to right, repeated ones too."""
+    if isinstance(expr, Ref):
+        yield expr.name
+    elif isinstance(expr, Sequence):
+        for item in expr.items:
+            yield from references(item)
+    elif isinstance(expr, Choice):
+        for option in expr.options:
+            yield from references(option)
+    elif isinstance(expr, Repeat):
+        yield from references(expr.item)
+
+
+def regex_nullable(regex: rx.Regex) -> bool:
+    """Whether an expression matches the empty text (asked of the empty text alone)."""
+    if isinstance(regex, rx.Concat):
+        return all(map(regex_nullable, regex.items))
+    if isinstance(regex, rx.Union):
+        return any(map(regex_nullable, regex.options))
+    if isinstance(regex, rx.Repeat):
+        return regex.low == 0 or regex_nullable(regex.item)
+    if isinstance(regex, rx.Look):
+        return regex_nullable(regex.item) != regex.negative
+    if isinstance(regex, rx.WordBoundary):
+        return regex.negative
+    return isinstance(regex, rx.Start | rx.End)
+
+
+def expr_nullable(expr: Expr, known: set[str]) -> bool:
+    """Whether an expression derives the empty text, if the rules in ``known`` do."""
+    if isinstance(expr, Ref):
+        return expr.name in known
+    if isinstance(expr, Sequence):
+        return all(expr_nullable(item, known) for item in expr.items)
+    if isinstance(expr, Choice):
+        return any(expr_nullable(option, known) for option in expr.options)
+    if isinstance(expr, Repeat):
+        return expr.low == 0 or expr_nullable(expr.item, known)
+    return isinstance(expr, Terminal) and regex_nullable(expr.regex)
+
+
+def _productive(expr: Expr, known: set[str]) -> bool:
+    if isinstance(expr, Ref):
+        return expr.name in known
+    if isinstance(expr, Sequence):
+        return all(_productive(item, known) for item in expr.items)
+    if isinstance(expr, Choice):
+        return any(_productive(option, known) for option in expr.options)
+    if isinstance(expr, Repeat):
+        return expr.low == 0 or _productive(expr.item, known)
+    return True
+
+
+def nullable(grammar: Grammar) -> set[str]:
+    """Rules that derive the empty text."""
+    known: set[str] = set()
+    grew = True
+    while grew:
+        grew = False
+        for name, expr in grammar.rules.items():
+            if name not in known and expr_nullable(expr, known):
+                known.add(name)
+                grew = True
+    return known
+
+
+def productive(grammar: Grammar) -> set[str]:
+    """Rules that derive some text, taking every terminal to match something."""
+    known: set[str] = set()
+    grew = True
+    while grew:
+        grew = False
+        for name, expr in grammar.rules.items():
+            if name not in known and _productive(expr, known):
+                known.add(name)
+                grew = True
+    return known
+
+
+def reachable(grammar: Grammar) -> list[str]:
+    """Rules the start refers to, directly or not, by discovery; the start is first."""
+    order = [grammar.start]
+    seen = {grammar.start}
+    for name in order:
+        for other in references(grammar.rules[name]):
+            if other not in seen:
+                seen.add(other)
+                order.append(other)
+    return order
+
+
+def left_corners(expr: Expr, empty: set[str]) -> Iterator[str]:
+    """Rules that can stand first in a text of the expression; ``empty`` are the nullable ones."""
+    if isinstance(expr, Ref):
+        yield expr.name
+    elif isinstance(expr, Sequence):
+        for item in expr.items:
+            yield from left_corners(item, empty)
+            if not expr_nullable(item, empty):
+                return
+    elif isinstance(expr, Choice):
+        for option in expr.options:
+            yield from left_corners(option, empty)
+    elif isinstance(expr, Repeat) and expr.high != 0:
+        yield from left_corners(expr.item, empty)
+
+
+def strong_components(edges: dict[str, list[str]]) -> list[list[str]]:
+    """Strongly connected components of a graph, those that are led to first, members in the graph's order."""
+    place = {name: n for n, name in enumerate(edges)}
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    open_: set[str] = set()
+    out: list[list[str]] = []
+    for root in edges:
+        if root in index:
+            continue
+        path: list[tuple[str, int]] = [(root, 0)]
+        while path:
+            name, at = path.pop()
+            if at == 0:
+                index[name] = low[name] = len(index)
+                stack.append(name)
+                open_.add(name)
+            targets = edges[name]
+            while at < len(targets):
+                target = targets[at]
+                at += 1
+                if target not in index:
+                    path.append((name, at))
+                    path.append((target, 0))
+                    break
+                if target in open_:
+                    low[name] = min(low[name], index[target])
+            else:
+                if low[name] == index[name]:
+                    part: list[str] = []
+                    while not part or part[-1] != name:
+                        part.append(stack.pop())
+                        open_.discard(part[-1])
+                    out.append(sorted(part, key=place.__getitem__))
+                if path:
+                    above = path[-1][0]
+                    low[above] = min(low[above], low[name])
+    return out
+
+
+def recursive_components(grammar: Grammar) -> list[list[str]]:
+    """Groups of rules that refer to each other in a circle (a rule that refers to itself is a group of one)."""
+    edges = {
+        name: [other for other in dict.fromkeys(references(expr)) if other in grammar.rules]
+        for name, expr in grammar.rules.items()
+    }
+    return [part for part in strong_components(edges) if len(part) > 1 or part[0] in edges[part[0]]]
+
+
+def dump(grammar: Grammar) -> str:
+    """The grammar for people, one rule a line, the start marked with ``>``."""
+    width = max(map(len, grammar.rules), default=0)
+    return "".join(
+        f"{'>' if name == grammar.start else ' '} {name:<{width}} : {_show(expr, 0)}\n"
+        for name, expr in grammar.rules.items()
+    )
+
+
+def _show(expr: Expr, tightness: int) -> str:
+    """0: alternatives may stand bare; 1: sequences may; 2: only single things."""
+    if isinstance(expr, Literal):
+        text = expr.data.decode("utf-8", "backslashreplace").encode("unicode_escape").decode("ascii")
+        return '"' + text.replace('"', '\\"') + '"'
+    if isinstance(expr, Terminal):
+        return (expr.name + "=" if expr.name else "") + f"/{rx.to_text(expr.regex)}/"
+    if isinstance(expr, Special):
+        return f"<[{expr.name}]>"
+    if isinstance(expr, Ref):
+        return expr.name
+    if isinstance(expr, Repeat):
+        count = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((expr.low, expr.high))
+        if count is None:
+            count = f"~{expr.low}" if expr.low == expr.high else f"~{expr.low}..{'' if expr.high is None else expr.high}"
+        return _show(expr.item, 2) + count
+    if isinstance(expr, Sequence):
+        text = " ".join(_show(item, 1 if isinstance(item, Sequence) else 2) for item in expr.items)
+        return f"({text})" if tightness > 1 or not text else text
+    if not expr.options:
+        return "<nothing>"
+    text = " | ".join(_show(option, 1) for option in expr.options)
+    return f"({text})" if tightness > 0 else text

@@ -1,0 +1,112 @@
+"""The grammar as data: what a Lark text becomes, and what the automaton is built from.
+
+Leaves out   reading Lark text (reader.py), parsing regular expressions (regex.py), automata (../automata).
+Invariants   nodes are frozen and compared by value, so equal sub-expressions can be shared and memoised;
+             a Sequence or Choice never holds another of its own kind nor exactly one item;
+             Literal data is never empty (the empty text is ``Sequence(())``; no text at all is ``Choice(())``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Union
+
+from .regex import Regex
+
+Expr = Union["Literal", "Terminal", "Special", "Ref", "Sequence", "Choice", "Repeat"]
+
+
+@dataclass(frozen=True)
+class Literal:
+    """These bytes exactly (UTF-8 of a Lark string)."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Any text that a regular expression matches as a whole. ``name`` is for errors and dumps only."""
+
+    regex: Regex
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Special:
+    """One special token, matched by id and never by text; ``name`` is its content in the tokenizer."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A rule by name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """All items in order; the empty sequence is the empty text."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the options; no options is no text at all."""
+
+    options: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """``low`` to ``high`` copies of the item; ``high`` None is without bound."""
+
+    item: Expr
+    low: int
+    high: int | None
+
+
+EMPTY = Sequence(())
+NOTHING = Choice(())
+
+
+def sequence(*items: Expr) -> Expr:
+    """A Sequence in normal form: flattened, adjacent literals kept apart, one item unwrapped."""
+    flat: list[Expr] = []
+    for item in items:
+        if isinstance(item, Sequence):
+            flat.extend(item.items)
+        else:
+            flat.append(item)
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def choice(*options: Expr) -> Expr:
+    """A Choice in normal form: flattened, duplicates dropped, one option unwrapped."""
+    flat: dict[Expr, None] = {}
+    for option in options:
+        for one in option.options if isinstance(option, Choice) else (option,):
+            flat.setdefault(one)
+    return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Rules by name and the rule to start from.
+
+    Attributes:
+        rules: expression of every rule, in the order of the text.
+        start: name of the first rule.
+        places: for errors, the JSON pointer or ``file:line`` that a rule came from, where known.
+    """
+
+    rules: dict[str, Expr]
+    start: str = "start"
+    places: dict[str, str] = field(default_factory=dict)
+
+    def place(self, rule: str) -> str:
+        """How to name a rule in an error."""
+        at = self.places.get(rule)
+        return f"rule {rule}" + (f" ({at})" if at else "")

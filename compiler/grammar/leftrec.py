@@ -1,0 +1,158 @@
+"""Remove left recursion from a grammar: ``a: a x | y`` becomes ``a: y x*``.
+
+Leaves out   reading (reader.py). Right and middle recursion stay as they are.
+Invariants   the language of every rule is kept; rules that are not left-recursive are not touched.
+             Rules in a circle are handled as Paull (1963) does, in the order of the text: what leads a rule is replaced by
+             its body, then direct recursion becomes a repeat. Refused, with the circle named, when that would need the
+             non-empty part of something we cannot split, or grows too large.
+"""
+
+from __future__ import annotations
+
+from ..errors import GrammarError
+from . import regex as rx
+from .analysis import expr_nullable, left_corners, nullable, strong_components
+from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Ref, Repeat, Sequence, Terminal, choice, sequence
+
+_MOST_RULES = 12
+_MOST_NODES = 20_000
+
+
+class _CannotSplit(Exception):
+    """Internal: the expression has no simple non-empty part."""
+
+
+def without_left_recursion(grammar: Grammar) -> Grammar:
+    """The same language of every rule, with no rule that can lead to itself first."""
+    empty = nullable(grammar)
+    edges = {
+        name: [other for other in dict.fromkeys(left_corners(expr, empty)) if other in grammar.rules]
+        for name, expr in grammar.rules.items()
+    }
+    rules = dict(grammar.rules)
+    changed = False
+    for part in strong_components(edges):
+        if len(part) == 1 and part[0] not in edges[part[0]]:
+            continue
+        changed = True
+        circle = _circle(part, edges)
+        try:
+            if len(part) > _MOST_RULES:
+                raise _CannotSplit
+            _remove(part, rules, empty)
+        except _CannotSplit:
+            raise GrammarError(
+                "left recursion that toolc cannot remove",
+                place=grammar.place(part[0]),
+                found=" → ".join(circle),
+                expected="a rule that starts with something else",
+                hint="write the repetition with * or +, or let the rule recur on the right",
+            ) from None
+    return Grammar(rules, grammar.start, grammar.places) if changed else grammar
+
+
+def _circle(part: list[str], edges: dict[str, list[str]]) -> list[str]:
+    """One shortest way from the first rule of the part back to it."""
+    inside = set(part)
+    before: dict[str, str] = {}
+    order = [part[0]]
+    for name in order:
+        for other in edges[name]:
+            if other == part[0]:
+                way = [name]
+                while way[-1] != part[0]:
+                    way.append(before[way[-1]])
+                return [*reversed(way), part[0]]
+            if other in inside and other not in before:
+                before[other] = name
+                order.append(other)
+    return [*part, part[0]]
+
+
+def _remove(part: list[str], rules: dict[str, Expr], empty: set[str]) -> None:
+    for n, name in enumerate(part):
+        expr = rules[name]
+        for other in part[:n]:
+            tails, rest = _split(expr, other, empty)
+            if tails:
+                expr = choice(sequence(rules[other], choice(*tails)), rest)
+                if _nodes(expr) > _MOST_NODES:
+                    raise _CannotSplit
+        tails, rest = _split(expr, name, empty)
+        tails = [tail for tail in tails if tail != EMPTY]
+        if tails:
+            expr = sequence(rest, Repeat(choice(*tails), 0, None)) if rest != NOTHING else NOTHING
+        else:
+            expr = rest
+        rules[name] = expr
+    # An empty rest can put a later reference first again (a: a a "x" | ).
+    left = {name: [other for other in left_corners(rules[name], empty) if other in part] for name in part}
+    if any(len(one) > 1 or one[0] in left[one[0]] for one in strong_components(left)):
+        raise _CannotSplit
+
+
+def _nodes(expr: Expr) -> int:
+    if isinstance(expr, Sequence):
+        return 1 + sum(map(_nodes, expr.items))
+    if isinstance(expr, Choice):
+        return 1 + sum(map(_nodes, expr.options))
+    return 1 + _nodes(expr.item) if isinstance(expr, Repeat) else 1
+
+
+def _split(expr: Expr, name: str, empty: set[str]) -> tuple[list[Expr], Expr]:
+    """Tails and rest with: expr = (name tail | …) | rest, where rest does not have ``name`` first."""
+    if name not in left_corners(expr, empty):
+        return [], expr
+    if isinstance(expr, Ref):
+        return [EMPTY], NOTHING
+    if isinstance(expr, Choice):
+        tails: list[Expr] = []
+        rests: list[Expr] = []
+        for option in expr.options:
+            more, rest = _split(option, name, empty)
+            tails.extend(more)
+            if rest != NOTHING:
+                rests.append(rest)
+        return tails, choice(*rests)
+    if isinstance(expr, Repeat):
+        high = None if expr.high is None else expr.high - 1
+        low = max(expr.low - 1, 0)
+        item = expr.item if expr.low or not expr_nullable(expr.item, empty) else _nonempty(expr.item, empty)
+        tails, rest = _split(sequence(item, _repeat(expr.item, low, high)), name, empty)
+        return tails, rest if expr.low else choice(rest, EMPTY)
+    assert isinstance(expr, Sequence)
+    first, after = expr.items[0], sequence(*expr.items[1:])
+    tails, rest = _split(first, name, empty)
+    tails = [sequence(tail, after) for tail in tails]
+    if expr_nullable(rest, empty) and name in left_corners(after, empty):
+        rest = _nonempty(rest, empty)
+        more, others = _split(after, name, empty)
+        tails.extend(more)
+        return tails, choice(*([] if rest == NOTHING else [sequence(rest, after)]), others)
+    return tails, NOTHING if rest == NOTHING else sequence(rest, after)
+
+
+def _repeat(item: Expr, low: int, high: int | None) -> Expr:
+    if high == 0:
+        return EMPTY
+    return item if (low, high) == (1, 1) else Repeat(item, low, high)
+
+
+def _nonempty(expr: Expr, empty: set[str]) -> Expr:
+    """The texts of the expression but the empty one."""
+    if not expr_nullable(expr, empty):
+        return expr
+    if expr == EMPTY:
+        return NOTHING
+    if isinstance(expr, Choice):
+        return choice(*(one for one in (_nonempty(option, empty) for option in expr.options) if one != NOTHING))
+    if isinstance(expr, Repeat):
+        item = _nonempty(expr.item, empty)
+        return NOTHING if item == NOTHING else _repeat(item, 1, expr.high)
+    if isinstance(expr, Sequence):
+        # The first item that is not empty, then the rest as it was.
+        parts = [(_nonempty(item, empty), expr.items[n + 1 :]) for n, item in enumerate(expr.items)]
+        return choice(*(sequence(part, *after) for part, after in parts if part != NOTHING))
+    if isinstance(expr, Terminal):
+        return Terminal(rx.concat(rx.Look(rx.ANY), expr.regex), expr.name)
+    raise _CannotSplit

@@ -1,0 +1,407 @@
+"""Lark text to a Grammar: lark parses it and resolves imports, this module turns its trees into expressions.
+
+Leaves out   regular expressions (regex.py), left recursion (leftrec.py), whether a rule derives anything (later stages).
+Invariants   repetitions stay symbolic; every Terminal made of one plain text is a Literal; the same named terminal is one
+             object; nothing of lark's own numbering is kept.
+Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: an ignored terminal may match
+             any of its texts here, only its longest there; a zero-width terminal is allowed here; look-arounds see the
+             terminal's own text only. Priorities, aliases and the modifiers ! ? _ do not change the language and are
+             dropped. Ignored terminals may stand before every terminal and at the end of the text.
+Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilation).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from lark import Token, Tree
+from lark.exceptions import GrammarError as LarkGrammarError
+from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.grammar import NonTerminal
+from lark.grammar import Terminal as LarkTerminal
+from lark.lexer import PatternStr
+from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
+
+from ..errors import GrammarError, ToolcError
+from . import regex as rx
+from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
+from .leftrec import without_left_recursion
+
+__all__ = ["read_grammar"]
+
+# Lark reserves names that begin with two underscores, so these clash with none.
+_START, _IGNORE = "__start", "__ignore"
+_MOST_INSTANCES = 10_000
+_MOST_NESTING = 60
+
+ImportPath = str | Path | Callable[..., Any]
+
+
+def read_grammar(
+    text: str, name: str = "<grammar>", start: str = "start", import_paths: Iterable[ImportPath] = ()
+) -> Grammar:
+    """Read Lark text.
+
+    Args:
+        text: the grammar.
+        name: how errors name it; with a path, relative imports are looked up beside it.
+        start: the rule to start from.
+        import_paths: folders (or loaders as lark takes them) for ``%import``, before toolc's own and lark's.
+
+    Raises:
+        GrammarError: the text is malformed, a name is not defined, or a rule is left-recursive in a way that cannot be
+            removed; ``place`` is ``name:line:column``.
+        UnsupportedError: a terminal is no regular language.
+    """
+    return without_left_recursion(_Reader(text, name, import_paths).grammar(start))
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+def _picture(text: str, line: int, column: int) -> str:
+    lines = text.split("\n")
+    if not 0 < line <= len(lines):
+        return ""
+    source = lines[line - 1].replace("\t", " ")
+    begin = max(0, column - 60)
+    shown = source[begin : begin + 100]
+    return f"\n    {shown}\n    {' ' * (column - 1 - begin)}^"
+
+
+_SHOWN = {
+    "_NL": "the end of the line", "_NL_OR": "|", "_OR": "|", "_COLON": ":", "_COMMA": ",", "_LPAR": "(", "_RPAR": ")",
+    "_LBRA": "[", "_RBRA": "]", "_LBRACE": "{", "_RBRACE": "}", "_DOT": ".", "_DOTDOT": "..", "_TO": "->", "TILDE": "~",
+    "OP": "? * or +", "RULE": "a rule name", "TERMINAL": "a terminal name", "STRING": "a string", "REGEXP": "a /regexp/",
+    "NUMBER": "a number", "RULE_MODIFIERS": "! or ?", "_IGNORE": "%ignore", "_IMPORT": "%import",
+    "_DECLARE": "%declare", "_OVERRIDE": "%override", "_EXTEND": "%extend", "$END": "the end of the text",
+}  # fmt: skip
+
+
+def _expected(names: Iterable[str]) -> str:
+    shown = list(dict.fromkeys(_SHOWN.get(one, one) for one in sorted(names)))
+    return ", ".join(shown[:-1]) + " or " + shown[-1] if len(shown) > 1 else "".join(shown) or "nothing more"
+
+
+class _Reader:
+    """One text. ``ignored`` is what may stand before a terminal; ``instances`` are the templates applied so far."""
+
+    def __init__(self, text: str, name: str, import_paths: Iterable[ImportPath]) -> None:
+        self.text = text
+        self.name = name
+        builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
+        try:
+            builder.load_grammar(text, name)
+            built = builder.build()
+        except (LarkError, OSError, RecursionError, AssertionError) as error:
+            raise self.from_lark(error) from None
+        self.term_trees: dict[str, Tree | None] = {str(n): tree for n, (tree, _) in built.term_defs}
+        self.rule_defs = {str(n): (tuple(map(str, params)), tree) for n, params, tree, _ in built.rule_defs}
+        self.lines = {str(n): n.line for n, *_ in built.rule_defs if isinstance(n, Token) and n.line}
+        self.terminals: dict[str, Expr] = {}
+        self.regexes: dict[int, rx.Regex] = {}
+        self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
+        self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
+        self.nesting = 0
+        self.where = ""
+        parts = [self.terminal(one) for one in dict.fromkeys(map(str, built.ignore))]
+        self.ignoring: Expr | None = Repeat(choice(*parts), 0, None) if parts else None
+        self.ignored: Expr | None = Ref(_IGNORE) if parts else None
+
+    # -- errors
+
+    def error(self, message: str, line: int = 0, column: int = 0, **fields: Any) -> GrammarError:
+        place = self.name + (f":{line}" if line else "") + (f":{column}" if line and column else "")
+        hint = (fields.pop("hint", "") or "") + (_picture(self.text, line, column) if line and column else "")
+        return GrammarError(message, place=place, hint=hint or None, **fields)
+
+    def from_lark(self, error: BaseException) -> GrammarError:
+        """Lark's own complaint in our form."""
+        cause = error if isinstance(error, UnexpectedInput) else error.__context__
+        if isinstance(cause, UnexpectedToken):
+            found = "the end of the text" if cause.token.type == "$END" else repr(str(cause.token))
+            line, column = cause.line, cause.column
+            if cause.token.type in ("_NL", "$END"):
+                found = "the end of the line"
+                if not isinstance(line, int) or line < 1:
+                    line, column = self.text.count("\n") + 1, len(self.text.rsplit("\n", 1)[-1]) + 1
+            message = str(error).partition(", at line")[0] if isinstance(error, LarkGrammarError) else ""
+            expected = _expected(cause.accepts or cause.expected)
+            return self.error(message or "malformed grammar", line, column, found=found, expected=expected)
+        if isinstance(cause, UnexpectedCharacters):
+            found = repr(cause.char)
+            return self.error("malformed grammar", cause.line, cause.column, found=found, expected="a token of Lark")
+        if isinstance(error, OSError):
+            missing = str(error.filename or "")
+            module = re.escape(Path(missing).stem)
+            line, column = self.find(rf"(?m)^%import[^\n]*\b{module}\b")
+            return self.error("a grammar to import was not found", line, column, found=missing)
+        if isinstance(error, RecursionError):
+            return self.error("the grammar is nested too deeply")
+        message = str(error)
+        undefined = re.match(r"Rule '(_?[A-Z][A-Z0-9_]*)'", message)
+        if undefined:  # lark names the user of the symbol, not the symbol
+            message = message.replace("Rule", "Terminal", 1)
+        owner = re.search(r"\(in (?:rule|terminal|template) (\S+?)\)|\(in template (\S+?)\)", message)
+        names = re.findall(r"'([^']+)'|(?:arguments used for|not defined|Error at|reserved|in terminal|grammar)\W+(\w+)", message)
+        wanted = [next(filter(None, pair)) for pair in names]
+        after = 0
+        if owner:
+            holder = re.escape(owner[1] or owner[2])
+            begin = re.search(rf"(?m)^[!?]*{holder}\b", self.text)
+            after = begin.start() if begin else 0
+        line = column = 0
+        for one in wanted:
+            pattern = re.compile(rf"(?<![\w\"/]){re.escape(one)}(?!\w)")
+            hits = list(pattern.finditer(self.text, after)) or list(pattern.finditer(self.text))
+            if hits:
+                hit = hits[-1] if "more than once" in message else hits[0]
+                line, column = self.line_of(hit.start())
+                break
+        return self.error(message.strip().split("\n")[0] or type(error).__name__, line, column)
+
+    def find(self, pattern: str) -> tuple[int, int]:
+        hit = re.search(pattern, self.text)
+        return self.line_of(hit.start()) if hit else (0, 0)
+
+    def line_of(self, at: int) -> tuple[int, int]:
+        return self.text.count("\n", 0, at) + 1, at - (self.text.rfind("\n", 0, at) + 1) + 1
+
+    def token_error(self, token: Token, message: str, **fields: Any) -> GrammarError:
+        # A token of an imported grammar has lines of another text.
+        line, column = token.line or 0, token.column or 0
+        lines = self.text.split("\n")
+        here = 0 < line <= len(lines) and lines[line - 1].startswith(str(token).split("\n")[0], column - 1)
+        if not here:
+            return self.error(message, **fields, hint=f"in {self.where}" if self.where else None)
+        return self.error(message, line, column, **fields)
+
+    # -- terminals
+
+    def terminal(self, name: str) -> Expr:
+        """A named terminal as an expression, made once."""
+        found = self.terminals.get(name)
+        if found is None:
+            tree = self.term_trees.get(name)
+            if tree is None:
+                why = "declared but not defined" if name in self.term_trees else "used but not defined"
+                line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
+                raise self.error(f"terminal {name} is {why}", line, column)
+            outer, self.where = self.where, f"terminal {name}"
+            found = self.terminals[name] = _as_expr(self.regex(tree), name)
+            self.where = outer
+        return found
+
+    def regex(self, tree: Any) -> rx.Regex:
+        """A tree of a terminal's definition. Lark shares subtrees between terminals, so results are kept by identity."""
+        found = self.regexes.get(id(tree))
+        if found is None:
+            found = self.regexes[id(tree)] = self.make_regex(tree)
+        return found
+
+    def make_regex(self, tree: Any) -> rx.Regex:
+        kind, children = tree.data, tree.children
+        if kind == "expansions":
+            return rx.union(*map(self.regex, children))
+        if kind == "expansion":
+            return rx.concat(*map(self.regex, children))
+        if kind == "value":
+            return self.regex(children[0])
+        if kind == "literal":
+            return self.literal_regex(children[0])
+        if kind == "range":
+            return self.range_regex(children)
+        if kind == "maybe":
+            return rx.repeat(self.regex(children[0]), 0, 1)
+        if kind == "expr":
+            low, high = self.bounds(children)
+            return rx.repeat(self.regex(children[0]), low, high)
+        if kind == "alias":
+            raise self.error("an alias in a terminal", found="->", hint=f"in {self.where}")
+        raise self.error(f"{kind.replace('_', ' ')} in a terminal", hint=f"in {self.where}")
+
+    def literal_regex(self, token: Token) -> rx.Regex:
+        try:
+            pattern = _literal_to_pattern(token)
+        except (LarkGrammarError, UnicodeError, ValueError) as error:
+            raise self.token_error(token, str(error.args[0] if error.args else error)) from None
+        flags = "".join(sorted(pattern.flags))
+        try:
+            if isinstance(pattern, PatternStr):
+                return self.string_regex(token, pattern.value, flags)
+            return rx.parse_regex(pattern.value, flags)
+        except ToolcError as error:
+            if self.name in (error.place or ""):
+                raise
+            outer = self.token_error(token, error.message)
+            place = f"{outer.place} ({error.place})" if error.place else outer.place
+            raise type(error)(
+                error.message, place=place, found=error.found, expected=error.expected, hint=outer.hint
+            ) from None
+
+    def string_regex(self, token: Token, value: str, flags: str) -> rx.Regex:
+        if any(0xD800 <= ord(one) <= 0xDFFF for one in value):
+            raise self.token_error(token, "a lone surrogate is no text", found=str(token))
+        plain = rx.literal(value)
+        if "i" not in flags:
+            return plain
+        items = plain.items if isinstance(plain, rx.Concat) else (plain,)
+        both = (rx.charset.ignore_case(one.ranges) for one in items if isinstance(one, rx.Chars))
+        return rx.concat(*map(rx.Chars, both))
+
+    def range_regex(self, ends: list[Token]) -> rx.Regex:
+        codes: list[int] = []
+        for token in ends:
+            value = eval_escaping(str(token)[1:-1]) if str(token).endswith('"') else ""
+            value = value.replace("\\\\", "\\")
+            if len(value) != 1:
+                raise self.token_error(token, "malformed range", found=str(token), expected="one character")
+            codes.append(ord(value))
+        if codes[1] < codes[0]:
+            found = f"{ends[0]}..{ends[1]}"
+            raise self.token_error(ends[0], "malformed range", found=found, expected="ends in ascending order")
+        return rx.Chars(rx.charset.normal([(codes[0], codes[1])]))
+
+    def bounds(self, children: list[Any]) -> tuple[int, int | None]:
+        """Of ``x?``, ``x*``, ``x+``, ``x~3`` or ``x~2..5``."""
+        op = str(children[1])
+        if op != "~":
+            return {"?": (0, 1), "*": (0, None), "+": (1, None)}[op]
+        low = int(children[2])
+        high = int(children[3]) if len(children) > 3 else low
+        if low < 0 or high < low:
+            found = "~" + "..".join(map(str, children[2:]))
+            raise self.token_error(children[1], "malformed repetition", found=found, expected="0 ≤ least ≤ most")
+        return low, high
+
+    # -- rules
+
+    def grammar(self, start: str) -> Grammar:
+        rules: dict[str, Expr] = {}
+        places = {name: f"{self.name}:{line}" for name, line in self.lines.items()}
+        for name, (params, tree) in self.rule_defs.items():
+            if not params:
+                self.where = f"rule {name}"
+                if tree is None:
+                    raise self.error(f"rule {name} is declared but not defined", *self.find(rf"\b{re.escape(name)}\b"))
+                rules[name] = self.expression(tree, {})
+        while self.pending:
+            made, template, args, self.nesting = self.pending.pop(0)
+            params, tree = self.rule_defs[template]
+            self.where = f"rule {made}"
+            rules[made] = self.expression(tree, dict(zip(params, args, strict=True)))
+            if template in places:
+                places[made] = places[template]
+        if start not in rules:
+            known = ", ".join(list(rules)[:8]) or "none"
+            raise self.error(f"there is no rule {start} to start from", found=f"the rules {known}")
+        if self.ignored is not None and self.ignoring is not None:
+            rules[_START] = sequence(Ref(start), self.ignored)
+            rules[_IGNORE] = self.ignoring
+            start = _START
+        return Grammar(rules, start, places)
+
+    def expression(self, tree: Any, env: dict[str, Expr]) -> Expr:
+        kind, children = tree.data, tree.children
+        if kind == "expansions":
+            return choice(*(self.expression(child, env) for child in children))
+        if kind == "expansion":
+            return sequence(*(self.expression(child, env) for child in children))
+        if kind == "value":
+            return self.value(children[0], env)
+        if kind == "alias":
+            return self.expression(children[0], env)
+        if kind == "maybe":
+            return choice(self.expression(children[0], env), EMPTY)
+        if kind == "expr":
+            low, high = self.bounds(children)
+            item = self.expression(children[0], env)
+            if high == 0 or item == EMPTY:
+                return EMPTY
+            if (low, high) == (0, 1):
+                return choice(item, EMPTY)
+            return item if (low, high) == (1, 1) else Repeat(item, low, high)
+        raise self.error(f"unexpected {kind} in a rule", hint=f"in {self.where}")
+
+    def value(self, item: Any, env: dict[str, Expr]) -> Expr:
+        """What may be a template's argument: a name, a literal, a range, another template."""
+        if isinstance(item, NonTerminal):
+            found = env.get(item.name)
+            if found is not None:
+                return found
+            return Ref(item.name)  # may be a template's name, if a template is the argument
+        if isinstance(item, LarkTerminal):
+            return env.get(item.name) or self.leaf(self.terminal(item.name))
+        if item.data == "template_usage":
+            return self.instance(item, env)
+        if item.data in ("literal", "range"):
+            return self.leaf(_as_expr(self.regex(item), ""))
+        return self.expression(item, env)
+
+    def leaf(self, expr: Expr) -> Expr:
+        """A terminal where a rule uses it: what is ignored may stand before it."""
+        return expr if self.ignored is None else sequence(self.ignored, expr)
+
+    def instance(self, tree: Any, env: dict[str, Expr]) -> Expr:
+        """``name{argument, …}``: the rule made for these arguments."""
+        name = str(tree.children[0].name)
+        bound = env.get(name)
+        if isinstance(bound, Ref):
+            name = bound.name
+        args = tuple(self.value(arg.children[0] if isinstance(arg, Tree) and arg.data == "value" else arg, env)
+                     for arg in tree.children[1:])  # fmt: skip
+        params = self.rule_defs[name][0] if name in self.rule_defs else ()
+        if len(params) != len(args) or not params:
+            found, expected = f"{len(args)} arguments", f"{len(params)}" if params else "a template"
+            line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{")
+            raise self.error(f"wrong use of template {name}", line, column, found=found, expected=expected)
+        key = (name, args)
+        made = self.instances.get(key)
+        if made is None:
+            if len(self.instances) >= _MOST_INSTANCES or self.nesting >= _MOST_NESTING:
+                line, column = self.find(rf"(?m)^[!?]*{re.escape(name)}\s*\{{")
+                raise self.error(
+                    f"template {name} makes new instances of itself without end", line, column,
+                    found=f"{len(self.instances)} instances, {self.nesting} deep",
+                    expected=f"at most {_MOST_INSTANCES}, {_MOST_NESTING} deep",
+                )  # fmt: skip
+            made = f"{name}{{{','.join(_short(arg) for arg in args)}}}"
+            taken = set(self.instances.values())
+            if made in taken:
+                made += f"#{len(taken)}"
+            self.instances[key] = made
+            self.pending.append((made, name, args, self.nesting + 1))
+        return Ref(made)
+
+
+def _short(expr: Expr) -> str:
+    """An argument in the name of an instance."""
+    if isinstance(expr, Ref):
+        return expr.name
+    if isinstance(expr, Sequence) and expr.items:
+        return _short(expr.items[-1])
+    if isinstance(expr, Literal):
+        return '"' + expr.data.decode("utf-8", "replace")[:20] + '"'
+    return getattr(expr, "name", "") or "…"
+
+
+def _as_expr(regex: rx.Regex, name: str) -> Expr:
+    if regex == rx.EMPTY:
+        return EMPTY
+    if regex == rx.NOTHING:
+        return NOTHING
+    text = rx.literal_text(regex)
+    return Terminal(regex, name) if text is None else Literal(text.encode("utf-8"))
+
+
+def _as_import_path(path: ImportPath) -> Any:
+    return str(path) if isinstance(path, Path) else path
+
+
+def _own_grammars(base_path: Any, grammar_path: str) -> tuple[str, str]:
+    """Lark's loader for the grammars shipped with toolc."""
+    path = Path(__file__).parents[2] / "grammars" / grammar_path
+    return str(path), path.read_text(encoding="utf-8")

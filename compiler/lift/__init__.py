@@ -1,0 +1,1 @@
+"""Automaton and vocabulary to the tables of a bundle."""

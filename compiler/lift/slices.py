@@ -1,0 +1,153 @@
+"""Slices: token sets that are worked out once per tokenizer, so that states inside of strings need no walk over all tokens.
+
+A *unit automaton* reads characters (units) of a common language and goes on for ever. For each of its states the slice is the
+set of tokens on which it stays alive from that state; a local state that can do whatever a unit state can (it *simulates*
+it, see simulate.py) allows the whole slice, and only the other tokens are walked.
+
+Leaves out   which local states simulate which unit states (simulate.py), the walk (walk.py).
+Invariants   state 0 of each automaton lies between units; a unit begins with the byte that leaves a state of `boundary`.
+Arrays       next_unit uint8 [unit states, 256], 255 is dead; numbers run through all automata.
+Source       JSON characters: RFC 8259 section 7; UTF-8: Unicode 15, table 3-7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+DEAD = 255
+_HEX = b"0123456789abcdefABCDEF"
+
+
+@dataclass
+class _Builder:
+    names: list[str] = field(default_factory=list)
+    moves: list[dict[int, int]] = field(default_factory=list)
+
+    def state(self, name: str) -> int:
+        self.names.append(name)
+        self.moves.append({})
+        return len(self.names) - 1
+
+    def on(self, source: int, data: bytes | range, target: int) -> None:
+        for byte in data:
+            self.moves[source].setdefault(byte, target)
+
+
+def _utf8(b: _Builder, name: str, home: int) -> None:
+    """Characters of two to four bytes from ``home`` and back."""
+    tail = range(0x80, 0xC0)
+    one, two, three = (b.state(f"{name}:utf8-{n}") for n in (1, 2, 3))
+    b.on(one, tail, home)
+    b.on(two, tail, one)
+    b.on(three, tail, two)
+    b.on(home, range(0xC2, 0xE0), one)
+    for lead, second, rest in (
+        (0xE0, range(0xA0, 0xC0), one),
+        (0xED, range(0x80, 0xA0), one),
+        (0xF0, range(0x90, 0xC0), two),
+        (0xF4, range(0x80, 0x90), two),
+    ):
+        state = b.state(f"{name}:utf8-{lead:x}")
+        b.on(home, bytes([lead]), state)
+        b.on(state, second, rest)
+    b.on(home, range(0xE1, 0xF0), two)
+    b.on(home, range(0xF1, 0xF4), three)
+
+
+def _plain(b: _Builder, name: str) -> int:
+    """Raw characters of a JSON string; a quote, a backslash and controls are left out."""
+    home = b.state(name)
+    b.on(home, bytes(c for c in range(0x20, 0x80) if c not in b'"\\'), home)
+    _utf8(b, name, home)
+    return home
+
+
+def _free(b: _Builder) -> int:
+    """Any character of a JSON string with any escape; surrogates in right pairs count as one."""
+    name = "json"
+    home = _plain(b, name)
+    escape, u, one, two, three, d, high2, high3, slash, low_u, low, low_d = (
+        b.state(f"{name}:{part}")
+        for part in ("escape", "u", "u1", "u2", "u3", "ud", "high2", "high3", "low", "low-u", "low-u0", "low-ud")
+    )
+    b.on(home, b"\\", escape)
+    b.on(escape, b'"\\/bfnrt', home)
+    b.on(escape, b"u", u)
+    b.on(u, b"dD", d)
+    b.on(u, _HEX, one)
+    b.on(one, _HEX, two)
+    b.on(two, _HEX, three)
+    b.on(three, _HEX, home)
+    b.on(d, b"01234567", two)
+    b.on(d, b"89abAB", high2)
+    b.on(high2, _HEX, high3)
+    b.on(high3, _HEX, slash)
+    b.on(slash, b"\\", low_u)
+    b.on(low_u, b"u", low)
+    b.on(low, b"dD", low_d)
+    b.on(low_d, b"cdefCDEF", two)
+    return home
+
+
+def _minimal(b: _Builder) -> int:
+    """Any character of a JSON string with only the escapes that JSON needs."""
+    name = "json-minimal"
+    home = _plain(b, name)
+    escape, u, zero, double, low, high = (
+        b.state(f"{name}:{part}") for part in ("escape", "u", "u0", "u00", "u000", "u001")
+    )
+    b.on(home, b"\\", escape)
+    b.on(escape, b'"\\bfnrt', home)
+    b.on(escape, b"u", u)
+    b.on(u, b"0", zero)
+    b.on(zero, b"0", double)
+    b.on(double, b"0", low)
+    b.on(double, b"1", high)
+    b.on(low, b"01234567bef", home)
+    b.on(high, b"0123456789abcdef", home)
+    return home
+
+
+def _word(b: _Builder) -> int:
+    """ASCII letters, digits, underscore, hyphen."""
+    home = b.state("word")
+    b.on(home, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", home)
+    return home
+
+
+def _text(b: _Builder) -> int:
+    """Any UTF-8 text."""
+    home = b.state("text")
+    b.on(home, range(0x80), home)
+    _utf8(b, "text", home)
+    return home
+
+
+@dataclass(frozen=True)
+class UnitAutomata:
+    """All unit automata in one numbering.
+
+    Attributes:
+        names: one per unit state; the slice of that state has the same number and name.
+        next_unit: uint8 [states, 256].
+        boundary: bool [states], states between two units.
+    """
+
+    names: tuple[str, ...]
+    next_unit: np.ndarray
+    boundary: np.ndarray
+
+
+def unit_automata() -> UnitAutomata:
+    """The unit automata that every vocab file is cut by."""
+    b = _Builder()
+    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _word(b)]
+    next_unit = np.full((len(b.names), 256), DEAD, np.uint8)
+    for state, moves in enumerate(b.moves):
+        for byte, target in moves.items():
+            next_unit[state, byte] = target
+    boundary = np.zeros(len(b.names), bool)
+    boundary[homes] = True
+    return UnitAutomata(tuple(b.names), next_unit, boundary)

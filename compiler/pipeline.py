@@ -1,0 +1,273 @@
+"""The pipeline, stage by stage: spec → Lark text → grammar → automaton → tables over a vocabulary → bundle.
+
+Leaves out   every stage (see the folders), files and terminals (cli.py).
+Invariants   equal spec, tokenizer and options give equal bundles; times are in the report and never in the bundle;
+             nothing is written before every stage has passed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .budget import Budget
+from .errors import VocabError
+from .specs import Spec, read_spec
+
+if TYPE_CHECKING:
+    from toolc.runtime.bundle import Bundle
+    from toolc.runtime.vocab import Vocab
+
+    from .grammar.assemble import Assembled
+
+    Tokenizer = str | Path | Vocab
+
+Progress = Callable[[str], None]
+"""Called with the name of each stage as it begins."""
+
+BUILTIN = "builtin"
+"""The tokenizer that is used where none is named."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a bundle is compiled.
+
+    Attributes:
+        whitespace: blanks between the tokens of JSON: ``"compact"`` none, ``"spaced"`` exactly as ``json.dumps`` writes
+            them, ``"flexible"`` any number, or a number: at most so many in a gap.
+        digits: most digits of a number before and after its point; None for the default of the schema stage.
+        soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
+        lenient: drop keywords that cannot be compiled, and list them, instead of failing.
+        standalone: pack the vocabulary into the bundle file.
+        budget: limits on states, rows, seconds and bytes.
+    """
+
+    whitespace: str | int = 8
+    digits: int | None = None
+    soft_depth: int = 64
+    lenient: bool = False
+    standalone: bool = False
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A bundle and what is known of how it came to be.
+
+    Attributes:
+        bundle: for ``toolc.runtime``, as if it had been opened from a file.
+        grammar_text: the Lark text that it was compiled from.
+        report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage.
+        standalone: whether ``write`` packs the vocabulary into the file.
+    """
+
+    bundle: Bundle
+    grammar_text: str
+    report: dict[str, Any]
+    standalone: bool = False
+
+    def write(self, path: str | os.PathLike[str]) -> str:
+        """Write the bundle file, whole or not at all; returns its digest."""
+        return self.bundle.write(path, standalone=self.standalone)
+
+
+def compile_tools(
+    spec: str | Path | bytes | dict[str, Any] | list[Any],
+    tokenizer: Tokenizer | None = None,
+    *,
+    eos: Sequence[str | int] = (),
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Compiled:
+    """Compile a spec: a tools list, an OpenAPI document or a bare JSON Schema, recognised by its content.
+
+    Args:
+        spec: a path, JSON text, bytes, or the value itself.
+        tokenizer: a tokenizer file, a model folder, a Hugging Face id, or a Vocab that was loaded before; None for the
+            built-in one.
+        eos: tokens that end a turn, by name or id; by default what the tokenizer's own files say.
+        options: how to compile.
+        progress: called with the name of each stage as it begins.
+    """
+    return compile_spec(read_spec(spec), tokenizer, eos=eos, options=options, progress=progress)
+
+
+def compile_schema(
+    schema: dict[str, Any] | bool,
+    tokenizer: Tokenizer | None = None,
+    *,
+    eos: Sequence[str | int] = (),
+    options: Options | None = None,
+    progress: Progress | None = None,
+    name: str = "schema",
+) -> Compiled:
+    """Compile a value that is taken as a JSON Schema, whatever its keys; see compile_tools."""
+    from .specs.read import schema_spec
+
+    return compile_spec(schema_spec(schema, name), tokenizer, eos=eos, options=options, progress=progress)
+
+
+def compile_spec(
+    spec: Spec,
+    tokenizer: Tokenizer | None = None,
+    *,
+    eos: Sequence[str | int] = (),
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Compiled:
+    """Compile a spec that was read before; see compile_tools."""
+    options = options or Options()
+    clock = _Clock(options, progress)
+    clock.begin("schema")
+    assembled = grammar_of(spec, options)
+    tools = [
+        {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
+        | ({} if tool.read_only is None else {"read_only": tool.read_only})
+        for tool in spec.tools
+    ]
+    about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
+    return _compile(assembled, spec.name, about, tokenizer, eos, options, clock)
+
+
+def compile_grammar(
+    lark_text: str,
+    tokenizer: Tokenizer | None = None,
+    *,
+    eos: Sequence[str | int] = (),
+    options: Options | None = None,
+    progress: Progress | None = None,
+    name: str = "grammar.lark",
+) -> Compiled:
+    """Compile a grammar given as Lark text; ``name`` is how errors call it. See compile_tools for the rest."""
+    import hashlib
+
+    from .grammar.assemble import Assembled
+
+    options = options or Options()
+    digest = hashlib.blake2b(b"grammar\n" + lark_text.encode(), digest_size=16).hexdigest()
+    about = {"kind": "grammar", "name": name, "digest": digest, "tools": []}
+    return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(options, progress))
+
+
+def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
+    """The Lark text of a spec, and what became of its schemas."""
+    from .grammar.assemble import assemble
+    from .schema import SchemaOptions
+
+    options = options or Options()
+    schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient)
+    if options.digits is not None:
+        schema_options = replace(schema_options, digits=options.digits)
+    return assemble(spec, schema_options, options.budget)
+
+
+class _Clock:
+    """Times the stages and tells about them; also starts the clock of the budget."""
+
+    def __init__(self, options: Options, progress: Progress | None) -> None:
+        options.budget.start()
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self._stage = ""
+        self._since = time.perf_counter()
+
+    def begin(self, stage: str) -> None:
+        now = time.perf_counter()
+        if self._stage:
+            self.seconds[self._stage] = now - self._since
+        self._stage, self._since = stage, now
+        if stage and self.progress is not None:
+            self.progress(stage)
+
+
+def _compile(
+    assembled: Assembled,
+    name: str,
+    about: dict[str, Any],
+    tokenizer: Tokenizer | None,
+    eos: Sequence[str | int],
+    options: Options,
+    clock: _Clock,
+) -> Compiled:
+    from toolc.runtime.bundle import Bundle
+    from toolc.runtime.vocab import Vocab
+
+    from .automata.pushdown import build_automaton
+    from .grammar.assemble import keyword_counts
+    from .grammar.reader import read_grammar
+    from .lift.lift import lift
+    from .lift.vocab import load_vocab
+
+    budget = options.budget
+    clock.begin("grammar")
+    grammar = read_grammar(assembled.text, name)
+    grammar = replace(grammar, places={**grammar.places, **assembled.places})
+    clock.begin("automaton")
+    automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+    clock.begin("tokenizer")
+    if isinstance(tokenizer, Vocab):
+        vocab = tokenizer
+        assert not eos, "a Vocab has its end-of-turn ids"
+    else:
+        vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos)
+    clock.begin("tables")
+    tables, counts = lift(automaton, vocab, _ends(vocab), budget)
+    clock.begin("bundle")
+    meta = {
+        "format": 1,
+        "compiler": f"toolc {version()}",
+        "vocab_digest": vocab.digest,
+        "vocab_size": vocab.size,
+        "vocab_source": vocab.meta["source"],
+        **{key: counts[key] for key in ("soft_depth", "capacity", "max_chain", "modes", "stack_symbols")},
+        "entry": counts["entry"],
+        "spec": about,
+        "options": {key: value for key, value in asdict(options).items() if key not in ("budget", "standalone")},
+        "restrictions": list(assembled.restrictions),
+        "keywords": keyword_counts(assembled.keywords),
+        "dropped": sorted(f"{place}/{keyword}" for place, keyword, status in assembled.keywords if status == "dropped"),
+        "counts": {key: value for key, value in counts.items() if isinstance(value, int)},
+    }
+    bundle = Bundle(tables, meta, vocab, name=f"<{name}>")
+    clock.begin("")
+    report = {
+        "spec": {key: value for key, value in about.items() if key != "tools"},
+        "tools": [tool["name"] for tool in about["tools"]],
+        "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
+        "counts": meta["counts"],
+        "bytes": sum(array.nbytes for array in tables.arrays().values()),
+        "restrictions": meta["restrictions"],
+        "keywords": meta["keywords"],
+        "dropped": meta["dropped"],
+        "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()},
+        "digest": bundle.digest,
+    }
+    return Compiled(bundle, assembled.text, report, options.standalone)
+
+
+def _ends(vocab: Vocab) -> list[int]:
+    """The ids that end a turn; there has to be one."""
+    ends = vocab.end_of_turn
+    if not ends:
+        raise VocabError(
+            "the tokenizer's files do not say which token ends a turn",
+            place=str(vocab.meta["source"]),
+            hint="name it with --eos, as in --eos '<|eot_id|>'",
+        )
+    return ends
+
+
+def version() -> str:
+    """The version of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("toolc")
+    except PackageNotFoundError:
+        return "unknown"

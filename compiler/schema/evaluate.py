@@ -1,0 +1,107 @@
+"""Whether a concrete value satisfies a schema: the judge of ``enum`` and ``const`` beside other keywords.
+
+Leaves out   shapes and text. Nothing here is restricted as text is (digits, key order, escapes): only values count.
+Invariants   numbers are compared exactly; the meaning of an atom is written here and nowhere else on the value side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import UnsupportedError
+from .atoms import (
+    All,
+    AtLeast,
+    AtMost,
+    Conj,
+    Count,
+    Formula,
+    Integral,
+    Items,
+    Literal,
+    Matches,
+    Members,
+    Multiple,
+    OneOf,
+    Refused,
+    Required,
+    Some,
+    Values,
+)
+from .nodes import Node
+from .patterns import searcher
+from .values import exact, freeze, is_integral, kind_of
+
+Parts = Callable[[Node, str], tuple[Formula, ...]]
+
+
+def holds_atom(part: Formula, value: Any, parts: Parts) -> bool:
+    """Whether a part of a formula holds for a value of the formula's kind."""
+    if isinstance(part, Literal):
+        kind = kind_of(value)
+        return part.positive == all(holds_atom(one, value, parts) for one in parts(part.node, kind))
+    if isinstance(part, All):
+        return all(holds_atom(one, value, parts) for one in part.parts)
+    if isinstance(part, Some):
+        return any(holds_atom(one, value, parts) for one in part.parts)
+    if isinstance(part, OneOf):
+        return sum(holds_atom(Literal(node), value, parts) for node in part.nodes) == 1
+    if isinstance(part, Values):
+        key = freeze(value)
+        return part.positive == any(constant.key == key for constant in part.values)
+    if isinstance(part, AtLeast):
+        return exact(value) > part.value if part.strict else exact(value) >= part.value
+    if isinstance(part, AtMost):
+        return exact(value) < part.value if part.strict else exact(value) <= part.value
+    if isinstance(part, Integral):
+        return part.positive == is_integral(exact(value))
+    if isinstance(part, Multiple):
+        return part.positive == is_multiple(exact(value), part.value)
+    if isinstance(part, Count):
+        return part.low <= len(value) and (part.high is None or len(value) <= part.high)
+    if isinstance(part, Matches):
+        return part.positive == search(part, value)
+    if isinstance(part, Required):
+        return all(name in value for name in part.names)
+    if isinstance(part, Items):
+        return all(
+            _holds(part.prefix[index] if index < len(part.prefix) else part.rest, item, parts)
+            for index, item in enumerate(value)
+        )
+    if isinstance(part, Members):
+        return _members(part, value, parts)
+    assert isinstance(part, Refused)
+    raise UnsupportedError(part.reason or f"the keyword {part.keyword} is not supported yet", place=part.place)
+
+
+def _holds(one: Conj, value: Any, parts: Parts) -> bool:
+    return one is not None and all(holds_atom(literal, value, parts) for literal in one)
+
+
+def _members(part: Members, value: dict[str, Any], parts: Parts) -> bool:
+    named = dict(part.named)
+    for key, item in value.items():
+        known = key in named
+        if known and not _holds(named[key], item, parts):
+            return False
+        for match, inside in part.patterns:
+            if search(match, key):
+                known = True
+                if not _holds(inside, item, parts):
+                    return False
+        if not known and not _holds(part.rest, item, parts):
+            return False
+    return True
+
+
+def is_multiple(value: Any, of: Any) -> bool:
+    """Whether ``value`` is a whole number of times ``of``, exactly."""
+    from fractions import Fraction
+
+    return (Fraction(value) / Fraction(of)).denominator == 1
+
+
+def search(match: Matches, text: str) -> bool:
+    """Whether the pattern is found in the text (ECMA-262 search); ``positive`` is not looked at."""
+    return searcher(match.pattern, match.place)(text)

@@ -1,0 +1,347 @@
+"""From conjunctions of schemas to unions of shapes, per JSON type; and which of them are empty.
+
+Leaves out   text (writer.py), what keywords mean (atoms.py), merging atoms (shapes.py).
+Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here recurses along a chain of references;
+             a union is cut short only by MAX_BRANCHES, which is an error.
+"""
+
+from __future__ import annotations
+
+from ..budget import Budget
+from ..errors import BudgetError, SchemaError, UnsatisfiableError
+from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, conj, formula, negate, types_of
+from .evaluate import holds_atom, search
+from .nodes import Node, Reader, Target
+from .shapes import FULL, Arrays, Constants, Objects, Shape, merge
+from .values import KINDS
+
+MAX_BRANCHES = 4096
+"""Alternatives that one JSON type of one schema may have."""
+
+Shapes = dict[str, tuple[Shape, ...]]
+
+
+class Normaliser:
+    """Shapes of conjs, memoised."""
+
+    def __init__(self, reader: Reader, budget: Budget | None = None) -> None:
+        self.reader = reader
+        self.budget = budget or Budget(None, None, None, None)
+        self._shapes: dict[tuple[Literal, ...], Shapes] = {}
+        self._parts: dict[tuple[Node, str], tuple[Formula, ...]] = {}
+        self._sound: set[Node] = set()
+        self._settled: set[Node] = set()
+        self._alive: dict[tuple[Literal, ...], bool] = {}
+        self._disjoint: dict[tuple[Node, Node, str], bool] = {}
+
+    # -- one conj
+
+    def shapes(self, one: tuple[Literal, ...]) -> Shapes:
+        """The union of shapes of every kind that a conj allows."""
+        found = self._shapes.get(one)
+        if found is None:
+            found = {}
+            for kind in KINDS:
+                options = self._kind_shapes(one, kind)
+                if options:
+                    found[kind] = options
+            self._shapes[one] = found
+        return found
+
+    def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
+        options: dict[Shape, None] = {}
+        for branch in self._branches(one, kind):
+            shape = merge(kind, branch, self.holds, search)
+            if shape is not None:
+                if shape == FULL.get(kind):
+                    return (shape,)
+                options.setdefault(shape)
+        return tuple(options)
+
+    def holds(self, atom: Atom, value: object) -> bool:
+        """Whether an atom holds for a concrete value."""
+        return holds_atom(atom, value, self.parts)
+
+    def parts(self, node: Node, kind: str) -> tuple[Formula, ...]:
+        """The formula of a node with its reference followed."""
+        key = (node, kind)
+        found = self._parts.get(key)
+        if found is None:
+            self._settle(node)
+            found = self._parts[key] = formula(node, kind)
+        return found
+
+    def _settle(self, node: Node) -> None:
+        """Follow the reference of a node, and replace children that are nothing but a reference by what they refer to.
+
+        So a rule is written once for a schema, whether it is reached directly or by ``$ref``.
+        """
+        if node in self._settled:
+            return
+        self._settled.add(node)
+        for keyword, value in node.keywords.items():
+            if keyword == "$ref":
+                node.keywords[keyword] = self.final(self.reader.follow(value) if isinstance(value, Target) else value)
+            elif isinstance(value, Node):
+                node.keywords[keyword] = self.final(value)
+            elif isinstance(value, tuple) and value and isinstance(value[0], Node):
+                node.keywords[keyword] = tuple(self.final(child) for child in value)
+            elif isinstance(value, dict):
+                node.keywords[keyword] = {
+                    name: self.final(child) if isinstance(child, Node) else child for name, child in value.items()
+                }
+
+    def final(self, node: Node) -> Node:
+        """The node that a chain of bare references ends in; the last one of a chain that never ends."""
+        seen: set[Node] = set()
+        while len(node.keywords) == 1 and "$ref" in node.keywords and node not in seen:
+            seen.add(node)
+            target = node.keywords["$ref"]
+            if isinstance(target, Target):
+                target = node.keywords["$ref"] = self.reader.follow(target)
+            node = target
+        return node
+
+    def _branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
+        """The disjunctive normal form of a conj for one kind, in the order in which it is written."""
+        done: dict[tuple[Atom, ...], None] = {}
+        for literal in one:
+            self._check_cycles(literal.node)
+            if not self._possible(literal, kind):
+                return []
+        pending: tuple = ()
+        for literal in reversed(one):
+            pending = (literal, pending)
+        stack: list[tuple[tuple, tuple[Atom, ...], frozenset[Literal]]] = [(pending, (), frozenset())]
+        steps = 0
+        while stack:
+            steps += 1
+            if len(done) + len(stack) > MAX_BRANCHES or steps > 64 * MAX_BRANCHES:
+                raise BudgetError(
+                    f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
+                    place=one[0].node.place,
+                    hint="simplify this schema",
+                )
+            if steps % 256 == 0:
+                self.budget.check("", 0, one[0].node.place)
+            pending, atoms, seen = stack.pop()
+            dead = False
+            while pending:
+                part, pending = pending
+                if isinstance(part, Literal):
+                    if part in seen:
+                        continue
+                    if not self._possible(part, kind) or Literal(part.node, not part.positive) in seen:
+                        dead = True
+                        break
+                    seen = seen | {part}
+                    parts = self.parts(part.node, kind)
+                    if part.positive:
+                        for inner in reversed(parts):
+                            pending = (inner, pending)
+                    else:
+                        pending = (Some(tuple(negate(self._plain(inner, kind)) for inner in parts)), pending)
+                elif isinstance(part, All):
+                    for inner in reversed(part.parts):
+                        pending = (inner, pending)
+                elif isinstance(part, OneOf):
+                    pending = (self._one_of(part, kind), pending)
+                elif isinstance(part, Some):
+                    options = [p for p in part.parts if not isinstance(p, Literal) or self._possible(p, kind)]
+                    if any(isinstance(p, All) and not p.parts for p in options):
+                        continue
+                    if len(options) != 1:
+                        stack.extend(((option, pending), atoms, seen) for option in reversed(options))
+                        dead = True
+                        break
+                    pending = (options[0], pending)
+                else:
+                    if part not in atoms:
+                        atoms = (*atoms, part)
+            if not dead:
+                done.setdefault(atoms)
+        return list(done)
+
+    def _plain(self, part: Formula, kind: str) -> Formula:
+        """A part without OneOf at its head, so that it can be negated."""
+        return self._one_of(part, kind) if isinstance(part, OneOf) else part
+
+    def _possible(self, literal: Literal, kind: str) -> bool:
+        """False if ``type`` alone rules the kind out."""
+        node, hops = literal.node, 0
+        if node.keywords.get("false"):
+            return not literal.positive
+        if not literal.positive:
+            return bool(node.keywords)
+        while hops < 20:
+            if kind not in types_of(node)[0]:
+                return False
+            target = node.keywords.get("$ref")
+            if not isinstance(target, Node):
+                return True
+            node, hops = target, hops + 1
+        return True
+
+    # -- exactly one
+
+    def _one_of(self, part: OneOf, kind: str) -> Formula:
+        """``oneOf`` as a union: each schema without those of the others that it can overlap."""
+        nodes = part.nodes
+        options: list[Formula] = []
+        for index, node in enumerate(nodes):
+            others = [
+                Literal(other, False)
+                for at, other in enumerate(nodes)
+                if at != index and not self._are_disjoint(node, other, kind)
+            ]
+            options.append(All((Literal(node), *others)))
+        return Some(tuple(options))
+
+    def _are_disjoint(self, one: Node, other: Node, kind: str) -> bool:
+        """True only if no value of the kind satisfies both."""
+        if one.number > other.number:
+            one, other = other, one
+        key = (one, other, kind)
+        found = self._disjoint.get(key)
+        if found is None:
+            self._disjoint[key] = False
+            together = conj(Literal(one), Literal(other))
+            found = self._disjoint[key] = together is None or (one is not other and self._no_shape(together, kind, 3))
+        return found
+
+    def _no_shape(self, one: tuple[Literal, ...], kind: str, depth: int) -> bool:
+        shapes = self._shapes[one].get(kind, ()) if one in self._shapes else self._kind_shapes(one, kind)
+        return all(self._barren(shape, depth) for shape in shapes)
+
+    def _barren(self, shape: Shape, depth: int) -> bool:
+        """True if a required part of the shape has no shapes itself, looking ``depth`` levels down."""
+        if depth == 0:
+            return False
+        needed: list[Conj] = []
+        if isinstance(shape, Objects):
+            needed = [value for name, value in shape.named if name in shape.required]
+        elif isinstance(shape, Arrays):
+            needed = list(shape.prefix[: shape.low]) + ([shape.rest] if shape.low > len(shape.prefix) else [])
+        return any(value and all(self._no_shape(value, kind, depth - 1) for kind in KINDS) for value in needed)
+
+    # -- soundness and emptiness
+
+    def _check_cycles(self, start: Node) -> None:
+        """Refuse a schema that refers to itself with no object or array in between: no value could be judged by it."""
+        if start in self._sound:
+            return
+        open_nodes: dict[Node, None] = {}
+        stack: list[tuple[Node, bool]] = [(start, False)]
+        while stack:
+            node, leave = stack.pop()
+            if leave:
+                del open_nodes[node]
+                self._sound.add(node)
+                continue
+            if node in self._sound:
+                continue
+            if node in open_nodes:
+                raise SchemaError(
+                    "the schema refers to itself with nothing in between",
+                    place=node.place,
+                    hint="put the reference below properties or items",
+                )
+            open_nodes[node] = None
+            stack.append((node, True))
+            stack.extend((child, False) for child in self._in_place(node))
+
+    def _in_place(self, node: Node) -> list[Node]:
+        """The nodes that a node applies to the same value."""
+        self._settle(node)
+        children: list[Node] = []
+        target = node.keywords.get("$ref")
+        if isinstance(target, Node):
+            children.append(target)
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            children.extend(node.keywords.get(keyword, ()))
+        for keyword in ("not", "if", "then", "else"):
+            if keyword in node.keywords:
+                children.append(node.keywords[keyword])
+        for keyword in ("dependencies", "dependentSchemas"):
+            children.extend(child for child in node.keywords.get(keyword, {}).values() if isinstance(child, Node))
+        return children
+
+    def explore(self, root: Conj) -> None:
+        """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot."""
+        if root is None:
+            raise UnsatisfiableError("the schema is false: it allows no value", place="#")
+        order: dict[tuple[Literal, ...], None] = {root: None}
+        queue = [root]
+        users: dict[tuple[Literal, ...], list[tuple[Literal, ...]]] = {}
+        while queue:
+            one = queue.pop()
+            if not one or one in self._alive:
+                continue
+            if len(order) % 64 == 0:
+                self.budget.check("states", len(order), one[0].node.place)
+            for shapes in self.shapes(one).values():
+                for shape in shapes:
+                    for child in children_of(shape):
+                        if child:
+                            users.setdefault(child, []).append(one)
+                            if child not in order:
+                                order[child] = None
+                                queue.append(child)
+        work = [one for one in order if one and one not in self._alive]
+        new = set(work)
+        while work:
+            one = work.pop()
+            if self._alive.get(one) or one not in new:
+                continue
+            if any(self.lives(shape) for shapes in self.shapes(one).values() for shape in shapes):
+                self._alive[one] = True
+                work.extend(users.get(one, ()))
+        for one in new:
+            self._alive.setdefault(one, False)
+        if root and not self._alive[root]:
+            raise UnsatisfiableError("no value satisfies this schema", place=self._blame(root))
+
+    def alive(self, one: Conj) -> bool:
+        """Whether some value satisfies an explored conj, as far as shapes tell."""
+        return one is not None and (not one or self._alive.get(one, False))
+
+    def lives(self, shape: Shape) -> bool:
+        """Whether all that a shape needs is alive."""
+        if isinstance(shape, Objects):
+            needed = set(shape.required)
+            return all(self.alive(value) for name, value in shape.named if name in needed)
+        if isinstance(shape, Arrays):
+            if shape.low > len(shape.prefix) and not self.alive(shape.rest):
+                return False
+            return all(self.alive(item) for item in shape.prefix[: shape.low])
+        return True
+
+    def _blame(self, one: tuple[Literal, ...]) -> str:
+        """The smallest place that explains why a conj is empty."""
+        seen: set[tuple[Literal, ...]] = set()
+        while one not in seen:
+            seen.add(one)
+            shapes = [shape for options in self.shapes(one).values() for shape in options]
+            dead: dict[tuple[Literal, ...], None] = {}
+            for shape in shapes:
+                for child in children_of(shape, needed=True):
+                    if child and not self._alive.get(child):
+                        dead.setdefault(child)
+            if len(dead) != 1:
+                break
+            one = next(iter(dead))
+        return one[-1].node.place
+
+
+def children_of(shape: Shape, needed: bool = False) -> list[Conj]:
+    """The conjs of the values inside a shape; with ``needed`` only of those that must be there."""
+    if isinstance(shape, Objects):
+        if needed:
+            return [value for name, value in shape.named if name in shape.required]
+        return [value for _, value in shape.named] + [value for _, value in shape.patterns] + [shape.rest]
+    if isinstance(shape, Arrays):
+        if needed:
+            return list(shape.prefix[: shape.low]) + ([shape.rest] if shape.low > len(shape.prefix) else [])
+        return [*shape.prefix, shape.rest]
+    assert isinstance(shape, Constants) or shape is not None
+    return []

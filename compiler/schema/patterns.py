@@ -1,0 +1,307 @@
+"""Patterns: ECMA-262 expressions about a string's value, rewritten to speak about its JSON text.
+
+Leaves out   parsing expressions (../grammar/regex.py), lengths and enums beside them (writer.py).
+Invariants   the expression that ``content`` gives matches from the first character of the string up to and with the
+             closing quote; that quote is the only ``"`` at the start of a character, so End is a look at it;
+             anchors are resolved by distributing the unions that hold them, within MAX_ALTERNATIVES.
+Source       ECMA-262 2024, 22.2; search semantics as JSON Schema has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from ..errors import GrammarError, SchemaError, UnsupportedError
+from ..grammar import charset
+from ..grammar.charset import Ranges
+from ..grammar.regex import (
+    NOTHING,
+    Chars,
+    Concat,
+    End,
+    Look,
+    Regex,
+    Repeat,
+    Start,
+    Union,
+    WordBoundary,
+    concat,
+    literal,
+    parse_regex,
+    repeat,
+    to_text,
+    union,
+)
+
+MAX_ALTERNATIVES = 256
+"""Alternatives that unions around anchors may multiply to in one pattern."""
+
+_SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\"}
+_WORD = charset.ASCII_WORD
+_CONTROL: Ranges = ((0, 31), (34, 34), (92, 92))
+_RAW = charset.complement(_CONTROL)
+QUOTE = Chars(((34, 34),))
+
+Flat = tuple[Regex, ...]
+
+
+@lru_cache(maxsize=4096)
+def parse(pattern: str, place: str) -> Regex:
+    """The expression of a pattern, errors told at ``place``."""
+    try:
+        return parse_regex(pattern, "", "ecma")
+    except GrammarError as error:
+        raise SchemaError(
+            f"{error.message} /{pattern}/", place=place, found=error.found, expected=error.expected, hint=error.hint
+        ) from None
+    except UnsupportedError as error:
+        raise UnsupportedError(error.message, place=place, hint=error.hint) from None
+
+
+@lru_cache(maxsize=4096)
+def searcher(pattern: str, place: str) -> Callable[[str], bool]:
+    """A function that says whether the pattern is found in a text."""
+    regex = parse(pattern, place)
+    try:
+        found = re.compile(to_text(regex)).search
+    except (re.error, RecursionError):
+        raise UnsupportedError("this pattern cannot be applied to a given value", place=place) from None
+    return lambda text: found(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def content(pattern: str, place: str) -> str:
+    """An expression for the JSON text, closing quote included, of all strings in which the pattern is found."""
+    text = to_text(_Rewriter(place).found(parse(pattern, place)))
+    return f"(?:{text})"
+
+
+def _escapes(ranges: Ranges) -> list[Regex]:
+    """The characters of a set that JSON must escape, as they are escaped."""
+    short = [letter for code, letter in _SHORT.items() if charset.contains(ranges, code)]
+    options: list[Regex] = []
+    if short:
+        options.append(concat(literal("\\"), Chars(charset.normal((ord(x), ord(x)) for x in short))))
+    for high in (0, 1):
+        low = [f"{code & 15:x}" for code in range(high * 16, high * 16 + 16) if code not in _SHORT]
+        low = [digit for digit in low if charset.contains(ranges, high * 16 + int(digit, 16))]
+        if low:
+            options.append(concat(literal(f"\\u00{high}"), Chars(charset.normal((ord(x), ord(x)) for x in low))))
+    return options
+
+
+@lru_cache(maxsize=4096)
+def _character(ranges: Ranges) -> Regex:
+    raw = charset.intersection(ranges, _RAW)
+    return union(*([Chars(raw)] if raw else []), *_escapes(ranges))
+
+
+_ANY = repeat(_character(charset.ALL), 0, None)
+
+
+def _anchored(regex: Regex) -> bool:
+    """Whether an anchor or word boundary stands in it, outside look-arounds."""
+    stack = [regex]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, (Start, End, WordBoundary)):
+            return True
+        if isinstance(one, (Concat, Union)):
+            stack.extend(one.items if isinstance(one, Concat) else one.options)
+        elif isinstance(one, Repeat):
+            stack.append(one.item)
+    return False
+
+
+def _nullable(regex: Regex) -> bool:
+    if isinstance(regex, Chars):
+        return False
+    if isinstance(regex, Concat):
+        return all(_nullable(item) for item in regex.items)
+    if isinstance(regex, Union):
+        return any(_nullable(option) for option in regex.options)
+    return not isinstance(regex, Repeat) or regex.low == 0 or _nullable(regex.item)
+
+
+class _Rewriter:
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def refuse(self, what: str) -> UnsupportedError:
+        return UnsupportedError(f"{what} not supported in a pattern", place=self.place)
+
+    def found(self, regex: Regex) -> Regex:
+        """The texts, closing quote included, in which the expression is found."""
+        options: list[Regex] = []
+        for flat in self.flatten(regex):
+            anchors = self.resolve(flat)
+            if anchors is None:
+                continue
+            start, items, end = anchors
+            for held, plain in self.look_back(items, start):
+                body = [self.rewrite(item) for item in plain]
+                options.append(concat(*([] if held else [_ANY]), *body, *([] if end else [_ANY]), QUOTE))
+        return union(*options) if options else NOTHING
+
+    def flatten(self, regex: Regex) -> list[Flat]:
+        """Alternatives as flat sequences, with every anchor an item of its own."""
+        if isinstance(regex, Union) and _anchored(regex):
+            return self._limit([flat for option in regex.options for flat in self.flatten(option)])
+        if isinstance(regex, Concat):
+            done: list[Flat] = [()]
+            for item in regex.items:
+                options = self.flatten(item)
+                done = self._limit([head + tail for head in done for tail in options])
+            return done
+        if isinstance(regex, Repeat) and _anchored(regex):
+            if regex.high == 1:
+                return [(), *self.flatten(regex.item)]
+            raise self.refuse("an anchor in a repeated group is")
+        return [(regex,)]
+
+    def _limit(self, options: list[Flat]) -> list[Flat]:
+        if len(options) > MAX_ALTERNATIVES:
+            raise self.refuse("anchors in so many alternatives are")
+        return list(dict.fromkeys(options))
+
+    def resolve(self, flat: Flat) -> tuple[bool, Flat, bool] | None:
+        """Whether the sequence is held at the start, what remains, and whether at the end; None if it cannot match."""
+        items = list(flat)
+        start = end = False
+        at = max((index for index, item in enumerate(items) if isinstance(item, Start)), default=None)
+        if at is not None:
+            before, start = items[:at], True
+            if not all(_nullable(item) for item in before):
+                return None
+            items = self._empty(before) + items[at + 1 :]
+        at = min((index for index, item in enumerate(items) if isinstance(item, End)), default=None)
+        if at is not None:
+            after, end = items[at + 1 :], True
+            if not all(_nullable(item) for item in after):
+                return None
+            items = items[:at] + self._empty(after)
+        return start, tuple(items), end
+
+    def _empty(self, items: list[Regex]) -> list[Regex]:
+        """What items demand when they match nothing: the assertions among them."""
+        kept: list[Regex] = []
+        for item in items:
+            if isinstance(item, (Look, WordBoundary)):
+                kept.append(item)
+            elif not isinstance(item, (Start, End, Chars)) and _looks(item):
+                raise self.refuse("a look-around in an optional group beside an anchor is")
+        return kept
+
+    # -- word boundaries and looks back
+
+    def look_back(self, items: Flat, start: bool) -> list[tuple[bool, Flat]]:
+        r"""The sequence without ``\b``, ``\B``, ``(?<=c)`` and ``(?<!c)``: split by the character that stands before.
+
+        Returns:
+            for each variant, whether it is held at the start of the string, and its items.
+        """
+        at = next((n for n, item in enumerate(items) if _looks_back(item)), None)
+        if at is None:
+            return [(start, items)]
+        mark, options = items[at], list[tuple[bool, Flat]]()
+        if isinstance(mark, WordBoundary):
+            inside = _WORD
+        else:
+            assert isinstance(mark, Look)
+            if not isinstance(mark.item, Chars):
+                raise self.refuse("a look-behind of more than one character is")
+            inside = mark.item.ranges
+        for held, before, ends in self.before(items[:at], start, inside):
+            if isinstance(mark, WordBoundary):
+                middle: Flat = (Look(Chars(_WORD), True, ends != mark.negative),)
+            elif ends == mark.negative:
+                continue
+            else:
+                middle = ()
+            options.extend(self.look_back((*before, *middle, *items[at + 1 :]), held))
+        if len(options) > MAX_ALTERNATIVES:
+            raise self.refuse("so many word boundaries are")
+        return options
+
+    def before(self, items: Flat, start: bool, inside: Ranges) -> list[tuple[bool, Flat, bool]]:
+        """Variants of what stands before a position, each with whether its last character is in a set."""
+        outside = charset.complement(inside)
+        if not items:
+            if start:
+                return [(True, (), False)]
+            many = Repeat(Chars(charset.ALL), 0, None)
+            return [(True, (), False), (True, (many, Chars(outside)), False), (True, (many, Chars(inside)), True)]
+        *head, last = items
+        if isinstance(last, Chars):
+            parts = [(charset.intersection(last.ranges, half), half is inside) for half in (inside, outside)]
+            return [(start, (*head, Chars(ranges)), ends) for ranges, ends in parts if ranges]
+        if isinstance(last, Look):
+            return [(held, (*found, last), ends) for held, found, ends in self.before(tuple(head), start, inside)]
+        if isinstance(last, Concat):
+            return self.before((*head, *last.items), start, inside)
+        options: list[tuple[bool, Flat, bool]] = []
+        if isinstance(last, Union):
+            for option in last.options:
+                options.extend(self.before((*head, option), start, inside))
+        else:
+            assert isinstance(last, Repeat)
+            if last.low == 0:
+                options.extend(self.before(tuple(head), start, inside))
+            fewer = repeat(last.item, max(0, last.low - 1), None if last.high is None else last.high - 1)
+            if _nullable(last.item):
+                raise self.refuse("a word boundary after a repeated group is")
+            options.extend(self.before((*head, fewer, last.item), start, inside))
+        if len(options) > MAX_ALTERNATIVES:
+            raise self.refuse("so many word boundaries are")
+        return options
+
+    # -- characters
+
+    def rewrite(self, regex: Regex) -> Regex:
+        """The expression about JSON text; look-aheads may look at the closing quote."""
+        if isinstance(regex, Chars):
+            return _character(regex.ranges) if regex.ranges else NOTHING
+        if isinstance(regex, Concat):
+            return concat(*(self.rewrite(item) for item in regex.items))
+        if isinstance(regex, Union):
+            return union(*(self.rewrite(option) for option in regex.options))
+        if isinstance(regex, Repeat):
+            return repeat(self.rewrite(regex.item), regex.low, regex.high)
+        if isinstance(regex, Look):
+            if not regex.ahead:
+                raise self.refuse("a look-behind is")
+            return Look(self._ahead(regex.item), True, regex.negative)
+        raise self.refuse("an anchor here is")
+
+    def _ahead(self, regex: Regex) -> Regex:
+        options: list[Regex] = []
+        for flat in self.flatten(regex):
+            if any(isinstance(item, Start) for item in flat):
+                raise self.refuse("a start anchor in a look-ahead is")
+            resolved = self.resolve(flat)
+            if resolved is None:
+                continue
+            _, items, end = resolved
+            if any(_looks_back(item) for item in items):
+                raise self.refuse("a word boundary in a look-ahead is")
+            options.append(concat(*(self.rewrite(item) for item in items), *([QUOTE] if end else [])))
+        return union(*options) if options else NOTHING
+
+
+def _looks_back(item: Regex) -> bool:
+    return isinstance(item, WordBoundary) or (isinstance(item, Look) and not item.ahead)
+
+
+def _looks(regex: Regex) -> bool:
+    stack = [regex]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, (Look, WordBoundary)):
+            return True
+        if isinstance(one, (Concat, Union)):
+            stack.extend(one.items if isinstance(one, Concat) else one.options)
+        elif isinstance(one, Repeat):
+            stack.append(one.item)
+    return False

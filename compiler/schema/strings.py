@@ -1,0 +1,45 @@
+"""Strings as JSON text: characters, minimal escapes, quoting for Lark.
+
+Leaves out   patterns (patterns.py), which strings are allowed (shapes.py).
+Invariants   ``spelled`` is what ``json.dumps(text, ensure_ascii=False)`` writes between the quotes; the look of a
+             string with minimal escapes is unique, so different texts are different strings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+CHAR = (
+    r'[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}'
+    r"|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"
+)
+"""One character of a free string: raw, or escaped in any way that JSON has; no lone surrogates."""
+
+PLAIN = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f])))'
+"""One character with minimal escapes."""
+
+_SPECIAL = frozenset("\\.^$*+?{}[]|()/")
+
+
+def spelled(text: str) -> str:
+    """The text with minimal escapes, without quotes."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def regex_of(text: str) -> str:
+    """An expression for exactly this text, fit to stand between slashes in Lark."""
+    return "".join("\\" + char if char in _SPECIAL else char for char in text)
+
+
+def quoted(text: str) -> str:
+    """A Lark literal or expression for the JSON string of ``text``, quotes included."""
+    inner = spelled(text)
+    if inner.isprintable() and "\\" not in inner:
+        return f'"\\"{inner}\\""'
+    return f'/"{regex_of(inner)}"/'
+
+
+def alternatives(texts: Iterable[str]) -> str:
+    """An expression for the JSON strings of several texts."""
+    return '"(?:' + "|".join(regex_of(spelled(text)) for text in texts) + ')"'

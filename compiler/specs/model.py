@@ -1,0 +1,159 @@
+"""Spec and ToolSpec, and the rules that hold for every kind of spec: names, uniqueness, the digest.
+
+Leaves out   reading documents (source.py) and their forms (tools.py, openapi.py).
+Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of tools has at least one.
+             A digest depends on the order of keys, since the order of properties is the order of the output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..errors import SpecError
+
+Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
+Kind = Literal["tools", "schema", "openapi"]
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
+NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool: a name and the schema of its arguments.
+
+    Attributes:
+        name: what a call writes in ``"name"``.
+        description: for people; may be empty.
+        schema: the schema of the arguments, always one of an object.
+        pointer: JSON pointer, in the spec document, of the arguments schema or of the operation.
+        document: what ``$ref`` in the schema resolves against.
+        read_only: whether a call changes nothing, where the spec says (GET and HEAD).
+        dialect: how the schema's keywords are to be read.
+        places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any] | bool
+    pointer: str
+    document: Any
+    read_only: bool | None = None
+    dialect: Dialect = "json-schema"
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, pointer: str) -> str:
+        """The JSON pointer in the spec document of ``pointer`` in the arguments schema."""
+        for head in sorted(self.places, key=len, reverse=True):
+            if pointer == head or pointer.startswith(head + "/"):
+                return self.places[head] + pointer[len(head) :]
+        return self.pointer + pointer
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec document, read.
+
+    Attributes:
+        kind: what it was recognised as.
+        name: how errors call it, usually the file's name.
+        tools: its tools, in the order of the document; empty for a bare schema.
+        schema: the bare schema, where ``kind`` is "schema".
+        document: the whole document.
+        digest: BLAKE2b-128 of kind and content, as hex digits.
+    """
+
+    kind: Kind
+    name: str
+    tools: tuple[ToolSpec, ...]
+    schema: Any
+    document: Any
+    digest: str
+
+
+def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schema: Any = None) -> Spec:
+    """Check what holds across tools and freeze the spec."""
+    first: dict[str, ToolSpec] = {}
+    for tool in tools:
+        place = f"{name}#{tool.pointer}"
+        if not NAME.match(tool.name):
+            raise SpecError(
+                "this cannot be the name of a tool",
+                place=place,
+                found=quote(tool.name),
+                expected="1 to 128 characters of A-Z a-z 0-9 _ . -",
+                hint=name_hint(tool.name),
+            )
+        other = first.setdefault(tool.name, tool)
+        if other is not tool:
+            raise SpecError(
+                f"two tools have the name {quote(tool.name)}",
+                place=place,
+                expected=f"a name that differs from that of {name}#{other.pointer}",
+                hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
+            )
+    if kind != "schema" and not tools:
+        raise SpecError(
+            "the spec has no tools",
+            place=f"{name}#",
+            expected="at least one operation under paths" if kind == "openapi" else "at least one tool in the list",
+        )
+    return Spec(kind, name, tuple(tools), schema, document, digest_of(kind, document))
+
+
+def digest_of(kind: str, document: Any) -> str:
+    """BLAKE2b-128 of the canonical text: no blanks, keys as written, ASCII only."""
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.blake2b(f"{kind}\n{text}".encode(), digest_size=16).hexdigest()
+
+
+def name_hint(name: str) -> str:
+    """What to write in place of a name that is no name."""
+    if not name:
+        return "give the tool a name"
+    if len(name) > 128:
+        return f"it has {len(name)} characters; shorten it"
+    return f"write {quote(re.sub(r'[^A-Za-z0-9_.-]+', '_', name))}"
+
+
+def escape(token: str) -> str:
+    """One reference token of a JSON pointer."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def quote(value: Any, limit: int = 60) -> str:
+    """A JSON value as an error shows it, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def kind_of(value: Any) -> str:
+    """A JSON value's type, as an error names it."""
+    names = {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+    }
+    return "null" if value is None else names.get(type(value), type(value).__name__)
+
+
+def shown(value: Any) -> str:
+    """A value with its type: ``"3" (a string)``; containers by type alone."""
+    if isinstance(value, (dict, list)) and value:
+        return kind_of(value)
+    return "null" if value is None else f"{quote(value)} ({kind_of(value)})"
+
+
+def want(value: Any, types: type | tuple[type, ...], place: str, expected: str, hint: str | None = None) -> Any:
+    """``value`` if it has one of the types, else SpecError. A boolean is never a number."""
+    if not isinstance(value, types):
+        raise SpecError(place=place, found=shown(value), expected=expected, hint=hint)
+    return value

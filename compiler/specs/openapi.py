@@ -1,0 +1,249 @@
+"""OpenAPI 3.0 and 3.1 documents: every operation under ``paths`` is a tool.
+
+The arguments are one object: path, query, header and cookie parameters under their own names, then the request
+body under ``body``. Nothing else may stand in it.
+
+OpenAPI 3.0 schemas are JSON Schema draft 4 but for ``nullable``, which is made a type here; those of 3.1 are 2020-12.
+
+Leaves out   what the schemas mean: they stay as written, with their ``$ref`` into the document.
+Invariants   the order is that of the document: parameters of the path item, those of the operation, the body;
+             path parameters are required; a name in two places is prefixed by the place (``path_id``, ``query_id``).
+Source       OpenAPI Specification 3.0.4 and 3.1.1, sections Path Item, Operation, Parameter, Request Body.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+from ..errors import SpecError
+from .model import Dialect, ToolSpec, escape, quote, shown, want
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+PLACES = ("path", "query", "header", "cookie")
+IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})  # the specification says so
+BODY, OTHER_BODY = "body", "requestBody"
+
+
+def read_openapi(document: dict[str, Any], name: str) -> list[ToolSpec]:
+    """The tools of an OpenAPI document, in its order."""
+    version = document["openapi"]
+    if not isinstance(version, str) or not re.match(r"3\.[01](\.\d+)?([-+].*)?\Z", version):
+        raise SpecError(
+            "this version of OpenAPI is not read",
+            place=f"{name}#/openapi",
+            found=shown(version),
+            expected='"3.0.x" or "3.1.x"',
+        )
+    dialect: Dialect = "openapi-3.0" if version.startswith("3.0") else "openapi-3.1"
+    if dialect == "openapi-3.0":
+        document = as_draft_4(document)
+    paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
+    reader = _Reader(document, name, dialect)
+    tools: list[ToolSpec] = []
+    for path, item in paths.items():
+        if not path.startswith("x-"):
+            tools.extend(reader.path_item(path, item, f"/paths/{escape(path)}"))
+    return tools
+
+
+class _Reader:
+    def __init__(self, document: dict[str, Any], name: str, dialect: Dialect) -> None:
+        self.document = document
+        self.name = name
+        self.dialect = dialect
+
+    def path_item(self, path: str, item: Any, pointer: str) -> list[ToolSpec]:
+        item, at = self.resolve(item, pointer, "a path item: an object")
+        tools = []
+        for method, operation in item.items():
+            if method in METHODS:
+                where = f"{at}/{method}"
+                want(operation, dict, f"{self.name}#{where}", "an operation: an object")
+                shared = self.parameters(item.get("parameters"), f"{at}/parameters")
+                own = self.parameters(operation.get("parameters"), f"{where}/parameters")
+                tools.append(self.operation(method, path, operation, where, shared | own))
+        return tools
+
+    def operation(
+        self, method: str, path: str, operation: dict[str, Any], pointer: str, parameters: dict[Any, Any]
+    ) -> ToolSpec:
+        self.check_path(path, pointer, parameters)
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        places: dict[str, str] = {}
+
+        def add(argument: str, schema: Any, needed: bool, at: str) -> None:
+            key = f"/properties/{escape(argument)}"
+            if argument in properties:
+                raise SpecError(
+                    f"two arguments have the name {quote(argument)}",
+                    place=f"{self.name}#{at}",
+                    expected=f"a name that differs from that of {self.name}#{places[key]}",
+                    hint="rename one of the parameters",
+                )
+            properties[argument] = schema
+            places[key] = at
+            if needed:
+                required.append(argument)
+
+        names = [parameter_name for _, parameter_name in parameters]
+        for (place, parameter_name), (parameter, at) in parameters.items():
+            schema, schema_at = self.parameter_schema(parameter, at)
+            argument = parameter_name if names.count(parameter_name) == 1 else f"{place}_{parameter_name}"
+            add(argument, schema, parameter.get("required", False) or place == "path", schema_at)
+        if operation.get("requestBody") is not None:
+            schema, at, needed = self.body(operation["requestBody"], f"{pointer}/requestBody")
+            add(OTHER_BODY if BODY in properties else BODY, schema, needed, at)
+
+        description = operation.get("description") or operation.get("summary") or ""
+        return ToolSpec(
+            name=self.tool_name(method, path, operation, pointer),
+            description=description if isinstance(description, str) else "",
+            schema={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+            pointer=pointer,
+            document=self.document,
+            read_only=True if method in ("get", "head") else None,
+            dialect=self.dialect,
+            places=places,
+        )
+
+    def tool_name(self, method: str, path: str, operation: dict[str, Any], pointer: str) -> str:
+        name = operation.get("operationId")
+        if name is None:
+            name = method + path
+        elif not isinstance(name, str) or not re.search(r"[A-Za-z0-9]", name):
+            raise SpecError(place=f"{self.name}#{pointer}/operationId", found=shown(name), expected="a name")
+        return re.sub(r"[^A-Za-z0-9_.-]+", "_", re.sub(r"[{}]", "", name)).strip("_")
+
+    def check_path(self, path: str, pointer: str, parameters: dict[Any, Any]) -> None:
+        for needed in re.findall(r"\{([^{}]+)\}", path):
+            if ("path", needed) not in parameters:
+                raise SpecError(
+                    f"the path holds {{{needed}}}, and no path parameter has this name",
+                    place=f"{self.name}#{pointer}",
+                    expected=f'a parameter {{"name": {quote(needed)}, "in": "path", "schema": …}}',
+                )
+
+    def parameters(self, items: Any, pointer: str) -> dict[tuple[str, str], tuple[dict[str, Any], str]]:
+        """(place, name) → the parameter and its JSON pointer."""
+        out: dict[tuple[str, str], tuple[dict[str, Any], str]] = {}
+        for i, item in enumerate(want([] if items is None else items, list, f"{self.name}#{pointer}", "an array")):
+            parameter, at = self.resolve(item, f"{pointer}/{i}", "a parameter: an object")
+            for key in ("name", "in"):
+                if key not in parameter:
+                    raise SpecError(f"the parameter has no {key}", place=f"{self.name}#{at}", expected=f'"{key}": …')
+                want(parameter[key], str, f"{self.name}#{at}/{key}", "text")
+            want(parameter.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
+            name, place = parameter["name"], parameter["in"]
+            if place not in PLACES:
+                hint = "this is Swagger 2.0; use requestBody" if place in ("body", "formData") else None
+                expected = "path, query, header or cookie"
+                raise SpecError(place=f"{self.name}#{at}/in", found=shown(place), expected=expected, hint=hint)
+            if place == "header" and name.lower() in IGNORED_HEADERS:
+                continue
+            if (place, name) in out:
+                raise SpecError(
+                    f"two {place} parameters have the name {quote(name)}",
+                    place=f"{self.name}#{at}",
+                    expected=f"a name that differs from that of {self.name}#{out[place, name][1]}",
+                )
+            out[place, name] = (parameter, at)
+        return out
+
+    def parameter_schema(self, parameter: dict[str, Any], at: str) -> tuple[Any, str]:
+        if "schema" in parameter:
+            return self.schema(parameter["schema"], f"{at}/schema")
+        if "content" in parameter:
+            return self.content(parameter["content"], f"{at}/content")
+        raise SpecError("the parameter has no schema", place=f"{self.name}#{at}", expected='"schema" or "content"')
+
+    def body(self, body: Any, pointer: str) -> tuple[Any, str, bool]:
+        body, at = self.resolve(body, pointer, "a request body: an object")
+        if "content" not in body:
+            raise SpecError("the request body has no content", place=f"{self.name}#{at}", expected='"content": {…}')
+        needed = want(body.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
+        return *self.content(body["content"], f"{at}/content"), needed
+
+    def content(self, content: Any, at: str) -> tuple[Any, str]:
+        """The schema of a ``content`` object: that of its JSON media type, else that of its first."""
+        want(content, dict, f"{self.name}#{at}", "an object of media types")
+        if not content:
+            raise SpecError("there is no media type", place=f"{self.name}#{at}", expected='"application/json": {…}')
+        chosen = min(content, key=_preference)
+        at = f"{at}/{escape(chosen)}"
+        media = want(content[chosen], dict, f"{self.name}#{at}", "a media type: an object")
+        return self.schema(media.get("schema", {}), f"{at}/schema")
+
+    def schema(self, schema: Any, at: str) -> tuple[Any, str]:
+        return want(schema, (dict, bool), f"{self.name}#{at}", "a JSON Schema"), at
+
+    def resolve(self, value: Any, pointer: str, expected: str) -> tuple[dict[str, Any], str]:
+        """Follow ``$ref`` to an object and its JSON pointer."""
+        seen = {pointer}
+        while True:
+            want(value, dict, f"{self.name}#{pointer}", expected)
+            if "$ref" not in value:
+                return value, pointer
+            where = f"{self.name}#{pointer}/$ref"
+            ref = want(value["$ref"], str, where, "a reference: text")
+            if not ref.startswith("#/"):
+                raise SpecError(
+                    "a reference to another document is not followed",
+                    place=where,
+                    found=quote(ref),
+                    expected="one that starts with #/",
+                    hint="bundle the documents into one first",
+                )
+            pointer = unquote(ref[1:])
+            if pointer in seen:
+                raise SpecError("the reference leads back to itself", place=where, found=quote(ref))
+            seen.add(pointer)
+            value = self.at_pointer(pointer, where, ref)
+
+    def at_pointer(self, pointer: str, where: str, ref: str) -> Any:
+        value: Any = self.document
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, dict) and key in value:
+                value = value[key]
+            elif isinstance(value, list) and re.fullmatch(r"0|[1-9]\d{0,8}", key) and int(key) < len(value):
+                value = value[int(key)]
+            else:
+                raise SpecError("the reference leads nowhere", place=where, found=quote(ref))
+        return value
+
+
+def _preference(media_type: str) -> int:
+    kind = media_type.split(";")[0].strip().lower()
+    return 0 if kind == "application/json" else 1 if kind.endswith(("+json", "/json")) else 2
+
+
+# ---------------------------------------------------------------- OpenAPI 3.0
+
+_DATA = frozenset({"enum", "default", "example", "examples", "const"})
+_MAPS = frozenset({"properties", "patternProperties", "schemas", "parameters", "requestBodies"})
+
+
+def as_draft_4(document: dict[str, Any]) -> dict[str, Any]:
+    """A copy whose schemas are of draft 4: ``nullable`` becomes a second type. Every pointer stays what it was."""
+    return {"$schema": "http://json-schema.org/draft-04/schema#", **_without_nullable(document, False)}
+
+
+def _without_nullable(value: Any, names: bool) -> Any:
+    """``names``: the keys of ``value`` are names that the document's author chose, not keywords."""
+    if isinstance(value, list):
+        items = []
+        for one in value:
+            items.append(_without_nullable(one, False))
+        return items
+    if not isinstance(value, dict):
+        return value
+    out = {}
+    for key, one in value.items():
+        data = not names and (key in _DATA or key.startswith("x-"))
+        out[key] = one if data else _without_nullable(one, not names and key in _MAPS and isinstance(one, dict))
+    if not names and out.get("nullable") is True and isinstance(out.get("type"), str):
+        out["type"] = [out["type"], "null"]
+    return out

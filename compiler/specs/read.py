@@ -1,0 +1,85 @@
+"""Tell a tools list, an OpenAPI document and a bare JSON Schema apart by their content.
+
+Leaves out   the forms themselves: tools.py, openapi.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import SpecError
+from .model import Spec, make_spec, quote, shown
+from .openapi import read_openapi
+from .source import MAX_BYTES, load_document
+from .tools import read_tools
+
+SCHEMA_KEYS = frozenset(
+    "$schema $id id $ref $defs definitions $anchor $dynamicRef $recursiveRef $comment type enum const properties "
+    "required additionalProperties patternProperties propertyNames minProperties maxProperties items prefixItems "
+    "additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems "
+    "unevaluatedProperties minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum "
+    "multipleOf anyOf oneOf allOf not if then else dependencies dependentRequired dependentSchemas nullable title "
+    "description default examples contentEncoding contentMediaType contentSchema".split()
+)
+
+
+def read_spec(
+    source: str | Path | bytes | dict[str, Any] | list[Any] | bool,
+    name: str | None = None,
+    *,
+    max_bytes: int | None = MAX_BYTES,
+) -> Spec:
+    """Read a spec: an OpenAI tools list, an OpenAPI 3 document or a bare JSON Schema, recognised by content.
+
+    Args:
+        source: a path; JSON or YAML text (it starts with a bracket, else it is a path); bytes; or the value itself.
+        name: how errors call the document; by default the file's name.
+        max_bytes: the largest document that is read; None for no limit.
+    """
+    document, name = load_document(source, name, max_bytes)
+    if isinstance(document, list):
+        return make_spec("tools", name, document, read_tools(document, name, ""))
+    if isinstance(document, bool):
+        return make_spec("schema", name, document, [], document)
+    if not isinstance(document, dict):
+        raise SpecError(
+            "this is no spec",
+            place=f"{name}#",
+            found=shown(document),
+            expected="a tools list, an OpenAPI document or a JSON Schema",
+        )
+    if "openapi" in document:
+        return make_spec("openapi", name, document, read_openapi(document, name))
+    if "swagger" in document:
+        raise SpecError(
+            "Swagger 2.0 is not read",
+            place=f"{name}#/swagger",
+            found=shown(document["swagger"]),
+            expected="an OpenAPI 3.0 or 3.1 document",
+            hint="convert it, for example with swagger2openapi",
+        )
+    if "tools" in document and "properties" not in document:
+        return make_spec("tools", name, document, read_tools(document["tools"], name, "/tools"))
+    if document.get("type") == "function":
+        return make_spec("tools", name, document, read_tools([document], name, None))
+    looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
+        document.keys() - {"description"}
+    )
+    if document and (SCHEMA_KEYS.isdisjoint(document) or looks_like_tool):
+        raise SpecError(
+            "this is no spec that toolc knows",
+            place=f"{name}#",
+            found="an object with the keys " + ", ".join(quote(key, 30) for key in list(document)[:6]),
+            expected="a tools list, an object with tools or openapi, or a JSON Schema",
+            hint='write a tool as {"type": "function", "function": {…}}' if looks_like_tool else None,
+        )
+    return make_spec("schema", name, document, [], document)
+
+
+def schema_spec(schema: dict[str, Any] | bool, name: str = "schema") -> Spec:
+    """A value taken as a bare JSON Schema, whatever its keys."""
+    document, name = load_document(schema, name, None)
+    if not isinstance(document, (dict, bool)):
+        raise SpecError(place=f"{name}#", found=shown(document), expected="a JSON Schema: an object or a boolean")
+    return make_spec("schema", name, document, [], document)

@@ -1,0 +1,404 @@
+"""From a path, text or Python value to a checked JSON document.
+
+Leaves out   what the document means: read.py tells the kinds apart.
+Invariants   a document holds dict (text keys, each once), list, str, int, finite float, bool and None;
+             it nests at most MAX_DEPTH deep, so that recursion over it is safe; it came from at most ``max_bytes``.
+Source       RFC 8259 for JSON; YAML 1.2 core schema for YAML (no dates, no ``yes``/``no``), keys made text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import SpecError
+from .model import quote
+
+MAX_BYTES = 32 << 20
+MAX_DEPTH = 500
+MAX_NODES = 20_000_000
+
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+', re.DOTALL)
+_YAML_START = re.compile(r"\s*(?:---|#|%YAML|[A-Za-z$][\w$-]*:(?:\s|$))")
+
+
+def load_document(source: Any, name: str | None, max_bytes: int | None) -> tuple[Any, str]:
+    """The document and the name that errors give it.
+
+    Args:
+        source: a Path or a text path to read; text that starts with a bracket, or bytes, to parse; or a value as is.
+        name: overrides the name.
+        max_bytes: the largest text that is read; None for no limit.
+    """
+    if isinstance(source, str) and not source.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        source = Path(source)
+    if isinstance(source, Path):
+        name = name or source.name
+        data = _read(source, name, max_bytes)
+    elif isinstance(source, str):
+        data = source.encode("utf-8", "surrogatepass")
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+    else:
+        name = name or "spec"
+        check_value(source, name)
+        return source, name
+    name = name or "spec"
+    _check_size(len(data), max_bytes, name)
+    return parse(data, name), name
+
+
+def _read(path: Path, name: str, max_bytes: int | None) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read() if max_bytes is None else file.read(max_bytes + 1)
+            if max_bytes is not None and len(data) > max_bytes:
+                _check_size(max(path.stat().st_size, len(data)), max_bytes, name)
+            return data
+    except FileNotFoundError:
+        raise SpecError("no such file", place=str(path), expected="the path of a spec document") from None
+    except IsADirectoryError:
+        raise SpecError("this is a folder", place=str(path), expected="the path of a spec document") from None
+    except OSError as error:
+        raise SpecError(f"cannot read this file: {error.strerror}", place=str(path)) from None
+
+
+def _check_size(size: int, max_bytes: int | None, name: str) -> None:
+    if max_bytes is not None and size > max_bytes:
+        raise SpecError(
+            "the document is too large",
+            place=name,
+            found=f"{size:,} bytes",
+            expected=f"at most {max_bytes:,}",
+            hint="split it, or raise the limit with --max-spec-bytes",
+        )
+
+
+def parse(data: bytes, name: str) -> Any:
+    """The document in ``data``: JSON, or YAML where the name or the first line says so."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = max(data.rfind(b"\n", 0, error.start) + 1, 0)
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:4]
+        raise SpecError(
+            "the document is not UTF-8",
+            place=f"{name}:{data.count(bytes([10]), 0, error.start) + 1}:{error.start - start + 1}",
+            found=f"byte 0x{data[error.start]:02x}",
+            hint="save it as UTF-8" + (", not UTF-16" if wide else ""),
+        ) from None
+    if name.endswith((".yaml", ".yml")) or _YAML_START.match(text):
+        document = _parse_yaml(text, name)
+        check_value(document, name)
+        return document
+    return parse_json(text, name)
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def parse_json(text: str, name: str) -> Any:
+    """JSON text, strictly: no key twice, no NaN, no number beyond a float, at most MAX_DEPTH deep."""
+    if text.count("{") + text.count("[") > MAX_DEPTH:
+        _check_depth(text, name)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite, parse_int=_short
+        )
+    except json.JSONDecodeError as error:
+        raise _syntax_error(text, name, error) from None
+    except _Refused:
+        raise _find_refused(text, name) from None
+
+
+class _Refused(Exception):
+    """Something that json reads and we do not; found again, with its place, by _find_refused."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise _Refused
+    return out
+
+
+def _no_constant(_: str) -> Any:
+    raise _Refused
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _Refused
+    return value
+
+
+def _short(text: str) -> int:
+    if len(text) > 4000:
+        raise _Refused
+    return int(text)
+
+
+def _check_depth(text: str, name: str) -> None:
+    depth = 0
+    for piece in _PIECE.finditer(text):
+        if (char := piece[0][0]) in "{[":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _too_deep(f"{name}:{_line_column(text, piece.start())}")
+        elif char in "]}":
+            depth -= 1
+
+
+def _too_deep(place: str) -> SpecError:
+    return SpecError(
+        f"the document nests more than {MAX_DEPTH} deep here",
+        place=place,
+        expected=f"at most {MAX_DEPTH} open brackets",
+        hint="define the repeated part once and use $ref",
+    )
+
+
+def _find_refused(text: str, name: str) -> SpecError:
+    """Where the first thing of _Refused stands: json's hooks are not told."""
+    keys: list[set[str] | None] = []
+    before = ""
+    for piece in _PIECE.finditer(text):
+        token = piece[0]
+        place = f"{name}:{_line_column(text, piece.start())}"
+        if token == "{":
+            keys.append(set())
+        elif token == "[":
+            keys.append(None)
+        elif token in ("}", "]"):
+            keys.pop()
+        elif token[0] == '"' and before in ("{", ",") and keys and (seen := keys[-1]) is not None:
+            key = json.loads(token)
+            if key in seen:
+                return SpecError(
+                    f"the key {quote(key)} stands twice in one object",
+                    place=place,
+                    expected="every key once",
+                    hint=_excerpt("remove or rename one", text, piece.start()),
+                )
+            seen.add(key)
+        elif token in ("NaN", "Infinity", "-Infinity"):
+            return SpecError(
+                "JSON has no such number",
+                place=place,
+                found=token,
+                hint=_excerpt("leave the keyword out, or write a number", text, piece.start()),
+            )
+        elif re.fullmatch(r"-?\d+", token) and len(token) > 4000:
+            return SpecError("this number is too long", place=place, found=f"{len(token):,} digits")
+        elif re.fullmatch(r"-?\d[\d.eE+-]*", token) and math.isinf(float(token)):
+            return SpecError("this number is too large", place=place, found=token[:40], expected="less than 1.8e308")
+        before = token
+    raise AssertionError("json refused what the scan does not find")
+
+
+_HINTS = (
+    ("Illegal trailing comma", "remove the trailing comma", -1),
+    ("Expecting property name", None, 0),
+    ("Expecting value", None, 0),
+    ("Expecting ',' delimiter", 'a comma is missing, or a quote inside a string is not written \\"', 0),
+    ("Expecting ':' delimiter", "write a colon after the key", 0),
+    ("Unterminated string", "close the string with a quote", 0),
+    ("Invalid control character", "write \\n for a new line inside a string", 0),
+    ("Invalid \\escape", "write \\\\ for a backslash", 0),
+    ("Invalid \\uXXXX", "write four hexadecimal digits after \\u", 0),
+    ("Extra data", "the document ends before this; put several tools into one array", 0),
+)
+
+
+def _syntax_error(text: str, name: str, error: json.JSONDecodeError) -> SpecError:
+    at = error.pos
+    hint: str | None = None
+    for head, known, _ in _HINTS:
+        if error.msg.startswith(head):
+            hint = known
+            break
+    previous = text[:at].rstrip()
+    if at < len(text) and text[at] in "}]" and previous.endswith(","):
+        hint, at = "remove the trailing comma", len(previous) - 1
+    elif error.msg.startswith("Illegal trailing comma"):
+        pass
+    elif not text.strip():
+        hint = "the document is empty"
+    elif at >= len(text.rstrip()):
+        opened = _open_brackets(text)
+        hint = f"the document ends too early; still open: {opened}" if opened else "the document ends too early"
+    elif hint is None:
+        hint = _value_hint(text, at)
+    what = {"Extra data": "something follows the document"}.get(error.msg, error.msg[0].lower() + error.msg[1:])
+    return SpecError(
+        "this is not JSON: " + what.replace(" enclosed in double quotes", " in double quotes"),
+        place=f"{name}:{_line_column(text, at)}",
+        found="the end of the text" if at >= len(text) else quote(text[at : at + 12].splitlines()[0] or "\n"),
+        hint=_excerpt(hint, text, at),
+    )
+
+
+def _value_hint(text: str, at: int) -> str | None:
+    rest = text[at : at + 20]
+    if rest.startswith("'"):
+        return "write \" and not ' around text"
+    if rest.startswith(("//", "/*", "#")):
+        return "JSON has no comments; remove it"
+    for word, json_word in (("None", "null"), ("True", "true"), ("False", "false"), ("undefined", "null")):
+        if rest.startswith(word):
+            return f"write {json_word}"
+    if re.match(r"[A-Za-z_]", rest):
+        return 'put text and keys between "'
+    if re.match(r"[.+]?\d", rest):
+        return "write a number as JSON does: 0.5, not .5, +0.5 or 00.5"
+    return None
+
+
+def _open_brackets(text: str) -> str:
+    stack: list[str] = []
+    for piece in _PIECE.finditer(text):
+        if piece[0] in ("{", "["):
+            stack.append(piece[0])
+        elif piece[0] in ("}", "]") and stack:
+            stack.pop()
+    return " ".join(stack) if len(stack) <= 12 else f"{len(stack)} brackets"
+
+
+def _line_column(text: str, at: int) -> str:
+    return f"{text.count(chr(10), 0, at) + 1}:{at - text.rfind(chr(10), 0, at)}"
+
+
+def _excerpt(hint: str | None, text: str, at: int) -> str:
+    """The hint, and below it the line with a caret under the place."""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    end = len(text) if end < 0 else end
+    left, right = max(start, at - 50), min(end, at + 30)
+    line = ("…" if left > start else "") + text[left:right] + ("…" if right < end else "")
+    line = "".join(char if char.isprintable() else " " for char in line)
+    caret = " " * (at - left + (left > start)) + "^"
+    return f"{hint or 'see the mark'}\n    {line}\n    {caret}"
+
+
+# ---------------------------------------------------------------- YAML
+
+
+def _parse_yaml(text: str, name: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise SpecError(
+            "this is YAML, and PyYAML is not installed",
+            place=name,
+            expected="JSON",
+            hint="pip install pyyaml, or convert the document to JSON",
+        ) from None
+    try:
+        _check_yaml_depth(yaml, text, name)
+        return yaml.load(text, Loader=_yaml_loader(yaml))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise SpecError(
+            f"this is not YAML: {problem}",
+            place=f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name,
+            hint=_excerpt(None, text, _offset(text, mark.line, mark.column)) if mark else None,
+        ) from None
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    return min(sum(len(one) + 1 for one in text.split("\n")[:line]) + column, len(text))
+
+
+def _check_yaml_depth(yaml: Any, text: str, name: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.events.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH // 4:  # composing YAML recurses several frames a level
+                raise _too_deep(f"{name}:{event.start_mark.line + 1}:{event.start_mark.column + 1}")
+        elif isinstance(event, yaml.events.CollectionEndEvent):
+            depth -= 1
+
+
+def _yaml_loader(yaml: Any) -> Any:
+    """A safe loader of the YAML 1.2 core schema whose mappings have text keys, each once."""
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        yaml_implicit_resolvers: dict[str, list[Any]] = {}
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+            self.flatten_mapping(node)
+            out: dict[str, Any] = {}
+            for key_node, value_node in node.value:
+                if not isinstance(key_node, yaml.nodes.ScalarNode):
+                    raise yaml.constructor.ConstructorError(None, None, "a key is not text", key_node.start_mark)
+                if key_node.value in out:
+                    problem = f"the key {quote(key_node.value)} stands twice in one mapping"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+                out[key_node.value] = self.construct_object(value_node, deep=True)
+            return out
+
+    def construct(loader: Any, node: Any) -> Iterator[dict[str, Any]]:
+        out: dict[str, Any] = {}
+        yield out
+        out.update(loader.construct_mapping(node))
+
+    Loader.add_constructor("tag:yaml.org,2002:map", construct)
+    for tag, pattern, first in (
+        ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+        ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+        ("int", r"[-+]?[0-9]+", "-+0123456789"),
+        ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+        ("merge", r"<<", "<"),
+    ):
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"(?:{pattern})\\Z"), list(first))
+    Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value))
+    return Loader
+
+
+# ---------------------------------------------------------------- values
+
+
+def check_value(document: Any, name: str) -> None:
+    """SpecError unless the value is what JSON can say, nested at most MAX_DEPTH deep (so without a cycle)."""
+    stack: list[Iterator[tuple[str, Any]]] = [iter([("", document)])]
+    path: list[str] = []
+    nodes = 0
+    while stack:
+        for key, value in stack[-1]:
+            nodes += 1
+            if value is None or isinstance(value, (str, bool, int)):
+                continue
+            place = f"{name}#" + "".join(f"/{one}" for one in [*path[1:], key] if one)
+            if isinstance(value, float):
+                if not math.isfinite(value):
+                    raise SpecError("JSON has no such number", place=place, found=repr(value))
+            elif isinstance(value, dict):
+                for one in value:
+                    if not isinstance(one, str):
+                        raise SpecError(
+                            "a key is not text", place=place, found=repr(one)[:40], hint="write it between quotes"
+                        )
+                path.append(key)
+                stack.append((str(k).replace("~", "~0").replace("/", "~1"), v) for k, v in value.items())
+                break
+            elif isinstance(value, list):
+                path.append(key)
+                stack.append((str(k), v) for k, v in enumerate(value))
+                break
+            else:
+                raise SpecError("JSON has no such value", place=place, found=type(value).__name__)
+        else:
+            stack.pop()
+            if path:
+                path.pop()
+        if len(stack) > MAX_DEPTH + 1:
+            raise _too_deep(name)
+        if nodes > MAX_NODES:
+            raise SpecError("the document is too large", place=name, expected=f"at most {MAX_NODES:,} values")

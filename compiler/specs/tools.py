@@ -1,0 +1,72 @@
+"""OpenAI tool lists: ``{"type": "function", "function": {name, description, parameters, strict}}``.
+
+Also read: the flat form of the Responses API, ``{"type": "function", "name": …, "parameters": …}``.
+
+Leaves out   uniqueness and spelling of names: model.py.
+Invariants   ``$ref`` in ``parameters`` resolves against ``parameters`` itself, as the API documents.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import SpecError
+from .model import NO_ARGUMENTS, ToolSpec, shown, want
+
+_FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
+_OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
+
+
+def read_tools(items: Any, name: str, pointer: str | None) -> list[ToolSpec]:
+    """The tools of a list.
+
+    Args:
+        items: the list.
+        name: how errors call the document.
+        pointer: JSON pointer of the list; None where the document is the one tool of a list made here.
+    """
+    want(items, list, f"{name}#{pointer}", "a list of tools")
+    return [read_tool(one, name, "" if pointer is None else f"{pointer}/{i}") for i, one in enumerate(items)]
+
+
+def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
+    """One tool of either form."""
+    want(tool, dict, f"{name}#{pointer}", _FORM)
+    if tool.get("type") != "function":
+        raise SpecError(
+            "this is no tool that toolc knows",
+            place=f"{name}#{pointer}/type" if "type" in tool else f"{name}#{pointer}",
+            found=shown(tool["type"]) if "type" in tool else "no type",
+            expected=_FORM,
+        )
+    if "function" in tool:
+        pointer += "/function"
+        tool = want(tool["function"], dict, f"{name}#{pointer}", "an object with name and parameters")
+    if "name" not in tool:
+        raise SpecError("the tool has no name", place=f"{name}#{pointer}", expected="a name", hint='add "name": "…"')
+    tool_name = want(tool["name"], str, f"{name}#{pointer}/name", "the name of the tool")
+    description = tool.get("description")
+    if description is not None:
+        want(description, str, f"{name}#{pointer}/description", "text")
+    if tool.get("strict") is not None:
+        want(tool["strict"], bool, f"{name}#{pointer}/strict", "true or false")
+    pointer += "/parameters"
+    schema = arguments_schema(tool.get("parameters"), f"{name}#{pointer}")
+    return ToolSpec(tool_name, description or "", schema, pointer, schema)
+
+
+def arguments_schema(parameters: Any, place: str) -> dict[str, Any]:
+    """The schema of the arguments: of an object, whatever the spec leaves unsaid."""
+    if parameters is None:
+        return NO_ARGUMENTS
+    want(parameters, dict, place, 'the JSON Schema of an object: {"type": "object", …}')
+    kind = parameters.get("type")
+    if kind is None and not any(key in parameters for key in _OPEN):
+        return {"type": "object", **parameters}
+    if isinstance(kind, list) and "object" in kind:
+        return {**parameters, "type": "object"}
+    if kind is not None and kind != "object":
+        raise SpecError(
+            "the arguments of a tool are an object", place=f"{place}/type", found=shown(kind), expected='"object"'
+        )
+    return dict(parameters)

@@ -1,0 +1,248 @@
+"""Find the tokenizer that a path or a hub id means, read it by what is in it, and add what the files beside it say.
+
+Leaves out   the formats: see hf_json.py, tekken.py, tiktoken_ranks.py, sentencepiece_model.py.
+Invariants   a file is recognised by its content, never by its name; equal files give equal tables; nothing is fetched
+             when a path of that name exists.
+
+Who says what ends a turn, the first that says anything:
+  1. the caller (`eos`)
+  2. generation_config.json: eos_token_id, a number or a list
+  3. tokenizer_config.json: eos_token; special_tokens_map.json: eos_token
+  4. the tokenizer file itself (tekken: `</s>`; SentencePiece: trainer_spec.eos_id)
+  5. the first of WELL_KNOWN_ENDS that is a control token; the table's end_of_turn_origin says so
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import VocabError
+from .builtin import NAME, builtin_path
+from .hf_json import read_hf_json
+from .sentencepiece_model import looks_like_sentencepiece, read_sentencepiece
+from .table import Draft, TokenTable, is_control, is_unused
+from .tekken import read_tekken
+from .tiktoken_ranks import looks_like_ranks, read_ranks
+
+WELL_KNOWN_ENDS = (
+    "<|eot_id|>",  # Llama 3
+    "<|im_end|>",  # ChatML: Qwen, Hermes, ...
+    "<|end_of_turn|>",  # OpenChat
+    "<end_of_turn>",  # Gemma
+    "<|eot|>",  # Llama 4
+    "<|return|>",  # Harmony; its <|end|> only ends a message
+    "<|END_OF_TURN_TOKEN|>",  # Command R
+    "<|end|>",  # Phi 3, and the built-in vocabulary
+    "<｜end▁of▁sentence｜>",  # DeepSeek
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "</s>",
+    "<eos>",
+)
+
+_TOKENIZER_FILES = ("tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model")
+_TOKENIZER_GLOBS = ("*tekken*.json", "*.tiktoken", "*.model", "*.model.v*")
+_SIDE_FILES = ("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
+
+# reads the side file of that name, or None where there is none
+SideFile = Callable[[str], Any]
+
+
+def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable:
+    """Read a tokenizer.
+
+    Args:
+        source: a tokenizer.json, tekken.json, SentencePiece .model or tiktoken rank file; a model folder that holds
+            one; the name of the built-in vocabulary (``builtin``); or a Hugging Face id like ``Qwen/Qwen3-8B``, which
+            ``@revision`` may follow.
+        eos: names or ids of the tokens that end a turn; without them the tokenizer's own files say so.
+
+    Raises:
+        VocabError: nothing there, a format or decoder that is not understood, or an unknown name in ``eos``.
+    """
+    path = Path(source)
+    if path.is_dir():
+        return _finish(_read(_pick(path)), _folder(path), eos, path.resolve().name)
+    if path.exists():
+        return _finish(_read(path), lambda name: None, eos, path.name)
+    if str(source) == NAME:
+        return _finish(_read(builtin_path()), lambda name: None, eos, NAME)
+    if isinstance(source, str) and _HUB_ID.fullmatch(source):
+        return _from_hub(source, eos)
+    raise VocabError(
+        "no such tokenizer",
+        found=repr(path.name),
+        expected=f"a tokenizer file, a model folder, a Hugging Face id or '{NAME}'",
+    )
+
+
+# ---- finding
+
+
+def _pick(folder: Path) -> Path:
+    """The tokenizer file of a model folder; tokenizer.json comes first, as its decoder says most."""
+    for name in _TOKENIZER_FILES:
+        if (folder / name).is_file():
+            return folder / name
+    for pattern in _TOKENIZER_GLOBS:
+        if found := sorted(path for path in folder.glob(pattern) if path.is_file()):
+            return found[0]
+    vocab = (folder / "vocab.json").is_file() or (folder / "vocab.txt").is_file()
+    raise VocabError(
+        "this folder holds no tokenizer that toolc reads",
+        place=folder.resolve().name,
+        expected=", ".join(_TOKENIZER_FILES),
+        hint="save it in the fast format: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+        if vocab
+        else None,
+    )
+
+
+def _folder(folder: Path) -> SideFile:
+    def side(name: str) -> Any:
+        path = folder / name
+        return _json(path.read_bytes(), name) if path.is_file() else None
+
+    return side
+
+
+def _from_hub(source: str, eos: Sequence[str | int]) -> TokenTable:
+    """Fetch the tokenizer and the small files beside it; the hub's own cache keeps them."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+    repo, _, revision = source.partition("@")
+
+    def fetch(name: str) -> Path | None:
+        try:
+            return Path(hf_hub_download(repo, name, revision=revision or None))
+        except LocalEntryNotFoundError:  # offline, and not in the cache; a kind of EntryNotFoundError
+            if name in _SIDE_FILES:
+                return None
+            raise VocabError(
+                "this is no path here, and the Hugging Face hub cannot be reached",
+                place=source,
+                hint="download the model's tokenizer.json and give its path",
+            ) from None
+        except EntryNotFoundError:
+            return None
+        except (HfHubHTTPError, OSError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise VocabError(f"the Hugging Face hub refused: {reason}", place=source) from None
+
+    for name in _TOKENIZER_FILES:
+        path = fetch(name)
+        if path is not None:
+
+            def side(other: str) -> Any:
+                found = fetch(other)
+                return None if found is None else _json(found.read_bytes(), other)
+
+            return _finish(_read(path), side, eos, source)
+    raise VocabError("this model has no tokenizer that toolc reads", place=source, expected=", ".join(_TOKENIZER_FILES))
+
+
+# ---- reading
+
+
+def _json(data: bytes, place: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise VocabError(f"not JSON: {error}", place=place) from None
+
+
+def _read(path: Path) -> Draft:
+    """Recognise a tokenizer file by its content and read it."""
+    place = path.name
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise VocabError(f"cannot be read: {error.strerror or error}", place=place) from None
+    if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
+        document = _json(data.removeprefix(b"\xef\xbb\xbf"), place)
+        if "model" in document:
+            return read_hf_json(document, place)
+        if "config" in document and "vocab" in document:
+            return read_tekken(document, place)
+        raise VocabError(
+            "neither a tokenizer.json nor a tekken.json",
+            place=place,
+            found=f"the keys {', '.join(list(document)[:5])}",
+            expected="a key 'model', or 'config' and 'vocab'",
+        )
+    if looks_like_ranks(data):
+        return read_ranks(data, place)
+    if looks_like_sentencepiece(data):
+        return read_sentencepiece(data, place)
+    if data.startswith(b"version https://git-lfs"):
+        raise VocabError("a Git LFS pointer, not the file", place=place, hint="run git lfs pull in the model folder")
+    raise VocabError(
+        "not a tokenizer file that toolc knows",
+        place=place,
+        found=repr(data[:16]),
+        expected="tokenizer.json, tekken.json, a SentencePiece model or tiktoken ranks",
+    )
+
+
+# ---- what the files beside it say
+
+
+def _finish(draft: Draft, side: SideFile, eos: Sequence[str | int], source: str) -> TokenTable:
+    _add_tokens(draft, side)
+    if isinstance(eos, (str, int)):
+        eos = [eos]
+    if eos:
+        return draft.finish([draft.end_of_turn_id(which, "--eos") for which in eos], "--eos", source)
+    for name, key in (
+        ("generation_config.json", "eos_token_id"),
+        ("tokenizer_config.json", "eos_token"),
+        ("special_tokens_map.json", "eos_token"),
+    ):
+        config = side(name)
+        value = config.get(key) if isinstance(config, dict) else None
+        if isinstance(value, dict):
+            value = value.get("content")
+        named = value if isinstance(value, list) else [] if value is None else [value]
+        if named and all(isinstance(which, (str, int)) for which in named):
+            return draft.finish([draft.end_of_turn_id(which, f"{name}#/{key}") for which in named], name, source)
+    if draft.end_of_turn:
+        return draft.finish(draft.end_of_turn, "the tokenizer file", source)
+    for known in WELL_KNOWN_ENDS:
+        if known in draft.special:
+            return draft.finish([draft.special[known]], f"well-known name {known}", source)
+    return draft.finish([], "", source)
+
+
+def _add_tokens(draft: Draft, side: SideFile) -> None:
+    """Take in added tokens that only the side files name.
+
+    They fill ids that the tokenizer file leaves without text, or mark a token of the same name as control; where they
+    contradict the tokenizer file, it wins, as it does in the tokenizers library.
+    """
+    added: dict[int, tuple[str, bool]] = {}
+    listed = side("added_tokens.json")
+    if isinstance(listed, dict):
+        added.update((token, (name, False)) for name, token in listed.items() if isinstance(token, int))
+    config = side("tokenizer_config.json")
+    decoder = config.get("added_tokens_decoder") if isinstance(config, dict) else None
+    if isinstance(decoder, dict):
+        for key, entry in decoder.items():
+            if key.isdigit() and isinstance(entry, dict) and isinstance(entry.get("content"), str):
+                added[int(key)] = (entry["content"], bool(entry.get("special")))
+    taken = set(draft.special.values())
+    for token, (name, special) in sorted(added.items()):
+        if token in taken or token < 0 or token > 1 << 24 or name in draft.special:
+            continue
+        empty = token >= len(draft.tokens) or not draft.tokens[token]
+        if is_control(name, special) or is_unused(name):
+            if empty or draft.find(name) == token:
+                draft.make_control(name, token)
+        elif empty:
+            draft.tokens.extend([b""] * (token + 1 - len(draft.tokens)))
+            draft.tokens[token] = name.encode()

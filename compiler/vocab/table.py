@@ -1,0 +1,150 @@
+"""The bytes of every token id of a tokenizer, and what its files say about control tokens.
+
+Leaves out   reading files: see load.py; the trie and slices of a vocabulary: see runtime/.
+Invariants   a control token stands for no text (its bytes are empty), and so does every end-of-turn id;
+             end_of_turn ascends without repeats; special is ordered by id; the bytes of a text token are those that it
+             adds in the middle of a text.
+
+The rule for added tokens. Their `special` flag is not to be trusted: Qwen 3 marks `<tool_call>` special: false, and
+such a token would let text imitate control. So an added token is a control token, matched by its id and never by its
+text, except one that is marked special: false *and* holds none of the brackets < > [ ] | ｜: runs of white space and
+plain words, as Gemma and GPT-NeoX add them. Those stay text. Ids with names like `<unused7>` or
+`<|reserved_special_token_5|>`, and ids that no file names, stand for no text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import VocabError
+
+_MARKUP = re.compile(r"[<>\[\]|｜]")
+_UNUSED = re.compile(
+    r"<\|?(unused|reserved|reserved_special_token|special|extra_id|extra|dummy|placeholder)[_-]?\d+\|?>"
+    r"|\[unused[_-]?\d*\]",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """What a compile needs to know of a tokenizer.
+
+    Attributes:
+        tokens: bytes of every id from 0; ``b""`` stands for no text (control, unused or reserved).
+        special: ids of the control tokens by content, ordered by id.
+        end_of_turn: ids that end a turn, ascending; may be empty.
+        source: file name or hub id, for people; never an absolute path.
+        end_of_turn_origin: who says so ("generation_config.json", "well-known name <|eot_id|>", "--eos", ...), or "".
+    """
+
+    tokens: tuple[bytes, ...]
+    special: dict[str, int]
+    end_of_turn: tuple[int, ...]
+    source: str
+    end_of_turn_origin: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of ids."""
+        return len(self.tokens)
+
+    def __post_init__(self) -> None:
+        assert all(0 <= t < self.size and not self.tokens[t] for t in self.special.values()), (
+            "control tokens have no text"
+        )
+        assert list(self.end_of_turn) == sorted(set(self.end_of_turn)), "ids ascend without repeats"
+        assert all(0 <= t < self.size and not self.tokens[t] for t in self.end_of_turn), "end of turn has no text"
+
+
+@dataclass
+class Draft:
+    """A table in the making: what one tokenizer file says, before the configuration files beside it are read.
+
+    Attributes:
+        tokens: bytes of every id.
+        special: control tokens by content.
+        ids: ids by the string that the file itself gives them; control and text.
+        end_of_turn: what the tokenizer file itself names; mostly nothing.
+        knows_special: whether the format can name control tokens at all (tiktoken rank files cannot).
+    """
+
+    tokens: list[bytes]
+    special: dict[str, int]
+    ids: Mapping[str, int] = field(default_factory=dict)
+    end_of_turn: list[int] = field(default_factory=list)
+    knows_special: bool = True
+
+    def make_control(self, name: str, token: int) -> None:
+        """Say that ``token`` is a control token called ``name``; the table grows where the id lies beyond its end."""
+        if token >= len(self.tokens):
+            self.tokens.extend([b""] * (token + 1 - len(self.tokens)))
+        self.tokens[token] = b""
+        self.special[name] = token
+
+    def find(self, name: str) -> int | None:
+        """The id of the token that a file calls ``name``, or None."""
+        found = self.special.get(name)
+        return self.ids.get(name) if found is None else found
+
+    def end_of_turn_id(self, which: str | int, place: str) -> int:
+        """The id that ``which`` (a name or an id) means; it becomes a control token if it is not one yet.
+
+        Raises:
+            VocabError: there is no such token, or it is plain text.
+        """
+        if isinstance(which, str):
+            found = self.find(which)
+            if found is None and which.isascii() and which.isdigit():
+                return self.end_of_turn_id(int(which), place)
+            if found is None:
+                near = difflib.get_close_matches(which, list(self.special), n=3, cutoff=0.5)
+                raise VocabError(
+                    "this tokenizer has no such token",
+                    place=place,
+                    found=repr(which),
+                    hint=f"near: {', '.join(near)}" if near else "name one of its special tokens, or give an id",
+                )
+            token, name = found, which
+        else:
+            token, name = which, f"<id {which}>"
+            if token < 0 or (token >= len(self.tokens) and self.knows_special):
+                raise VocabError(
+                    "no such token id", place=place, found=str(token), expected=f"0 to {len(self.tokens) - 1}"
+                )
+        if token < len(self.tokens) and self.tokens[token]:
+            text = self.tokens[token].decode(errors="replace")
+            if not _MARKUP.search(text) or len(text) < 3:
+                raise VocabError(
+                    "a token that ends a turn cannot be one that stands for text",
+                    place=place,
+                    found=f"{which!r}, the text {text!r}",
+                    hint="name a control token of this tokenizer with --eos",
+                )
+            name = text
+        if token not in self.special.values():
+            self.make_control(name, token)
+        return token
+
+    def finish(self, end_of_turn: Sequence[int], origin: str, source: str) -> TokenTable:
+        """Freeze the table."""
+        return TokenTable(
+            tokens=tuple(self.tokens),
+            special=dict(sorted(self.special.items(), key=lambda item: (item[1], item[0]))),
+            end_of_turn=tuple(sorted(set(end_of_turn))),
+            source=source,
+            end_of_turn_origin=origin if end_of_turn else "",
+        )
+
+
+def is_control(content: str, special: bool) -> bool:
+    """Whether an added token is matched by its id and stands for no text (the rule at the top of this file)."""
+    return special or _MARKUP.search(content) is not None
+
+
+def is_unused(name: str) -> bool:
+    """Whether an id with this name is a placeholder."""
+    return _UNUSED.fullmatch(name) is not None

@@ -1,0 +1,1 @@
+"""Lark files shipped as data: JSON and tool-call protocols."""

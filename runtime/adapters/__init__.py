@@ -1,0 +1,1 @@
+"""Adapters: one thin file per decoding library. Each imports its library only when used."""

@@ -1,0 +1,164 @@
+"""A bundle: the tables of one compiled constraint, what is known about it, and the vocabulary it was lifted to.
+
+Leaves out   the container: see container.py. The checks of the tables: see tables.py. Decoding: matcher.py, decoder.py.
+Invariants   a `Bundle` that exists has been checked in full and belongs to its vocabulary (same digest).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .container import UNSOUND, encode_header, header_digest, open_container, refuse, write_container
+from .errors import BundleError
+from .tables import ARRAYS, Tables, check_tables
+from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
+
+if TYPE_CHECKING:
+    from .host import Host
+
+MAGIC = b"TOOLCBND"
+VERSION = 1
+VOCAB_FILE = "vocab_file"
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Tables, meta and vocab of one compiled constraint; checked when made.
+
+    Attributes:
+        tables: the arrays.
+        meta: docs/architecture.md, "bundle arrays", `meta`.
+        vocab: the vocabulary that the rows number.
+        name: the file, as errors call it.
+    """
+
+    tables: Tables
+    meta: dict[str, Any]
+    vocab: Vocab
+    name: str = "<bundle>"
+
+    def __post_init__(self) -> None:
+        _check_meta(self.name, self.meta)
+        if self.meta["vocab_digest"] != self.vocab.digest:
+            raise refuse(
+                self.name,
+                "meta/vocab_digest",
+                f"{self.vocab.digest} ({self.vocab.name})",
+                self.meta["vocab_digest"],
+                "this vocab belongs to another tokenizer; compile the bundle for it, or give the right one",
+                "the vocab does not fit",
+            )
+        if self.meta["vocab_size"] != self.vocab.size:
+            raise refuse(self.name, "meta/vocab_size", self.meta["vocab_size"], self.vocab.size, UNSOUND)
+        check_tables(self.name, self.tables, self.meta, self.vocab)
+
+    @staticmethod
+    def open(path: str | os.PathLike[str], vocab: Vocab | str | os.PathLike[str] | None = None) -> Bundle:
+        """Map and verify a bundle file.
+
+        Args:
+            path: the bundle.
+            vocab: its vocab, or the file; otherwise the embedded one, `<digest>.vocab` beside the bundle, or the cache.
+
+        Raises:
+            BundleError: a file cannot be trusted, the vocab does not fit, or none was found.
+        """
+        held = open_container(path, MAGIC, VERSION)
+        arrays = dict(held.arrays)
+        embedded = arrays.pop(VOCAB_FILE, None)
+        check_names(held.name, arrays, {key: dtype for key, (dtype, _) in ARRAYS.items()})
+        if embedded is not None and (embedded.dtype != np.uint8 or embedded.ndim != 1):
+            raise refuse(held.name, VOCAB_FILE, f"{embedded.dtype} {list(embedded.shape)}", "uint8 [·]", UNSOUND)
+        _check_meta(held.name, held.meta)
+        bundle = Bundle(Tables.from_arrays(arrays), held.meta, _find(held.name, path, held.meta, embedded, vocab), held.name)
+        bundle.__dict__["_digest"] = held.digest if embedded is None else None
+        end = held.offsets.get(VOCAB_FILE, held.data.size)
+        bundle.__dict__["_mapped"] = (held.data[:end], held.offsets)
+        return bundle
+
+    def write(self, path: str | os.PathLike[str], standalone: bool = False) -> str:
+        """Write the bundle file, with the vocab inside if `standalone`; returns the digest of the file."""
+        arrays = self.tables.arrays()
+        if standalone:
+            arrays[VOCAB_FILE] = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
+        return write_container(path, MAGIC, VERSION, self.meta, arrays)
+
+    @cached_property
+    def digest(self) -> str:
+        """The content address, hex, of the bundle file without an embedded vocab."""
+        if known := self.__dict__.get("_digest"):
+            return str(known)
+        return header_digest(encode_header(MAGIC, VERSION, self.meta, self.tables.arrays())[0])
+
+    @property
+    def entry(self) -> dict[str, int]:
+        """Name to local state of the places where a text may begin."""
+        return dict(self.meta["entry"])
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools of the spec, if it had any."""
+        spec = self.meta.get("spec")
+        return list(spec.get("tools") or []) if isinstance(spec, dict) else []
+
+    def renamed(self, name: str) -> Bundle:
+        """The same under another name in errors."""
+        return replace(self, name=name)
+
+    @property
+    def host(self) -> Host:
+        """The host's packed tables and expanded rows, made at first use and shared by all matchers."""
+        found = self.__dict__.get("_host")
+        if found is None:
+            from .host import Host
+
+            with _LOCK:
+                found = self.__dict__.get("_host")
+                if found is None:
+                    found = self.__dict__["_host"] = Host(self)
+        return found  # type: ignore[no-any-return]
+
+
+_LOCK = threading.Lock()
+
+
+def _check_meta(name: str, meta: dict[str, Any]) -> None:
+    digest = check_meta(name, meta, "vocab_digest", str)
+    if len(digest) != 32 or any(c not in "0123456789abcdef" for c in digest):
+        raise refuse(name, "meta/vocab_digest", repr(digest)[:80], "32 hexadecimal digits", UNSOUND)
+    check_meta(name, meta, "vocab_size", int)
+
+
+def _find(
+    name: str,
+    path: str | os.PathLike[str],
+    meta: dict[str, Any],
+    embedded: np.ndarray | None,
+    given: Vocab | str | os.PathLike[str] | None,
+) -> Vocab:
+    if isinstance(given, Vocab):
+        return given
+    if given is not None:
+        return Vocab.open(given)
+    if embedded is not None:
+        return Vocab.open(embedded, name=f"{name}#{VOCAB_FILE}")
+    digest: str = meta["vocab_digest"]
+    found = find_vocab(digest, beside=path)
+    if found is None:
+        places = ", ".join(str(place) for place in vocab_places(digest, path))
+        source = meta.get("tokenizer") or meta.get("vocab_source")
+        raise BundleError(
+            "the vocab file of the bundle was not found" + (f" (tokenizer {source})" if source else ""),
+            place=f"{name}#meta/vocab_digest",
+            found="none of " + places,
+            expected=f"the vocab {digest}",
+            hint="give the vocab, put it beside the bundle, or compile with --standalone",
+        )
+    return Vocab.open(Path(found))

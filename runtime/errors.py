@@ -1,0 +1,65 @@
+"""Errors as data: one root, one subclass per stage, fields for place, found, expected and hint.
+
+Leaves out   the compiler's own subclasses: see compiler/errors.py.
+Invariants   str(error) is the text a person reads; the fields are what a machine reads.
+"""
+
+from __future__ import annotations
+
+
+class ToolcError(Exception):
+    """The root of every error that toolc raises on purpose.
+
+    Args:
+        message: what is wrong, in one sentence without a final stop.
+        place: where it is, e.g. ``weather.json#/tools/2/parameters``.
+        found: what stands there.
+        expected: what should stand there.
+        hint: how to mend it.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        place: str | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        head = type(self).__name__ + (f" at {self.place}" if self.place else "")
+        what = self.message
+        if self.found is not None:
+            what += f"{'; ' if what else ''}found {self.found}"
+        if self.expected is not None:
+            what += f"{', ' if what else ''}expected {self.expected}"
+        if self.hint:
+            what += f"; {self.hint}" if what else self.hint
+        return f"{head}\n  {what}"
+
+    def as_dict(self) -> dict[str, str | None]:
+        """The same as plain data, for ``--json``."""
+        return {
+            "error": type(self).__name__,
+            "message": self.message,
+            "place": self.place,
+            "found": self.found,
+            "expected": self.expected,
+            "hint": self.hint,
+        }
+
+
+class BundleError(ToolcError):
+    """A bundle or vocab file that cannot be trusted or does not fit."""
+
+
+class DecodeError(ToolcError):
+    """A token, row or tensor that the runtime cannot take."""

@@ -1,0 +1,344 @@
+"""The arrays of a bundle, and the checks that make every later index safe.
+
+Leaves out   the file: see container.py and bundle.py. The meaning of the arrays: docs/architecture.md.
+Invariants   after `check_tables` no step, mask or row expansion can read outside an array, whatever its counter
+             (which `phase` clamps) and whatever its stack symbols (which come from `push`); the stack's ends are
+             checked while running. No loop of a kernel is longer than a token, a row, or `max_chain`.
+Arrays       docs/architecture.md, "bundle arrays"; each is a field here under the same name, `return` as `return_`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from .container import UNSOUND, refuse
+from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_range
+
+# name in the file -> (dtype, shape after the first dimension; "B", "M", "W" are bound by the first that has them)
+ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "symbol_class": ("int32", ()),
+    "special_token": ("int32", ()),
+    "special_symbol": ("int32", ()),
+    "state_cell": ("int32", ()),
+    "state_break": ("int32", ("B", 2)),
+    "cell_row": ("int32", ("M",)),
+    "cell_exit": ("int32", ("M",)),
+    "cell_delta": ("int32", ()),
+    "delta": ("int32", (2,)),
+    "push": ("int32", (4,)),
+    "return_offset": ("int32", ()),
+    "return": ("int32", (2,)),
+    "chain_offset": ("int32", ()),
+    "chain": ("int32", (2,)),
+    "chain_cell": ("int32", ()),
+    "chain_break": ("int32", ("B", 2)),
+    "chain_row": ("int32", ()),
+    "chain_exit": ("int32", ()),
+    "row_slice": ("int32", ()),
+    "row_units": ("int32", ()),
+    "row_dense": ("int32", ()),
+    "row_token_offset": ("int32", ()),
+    "row_tokens": ("int32", ()),
+    "dense": ("uint32", ("W",)),
+}
+DEAD, FINISHED = 0, 1
+END_OF_TURN = 256  # the symbol
+KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and the op kinds that go to a state
+PUSH, POP = 4, 5  # the other op kinds
+MAX_CAPACITY = 1 << 16
+MAX_COUNT = 1 << 30
+MAX_RANGE_CELLS = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The arrays of a bundle; read-only."""
+
+    symbol_class: np.ndarray
+    special_token: np.ndarray
+    special_symbol: np.ndarray
+    state_cell: np.ndarray
+    state_break: np.ndarray
+    cell_row: np.ndarray
+    cell_exit: np.ndarray
+    cell_delta: np.ndarray
+    delta: np.ndarray
+    push: np.ndarray
+    return_offset: np.ndarray
+    return_: np.ndarray
+    chain_offset: np.ndarray
+    chain: np.ndarray
+    chain_cell: np.ndarray
+    chain_break: np.ndarray
+    chain_row: np.ndarray
+    chain_exit: np.ndarray
+    row_slice: np.ndarray
+    row_units: np.ndarray
+    row_dense: np.ndarray
+    row_token_offset: np.ndarray
+    row_tokens: np.ndarray
+    dense: np.ndarray
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            view = np.ascontiguousarray(getattr(self, field.name)).view()
+            view.flags.writeable = False
+            object.__setattr__(self, field.name, view)
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray]) -> Tables:
+        """From arrays under their names in the file; others are ignored."""
+        return Tables(**{_field(name): arrays[name] for name in ARRAYS})
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Under their names in the file, in its order."""
+        return {name: getattr(self, _field(name)) for name in ARRAYS}
+
+    @property
+    def states(self) -> int:
+        return int(self.state_cell.size)
+
+    @property
+    def cells(self) -> int:
+        return int(self.cell_delta.size)
+
+    @property
+    def breaks(self) -> int:
+        """B, the breakpoints per state."""
+        return int(self.state_break.shape[1])
+
+    @property
+    def modes(self) -> int:
+        """M."""
+        return int(self.cell_row.shape[1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.row_slice.size)
+
+    @property
+    def classes(self) -> int:
+        return int(self.symbol_class.max()) + 1
+
+    @property
+    def end_of_turn_tokens(self) -> np.ndarray:
+        """int32 [·], ascending: the ids that end the turn."""
+        return self.special_token[self.special_symbol == END_OF_TURN]
+
+
+def _field(name: str) -> str:
+    return "return_" if name == "return" else name
+
+
+def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
+    """Refuse tables that any index could leave.
+
+    In this order: shapes, symbols, meta numbers, states, transitions, pushes, returns, chains, rows, entries, the
+    longest chain.
+    """
+    _check_shapes(name, t)
+    _check_symbols(name, t, vocab.size)
+    _check_numbers(name, t, meta)
+    states, cells, rows, profiles = t.states, t.cells, t.rows, int(t.chain_offset.size)
+    if states < 2:
+        raise refuse(name, "state_cell/shape", states, "at least 2: dead and finished", UNSOUND)
+    if rows < 1:
+        raise refuse(name, "row_slice/shape", rows, "at least 1 row", UNSOUND)
+    _check_breaks(name, "state_break", t.state_break)
+    _check_cells(name, "state_cell", t.state_cell, t.state_break, cells)
+    check_range(name, "cell_row", t.cell_row, 0, rows)
+    check_range(name, "cell_exit", t.cell_exit, -1, profiles)
+    check_range(name, "cell_delta", t.cell_delta, 0, int(t.delta.shape[0]) - t.classes + 1)
+    _check_ops(name, t)
+    _check_returns(name, t)
+    _check_chains(name, t)
+    _check_rows(name, t, vocab)
+    _check_entries(name, t, meta)
+    _check_longest_chain(name, t, int(meta["max_chain"]))
+
+
+def _check_shapes(name: str, t: Tables) -> None:
+    bound: dict[str, int] = {}
+    for key, (dtype, tail) in ARRAYS.items():
+        array: np.ndarray = getattr(t, _field(key))
+        if array.dtype.name != dtype:
+            raise refuse(name, f"{key}/dtype", array.dtype.name, dtype, UNSOUND)
+        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in zip(tail, array.shape[1:], strict=False)]
+        if array.ndim != 1 + len(tail) or list(array.shape[1:]) != want:
+            shown = ", ".join(["·", *map(str, tail)])
+            raise refuse(name, f"{key}/shape", list(array.shape), f"[{shown}]", UNSOUND)
+    for first, others in (
+        ("special_token", ("special_symbol",)),
+        ("state_cell", ("state_break",)),
+        ("cell_delta", ("cell_row", "cell_exit")),
+        ("chain_cell", ("chain_break",)),
+        ("chain_row", ("chain_exit",)),
+        ("row_slice", ("row_units", "row_dense")),
+    ):
+        for other in others:
+            size, found = getattr(t, first).shape[0], getattr(t, other).shape[0]
+            if size != found:
+                raise refuse(name, f"{other}/shape", found, f"{size}, as {first}", UNSOUND)
+
+
+def _check_symbols(name: str, t: Tables, size: int) -> None:
+    symbols = t.symbol_class.size
+    if symbols <= END_OF_TURN:
+        raise refuse(name, "symbol_class/shape", symbols, "256 bytes and at least end of turn", UNSOUND)
+    check_range(name, "symbol_class", t.symbol_class, 0, symbols)
+    check_range(name, "special_token", t.special_token, 0, size)
+    check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
+    check_range(name, "special_symbol", t.special_symbol, 256, symbols)
+
+
+def _check_numbers(name: str, t: Tables, meta: dict[str, Any]) -> None:
+    for key, low, high in (
+        ("soft_depth", 0, MAX_CAPACITY),
+        ("capacity", 0, MAX_CAPACITY),
+        ("max_chain", 0, MAX_CAPACITY),
+        ("modes", 1, 2),
+        ("stack_symbols", 0, MAX_COUNT),
+    ):
+        value = check_meta(name, meta, key, int)
+        if not low <= value <= high:
+            raise refuse(name, f"meta/{key}", value, f"{low} to {high}", UNSOUND)
+    for key, found, place in (
+        ("modes", t.modes, "cell_row/shape"),
+        ("stack_symbols", int(t.return_offset.size), "return_offset/shape"),
+    ):
+        if meta[key] != found:
+            raise refuse(name, place, found, f"{meta[key]}, as meta/{key}", UNSOUND)
+    if not 0 < t.modes <= 2:
+        raise refuse(name, "cell_row/shape", t.modes, "1 or 2 modes", UNSOUND)
+
+
+def _check_breaks(name: str, field: str, breaks: np.ndarray) -> None:
+    if breaks.shape[1] > 64:
+        raise refuse(name, f"{field}/shape", breaks.shape[1], "at most 64 breakpoints", UNSOUND)
+    check_range(name, field, breaks, 0, MAX_COUNT)
+
+
+def _check_cells(name: str, field: str, first: np.ndarray, breaks: np.ndarray, total: int) -> np.ndarray:
+    """Every cell that a phase can reach exists; returns int64 how many each owner has."""
+    check_range(name, field, first, 0, total)
+    count = breaks[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    past = np.flatnonzero(first + count > total)
+    if past.size:
+        at = int(past[0])
+        raise refuse(
+            name, f"{field}/{at}", int(first[at] + count[at]), f"at most {total}", UNSOUND, "phases reach past the cells"
+        )
+    return count
+
+
+def _check_ops(name: str, t: Tables) -> None:
+    owner, op = t.delta[:, 0], t.delta[:, 1]
+    check_range(name, "delta/owner", owner, -1, MAX_COUNT * 2)
+    kind, number = op & 7, op >> 3
+    if (op < 0).any() or (kind > POP).any():
+        raise refuse(name, "delta/op", int(op.min()) if (op < 0).any() else int(kind.max()), "kinds 0 to 5", UNSOUND)
+    go = kind < PUSH
+    check_range(name, "delta/state", number[go], 0, t.states)
+    if (go & (number == DEAD) & (op != 0)).any():
+        raise refuse(name, "delta/op", "a counter action on the dead state", "op 0", UNSOUND)
+    check_range(name, "delta/push", number[kind == PUSH], 0, int(t.push.shape[0]))
+    sets = number[kind == POP]
+    if sets.size and t.return_offset.size:
+        last = int(t.return_offset.max()) + int(sets.max())
+        if last >= t.return_.shape[0]:
+            raise refuse(
+                name, "return", t.return_.shape[0], f"at least {last + 1} entries", UNSOUND, "a pop reaches past the comb"
+            )
+
+
+def _check_returns(name: str, t: Tables) -> None:
+    symbols = int(t.return_offset.size)
+    check_range(name, "push/stack symbol", t.push[:, 0], 0, symbols)
+    check_range(name, "push/state", t.push[:, 1:3], 0, t.states)
+    check_range(name, "push/action", t.push[:, 3], 0, 4)
+    check_range(name, "return_offset", t.return_offset, 0, int(t.return_.shape[0]) + 1)
+    owned = t.return_[t.return_[:, 0] >= 0]
+    check_range(name, "return/value", owned[:, 1], 0, t.states * 4)
+
+
+def _check_chains(name: str, t: Tables) -> None:
+    profiles, symbols = int(t.chain_offset.size), int(t.return_offset.size)
+    check_range(name, "chain_offset", t.chain_offset, 0, int(t.chain.shape[0]) - symbols + 1)
+    owned = t.chain[t.chain[:, 0] >= 0]
+    check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
+    _check_breaks(name, "chain_break", t.chain_break)
+    _check_cells(name, "chain_cell", t.chain_cell, t.chain_break, int(t.chain_row.size))
+    check_range(name, "chain_row", t.chain_row, 0, t.rows)
+    check_range(name, "chain_exit", t.chain_exit, -1, profiles)
+
+
+def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
+    check_range(name, "row_slice", t.row_slice, -1, int(vocab.slice_token_offset.size) - 1)
+    check_range(name, "row_units", t.row_units, -1, MAX_COUNT)
+    check_range(name, "row_dense", t.row_dense, -1, int(t.dense.shape[0]))
+    if t.row_token_offset.size != t.rows + 1:
+        raise refuse(name, "row_token_offset/shape", t.row_token_offset.size, t.rows + 1, UNSOUND)
+    check_offsets(name, "row_token_offset", t.row_token_offset, int(t.row_tokens.size))
+    check_range(name, "row_tokens", t.row_tokens, 0, vocab.size)
+    check_ascending(name, "row_tokens", t.row_tokens, t.row_token_offset)
+    if t.dense.shape[1] != vocab.words:
+        raise refuse(name, "dense/shape", t.dense.shape[1], f"{vocab.words} words", UNSOUND)
+    if vocab.size % 32 and (t.dense[:, -1] >> np.uint32(vocab.size % 32)).any():
+        raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {vocab.size}", UNSOUND)
+
+
+def _check_entries(name: str, t: Tables, meta: dict[str, Any]) -> None:
+    entries = check_meta(name, meta, "entry", dict)
+    if not entries:
+        raise refuse(name, "meta/entry", "none", "at least one entry", UNSOUND)
+    for key, state in entries.items():
+        if type(state) is not int or not FINISHED < state < t.states:
+            raise refuse(name, f"meta/entry/{key}", repr(state)[:80], f"2 to {t.states - 1}", UNSOUND)
+
+
+def _check_longest_chain(name: str, t: Tables, most: int) -> None:
+    """The longest path of exit profiles is at most `most`; so there is no cycle either.
+
+    Nodes are the start rows of the chain comb (profiles that share one share their records).
+    """
+    if t.chain_offset.size == 0:
+        return
+    symbols = int(t.return_offset.size)
+    count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    if int(count.sum()) > MAX_RANGE_CELLS:
+        raise refuse(name, "chain_break", int(count.sum()), f"at most {MAX_RANGE_CELLS} chain cells in all", UNSOUND)
+    bases, node_of_profile = np.unique(t.chain_offset, return_inverse=True)
+    entry = np.flatnonzero(t.chain[:, 0] >= 0)
+    owner = t.chain[entry, 0]
+    node = np.minimum(np.searchsorted(bases, owner), bases.size - 1)
+    mine = (bases[node] == owner) & (entry >= owner) & (entry < owner + max(symbols, 1))
+    entry, node = entry[mine], node[mine]
+    number = t.chain[entry, 1]
+    # One edge for each (entry, cell of its chain) that has a further profile.
+    source = np.repeat(np.arange(t.chain_cell.size), count)
+    within = np.arange(source.size) - np.repeat(np.cumsum(count) - count, count)
+    target = t.chain_exit[t.chain_cell[source] + within]
+    pairs = np.unique(np.stack([source[target >= 0], node_of_profile[target[target >= 0]]], axis=1), axis=0)
+    first = np.searchsorted(pairs[:, 0], number)
+    degree = np.searchsorted(pairs[:, 0], number, side="right") - first
+    if int(degree.sum()) > MAX_RANGE_CELLS:
+        raise refuse(name, "chain", int(degree.sum()), f"at most {MAX_RANGE_CELLS} records in all", UNSOUND)
+    start = np.repeat(node, degree)
+    offset = np.arange(start.size) - np.repeat(np.cumsum(degree) - degree, degree)
+    stop = pairs[np.repeat(first, degree) + offset, 1]
+    edges = np.unique(np.stack([start, stop], axis=1), axis=0)
+    length = np.ones(bases.size, dtype=np.int64)
+    for _ in range(most + 1):
+        if int(length.max()) > most:
+            break
+        longer = length.copy()
+        np.maximum.at(longer, edges[:, 0], length[edges[:, 1]] + 1)
+        if (longer == length).all():
+            return
+        length = longer
+    raise refuse(
+        name, "chain_exit", f"a chain of {int(length.max())} profiles or a cycle", f"at most {most}, as meta/max_chain", UNSOUND
+    )

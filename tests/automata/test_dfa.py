@@ -1,0 +1,110 @@
+"""Laws of the algebra, minimality against double reversal, enumeration."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from toolc.compiler.automata import dfa as algebra
+from toolc.compiler.automata.dfa import Dfa
+from toolc.compiler.automata.minimise import minimise_table
+from toolc.compiler.automata.terminal import terminal_dfa
+
+from tests.grammar.expressions import plain
+
+dfas = plain(8).map(terminal_dfa)
+
+
+@given(dfas, dfas, dfas)
+def test_boolean_laws(a: Dfa, b: Dfa, c: Dfa) -> None:
+    same = algebra.equals
+    assert same(algebra.union(a, b), algebra.union(b, a))
+    assert same(algebra.intersection(a, algebra.union(b, c)),
+                algebra.union(algebra.intersection(a, b), algebra.intersection(a, c)))  # fmt: skip
+    assert same(algebra.complement(algebra.complement(a)), a)
+    assert same(algebra.complement(algebra.union(a, b)),
+                algebra.intersection(algebra.complement(a), algebra.complement(b)))  # fmt: skip
+    assert same(algebra.difference(a, b), algebra.intersection(a, algebra.complement(b)))
+    assert algebra.difference(a, a).is_empty
+    assert same(algebra.union(algebra.difference(a, b), algebra.intersection(a, b)), a)
+
+
+tables = st.integers(1, 7).flatmap(
+    lambda size: st.tuples(
+        st.lists(st.lists(st.integers(-1, size - 1), min_size=2, max_size=2), min_size=size, max_size=size),
+        st.lists(st.booleans(), min_size=size, max_size=size),
+    )
+)
+
+
+@given(tables)
+def test_minimal_is_least_and_equal(case: tuple[list[list[int]], list[bool]]) -> None:
+    table, final = np.array(case[0], np.int32), np.array(case[1])
+    small, small_final = minimise_table(table, final)
+    for length in range(8):
+        for word in itertools.product(range(2), repeat=length):
+            assert _runs(table, final, word) == _runs(small, small_final, word)
+    assert len(small) == max(_classes(table, final), 1)
+
+
+def _runs(table: np.ndarray, final: np.ndarray, word: tuple[int, ...]) -> bool:
+    state = 0
+    for one in word:
+        state = int(table[state, one])
+        if state < 0:
+            return False
+    return bool(final[state])
+
+
+def _classes(table: np.ndarray, final: np.ndarray) -> int:
+    """Reachable states told apart by words up to their number, the dead one not counted."""
+    words = [word for n in range(len(table) + 1) for word in itertools.product(range(2), repeat=n)]
+    reached = {0}
+    for state in (order := [0]):
+        for target in table[state].tolist():
+            if target >= 0 and target not in reached:
+                reached.add(target)
+                order.append(target)
+
+    def behaviour(state: int) -> tuple[bool, ...]:
+        out = []
+        for word in words:
+            at = state
+            for one in word:
+                at = int(table[at, one]) if at >= 0 else -1
+            out.append(at >= 0 and bool(final[at]))
+        return tuple(out)
+
+    return len({found for found in map(behaviour, sorted(reached)) if any(found)})
+
+
+def test_large_cycles_with_copies() -> None:
+    # Two equal cycles entered by different bytes, and a chain into the first: 1 + 300 states are left.
+    size = 300
+    table = np.full((1 + 2 * size, 2), -1, np.int32)
+    table[0] = [1, 1 + size]
+    for n in range(size):
+        table[1 + n, 0] = 1 + (n + 1) % size
+        table[1 + size + n, 0] = 1 + size + (n + 1) % size
+    final = np.zeros(len(table), bool)
+    final[[size, 2 * size]] = True
+    small, _ = minimise_table(table, final)
+    assert len(small) == 1 + size
+
+
+def test_literals_and_enumeration() -> None:
+    assert algebra.from_literal(b"abca").accepts(b"abca")
+    assert not algebra.from_literal(b"abca").accepts(b"abc")
+    words = algebra.union(algebra.from_literal(b"b"), algebra.union(algebra.from_literal(b"a"), algebra.from_literal(b"")))
+    assert list(algebra.enumerate_texts(words, 10)) == [b"", b"a", b"b"]
+    assert algebra.shortest(algebra.difference(words, algebra.from_literal(b""))) == b"a"
+    assert algebra.shortest(algebra.difference(words, words)) is None
+
+
+@given(dfas)
+def test_enumeration_is_ordered_and_complete(dfa: Dfa) -> None:
+    found = list(algebra.enumerate_texts(dfa, 30))
+    assert found == sorted(set(found), key=lambda text: (len(text), text))
+    assert all(dfa.accepts(text) for text in found)

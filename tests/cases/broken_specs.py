@@ -1,0 +1,123 @@
+"""Specs that must be refused: one row each, run by tests/specs/test_broken.py and tests/cli/test_broken.py.
+
+Columns: id; the document, as a value or as text or bytes; error class; end of its place; words of its text.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+TOOL: dict[str, Any] = {"type": "function", "function": {"name": "a"}}
+OK = {"responses": {}}
+
+
+def tool(**function: Any) -> list[Any]:
+    return [{"type": "function", "function": {"name": "a", **function}}]
+
+
+def api(paths: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": paths, **more}
+
+
+def get(*parameters: Any, path: str = "/a", **more: Any) -> dict[str, Any]:
+    return api({path: {"get": {"parameters": list(parameters), **OK, **more}}})
+
+
+def query(name: str = "q", **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": {}, **more}
+
+
+ROWS: list[tuple[str, Any, str, str, str]] = [
+    # text that is not JSON
+    ("json/empty", "", "SpecError", "spec.json:1:1", "the document is empty"),
+    ("json/comma-object", '{"type": "object",}', "SpecError", "spec.json:1:18", "remove the trailing comma"),
+    ("json/comma-array", '[\n  {"type": 1},\n]', "SpecError", "spec.json:2:14", "remove the trailing comma"),
+    ("json/single-quotes", "{'type': 'object'}", "SpecError", "spec.json:1:2", 'write " and not \''),
+    ("json/bare-key", '{type: "object"}', "SpecError", "spec.json:1:2", 'between "'),
+    ("json/comment", '{"a": 1, // no\n "b": 2}', "SpecError", "spec.json:1:10", "no comments"),
+    ("json/python", '{"default": None}', "SpecError", "spec.json:1:13", "write null"),
+    ("json/missing-comma", '{"a": 1 "b": 2}', "SpecError", "spec.json:1:9", "a comma is missing"),
+    ("json/missing-colon", '{"a" 1}', "SpecError", "spec.json:1:6", "colon"),
+    ("json/cut", '{"a": [1, {"b"', "SpecError", "spec.json:1:15", "still open: { [ {"),
+    ("json/open-string", '{"a": "b}', "SpecError", "spec.json:1:7", "close the string"),
+    ("json/newline-in-string", '{"a": "b\nc"}', "SpecError", "spec.json:1:9", "\\n for a new line"),
+    ("json/escape", '{"a": "\\d"}', "SpecError", "spec.json:1:8", "backslash"),
+    ("json/two-documents", '{"type": "object"}\n{"type": "object"}', "SpecError", "spec.json:2:1", "into one array"),
+    ("json/twice", '{"type": "object",\n "type": "array"}', "SpecError", "spec.json:2:2", '"type" stands twice'),
+    ("json/twice-escaped", '{"a": 1, "\\u0061": 2}', "SpecError", "spec.json:1:10", '"a" stands twice'),
+    ("json/nan", '{"minimum": NaN}', "SpecError", "spec.json:1:13", "no such number"),
+    ("json/infinity", '{"minimum": -Infinity}', "SpecError", "spec.json:1:13", "no such number"),
+    ("json/huge-float", '{"minimum": 1e999}', "SpecError", "spec.json:1:13", "too large"),
+    ("json/huge-int", '{"minimum": ' + "9" * 5000 + "}", "SpecError", "spec.json:1:13", "too long"),
+    ("json/half-number", '{"minimum": .5}', "SpecError", "spec.json:1:13", "0.5, not .5"),
+    ("json/latin-1", '{"a":\n "é"}'.encode("latin-1"), "SpecError", "spec.json:2:3", "byte 0xe9"),
+    ("json/utf-16", '{"a": 1}'.encode("utf-16"), "SpecError", "spec.json:1:1", "not UTF-16"),
+    ("json/deep-arrays", "[" * 10_000 + "]" * 10_000, "SpecError", "spec.json:1:501", "more than 500 deep"),
+    ("json/deep-objects", '{"a":' * 10_000 + "1" + "}" * 10_000, "SpecError", "spec.json:1:2501", "more than 500 deep"),
+    ("json/deep-unclosed", "[" * 10_000, "SpecError", "spec.json:1:501", "more than 500 deep"),
+    ("json/deep-yaml", "a: " + "[" * 10_000 + "]" * 10_000, "SpecError", "", "more than 500 deep"),
+    ("json/50MB", b'{"x": "' + b"a" * (50 << 20) + b'"}', "SpecError", "spec.json", "52,428,809 bytes"),
+    ("yaml/twice", "type: object\ntype: array\n", "SpecError", "spec.json:2:1", "stands twice"),
+    ("yaml/syntax", "type: [object\n", "SpecError", "spec.json:2:1", "not YAML"),
+    # not a spec
+    ("kind/string", '["a"]', "SpecError", "#/0", "expected a tool"),
+    ("kind/unknown", {"functions": []}, "SpecError", "spec.json#", 'keys "functions"'),
+    ("kind/bare-function", {"name": "a", "description": "b"}, "SpecError", "spec.json#", '"type": "function"'),
+    ("kind/swagger", {"swagger": "2.0", "paths": {}}, "SpecError", "#/swagger", "OpenAPI 3.0 or 3.1"),
+    ("kind/openapi-4", {"openapi": "4.0.0", "paths": {}}, "SpecError", "#/openapi", '"4.0.0"'),
+    ("kind/openapi-number", {"openapi": 3.0, "paths": {}}, "SpecError", "#/openapi", "expected"),
+    # tools
+    ("tools/none", [], "SpecError", "spec.json#", "no tools"),
+    ("tools/request-none", {"tools": []}, "SpecError", "spec.json#", "no tools"),
+    ("tools/request-object", {"tools": {}}, "SpecError", "#/tools", "expected a list of tools"),
+    ("tools/no-type", [{"name": "a"}], "SpecError", "#/0", "no type"),
+    ("tools/other-type", [{"type": "retrieval"}], "SpecError", "#/0/type", '"retrieval"'),
+    ("tools/function-text", [{"type": "function", "function": "a"}], "SpecError", "#/0/function", "expected an object"),
+    ("tools/no-name", [{"type": "function", "function": {}}], "SpecError", "#/0/function", "no name"),
+    ("tools/name-number", tool(name=3), "SpecError", "#/0/function/name", "3 (a number)"),
+    ("tools/name-empty", tool(name=""), "SpecError", "#/0/function/parameters", "give the tool a name"),
+    ("tools/name-blank", tool(name="get weather"), "SpecError", "#/0/function/parameters", 'write "get_weather"'),
+    ("tools/name-newline", tool(name="a\n"), "SpecError", "#/0/function/parameters", "1 to 128"),
+    ("tools/name-long", tool(name="a" * 129), "SpecError", "#/0/function/parameters", "129 characters"),
+    ("tools/two", [TOOL, {"type": "function", "function": {"name": "b"}}, TOOL], "SpecError",
+     "#/2/function/parameters", "differs from that of spec.json#/0/function/parameters"),
+    ("tools/description", tool(description=["a"]), "SpecError", "/description", "expected text"),
+    ("tools/strict", tool(strict="yes"), "SpecError", "/strict", "true or false"),
+    ("tools/parameters-list", tool(parameters=[]), "SpecError", "/parameters", "JSON Schema of an object"),
+    ("tools/parameters-true", tool(parameters=True), "SpecError", "/parameters", "true (a boolean)"),
+    ("tools/parameters-array", tool(parameters={"type": "array"}), "SpecError", "/parameters/type", '"array"'),
+    # OpenAPI
+    ("api/none", api({}), "SpecError", "spec.json#", "no tools"),
+    ("api/paths-list", api([]), "SpecError", "#/paths", "an object of paths"),  # type: ignore[arg-type]
+    ("api/item-list", api({"/a": []}), "SpecError", "#/paths/~1a", "a path item"),
+    ("api/operation-text", api({"/a": {"get": "x"}}), "SpecError", "#/paths/~1a/get", "an operation"),
+    ("api/two-ids", api({"/a": {"get": {"operationId": "x"}, "put": {"operationId": "x"}}}), "SpecError",
+     "#/paths/~1a/put", "differs from that of spec.json#/paths/~1a/get"),
+    ("api/id-number", get(operationId=7), "SpecError", "/get/operationId", "7 (a number)"),
+    ("api/id-signs", get(operationId="//"), "SpecError", "/get/operationId", "expected a name"),
+    ("api/id-long", get(operationId="a" * 129), "SpecError", "/get", "129 characters"),
+    ("api/parameters-object", api({"/a": {"get": {"parameters": {}}}}), "SpecError", "/get/parameters", "an array"),
+    ("api/no-name", get({"in": "query", "schema": {}}), "SpecError", "/parameters/0", "no name"),
+    ("api/no-in", get({"name": "q", "schema": {}}), "SpecError", "/parameters/0", "no in"),
+    ("api/in-body", get(query(**{"in": "body"})), "SpecError", "/parameters/0/in", "Swagger 2.0"),
+    ("api/no-schema", get({"name": "q", "in": "query"}), "SpecError", "/parameters/0", "no schema"),
+    ("api/schema-text", get(query(schema="string")), "SpecError", "/parameters/0/schema", "a JSON Schema"),
+    ("api/required-text", get(query(required="yes")), "SpecError", "/parameters/0/required", "true or false"),
+    ("api/twice", get(query(), query()), "SpecError", "/parameters/1", "two query parameters"),
+    ("api/path-hole", get(path="/a/{b}"), "SpecError", "/get", "no path parameter"),
+    ("api/prefix-clash", get(query("path_a"), query("a"), query("a", **{"in": "path"}), path="/{a}"), "SpecError",
+     "/parameters/2/schema", "two arguments"),
+    ("api/ref-dangling", get({"$ref": "#/components/parameters/x"}), "SpecError", "/parameters/0/$ref", "nowhere"),
+    ("api/ref-remote", get({"$ref": "x.json#/a"}), "SpecError", "/parameters/0/$ref", "another document"),
+    ("api/ref-circle", api({"/a": {"$ref": "#/paths/~1a"}}), "SpecError", "#/paths/~1a/$ref", "back to itself"),
+    ("api/body-empty", get(requestBody={"content": {}}), "SpecError", "/requestBody/content", "no media type"),
+    ("api/body-none", get(requestBody={}), "SpecError", "/requestBody", "no content"),
+]  # fmt: skip
+
+
+def as_bytes(document: Any) -> bytes:
+    """What a file of this row holds."""
+    if isinstance(document, bytes):
+        return document
+    return (document if isinstance(document, str) else json.dumps(document)).encode()

@@ -1,0 +1,89 @@
+"""The parser and printer of regular expressions, without automata."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toolc.compiler.errors import GrammarError, ToolcError, UnsupportedError
+from toolc.compiler.grammar import charset
+from toolc.compiler.grammar import regex as rx
+
+from tests.cases.regex_errors import REGEX_ERRORS
+from tests.grammar.expressions import anything
+
+codes = st.one_of(st.integers(0, 0x10FFFF), st.sampled_from([0, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0x7F, 0x80, 0x10FFFF]))
+sets = st.lists(st.tuples(codes, codes).map(lambda pair: (min(pair), max(pair))), max_size=5).map(charset.normal)
+
+
+@given(sets, sets, codes)
+def test_sets_are_a_boolean_algebra(left: charset.Ranges, right: charset.Ranges, code: int) -> None:
+    valid = not 0xD800 <= code <= 0xDFFF
+    in_left, in_right = charset.contains(left, code), charset.contains(right, code)
+    assert charset.contains(charset.union(left, right), code) == (in_left or in_right)
+    assert charset.contains(charset.intersection(left, right), code) == (in_left and in_right)
+    assert charset.contains(charset.difference(left, right), code) == (in_left and not in_right)
+    assert charset.contains(charset.complement(left), code) == (valid and not in_left)
+    assert charset.complement(charset.complement(left)) == left
+    assert charset.union(charset.intersection(left, right), charset.difference(left, right)) == left
+
+
+@given(anything(12))
+def test_printing_parses_back(regex: rx.Regex) -> None:
+    text = rx.to_text(regex)
+    assert rx.parse_regex(text) == regex
+    assert "\n" not in text and '"' not in text
+    assert "/" not in text.replace("\\/", "")
+
+
+@given(sets)
+def test_sets_print_and_parse_back(ranges: charset.Ranges) -> None:
+    text = rx.to_text(rx.Chars(ranges))
+    assert rx.parse_regex(text) == rx.Chars(ranges)
+    for code in [end for pair in ranges for end in pair][:6] + [0x61, 0x22]:
+        assert bool(re.fullmatch(text, chr(code))) == charset.contains(ranges, code)
+
+
+@pytest.mark.parametrize("letter", ["d", "w", "s", "D", "W", "S"])
+def test_python_classes_agree_with_re(letter: str) -> None:
+    parsed = rx.parse_regex("\\" + letter)
+    assert isinstance(parsed, rx.Chars)
+    probes = [*range(0x300), *range(0x600, 0x700), 0x1680, 0x2028, 0x3000, 0xFEFF, 0x1D7CE, 0x20000, 0xE0100]
+    for code in probes:
+        assert charset.contains(parsed.ranges, code) == bool(re.fullmatch("\\" + letter, chr(code))), hex(code)
+
+
+@pytest.mark.parametrize("pattern", ["k", "ß", "σ", "[a-z]", "[^a-z]", "İ", "ſ", "é", "µ", "ﬅ", r"\w", "[K-k]"])
+def test_ignoring_case_agrees_with_re(pattern: str) -> None:
+    parsed = rx.parse_regex(pattern, "i")
+    assert isinstance(parsed, rx.Chars)
+    probes = [*range(0x250), *range(0x370, 0x400), 0x1E9E, 0x212A, 0x212B, 0xFB05, 0xFB06, 0x10400]
+    for code in probes:
+        expected = bool(re.fullmatch(pattern, chr(code), re.IGNORECASE))
+        assert charset.contains(parsed.ranges, code) == expected, (pattern, hex(code))
+
+
+@pytest.mark.parametrize(("name", "text", "dialect", "kind", "where", "words"), REGEX_ERRORS, ids=lambda v: str(v)[:24])
+def test_malformed_and_refused(
+    name: str, text: str, dialect: str, kind: type[ToolcError], where: int, words: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        rx.parse_regex(text, "", dialect)
+    assert (caught.value.place or "").startswith(f"character {where} of /")
+    assert words in str(caught.value)
+    assert "^" in (caught.value.hint or "")
+
+
+def test_unknown_flags_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="'i'"):
+        rx.parse_regex("a", "i", "ecma")
+    with pytest.raises(GrammarError):
+        rx.parse_regex("a(?i)")
+
+
+def test_equal_values_hash_equal() -> None:
+    left, right = rx.parse_regex("(?:ab|c)*"), rx.parse_regex("(ab|c)*?")
+    assert left == right and hash(left) == hash(right)
+    assert rx.concat(rx.START) != rx.concat(rx.END)

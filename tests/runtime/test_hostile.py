@@ -1,0 +1,375 @@
+"""Hostile and damaged files: each is refused for its own reason, before any kernel sees an index.
+
+A row of `EDITS` changes arrays or meta of a good bundle and writes a file with right digests; a row of `DAMAGE` changes
+the bytes of a good file.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from toolc.runtime import Bundle, BundleError, Vocab
+from toolc.runtime import container as c
+from toolc.runtime.bundle import MAGIC, VERSION
+from toolc.runtime.vocab import MAGIC as VOCAB_MAGIC
+
+from .handmade import bundle, tiny_vocab
+
+Arrays = dict[str, np.ndarray]
+BASE = "brackets"
+
+
+def setter(name: str, index: Any, value: int) -> Callable[[Arrays, dict[str, Any]], None]:
+    def change(arrays: Arrays, meta: dict[str, Any]) -> None:
+        arrays[name][index] = value
+
+    return change
+
+
+def meta_setter(**values: Any) -> Callable[[Arrays, dict[str, Any]], None]:
+    return lambda arrays, meta: meta.update(values)
+
+
+def cut(name: str, keep: int = -1) -> Callable[[Arrays, dict[str, Any]], None]:
+    def change(arrays: Arrays, meta: dict[str, Any]) -> None:
+        arrays[name] = arrays[name][:keep].copy()
+
+    return change
+
+
+def recast(name: str, dtype: str) -> Callable[[Arrays, dict[str, Any]], None]:
+    def change(arrays: Arrays, meta: dict[str, Any]) -> None:
+        arrays[name] = arrays[name].astype(dtype)
+
+    return change
+
+
+def drop(name: str) -> Callable[[Arrays, dict[str, Any]], None]:
+    return lambda arrays, meta: (arrays if name in arrays else meta).__delitem__(name)
+
+
+def cyclic(arrays: Arrays, meta: dict[str, Any]) -> None:
+    """Every record leads to the first profile."""
+    arrays["chain_exit"][:] = 0
+
+
+def longer(arrays: Arrays, meta: dict[str, Any]) -> None:
+    meta["max_chain"] -= 1
+
+
+def entry_of(kind: int) -> int:
+    delta = bundle(BASE).tables.delta
+    return int(np.flatnonzero((delta[:, 0] >= 0) & (delta[:, 1] & 7 == kind))[0])
+
+
+def swap_tokens(arrays: Arrays, meta: dict[str, Any]) -> None:
+    offset = arrays["row_token_offset"]
+    row = int(np.flatnonzero(np.diff(offset) >= 2)[0])
+    a = offset[row]
+    arrays["row_tokens"][[a, a + 1]] = arrays["row_tokens"][[a + 1, a]]
+
+
+EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]]] = [
+    ("array-missing", drop("push"), ("#push", "no such array")),
+    ("array-unknown", lambda a, m: a.update(extra=np.zeros(1, np.int32)), ("#extra", "none of that name")),
+    ("array-dtype", recast("push", "uint32"), ("#push/dtype", "int32")),
+    ("array-rank", lambda a, m: a.update(cell_row=a["cell_row"].reshape(-1)), ("#cell_row/shape",)),
+    ("pair-width", lambda a, m: a.update(delta=a["delta"].reshape(-1, 1)), ("#delta/shape",)),
+    ("break-width", lambda a, m: a.update(chain_break=np.zeros((a["chain_cell"].size, 9, 2), np.int32)), ("#chain_break/shape",)),
+    ("no-states", lambda a, m: a.update(state_cell=a["state_cell"][:1], state_break=a["state_break"][:1]), ("#state_cell/shape", "at least 2")),
+    ("lengths-differ", cut("cell_delta"), ("#cell_row/shape", "as cell_delta")),
+    ("symbols-few", cut("symbol_class", 256), ("#symbol_class/shape", "end of turn")),
+    ("class-negative", setter("symbol_class", 65, -1), ("#symbol_class", "out of range")),
+    ("class-huge", setter("symbol_class", 65, 1 << 30), ("#symbol_class", "out of range")),
+    ("class-too-wide", setter("symbol_class", 65, 200), ("#cell_delta", "out of range")),
+    ("special-past-vocab", setter("special_token", -1, 96), ("#special_token", "out of range")),
+    ("special-unsorted", setter("special_token", 1, 0), ("#special_token", "unsorted")),
+    ("special-symbol-byte", setter("special_symbol", 0, 255), ("#special_symbol", "out of range")),
+    ("special-symbol-past", setter("special_symbol", 0, 258), ("#special_symbol", "out of range")),
+    ("cell-past", setter("state_cell", 3, 10_000), ("#state_cell", "out of range")),
+    ("cell-negative", setter("state_cell", 3, -1), ("#state_cell", "out of range")),
+    ("phases-past", setter("state_break", (-1, 0, 1), 1000), ("#state_cell", "phases reach past")),
+    ("phases-overflow", setter("state_break", (-1, 0, 1), 1 << 30), ("#state_cell", "phases reach past")),
+    ("break-negative", setter("state_break", (3, 0, 0), -5), ("#state_break", "out of range")),
+    ("break-huge", setter("state_break", (3, 0, 0), (1 << 31) - 1), ("#state_break", "out of range")),
+    ("row-past", setter("cell_row", (4, 1), 10_000), ("#cell_row", "out of range")),
+    ("row-negative", setter("cell_row", (4, 1), -1), ("#cell_row", "out of range")),
+    ("exit-past", setter("cell_exit", (4, 0), 10_000), ("#cell_exit", "out of range")),
+    ("comb-past", setter("cell_delta", 5, 1 << 20), ("#cell_delta", "out of range")),
+    ("comb-negative", setter("cell_delta", 5, -1), ("#cell_delta", "out of range")),
+    ("comb-cut", cut("delta", -1), ("#cell_delta", "out of range")),
+    ("op-kind", setter("delta", (0, 1), 6), ("#delta/op", "kinds 0 to 5")),
+    ("op-negative", setter("delta", (0, 1), -8), ("#delta/op", "kinds 0 to 5")),
+    ("op-state", setter("delta", (0, 1), 13 << 3), ("#delta/state", "out of range")),
+    ("op-dead-action", setter("delta", (0, 1), 1), ("#delta/op", "dead state")),
+    ("op-push", setter("delta", (0, 1), 99 << 3 | 4), ("#delta/push", "out of range")),
+    ("op-pop", setter("delta", (0, 1), 99 << 3 | 5), ("#return", "past the comb")),
+    ("push-symbol", setter("push", (0, 0), 2), ("#push/stack symbol", "out of range")),
+    ("push-state", setter("push", (0, 1), 13), ("#push/state", "out of range")),
+    ("push-shallow", setter("push", (0, 2), -1), ("#push/state", "out of range")),
+    ("push-action", setter("push", (0, 3), 4), ("#push/action", "out of range")),
+    ("return-offset", setter("return_offset", 0, -1), ("#return_offset", "out of range")),
+    ("return-past", setter("return_offset", 1, 1 << 20), ("#return", "past the comb")),
+    ("return-state", setter("return", (0, 1), 13 * 4), ("#return/value", "out of range")),
+    ("return-negative", setter("return", (0, 1), -1), ("#return/value", "out of range")),
+    ("chain-offset", setter("chain_offset", 0, 1 << 20), ("#chain_offset", "out of range")),
+    ("chain-number", setter("chain", (0, 1), 1 << 20), ("#chain/number", "out of range")),
+    ("chain-cell", setter("chain_cell", -1, 1 << 20), ("#chain_cell", "out of range")),
+    ("chain-phases", setter("chain_break", (-1, 0, 1), 1 << 20), ("#chain_cell", "phases reach past")),
+    ("chain-row", setter("chain_row", 0, 1 << 20), ("#chain_row", "out of range")),
+    ("chain-exit", setter("chain_exit", 0, 1 << 20), ("#chain_exit", "out of range")),
+    ("chain-cyclic", cyclic, ("#chain_exit", "cycle")),
+    ("chain-longer", longer, ("#chain_exit", "meta/max_chain")),
+    ("slice-past", setter("row_slice", 1, 2), ("#row_slice", "out of range")),
+    ("slice-negative", setter("row_slice", 1, -2), ("#row_slice", "out of range")),
+    ("dense-past", setter("row_dense", 1, 1 << 20), ("#row_dense", "out of range")),
+    ("token-past", setter("row_tokens", 0, 96), ("#row_tokens", "out of range")),
+    ("token-negative", setter("row_tokens", 0, -1), ("#row_tokens", "out of range")),
+    ("tokens-unsorted", swap_tokens, ("#row_tokens", "unsorted")),
+    ("offsets-fall", setter("row_token_offset", 1, 1 << 20), ("#row_token_offset", "never fall")),
+    ("offsets-start", setter("row_token_offset", 0, 1), ("#row_token_offset", "0 first")),
+    ("offsets-end", lambda a, m: a.update(row_tokens=np.append(a["row_tokens"], np.int32(5))), ("#row_token_offset", "last")),
+    ("offsets-short", cut("row_token_offset"), ("#row_token_offset/shape",)),
+    ("dense-width", lambda a, m: a.update(dense=np.zeros((a["dense"].shape[0], 2), np.uint32)), ("#dense/shape", "3 words")),
+    ("meta-modes", meta_setter(modes=1), ("#cell_row/shape", "meta/modes")),
+    ("meta-symbols", meta_setter(stack_symbols=3), ("#return_offset/shape", "meta/stack_symbols")),
+    ("meta-soft-depth", meta_setter(soft_depth=-1), ("#meta/soft_depth",)),
+    ("meta-capacity", meta_setter(capacity=1 << 40), ("#meta/capacity",)),
+    ("meta-capacity-type", meta_setter(capacity="8"), ("#meta/capacity", "str", "int")),
+    ("meta-capacity-bool", meta_setter(capacity=True), ("#meta/capacity", "bool")),
+    ("meta-missing", drop("max_chain"), ("#meta/max_chain", "nothing")),
+    ("entry-none", meta_setter(entry={}), ("#meta/entry", "at least one")),
+    ("entry-past", meta_setter(entry={"start": 13}), ("#meta/entry/start", "13")),
+    ("entry-dead", meta_setter(entry={"start": 0}), ("#meta/entry/start", "2 to 12")),
+    ("entry-type", meta_setter(entry={"start": "2"}), ("#meta/entry/start",)),
+    ("vocab-size", meta_setter(vocab_size=95), ("#meta/vocab_size", "95")),
+    ("vocab-digest", meta_setter(vocab_digest="0" * 32), ("#meta/vocab_digest", "another tokenizer", "0" * 32)),
+    ("vocab-digest-path", meta_setter(vocab_digest="../../../etc/passwd"), ("#meta/vocab_digest", "hexadecimal")),
+]
+
+
+def copies() -> tuple[Arrays, dict[str, Any]]:
+    made = bundle(BASE)
+    return {k: a.copy() for k, a in made.tables.arrays().items()}, dict(made.meta)
+
+
+@pytest.mark.parametrize(("change", "fragments"), [pytest.param(f, p, id=i) for i, f, p in EDITS])
+def test_edited_tables(change: Callable[[Arrays, dict[str, Any]], None], fragments: tuple[str, ...], tmp_path: Path) -> None:
+    arrays, meta = copies()
+    change(arrays, meta)
+    path = tmp_path / "bad.toolc"
+    c.write_container(path, MAGIC, VERSION, meta, arrays)
+    with pytest.raises(BundleError) as caught:
+        Bundle.open(path, vocab=tiny_vocab())
+    assert caught.value.hint
+    for fragment in ("bad.toolc", *fragments):
+        assert fragment in str(caught.value)
+
+
+def test_dense_bits_past_the_vocabulary(tmp_path: Path) -> None:
+    made = bundle(BASE, 65)
+    arrays = {k: a.copy() for k, a in made.tables.arrays().items()}
+    assert arrays["dense"].shape[0]
+    arrays["dense"][0, -1] |= 2
+    c.write_container(tmp_path / "bad.toolc", MAGIC, VERSION, made.meta, arrays)
+    with pytest.raises(BundleError, match="a bit past the vocabulary"):
+        Bundle.open(tmp_path / "bad.toolc", vocab=made.vocab)
+
+
+# ---------------------------------------------------------------- bytes
+
+Entries = list[dict[str, Any]]
+
+
+def reheaded(data: bytes, change: Callable[[Any], Any]) -> bytes:
+    """A file whose header was changed and whose header digest is right."""
+    _, version, length, _ = c.PREFIX.unpack(data[:32])
+    value = msgpack.unpackb(data[32 : 32 + length])
+    start = -(-(32 + length) // 64) * 64
+    value = change(value) or value
+    header = value if isinstance(value, bytes) else msgpack.packb(value)
+    head = struct.pack("<8sII", data[:8], version, len(header))
+    prefix = head + c.blake(head, header) + header
+    return prefix + bytes(-len(prefix) % 64) + data[start:]
+
+
+def entry(index: int, **values: Any) -> Callable[[bytes], bytes]:
+    return lambda data: reheaded(data, lambda v: v["arrays"][index].update(values))
+
+
+def deep(depth: int) -> bytes:
+    return b"\x82\xa6arrays\x90\xa4meta\x81\xa1x" + b"\x91" * depth + b"\xc0"
+
+
+def swap(data: bytes) -> bytes:
+    def change(v: Any) -> None:
+        a = v["arrays"]
+        a[0]["offset"], a[1]["offset"] = a[1]["offset"], a[0]["offset"]
+
+    return reheaded(data, change)
+
+
+def at(position: int, value: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: data[:position] + value + data[position + len(value) :]
+
+
+def edited_last(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def dirty_padding(data: bytes) -> bytes:
+    length = c.PREFIX.unpack(data[:32])[2]
+    end = 32 + length
+    assert end % 64
+    return data[:end] + b"\x01" + data[end + 1 :]
+
+
+def dirty_gap(data: bytes) -> bytes:
+    _, _, length, _ = c.PREFIX.unpack(data[:32])
+    start = -(-(32 + length) // 64) * 64
+    for item in msgpack.unpackb(data[32 : 32 + length])["arrays"]:
+        end = start + item["offset"] + int(np.prod(item["shape"])) * 4
+        if end % 64:
+            return data[:end] + b"\x01" + data[end + 1 :]
+    raise AssertionError("no gap")
+
+
+DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
+    ("empty", lambda d: b"", ("#size", "0 bytes")),
+    ("text", lambda d: b"hello", ("#magic", "no TOOLCBND file")),
+    ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
+    ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
+    ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
+    ("newer", at(8, struct.pack("<I", 2)), ("#version", "found 2", "expected 1", "newer toolc", "upgrade")),
+    ("older", at(8, struct.pack("<I", 0)), ("#version", "older toolc", "compile again")),
+    ("header-huge", at(12, struct.pack("<I", 0xFFFFFFFF)), ("#header length", "4294967295", "at most")),
+    ("header-longer", at(12, struct.pack("<I", 10**9)), ("#header length",)),
+    ("header-shorter", at(12, struct.pack("<I", 10)), ("#header digest",)),
+    ("header-edited", at(40, b"\xff"), ("#header digest", "damaged")),
+    ("header-cut", lambda d: d[:200], ("#header length", "cut off")),
+    ("cut", lambda d: d[:-1], ("#size", "cut off")),
+    ("cut-half", lambda d: d[: len(d) // 2 // 64 * 64], ("cut off",)),
+    ("appended", lambda d: d + b"\0", ("#size", "appended")),
+    ("appended-block", lambda d: d + bytes(64), ("#size", "appended")),
+    ("byte-edited", edited_last, ("/digest", "damaged")),
+    ("padding", dirty_padding, ("#padding", "zeros")),
+    ("gap", dirty_gap, ("/padding", "zeros")),
+    ("header-not-msgpack", lambda d: reheaded(d, lambda v: b"\xc1\xc1"), ("#header",)),
+    ("header-trailing", lambda d: reheaded(d, lambda v: msgpack.packb(v) + b"\xc0"), ("#header", "ExtraData")),
+    ("header-deep", lambda d: reheaded(d, lambda v: deep(100_000)), ("#header",)),
+    ("header-list", lambda d: reheaded(d, lambda v: [1]), ("#header", "list")),
+    ("header-more", lambda d: reheaded(d, lambda v: {**v, "code": 1}), ("#header", "code")),
+    ("meta-list", lambda d: reheaded(d, lambda v: {**v, "meta": []}), ("#meta", "list")),
+    ("meta-extension", lambda d: reheaded(d, lambda v: v["meta"].update(x=msgpack.ExtType(5, b"x"))), ("#meta/x", "ExtType")),
+    ("arrays-map", lambda d: reheaded(d, lambda v: {**v, "arrays": {}}), ("#arrays", "dict")),
+    ("entry-short", lambda d: reheaded(d, lambda v: v["arrays"][0].pop("shape") and None), ("#arrays/0", "offset")),
+    ("entry-not-map", lambda d: reheaded(d, lambda v: v["arrays"].__setitem__(0, 7)), ("#arrays/0", "int")),
+    ("dtype-object", entry(0, dtype="object"), ("#symbol_class/dtype", "object")),
+    ("dtype-int", entry(0, dtype=4), ("#symbol_class/dtype",)),
+    ("dtype-big-endian", entry(0, dtype=">i4"), ("#symbol_class/dtype",)),
+    ("name-twice", entry(1, name="symbol_class"), ("#arrays/1/name", "not used before")),
+    ("name-long", entry(1, name="x" * 100), ("#arrays/1/name",)),
+    ("shape-negative", entry(0, shape=[-1]), ("#symbol_class/shape",)),
+    ("shape-overflow", entry(0, shape=[1 << 31, 1 << 31]), ("#symbol_class/shape", "bytes")),
+    ("shape-product", entry(0, shape=[1 << 20, 1 << 20, 1 << 20]), ("#symbol_class/shape", "bytes")),
+    ("shape-huge", entry(0, shape=[1 << 63]), ("#symbol_class/shape",)),
+    ("shape-bool", entry(0, shape=[True]), ("#symbol_class/shape",)),
+    ("shape-float", entry(0, shape=[1.0]), ("#symbol_class/shape",)),
+    ("shape-dimensions", entry(0, shape=[1] * 9), ("#symbol_class/shape",)),
+    ("offset-unaligned", entry(1, offset=4), ("#special_token/offset", "multiple of 64")),
+    ("offset-negative", entry(1, offset=-64), ("#special_token/offset",)),
+    ("offset-overlap", entry(1, offset=0), ("#special_token/offset", "overlaps")),
+    ("offset-hole", entry(1, offset=1 << 20), ("#special_token/offset", "next multiple")),
+    ("offset-swapped", swap, ("/offset", "next multiple")),
+    ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
+    ("digest-wrong", entry(0, digest=bytes(16)), ("#symbol_class/digest", "damaged")),
+]
+
+
+@pytest.mark.parametrize(("change", "fragments"), [pytest.param(f, p, id=i) for i, f, p in DAMAGE])
+def test_damaged_bytes(change: Callable[[bytes], bytes], fragments: tuple[str, ...], tmp_path: Path) -> None:
+    arrays, meta = copies()
+    path = tmp_path / "bad.toolc"
+    c.write_container(path, MAGIC, VERSION, meta, arrays)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(BundleError) as caught:
+        Bundle.open(path, vocab=tiny_vocab())
+    for fragment in ("bad.toolc", *fragments):
+        assert fragment in str(caught.value)
+
+
+def test_every_single_byte_matters(tmp_path: Path) -> None:
+    """No byte of a small file can change unseen."""
+    data = c.encode_container(MAGIC, 1, {"a": 1}, {"x": np.arange(5, dtype=np.int32), "y": np.zeros(0, np.uint8), "z": np.ones(3, np.uint8)})
+    c.open_container(data, MAGIC, 1)
+    for i in range(len(data)):
+        with pytest.raises(BundleError):
+            c.open_container(data[:i] + bytes([data[i] ^ 0x10]) + data[i + 1 :], MAGIC, 1)
+        with pytest.raises(BundleError):
+            c.open_container(data[:i], MAGIC, 1)
+
+
+def test_size_cap(tmp_path: Path) -> None:
+    path = tmp_path / "big.toolc"
+    bundle(BASE).write(path)
+    with pytest.raises(BundleError, match="at most 100"):
+        c.open_container(path, MAGIC, VERSION, max_bytes=100)
+    with pytest.raises(BundleError, match="at most 100"):
+        c.open_container(path.read_bytes(), MAGIC, VERSION, max_bytes=100)
+
+
+# ---------------------------------------------------------------- vocab
+
+VOCAB_EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]]] = [
+    ("missing", drop("node_skip"), ("#node_skip", "no such array")),
+    ("dtype", recast("token_bytes", "int32"), ("#token_bytes/dtype",)),
+    ("rank", lambda a, m: a.update(node_skip=a["node_skip"].reshape(1, -1)), ("#node_skip/shape",)),
+    ("offsets-fall", setter("token_offset", 5, 9999), ("#token_offset", "never fall")),
+    ("offsets-start", setter("token_offset", 0, 1), ("#token_offset", "0 first")),
+    ("offsets-none", cut("token_offset", 0), ("#token_offset", "0 first")),
+    ("offsets-end", cut("token_bytes"), ("#token_offset", "last")),
+    ("depth-first", setter("node_depth", 0, 2), ("#node_depth", "1 first")),
+    ("depth-jump", setter("node_depth", 3, 9), ("#node_depth", "preorder")),
+    ("depth-zero", setter("node_depth", 3, 0), ("#node_depth", "preorder")),
+    ("skip-back", setter("node_skip", 3, 0), ("#node_skip", "out of range")),
+    ("skip-past", setter("node_skip", 3, 1 << 20), ("#node_skip", "out of range")),
+    ("skip-self", setter("node_skip", 3, 3), ("#node_skip/3",)),
+    ("skip-far", setter("node_skip", 3, 40), ("#node_skip/3",)),
+    ("bytes-unsorted", setter("node_byte", 0, 255), ("#node_byte", "ascending")),
+    ("lengths", cut("node_depth"), ("#node_depth/shape",)),
+    ("node-token-past", setter("node_tokens", 0, 96), ("#node_tokens", "out of range")),
+    ("node-token-other", lambda a, m: a["node_tokens"].__setitem__(slice(None), np.roll(a["node_tokens"], 3)), ("#node_tokens",)),
+    ("node-offsets", setter("node_token_offset", 1, 9999), ("#node_token_offset", "never fall")),
+    ("slice-past", setter("slice_tokens", 0, 96), ("#slice_tokens", "out of range")),
+    ("slice-unsorted", setter("slice_tokens", 0, 90), ("#slice_tokens", "unsorted")),
+    ("slice-units", setter("slice_units", 0, -1), ("#slice_units", "out of range")),
+    ("slice-units-unsorted", setter("slice_units", 0, 99), ("#slice_tokens", "unsorted")),
+    ("slice-offsets", setter("slice_token_offset", 1, 9999), ("#slice_token_offset", "never fall")),
+    ("rest-past", setter("rest_node", -1, 1 << 20), ("#rest_node", "out of range")),
+    ("rest-unsorted", setter("rest_node", 1, 0), ("#rest_node", "unsorted")),
+    ("rest-slices", lambda a, m: a.update(rest_node_offset=np.zeros(1, np.int32)), ("#rest_node_offset/shape",)),
+    ("meta-size", meta_setter(size=95), ("#meta/size", "95")),
+    ("meta-special", meta_setter(special={"x": 96}), ("#meta/special/x",)),
+    ("meta-end", meta_setter(end_of_turn=[-1]), ("#meta/end_of_turn",)),
+    ("meta-end-type", meta_setter(end_of_turn=3), ("#meta/end_of_turn", "list")),
+    ("meta-slices", meta_setter(slices=["one"]), ("#meta/slices", "2 names")),
+]
+
+
+@pytest.mark.parametrize(("change", "fragments"), [pytest.param(f, p, id=i) for i, f, p in VOCAB_EDITS])
+def test_edited_vocab(change: Callable[[Arrays, dict[str, Any]], None], fragments: tuple[str, ...], tmp_path: Path) -> None:
+    vocab = tiny_vocab()
+    arrays, meta = {k: a.copy() for k, a in vocab.arrays().items()}, dict(vocab.meta)
+    change(arrays, meta)
+    path = tmp_path / "bad.vocab"
+    c.write_container(path, VOCAB_MAGIC, 1, meta, arrays)
+    with pytest.raises(BundleError) as caught:
+        Vocab.open(path)
+    for fragment in ("bad.vocab", *fragments):
+        assert fragment in str(caught.value)

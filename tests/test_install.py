@@ -1,0 +1,87 @@
+"""The distribution: which names a wheel installs, and what importing the runtime loads."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+FOLDERS = ("compiler", "runtime", "grammars")
+
+
+@pytest.fixture(scope="module")
+def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy of the sources, so that nothing stale or left over gets in."""
+    pytest.importorskip("setuptools", reason="the wheel is built without isolation")
+    place = tmp_path_factory.mktemp("wheel")
+    for folder in FOLDERS:
+        ignored = shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi")
+        shutil.copytree(repository / folder, place / "source" / folder, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(repository / name, place / "source" / name)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    command += ["--no-index", "--disable-pip-version-check", "-w", str(place), str(place / "source")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place)
+    assert done.returncode == 0, done.stderr
+    (path,) = place.glob("*.whl")
+    return path
+
+
+def test_wheel_holds_every_source_and_data_file(repository: Path, wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    wanted = set()
+    for folder in FOLDERS:
+        for path in (repository / folder).rglob("*"):
+            data = path.suffix == ".lark" or path.name == "py.typed" or path.parent.name == "data"
+            if path.is_file() and "__pycache__" not in path.parts and (path.suffix == ".py" or data):
+                wanted.add(f"toolc/{path.relative_to(repository).as_posix()}")
+    assert wanted <= names, "a new folder must be named in pyproject.toml, twice"
+    assert {"toolc/compiler/vocab/data/builtin.json", "toolc/runtime/py.typed"} <= names
+
+
+def test_wheel_holds_nothing_else(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    tops = {name.split("/")[0] for name in archive.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"toolc"}
+    assert "toolc/__init__.py" not in archive.namelist()
+    assert not any("tests" in name.split("/") or name.endswith((".pyc", ".nbi", ".nbc")) for name in archive.namelist())
+    (entry,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+    assert "toolc = toolc.compiler.cli:main" in archive.read(entry).decode()
+    assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+
+
+def run(code: str, *path: Path, cwd: Path) -> str:
+    """Run code in a fresh interpreter, away from the source tree."""
+    lines = ["import sys", *(f"sys.path.insert(0, {str(entry)!r})" for entry in path), code]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_wheel_works_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    code = (
+        "sys.meta_path[:] = [finder for finder in sys.meta_path if 'ditable' not in repr(finder)]\n"
+        "import toolc.compiler.vocab as vocab, toolc.grammars\n"
+        "print(vocab.__file__); print(vocab.load_tokens('builtin').size)"
+    )
+    where, size = run(code, tmp_path / "site", cwd=tmp_path).splitlines()
+    assert Path(where).is_relative_to(tmp_path / "site") and size == "8192"
+
+
+def test_runtime_import_is_light(tmp_path: Path) -> None:
+    heavy = ("lark", "tokenizers", "torch", "numba", "llvmlite", "click", "rich", "huggingface_hub", "toolc.compiler")
+    code = (
+        "import toolc.runtime, toolc.runtime.adapters\n"
+        f"print(*sorted(name for name in {heavy!r} if name in sys.modules))"
+    )
+    assert run(code, cwd=tmp_path) == ""
+
+
+def test_folders_are_not_packages_of_their_own(tmp_path: Path) -> None:
+    code = f"from importlib.util import find_spec\nprint(*(find_spec(name) for name in {FOLDERS!r}))"
+    assert run(code, cwd=tmp_path) == "None None None"
