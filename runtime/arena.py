@@ -5,7 +5,8 @@ Invariants   state 0 is dead and state 1 is finished for all bundles; a bundle's
              pushes, returns, chains and rows follow those of the bundles before it. Stack symbols stay local, so a
              comb of chains is indexed as in the file; `symbol_base` takes them to `return_offset`.
 Arrays       as in docs/architecture.md, with all numbers relocated; per bundle int32 [bundles]: class_base,
-             special_base, symbol_base, soft_depth, capacity, finished_row. dense int32 [rows, words]: row 0 is empty.
+             special_base, symbol_base, soft_depth, capacity, finished_row.
+             dense int32 [rows, words]: row 0 is empty, row 1 full.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .tables import POP, PUSH, Tables
 if TYPE_CHECKING:
     from .bundle import Bundle
 
+EMPTY_ROW, FULL_ROW = 0, 1
 BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "capacity", "finished_row")
 
 
@@ -98,7 +100,7 @@ class Arena:
             "chain_break": [np.zeros((1, self.breaks, 2), np.int32)],
             "chain_row": [np.zeros(1, np.int32)],
             "chain_exit": [np.full(1, -1, np.int32)],
-            "dense": [np.zeros((1, self.words), np.int32)],
+            "dense": [np.stack([np.zeros(self.words, np.int32), np.full(self.words, -1, np.int32)])],
             "symbol_class": [],
             "special_symbol": [],
         }

@@ -77,7 +77,8 @@ class Bundle:
         if embedded is not None and (embedded.dtype != np.uint8 or embedded.ndim != 1):
             raise refuse(held.name, VOCAB_FILE, f"{embedded.dtype} {list(embedded.shape)}", "uint8 [·]", UNSOUND)
         _check_meta(held.name, held.meta)
-        bundle = Bundle(Tables.from_arrays(arrays), held.meta, _find(held.name, path, held.meta, embedded, vocab), held.name)
+        found = _find(held.name, path, held.meta, embedded, vocab)
+        bundle = Bundle(Tables.from_arrays(arrays), held.meta, found, held.name)
         bundle.__dict__["_digest"] = held.digest if embedded is None else None
         end = held.offsets.get(VOCAB_FILE, held.data.size)
         bundle.__dict__["_mapped"] = (held.data[:end], held.offsets)
@@ -123,7 +124,7 @@ class Bundle:
                 found = self.__dict__.get("_host")
                 if found is None:
                     found = self.__dict__["_host"] = Host(self)
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 _LOCK = threading.Lock()

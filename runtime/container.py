@@ -63,8 +63,8 @@ class Container:
     size: int
 
 
-def blake(*parts: bytes | memoryview | np.ndarray) -> bytes:
-    """BLAKE2b-128 of the parts joined."""
+def blake(*parts: Any) -> bytes:
+    """BLAKE2b-128 of the parts (bytes, or contiguous arrays) joined."""
     state = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
         state.update(part)
@@ -233,7 +233,8 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
     if found_version != version:
         newer = found_version > version
         hint = "upgrade toolc, or compile again with this one" if newer else "compile again with this toolc"
-        raise refuse(name, "version", found_version, version, f"written by {'a newer' if newer else 'an older'} toolc; {hint}")
+        age = "a newer" if newer else "an older"
+        raise refuse(name, "version", found_version, version, f"written by {age} toolc; {hint}")
     most = min(MAX_HEADER_BYTES, size - PREFIX.size)
     if length > most:
         raise refuse(name, "header length", length, f"at most {most}", "the file was cut off; " + DAMAGED)
@@ -248,7 +249,7 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
     views: dict[str, np.ndarray] = {}
     offsets: dict[str, int] = {}
     end = 0
-    for key, dtype, shape, count, offset, _ in entries:
+    for key, dtype, _, count, offset, _ in entries:
         expected = _aligned(end)
         if offset != expected:
             why = "overlaps the one before" if offset < end else "is not at the next multiple of 64"
@@ -332,7 +333,7 @@ def _read_entry(name: str, number: int, item: object) -> Entry:
         raise refuse(name, f"{key}/dtype", repr(dtype)[:80], f"one of {', '.join(DTYPES)}", UNSOUND)
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_size(n) for n in shape):
         raise refuse(
-            name, f"{key}/shape", repr(shape)[:80], f"at most {MAX_DIMENSIONS} sizes from 0 to {MAX_FILE_BYTES}", UNSOUND
+            name, f"{key}/shape", repr(shape)[:80], f"{MAX_DIMENSIONS} sizes at most, 0 to {MAX_FILE_BYTES}", UNSOUND
         )
     count = 1
     for n in shape:

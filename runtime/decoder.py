@@ -17,20 +17,20 @@ Source       docs/architecture.md, "Reading a symbol".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
-from .arena import Arena
+from .arena import EMPTY_ROW, FULL_ROW, Arena
 from .errors import DecodeError
+from .masks import check_logits, mask_logits_
 from .matcher import Matcher
 
 if TYPE_CHECKING:
     from .bundle import Bundle
 
-Rows = Sequence[int] | torch.Tensor | slice | None
+Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 NO_BUNDLE = -1
-CHUNK_ELEMENTS = 1 << 22  # logits masked at once on the CPU: the unpacked bits stay in its cache
 
 
 class Decoder:
@@ -66,7 +66,6 @@ class Decoder:
         self.batch_size = batch_size
         self._on_cpu = self.device.type == "cpu"
         numbers = [self.arena.add(bundle) for bundle in given]
-        self._lut = _bits_of_byte().to(self.device)
 
         def zeros(*shape: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
             return torch.zeros(shape, dtype=dtype, device=self.device)
@@ -167,6 +166,7 @@ class Decoder:
         mode = self._mode(bundle)
         place = cell * self.arena.modes + mode
         row = torch.where(over, _at(t["finished_row"], bundle), _at(t["cell_row"].view(-1), place))
+        row = torch.where(free, FULL_ROW, row)
         profile = torch.where(over | free, -1, _at(t["cell_exit"].view(-1), place))
         bits = _at(t["dense"], row)
         for k in range(min(self.arena.max_chain, self.arena.capacity)):
@@ -182,10 +182,14 @@ class Decoder:
             going = going & (record[:, 0] == base)
             number = torch.where(going, record[:, 1], 0)
             cell = _at(t["chain_cell"], number) + self._phase("chain_break", number, saved)
-            more = torch.where(going, _at(t["chain_row"], cell), 0)
-            bits = bits | _at(t["dense"], more)
+            more = torch.where(going, _at(t["chain_row"], cell), EMPTY_ROW)
+            if self._on_cpu:
+                some = going.nonzero().view(-1)
+                bits[some] |= _at(t["dense"], more[some])
+            else:
+                bits |= _at(t["dense"], more)
             profile = torch.where(going, _at(t["chain_exit"], cell), -1)
-        return torch.where(free.unsqueeze(1), -1, bits)
+        return bits
 
     def mask_(self, logits: torch.Tensor) -> torch.Tensor:
         """Set the logits of tokens that are not allowed to -inf, in place; returns them.
@@ -193,23 +197,8 @@ class Decoder:
         Args:
             logits: [B, at least V], any float dtype, any strides; columns past V are never allowed.
         """
-        size = self.arena.size
-        if logits.dim() != 2 or logits.shape[0] != self.batch_size or logits.shape[1] < size:
-            raise DecodeError(
-                "the logits do not fit", found=str(list(logits.shape)), expected=f"[{self.batch_size}, at least {size}]"
-            )
-        if not logits.is_floating_point():
-            raise DecodeError("the logits are no floats", found=str(logits.dtype), expected="a float dtype")
-        bits = self.fill()
-        step = max(1, CHUNK_ELEMENTS // size) if self._on_cpu else max(1, self.batch_size)
-        for start in range(0, self.batch_size, step):
-            octets = bits[start : start + step].contiguous().view(torch.uint8)
-            count = octets.shape[0]
-            refused = _at(self._lut, octets.reshape(-1).to(torch.int32)).view(torch.bool).view(count, -1)[:, :size]
-            logits[start : start + step, :size].masked_fill_(refused, -torch.inf)
-        if logits.shape[1] > size:
-            logits[:, size:].masked_fill_((self.bundle_of_row >= 0).unsqueeze(1), -torch.inf)
-        return logits
+        check_logits(logits, self.batch_size, self.arena.size)
+        return mask_logits_(logits, self.fill(), self.arena.size, self.bundle_of_row >= 0)
 
     # ------------------------------------------------------------ tokens
 
@@ -224,7 +213,9 @@ class Decoder:
         """
         if tokens.shape != (self.batch_size,) or tokens.is_floating_point():
             raise DecodeError(
-                "the tokens do not fit", found=f"{tokens.dtype} {list(tokens.shape)}", expected=f"integers [{self.batch_size}]"
+                "the tokens do not fit",
+                found=f"{tokens.dtype} {list(tokens.shape)}",
+                expected=f"integers [{self.batch_size}]",
             )
         t, size = self.arena.table, self.arena.size
         bundle = self.bundle_of_row.clamp(min=0)
@@ -318,11 +309,3 @@ def _at(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 
 def _act(action: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
     return torch.where(action == 0, counter, torch.where(action == 1, counter + 1, action - 2))
-
-
-def _bits_of_byte() -> torch.Tensor:
-    """int64 [256]: eight bytes, each 1 where the bit of the byte is clear, the lowest bit in the lowest byte."""
-    byte = torch.arange(256, dtype=torch.int64).unsqueeze(1)
-    clear = 1 - (byte >> torch.arange(8) & 1)
-    return clear.to(torch.uint8).contiguous().view(torch.int64).view(256)
-

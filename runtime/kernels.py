@@ -2,7 +2,7 @@
 
 Leaves out   who owns the arrays, growth, errors: see host.py and matcher.py. Checks of indices: see tables.py.
 Invariants   pure functions over arrays; a refused token leaves its configuration as it was.
-Arrays       packed int32 [·]: all tables of a bundle end to end; at int64 [len(FIELDS)]: where each begins, and numbers.
+Arrays       packed int32 [·]: all tables of a bundle end to end; at int64 [len(FIELDS)]: where each begins; numbers.
              history int32 [n, 5]: a configuration: state, counter, depth, top frame (-1: none), frames used.
              frames int32 [m, 3]: parent frame, stack symbol, saved counter. Frames are shared by configurations, so
              a stack is a linked list and undoing a token is one step back in `history`.
@@ -44,8 +44,9 @@ TABLES = (
     "row_slice",
     "row_units",
     "row_dense",
-    "row_token_offset",
-    "row_tokens",
+    "row_list",
+    "list_offset",
+    "list_tokens",
     "dense",
 )
 NUMBERS = ("specials", "symbols", "breaks", "modes", "soft_depth", "capacity", "tokens", "words", "rows")
@@ -72,8 +73,9 @@ FIELDS = {name: number for number, name in enumerate(TABLES + NUMBERS)}
     ROW_SLICE,
     ROW_UNITS,
     ROW_DENSE,
-    ROW_TOKEN_OFFSET,
-    ROW_TOKENS,
+    ROW_LIST,
+    LIST_OFFSET,
+    LIST_TOKENS,
     DENSE,
     SPECIALS,
     SYMBOLS,
@@ -326,7 +328,7 @@ def rows_of_mask(packed, at, history, frames, position, out):  # type: ignore[no
 
 @kernel(numba.void(_I32, _I64, _I32, _I32, _I32, numba.int64, _MASK))
 def expand_row(packed, at, slice_token_offset, slice_tokens, slice_units, row, out):  # type: ignore[no-untyped-def]
-    """out uint32 [words] = the row: its dense row, the part of its slice, its further tokens."""
+    """out uint32 [words] = the row: its bit row, the part of its slice and its list, each toggling what is there."""
     dense = packed[at[ROW_DENSE] + row]
     for w in range(at[WORDS]):
         out[w] = np.uint32(packed[at[DENSE] + dense * at[WORDS] + w]) if dense >= 0 else np.uint32(0)
@@ -336,7 +338,8 @@ def expand_row(packed, at, slice_token_offset, slice_tokens, slice_units, row, o
             if units >= 0 and slice_units[k] > units:
                 break
             token = slice_tokens[k]
-            out[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
-    for k in range(packed[at[ROW_TOKEN_OFFSET] + row], packed[at[ROW_TOKEN_OFFSET] + row + 1]):
-        token = packed[at[ROW_TOKENS] + k]
-        out[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+            out[token >> 5] ^= np.uint32(1) << np.uint32(token & 31)
+    first = at[LIST_OFFSET] + packed[at[ROW_LIST] + row]
+    for k in range(packed[first], packed[first + 1]):
+        token = packed[at[LIST_TOKENS] + k]
+        out[token >> 5] ^= np.uint32(1) << np.uint32(token & 31)

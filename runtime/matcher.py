@@ -149,9 +149,9 @@ class Matcher:
             )
             if code == _ACCEPTED:
                 self._length += 1
-                return code  # type: ignore[no-any-return]
+                return code
             if code != kernels.FULL:
-                return code  # type: ignore[no-any-return]
+                return code
             self._grow()
 
     def _grow(self) -> None:
@@ -321,5 +321,3 @@ def _shown_bytes(data: bytes) -> str:
 
 def _shown_byte(byte: int) -> str:
     return repr(chr(byte)) if 32 <= byte < 127 else f"0x{byte:02x}"
-
-

@@ -40,8 +40,9 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "row_slice": ("int32", ()),
     "row_units": ("int32", ()),
     "row_dense": ("int32", ()),
-    "row_token_offset": ("int32", ()),
-    "row_tokens": ("int32", ()),
+    "row_list": ("int32", ()),
+    "list_offset": ("int32", ()),
+    "list_tokens": ("int32", ()),
     "dense": ("uint32", ("W",)),
 }
 DEAD, FINISHED = 0, 1
@@ -78,8 +79,9 @@ class Tables:
     row_slice: np.ndarray
     row_units: np.ndarray
     row_dense: np.ndarray
-    row_token_offset: np.ndarray
-    row_tokens: np.ndarray
+    row_list: np.ndarray
+    list_offset: np.ndarray
+    list_tokens: np.ndarray
     dense: np.ndarray
 
     def __post_init__(self) -> None:
@@ -166,7 +168,8 @@ def _check_shapes(name: str, t: Tables) -> None:
         array: np.ndarray = getattr(t, _field(key))
         if array.dtype.name != dtype:
             raise refuse(name, f"{key}/dtype", array.dtype.name, dtype, UNSOUND)
-        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in zip(tail, array.shape[1:], strict=False)]
+        pairs = zip(tail, array.shape[1:], strict=False)
+        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in pairs]
         if array.ndim != 1 + len(tail) or list(array.shape[1:]) != want:
             shown = ", ".join(["·", *map(str, tail)])
             raise refuse(name, f"{key}/shape", list(array.shape), f"[{shown}]", UNSOUND)
@@ -176,7 +179,7 @@ def _check_shapes(name: str, t: Tables) -> None:
         ("cell_delta", ("cell_row", "cell_exit")),
         ("chain_cell", ("chain_break",)),
         ("chain_row", ("chain_exit",)),
-        ("row_slice", ("row_units", "row_dense")),
+        ("row_slice", ("row_units", "row_dense", "row_list")),
     ):
         for other in others:
             size, found = getattr(t, first).shape[0], getattr(t, other).shape[0]
@@ -229,7 +232,12 @@ def _check_cells(name: str, field: str, first: np.ndarray, breaks: np.ndarray, t
     if past.size:
         at = int(past[0])
         raise refuse(
-            name, f"{field}/{at}", int(first[at] + count[at]), f"at most {total}", UNSOUND, "phases reach past the cells"
+            name,
+            f"{field}/{at}",
+            int(first[at] + count[at]),
+            f"at most {total}",
+            UNSOUND,
+            "phases reach past the cells",
         )
     return count
 
@@ -250,7 +258,12 @@ def _check_ops(name: str, t: Tables) -> None:
         last = int(t.return_offset.max()) + int(sets.max())
         if last >= t.return_.shape[0]:
             raise refuse(
-                name, "return", t.return_.shape[0], f"at least {last + 1} entries", UNSOUND, "a pop reaches past the comb"
+                name,
+                "return",
+                t.return_.shape[0],
+                f"at least {last + 1} entries",
+                UNSOUND,
+                "a pop reaches past the comb",
             )
 
 
@@ -279,11 +292,12 @@ def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
     check_range(name, "row_slice", t.row_slice, -1, int(vocab.slice_token_offset.size) - 1)
     check_range(name, "row_units", t.row_units, -1, MAX_COUNT)
     check_range(name, "row_dense", t.row_dense, -1, int(t.dense.shape[0]))
-    if t.row_token_offset.size != t.rows + 1:
-        raise refuse(name, "row_token_offset/shape", t.row_token_offset.size, t.rows + 1, UNSOUND)
-    check_offsets(name, "row_token_offset", t.row_token_offset, int(t.row_tokens.size))
-    check_range(name, "row_tokens", t.row_tokens, 0, vocab.size)
-    check_ascending(name, "row_tokens", t.row_tokens, t.row_token_offset)
+    if t.list_offset.size < 1:
+        raise refuse(name, "list_offset/shape", 0, "one more than there are lists", UNSOUND)
+    check_range(name, "row_list", t.row_list, 0, int(t.list_offset.size) - 1)
+    check_offsets(name, "list_offset", t.list_offset, int(t.list_tokens.size))
+    check_range(name, "list_tokens", t.list_tokens, 0, vocab.size)
+    check_ascending(name, "list_tokens", t.list_tokens, t.list_offset)
     if t.dense.shape[1] != vocab.words:
         raise refuse(name, "dense/shape", t.dense.shape[1], f"{vocab.words} words", UNSOUND)
     if vocab.size % 32 and (t.dense[:, -1] >> np.uint32(vocab.size % 32)).any():
@@ -340,5 +354,9 @@ def _check_longest_chain(name: str, t: Tables, most: int) -> None:
             return
         length = longer
     raise refuse(
-        name, "chain_exit", f"a chain of {int(length.max())} profiles or a cycle", f"at most {most}, as meta/max_chain", UNSOUND
+        name,
+        "chain_exit",
+        f"a chain of {int(length.max())} profiles or a cycle",
+        f"at most {most}, as meta/max_chain",
+        UNSOUND,
     )

@@ -8,6 +8,7 @@ Arrays       docs/architecture.md, "vocab arrays"; each is a field here under th
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from .container import UNSOUND, Buffer, encode_container, encode_header, header_digest, open_container, refuse, write_container
+from .container import (
+    UNSOUND,
+    Buffer,
+    encode_container,
+    encode_header,
+    header_digest,
+    open_container,
+    refuse,
+    write_container,
+)
 
 MAGIC = b"TOOLCVOC"
 VERSION = 1
@@ -31,8 +41,6 @@ ARRAYS: dict[str, str] = {
     "slice_token_offset": "int32",
     "slice_tokens": "int32",
     "slice_units": "int32",
-    "rest_node_offset": "int32",
-    "rest_node": "int32",
 }
 MAX_TOKENS = 1 << 24
 MAX_TOKEN_BYTES = 1 << 16
@@ -52,8 +60,6 @@ class Vocab:
     slice_token_offset: np.ndarray
     slice_tokens: np.ndarray
     slice_units: np.ndarray
-    rest_node_offset: np.ndarray
-    rest_node: np.ndarray
     meta: dict[str, Any]
     name: str = "<vocab>"
 
@@ -178,7 +184,9 @@ def check_offsets(name: str, field: str, offset: np.ndarray, total: int) -> None
         raise refuse(name, field, int(offset[-1]), f"{total} last", UNSOUND)
 
 
-def check_ascending(name: str, field: str, values: np.ndarray, offset: np.ndarray, keys: np.ndarray | None = None) -> None:
+def check_ascending(
+    name: str, field: str, values: np.ndarray, offset: np.ndarray, keys: np.ndarray | None = None
+) -> None:
     """Within each stretch, values (or pairs of key and value) strictly ascend."""
     if values.size < 2:
         return
@@ -189,7 +197,8 @@ def check_ascending(name: str, field: str, values: np.ndarray, offset: np.ndarra
     good[inner - 1] = True
     if not good.all():
         at = int(np.argmin(good)) + 1
-        raise refuse(name, field, f"{int(values[at])} after {int(values[at - 1])}", "ascending ids", UNSOUND, "unsorted")
+        found = f"{int(values[at])} after {int(values[at - 1])}"
+        raise refuse(name, field, found, "ascending ids", UNSOUND, "unsorted")
 
 
 def check_meta(name: str, meta: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
@@ -236,11 +245,6 @@ def _check(v: Vocab) -> None:
         raise refuse(name, "slice_units/shape", v.slice_units.size, v.slice_tokens.size, UNSOUND)
     check_range(name, "slice_units", v.slice_units, 0, MAX_TOKEN_BYTES + 1)
     check_ascending(name, "slice_tokens", v.slice_tokens, v.slice_token_offset, v.slice_units)
-    if v.rest_node_offset.size != v.slice_token_offset.size:
-        raise refuse(name, "rest_node_offset/shape", v.rest_node_offset.size, v.slice_token_offset.size, UNSOUND)
-    check_offsets(name, "rest_node_offset", v.rest_node_offset, v.rest_node.size)
-    check_range(name, "rest_node", v.rest_node, 0, nodes)
-    check_ascending(name, "rest_node", v.rest_node, v.rest_node_offset)
     _check_meta(v)
 
 
@@ -260,7 +264,7 @@ def _check_trie(v: Vocab) -> None:
     order = np.argsort(depth, kind="stable").astype(np.int32)
     starts = np.searchsorted(depth[order], np.arange(1, int(depth.max()) + 2))
     above = np.zeros(0, dtype=np.int32)
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in itertools.pairwise(starts):
         level = order[start:stop]
         parent = np.searchsorted(above, level) - 1 if above.size else np.zeros(level.size, dtype=np.int64)
         last = np.empty(level.size, dtype=bool)
@@ -293,5 +297,3 @@ def _check_meta(v: Vocab) -> None:
     names = check_meta(name, v.meta, "slices", list)
     if len(names) != v.slice_token_offset.size - 1 or not all(isinstance(n, str) for n in names):
         raise refuse(name, "meta/slices", len(names), f"{v.slice_token_offset.size - 1} names", UNSOUND)
-
-

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.tables import END_OF_TURN, Tables
 from toolc.runtime.vocab import Vocab
@@ -56,7 +57,7 @@ class Oracle:
         found = np.flatnonzero(self.tables.special_token == token)
         if found.size:
             return [int(self.tables.special_symbol[found[0]])]
-        return list(self.vocab.token(token))
+        return list(self.vocab.token(token)) if token < self.vocab.size else []
 
     def step(self, q: int, c: int, stack: Stack, symbol: int, mode: int) -> tuple[int, int]:
         t = self.tables
@@ -105,15 +106,15 @@ class Oracle:
 
     def row(self, number: int) -> set[int]:
         t, v = self.tables, self.vocab
-        found = {int(x) for x in t.row_tokens[t.row_token_offset[number] : t.row_token_offset[number + 1]]}
-        s, units, dense = (int(a[number]) for a in (t.row_slice, t.row_units, t.row_dense))
+        s, units, dense, number = (int(a[number]) for a in (t.row_slice, t.row_units, t.row_dense, t.row_list))
+        found: set[int] = set()
         if s >= 0:
             for k in range(v.slice_token_offset[s], v.slice_token_offset[s + 1]):
                 if units < 0 or v.slice_units[k] <= units:
                     found.add(int(v.slice_tokens[k]))
         if dense >= 0:
-            found |= {i for i in range(v.size) if int(t.dense[dense, i >> 5]) >> (i & 31) & 1}
-        return found
+            found ^= {i for i in range(v.size) if int(t.dense[dense, i >> 5]) >> (i & 31) & 1}
+        return found ^ {int(x) for x in t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]]}
 
     def mask(self) -> set[int]:
         """The allowed tokens, from rows and chains."""
@@ -169,10 +170,6 @@ def reference_vocab(
             ends[number[t]].append(i)
     members = {s: [i for i, t in enumerate(tokens) if t and inside(t)] for s, inside in slices.items()}
     ordered = [sorted(m, key=lambda i: (len(tokens[i]), i)) for m in members.values()]
-    rest = [
-        sorted({number[t[:n]] for i, t in enumerate(tokens) if i not in set(m) for n in range(1, len(t) + 1)})
-        for m in ordered
-    ]
 
     def ints(values: Iterable[int]) -> np.ndarray:
         return np.array(list(values), dtype=np.int32)
@@ -191,8 +188,6 @@ def reference_vocab(
         slice_token_offset=offsets(ordered),
         slice_tokens=ints(i for m in ordered for i in m),
         slice_units=ints(len(tokens[i]) for m in ordered for i in m),
-        rest_node_offset=offsets(rest),
-        rest_node=ints(i for r in rest for i in r),
         meta={
             "size": len(tokens),
             "special": dict(special),
@@ -427,18 +422,19 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         return 1 + max((depth_of(x) for x in exits), default=0)
 
     # rows in every form that the format has
-    row_slice, row_units, row_dense, row_tokens, dense = [], [], [], [], []
+    row_slice, row_units, row_dense, row_list, lists, dense = [], [], [], [], [], []
     for number, members in enumerate(rows):
         best: tuple[int, int, int, set[int]] = (0, -1, -1, set())
         for s in range(vocab.slice_token_offset.size - 1):
             span = range(vocab.slice_token_offset[s], vocab.slice_token_offset[s + 1])
             for units in (-1, *sorted({int(vocab.slice_units[k]) for k in span})):
                 part = {int(vocab.slice_tokens[k]) for k in span if units < 0 or vocab.slice_units[k] <= units}
-                if part <= members and len(part) > best[0]:
-                    best = (len(part), s, units, part)
+                gain = len(part) - 2 * len(part - members)  # a few that do not belong are toggled away
+                if gain > best[0]:
+                    best = (gain, s, units, part)
         row_slice.append(best[1])
         row_units.append(best[2])
-        more = sorted(members - best[3])
+        more = sorted(members ^ best[3])
         if all_dense or (number % 3 == 2 and more):
             row_dense.append(len(dense))
             half = more if all_dense else more[::2]
@@ -446,7 +442,9 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             more = sorted(set(more) - set(half))
         else:
             row_dense.append(-1)
-        row_tokens.append(more)
+        if more not in lists:
+            lists.append(more)
+        row_list.append(lists.index(more))
 
     def ints(values: Any, *shape: int) -> np.ndarray:
         return np.array(values, dtype=np.int32).reshape(*(shape or (-1,)))
@@ -477,8 +475,9 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         row_slice=ints(row_slice),
         row_units=ints(row_units),
         row_dense=ints(row_dense),
-        row_token_offset=np.cumsum([0, *map(len, row_tokens)], dtype=np.int32),
-        row_tokens=ints([i for r in row_tokens for i in r]),
+        row_list=ints(row_list),
+        list_offset=np.cumsum([0, *map(len, lists)], dtype=np.int32),
+        list_tokens=ints([i for tokens in lists for i in tokens]),
         dense=np.array(dense, dtype=np.uint32).reshape(len(dense), vocab.words),
     )
     meta = {

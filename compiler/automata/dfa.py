@@ -208,7 +208,8 @@ def enumerate_texts(dfa: Dfa, limit: int) -> Iterator[bytes]:
         return
     to_end = _distance_to_end(dfa)
     rows = [
-        [(byte, int(dfa.next_state[state, dfa.class_of_byte[byte]])) for byte in range(256)] for state in range(dfa.size)
+        [(byte, int(dfa.next_state[state, dfa.class_of_byte[byte]])) for byte in range(256)]
+        for state in range(dfa.size)
     ]
     moves = [[(byte, target) for byte, target in row if target >= 0] for row in rows]
     given, length = 0, int(to_end[0])

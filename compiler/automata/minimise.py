@@ -122,6 +122,15 @@ def _blocks(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray, list[
             row = block[table[state]]
             key = (final[state], row.tobytes())
             found = known.get(key)
+            if found is None and loops:
+                # It may also be a state that it leads to: {a, b}* made as a state on a before one on a and b.
+                for other in dict.fromkeys(row.tolist()):
+                    if (
+                        other >= 0
+                        and known.get((final[state], np.where(row == _SELF, np.int32(other), row).tobytes())) == other
+                    ):
+                        found = other
+                        break
             if found is None:
                 found = add(state)
                 if loops:

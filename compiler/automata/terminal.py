@@ -7,8 +7,9 @@ Looking      A look-ahead seen while reading becomes an *obligation* on that thr
              run beside it, which must come to accept (or, negative, must not). A look-behind is a *tracker*: the subset
              automaton of "anything, then the item", run from the start of the text, asked at that point. Both are exact
              anywhere, also inside repetitions and inside each other, except a look-ahead inside a look-behind, which is
-             refused. ``^``, ``\A`` are look-behinds for nothing before; ``$``, ``\Z`` look-aheads for nothing after; what
-             lies outside the terminal's own text is not seen.
+             refused. ``^``, ``\A`` are look-behinds for nothing before; ``$``, ``\Z`` look-aheads for nothing after;
+             what lies outside the terminal's own text is not seen. ``\B`` holds in the empty text, as in ECMA-262 and
+             in Python from 3.14 on.
 Leaves out   parsing (../grammar/regex.py), the byte level (utf8.py), merging (minimise.py).
 Invariants   node 0 is the end of the text, node 1 the end of a look-ahead's item (any text may follow). Results are
              kept by value, so equal expressions cost once.

@@ -1,8 +1,8 @@
 """From an automaton over classes of code points to one over the bytes of UTF-8.
 
 Leaves out   building the automaton over code points (terminal.py).
-Invariants   the result is minimal if the input is: between two characters the state is one of the input's; inside one it
-             is named by what the remaining bytes do, so equal states are made once. A state inside a character never
+Invariants   the result is minimal if the input is: between two characters the state is one of the input's; inside one
+             it is named by what the remaining bytes do, so equal states are made once. A state inside a character never
              equals one between two, nor one with another number of bytes to go.
 Arrays       table int32 [states, classes], -1 is dead; segments: (first, last, class) of code points, ascending.
 Source       RFC 3629. Segments hold no surrogates, so neither does the result.
@@ -11,15 +11,17 @@ Source       RFC 3629. Segments hold no surrogates, so neither does the result.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from .dfa import Dfa, make_dfa
 
-Segment = tuple[int, int, int]
+Segment = tuple[int, int, int]  # first and last code point, class
 # A node is (run, run, …), a run (first byte, last byte, child): child is a number of the node's own labels at the last
 # byte, else (node, labels of the child in its order).
-Shape = tuple[tuple[int, int, object], ...]
+Shape = tuple[tuple[int, int, Any], ...]
 
 
 def _node(level: int, base: int, segments: list[Segment], lead: int) -> tuple[Shape, tuple[int, ...]]:
@@ -32,7 +34,7 @@ def _node(level: int, base: int, segments: list[Segment], lead: int) -> tuple[Sh
         lead: the byte for ``base``.
     """
     labels: dict[int, int] = {}
-    runs: list[tuple[int, int, object]] = []
+    runs: list[tuple[int, int, Any]] = []
     if level == 1:
         for first, last, label in segments:
             runs.append((lead + first - base, lead + last - base, labels.setdefault(label, len(labels))))
@@ -80,14 +82,14 @@ def _leads(segments: tuple[Segment, ...]) -> tuple[tuple[int, int, int, Shape, t
             continue
         shape, labels = _node(level, base, inside, lead)
         for first, last, child in shape:
-            below, used = child  # type: ignore[misc]
+            below, used = child
             out.append((first, last, level - 1, below, tuple(labels[n] for n in used)))
     return tuple(out)
 
 
 def to_bytes(table: np.ndarray, accepting: np.ndarray, segments: list[Segment]) -> Dfa:
     """The byte automaton of a minimal trim automaton over code points."""
-    alive = (table >= 0).any(axis=0)
+    alive = np.any(table >= 0, axis=0).tolist()
     segments = [one for one in segments if alive[one[2]]]
     ascii_class = np.full(128, -1, np.intp)
     for first, last, label in segments:
@@ -106,7 +108,7 @@ def to_bytes(table: np.ndarray, accepting: np.ndarray, segments: list[Segment]) 
     for n, label in enumerate(ascii_used):
         classes[:128][ascii_class == label] = n
     column_of_cut = {}
-    for n, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for n, (low, high) in enumerate(pairwise(cuts)):
         column_of_cut[low] = dead + 1 + n
         classes[low:high] = dead + 1 + n
     out = np.full((total, dead + len(cuts)), -1, np.int32)
@@ -133,12 +135,11 @@ def _add_inner(table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndar
         patterns_of = np.full(rows.shape, -1, np.int32)
         for column in range(rows.shape[1] - 1, -1, -1):
             same = (rows == rows[:, column : column + 1]) & (rows >= 0)
-            patterns_of[same[:, :]] = column
+            patterns_of[same] = column
     for state, pattern in enumerate(patterns_of):
         patterns.setdefault(pattern.tobytes(), []).append(state)
     # inner[(level, shape)]: target tuple -> state
     inner: dict[tuple[int, Shape, tuple[int, ...]], int] = {}
-    made: list[tuple[int, int, int, int]] = []
     count = len(table)
     column_of = {label: n for n, label in enumerate(used)}
     pending: list[tuple[int, Shape, tuple[int, ...], int]] = []
@@ -184,9 +185,9 @@ def _add_inner(table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndar
         at += 1
         for low, high, child in shape:
             if level == 1:
-                target = targets_of[child]  # type: ignore[index]
+                target = targets_of[child]
             else:
-                below, labels = child  # type: ignore[misc]
+                below, labels = child
                 below = interned.setdefault(below, below)
                 (target,) = states_for(level - 1, below, [tuple(targets_of[n] for n in labels)])
             froms, tos = by_run.setdefault((low, high), ([], []))
@@ -194,5 +195,4 @@ def _add_inner(table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndar
             tos.append(target)
     for (low, high), (froms, tos) in by_run.items():
         runs.append((np.array(froms), low, high, np.array(tos, np.int32)))
-    del made
     return count

@@ -83,6 +83,8 @@ def expected(matcher: Matcher, most: int = 12) -> list[str]:
         ends = {matcher.bundle.vocab.shown(token) for token in matcher.expected_special()}
         out = [one for one in out if one not in ends] + ["the end of the text"]
     data = matcher.expected_bytes()
+    if len(data) > 60:
+        return [*out, "most characters"]
     digits = [byte for byte in data if byte in _DIGITS]
     blank = [byte for byte in data if byte in _BLANK]
     others = bytes(byte for byte in data if byte not in _BLANK and (byte not in _DIGITS or len(digits) < 3))
@@ -97,20 +99,23 @@ def expected(matcher: Matcher, most: int = 12) -> list[str]:
     if len(digits) >= 3:
         out.append("a digit" if len(digits) == 10 else f"a digit from {chr(digits[0])} to {chr(digits[-1])}")
     if blank:
-        out.append("white space")
+        out.append("white space" if len(blank) > 1 else "a blank" if blank == [32] else "a new line or tab")
     return out
 
 
 def _words(matcher: Matcher, word: bytes, found: list[bytes], most: int) -> list[bytes] | None:
-    """``found`` and every word that begins with ``word``, up to where it may go on in many ways; None if too many."""
+    """``found`` and every word that begins with ``word``, up to a quote, a bracket, or where much may follow.
+
+    None if there are more than ``most``.
+    """
     probe = matcher.fork()
     probe.advance_bytes(word)
     stack = [(probe, word)]
     while stack:
         probe, word = stack.pop()
         following = probe.expected_bytes()
-        quoted = word.startswith(b'"') and not (len(word) > 1 and word.endswith(b'"'))
-        if len(word) >= 40 or not following or len(following) > (8 if quoted else 1) or following[0] in _BLANK:
+        whole = word[-1] in b"{}[],:" or (word[-1] == ord('"') and len(word) > 1)
+        if whole or len(word) >= 40 or not following or len(following) > 8 or following[0] in _BLANK:
             found = [*found, word]
             if len(found) > most:
                 return None

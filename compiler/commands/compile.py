@@ -10,11 +10,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from toolc.runtime.vocab import find_vocab, vocab_cache_dir
+
 from ..budget import Budget
 from ..errors import ToolcError
 from ..pipeline import Compiled, compile_grammar, compile_spec
 from .source import read_source, schema_options
-from .terminal import Progress, console, facts, listed, note, print_json, refuse_usage, size
+from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
 
 
 def run(spec: str, output: str | None, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, **more: Any) -> None:
@@ -47,6 +49,10 @@ def run(spec: str, output: str | None, tokenizer: str | None, eos: tuple[str, ..
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
+    if not options.standalone and find_vocab(compiled.bundle.vocab.digest, beside=path) is None:
+        note(
+            f"toolc: the vocab file could not be kept in {vocab_cache_dir()}; with --standalone it is inside the bundle"
+        )
     file_bytes = os.path.getsize(path)
     if as_json:
         print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **compiled.report})
@@ -67,7 +73,7 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     if report["tools"]:
         rows.append((f"{len(report['tools'])} tools", listed(report["tools"])))
     rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))
-    rows.append(("figures", ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in report["counts"].items())))
+    rows.append(("figures", figures(report["counts"])))
     seconds = report["seconds"]
     parts = ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items() if value >= 0.005)
     rows.append(("seconds", f"{sum(seconds.values()):.2f}" + (f" ({parts})" if parts else "")))

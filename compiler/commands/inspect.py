@@ -10,7 +10,7 @@ from typing import Any
 
 from toolc.runtime.bundle import Bundle
 
-from .terminal import console, facts, listed, print_json, size
+from .terminal import console, facts, figures, listed, print_json, size
 
 
 def run(bundle: str, vocab: str | None, as_json: bool) -> None:
@@ -32,7 +32,7 @@ def run(bundle: str, vocab: str | None, as_json: bool) -> None:
         ("options", ", ".join(f"{key} {value}" for key, value in (meta.get("options") or {}).items())),
         ("tokenizer", f"{about['tokenizer']['source']}: {opened.vocab.size:,} tokens, digest {opened.vocab.digest}"),
         ("end of turn", listed(about["end_of_turn"])),
-        ("figures", ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in about["counts"].items())),
+        ("figures", figures(about["counts"])),
         ("arrays", f"{size(about['bytes'])} in {len(about['arrays'])} arrays"),
         ("restrictions", listed(list(meta.get("restrictions") or []), 20)),
         ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),

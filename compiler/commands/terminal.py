@@ -108,6 +108,23 @@ def listed(names: list[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "") or "none"
 
 
+_FIGURES = (
+    ("states", "states"),
+    ("stack_symbols", "stack symbols"),
+    ("profiles", "exit profiles"),
+    ("rows", "rows"),
+    ("dense_rows", "of them dense"),
+)
+_LIMITS = (("max_chain", "longest chain"), ("capacity", "deepest stack"))
+
+
+def figures(counts: dict[str, int]) -> str:
+    """The counts of a bundle that say something to a person."""
+    out = [f"{counts[name]:,} {words}" for name, words in _FIGURES if name in counts]
+    out += [f"{words} {counts[name]:,}" for name, words in _LIMITS if name in counts]
+    return ", ".join(out)
+
+
 def size(count: int) -> str:
     """A number of bytes as people read it."""
     if count < 10_000:

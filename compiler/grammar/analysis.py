@@ -196,7 +196,9 @@ def _show(expr: Expr, tightness: int) -> str:
     if isinstance(expr, Repeat):
         count = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((expr.low, expr.high))
         if count is None:
-            count = f"~{expr.low}" if expr.low == expr.high else f"~{expr.low}..{'' if expr.high is None else expr.high}"
+            count = (
+                f"~{expr.low}" if expr.low == expr.high else f"~{expr.low}..{'' if expr.high is None else expr.high}"
+            )
         return _show(expr.item, 2) + count
     if isinstance(expr, Sequence):
         text = " ".join(_show(item, 1 if isinstance(item, Sequence) else 2) for item in expr.items)

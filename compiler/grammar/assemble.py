@@ -42,7 +42,8 @@ def assemble(spec: Spec, options: SchemaOptions, budget: Budget | None = None) -
     writer = LarkWriter(options, budget)
     gap = "_w " if writer.gap else ""
     if spec.kind == "schema":
-        rule = writer.add(spec.schema, base=spec.name)
+        with _places_in(spec):
+            rule = writer.add(spec.schema, base=spec.name)
         head = f"start: {gap}{rule} {gap}".rstrip() + "\n"
     else:
         alternatives = [f"{literal(quoted(tool.name))} _args {_arguments(writer, spec, tool)}" for tool in spec.tools]
@@ -61,21 +62,24 @@ def assemble(spec: Spec, options: SchemaOptions, budget: Budget | None = None) -
 
 def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec) -> str:
     """The rule of a tool's arguments."""
-    with _places_of(spec, tool):
+    with _places_in(spec, tool):
         if tool.document is tool.schema:
             return writer.add(tool.schema, pointer=tool.pointer, base=spec.name, name=tool.name)
         return writer.add(tool.schema, document=tool.document, pointer=tool.pointer, base=spec.name, name=tool.name)
 
 
 @contextmanager
-def _places_of(spec: Spec, tool: ToolSpec) -> Iterator[None]:
+def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
     """Errors name the place in the spec, also where the arguments schema was put together from pieces."""
     try:
         yield
     except ToolcError as error:
-        head = f"{spec.name}#{tool.pointer}"
-        if tool.places and error.place and error.place.startswith(head + "/"):
-            error.place = f"{spec.name}#{tool.place(error.place[len(head) :])}"
+        place = error.place or "#"
+        if place.startswith("#"):  # the schema that allows nothing is one and the same everywhere
+            place = f"{spec.name}#{tool.pointer if tool else ''}{place[1:]}"
+        if tool is not None and place.startswith(head := f"{spec.name}#{tool.pointer}/"):
+            place = f"{spec.name}#{tool.place(place[len(head) - 1 :])}"
+        error.place = place
         raise
 
 

@@ -2,9 +2,9 @@
 
 Leaves out   reading (reader.py). Right and middle recursion stay as they are.
 Invariants   the language of every rule is kept; rules that are not left-recursive are not touched.
-             Rules in a circle are handled as Paull (1963) does, in the order of the text: what leads a rule is replaced by
-             its body, then direct recursion becomes a repeat. Refused, with the circle named, when that would need the
-             non-empty part of something we cannot split, or grows too large.
+             Rules in a circle are handled as Paull (1963) does, in the order of the text: what leads a rule is replaced
+             by its body, then direct recursion becomes a repeat. Refused, with the circle named, when that would need
+             the non-empty part of something we cannot split, or grows too large.
 """
 
 from __future__ import annotations

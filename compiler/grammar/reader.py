@@ -1,12 +1,14 @@
 """Lark text to a Grammar: lark parses it and resolves imports, this module turns its trees into expressions.
 
-Leaves out   regular expressions (regex.py), left recursion (leftrec.py), whether a rule derives anything (later stages).
-Invariants   repetitions stay symbolic; every Terminal made of one plain text is a Literal; the same named terminal is one
-             object; nothing of lark's own numbering is kept.
+Leaves out   regular expressions (regex.py), left recursion (leftrec.py), whether a rule derives anything (later).
+Invariants   repetitions stay symbolic; every Terminal made of one plain text is a Literal; the same named terminal is
+             one object; nothing of lark's own numbering is kept.
 Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: an ignored terminal may match
              any of its texts here, only its longest there; a zero-width terminal is allowed here; look-arounds see the
-             terminal's own text only. Priorities, aliases and the modifiers ! ? _ do not change the language and are
-             dropped. Ignored terminals may stand before every terminal and at the end of the text.
+             terminal's own text only; of a regexp's alternatives any may be taken, where Lark (through ``re``) keeps to
+             the first that matches, so ``/a|ab/`` can be ``ab`` here. Lazy repeats stop at the first chance, as there,
+             unless they stand inside another repeat. Priorities, aliases and the modifiers ! ? _ do not change the
+             language and are dropped. Ignored terminals may stand before every terminal and at the end of the text.
 Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilation).
 """
 
@@ -26,6 +28,7 @@ from lark.lexer import PatternStr
 from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 
 from ..errors import GrammarError, ToolcError
+from . import charset
 from . import regex as rx
 from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
 from .leftrec import without_left_recursion
@@ -75,8 +78,9 @@ def _picture(text: str, line: int, column: int) -> str:
 _SHOWN = {
     "_NL": "the end of the line", "_NL_OR": "|", "_OR": "|", "_COLON": ":", "_COMMA": ",", "_LPAR": "(", "_RPAR": ")",
     "_LBRA": "[", "_RBRA": "]", "_LBRACE": "{", "_RBRACE": "}", "_DOT": ".", "_DOTDOT": "..", "_TO": "->", "TILDE": "~",
-    "OP": "? * or +", "RULE": "a rule name", "TERMINAL": "a terminal name", "STRING": "a string", "REGEXP": "a /regexp/",
-    "NUMBER": "a number", "RULE_MODIFIERS": "! or ?", "_IGNORE": "%ignore", "_IMPORT": "%import",
+    "OP": "? * or +", "RULE": "a rule name", "TERMINAL": "a terminal name", "STRING": "a string",
+    "REGEXP": "a /regexp/", "NUMBER": "a number", "RULE_MODIFIERS": "! or ?", "_IGNORE": "%ignore",
+    "_IMPORT": "%import",
     "_DECLARE": "%declare", "_OVERRIDE": "%override", "_EXTEND": "%extend", "$END": "the end of the text",
 }  # fmt: skip
 
@@ -146,7 +150,9 @@ class _Reader:
         if undefined:  # lark names the user of the symbol, not the symbol
             message = message.replace("Rule", "Terminal", 1)
         owner = re.search(r"\(in (?:rule|terminal|template) (\S+?)\)|\(in template (\S+?)\)", message)
-        names = re.findall(r"'([^']+)'|(?:arguments used for|not defined|Error at|reserved|in terminal|grammar)\W+(\w+)", message)
+        names = re.findall(
+            r"'([^']+)'|(?:arguments used for|not defined|Error at|reserved|in terminal|grammar)\W+(\w+)", message
+        )
         wanted = [next(filter(None, pair)) for pair in names]
         after = 0
         if owner:
@@ -191,12 +197,12 @@ class _Reader:
                 line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
                 raise self.error(f"terminal {name} is {why}", line, column)
             outer, self.where = self.where, f"terminal {name}"
-            found = self.terminals[name] = _as_expr(self.regex(tree), name)
+            found = self.terminals[name] = _as_expr(rx.shortest(self.regex(tree)), name)
             self.where = outer
         return found
 
     def regex(self, tree: Any) -> rx.Regex:
-        """A tree of a terminal's definition. Lark shares subtrees between terminals, so results are kept by identity."""
+        """A tree of a terminal's definition. Lark shares subtrees of terminals, so results are kept by identity."""
         found = self.regexes.get(id(tree))
         if found is None:
             found = self.regexes[id(tree)] = self.make_regex(tree)
@@ -225,14 +231,14 @@ class _Reader:
 
     def literal_regex(self, token: Token) -> rx.Regex:
         try:
-            pattern = _literal_to_pattern(token)
+            pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
         except (LarkGrammarError, UnicodeError, ValueError) as error:
             raise self.token_error(token, str(error.args[0] if error.args else error)) from None
         flags = "".join(sorted(pattern.flags))
         try:
             if isinstance(pattern, PatternStr):
                 return self.string_regex(token, pattern.value, flags)
-            return rx.parse_regex(pattern.value, flags)
+            return rx.parse_regex(pattern.value, flags, lazy=True)
         except ToolcError as error:
             if self.name in (error.place or ""):
                 raise
@@ -249,13 +255,14 @@ class _Reader:
         if "i" not in flags:
             return plain
         items = plain.items if isinstance(plain, rx.Concat) else (plain,)
-        both = (rx.charset.ignore_case(one.ranges) for one in items if isinstance(one, rx.Chars))
+        both = (charset.ignore_case(one.ranges) for one in items if isinstance(one, rx.Chars))
         return rx.concat(*map(rx.Chars, both))
 
     def range_regex(self, ends: list[Token]) -> rx.Regex:
         codes: list[int] = []
         for token in ends:
-            value = eval_escaping(str(token)[1:-1]) if str(token).endswith('"') else ""
+            inner = str(token)[1:-1] if str(token).endswith('"') else ""
+            value = str(eval_escaping(inner))  # type: ignore[no-untyped-call]
             value = value.replace("\\\\", "\\")
             if len(value) != 1:
                 raise self.token_error(token, "malformed range", found=str(token), expected="one character")
@@ -263,7 +270,7 @@ class _Reader:
         if codes[1] < codes[0]:
             found = f"{ends[0]}..{ends[1]}"
             raise self.token_error(ends[0], "malformed range", found=found, expected="ends in ascending order")
-        return rx.Chars(rx.charset.normal([(codes[0], codes[1])]))
+        return rx.Chars(charset.normal([(codes[0], codes[1])]))
 
     def bounds(self, children: list[Any]) -> tuple[int, int | None]:
         """Of ``x?``, ``x*``, ``x+``, ``x~3`` or ``x~2..5``."""
@@ -338,7 +345,7 @@ class _Reader:
         if item.data == "template_usage":
             return self.instance(item, env)
         if item.data in ("literal", "range"):
-            return self.leaf(_as_expr(self.regex(item), ""))
+            return self.leaf(_as_expr(rx.shortest(self.regex(item)), ""))
         return self.expression(item, env)
 
     def leaf(self, expr: Expr) -> Expr:

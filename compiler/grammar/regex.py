@@ -3,8 +3,8 @@ r"""Regular expressions over code points: the nodes, a parser for two dialects, 
 Leaves out   matching (../automata/terminal.py makes an automaton), sets of code points (charset.py).
 Invariants   nodes are frozen and compared by value, with the hash kept; those built by ``concat``, ``union`` and
              ``repeat`` are in normal form: no Concat in a Concat, no Union in a Union, at most one Chars in a Union,
-             never exactly one item, no Repeat of 1..1 or of 0..0. ``Concat(())`` is the empty text, ``NOTHING`` no text.
-             Only the language is kept: greed, captures and order of alternatives are read and dropped.
+             never exactly one item, no Repeat of 1..1 or of 0..0. ``EMPTY`` is the empty text, ``NOTHING`` no text.
+             Only the language is kept: captures and order of alternatives are read and dropped, greed too unless asked.
              ``parse_regex(to_text(r)) == r`` for every r in normal form.
 Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a i m s u x.
              "ecma": ECMA-262 with the u flag (JSON Schema patterns), flags s u; identity escapes and lone brackets are
@@ -23,13 +23,14 @@ from .charset import Ranges
 
 __all__ = [
     "ANY", "EMPTY", "END", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat", "Start", "Union",
-    "WordBoundary", "concat", "literal", "literal_text", "parse_regex", "repeat", "searching", "to_text", "union",
+    "WordBoundary", "concat", "literal", "literal_text", "parse_regex", "repeat", "searching", "shortest", "to_text",
+    "union",
 ]  # fmt: skip
 
 
 def _kept_hash(self: object) -> int:
     try:
-        return self._hash  # type: ignore[attr-defined,no-any-return]
+        return self._hash  # type: ignore[attr-defined]
     except AttributeError:
         # The tuple of fields, as dataclasses would; kept because a terminal can have ten thousand nodes.
         fields = self.__dataclass_fields__  # type: ignore[attr-defined]
@@ -64,11 +65,12 @@ class Union:
 
 @dataclass(frozen=True)
 class Repeat:
-    """``low`` to ``high`` copies; ``high`` None is without bound."""
+    """``low`` to ``high`` copies; ``high`` None is without bound. Only ``shortest`` gives ``lazy`` a sense."""
 
     item: Regex
     low: int
     high: int | None
+    lazy: bool = False
     __hash__ = _kept_hash
 
 
@@ -155,11 +157,11 @@ def union(*options: Regex) -> Regex:
     return parts[0] if len(parts) == 1 else Union(parts)
 
 
-def repeat(item: Regex, low: int, high: int | None) -> Regex:
+def repeat(item: Regex, low: int, high: int | None, lazy: bool = False) -> Regex:
     """``low`` to ``high`` copies of the item, in normal form."""
     if (low, high) == (1, 1) or item == EMPTY:
         return item
-    return EMPTY if high == 0 else Repeat(item, low, high)
+    return EMPTY if high == 0 else Repeat(item, low, high, lazy)
 
 
 def literal(text: str) -> Regex:
@@ -183,20 +185,52 @@ def searching(regex: Regex) -> Regex:
     return concat(rest, regex, rest)
 
 
+def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:
+    """Give lazy repeats their sense: ``x*?y`` stops at the first ``y``, so it is ``(?:(?!y)x)*y``.
+
+    ``after`` is what follows the expression. Lazy repeats inside other repeats and inside looks become plain ones.
+    """
+    if type(regex) is Concat:
+        out: list[Regex] = []
+        for item in reversed(regex.items):
+            done = shortest(item, after)
+            out.append(done)
+            after = concat(done, after)
+        return concat(*reversed(out))
+    if type(regex) is Union:
+        return union(*(shortest(option, after) for option in regex.options))
+    if type(regex) is Repeat and regex.lazy:
+        item, low, high = _without_lazy(regex.item), regex.low, regex.high
+        more = repeat(concat(Look(after, negative=True), item), 0, None if high is None else high - low)
+        return concat(repeat(item, low, low), more)
+    return _without_lazy(regex)
+
+
+def _without_lazy(regex: Regex) -> Regex:
+    if type(regex) is Concat:
+        return concat(*map(_without_lazy, regex.items))
+    if type(regex) is Union:
+        return union(*map(_without_lazy, regex.options))
+    if type(regex) is Repeat:
+        return repeat(_without_lazy(regex.item), regex.low, regex.high)
+    return Look(_without_lazy(regex.item), regex.ahead, regex.negative) if type(regex) is Look else regex
+
+
 @lru_cache(maxsize=4096)
-def parse_regex(text: str, flags: str = "", dialect: str = "python") -> Regex:
+def parse_regex(text: str, flags: str = "", dialect: str = "python", lazy: bool = False) -> Regex:
     """Read a regular expression.
 
     Args:
         text: the expression, without delimiters.
         flags: letters, see the dialects above; the order and repetition do not matter.
         dialect: "python" or "ecma".
+        lazy: mark lazy quantifiers for ``shortest``; else they are read as greedy.
 
     Raises:
         GrammarError: the text is malformed; ``place`` is ``character N of /…/``, ``hint`` shows it with a caret.
         UnsupportedError: it uses what is not regular (back-references, …) or not known exactly.
     """
-    return _Parser(text, flags, dialect).whole()
+    return _Parser(text, flags, dialect, lazy).whole()
 
 
 _PYTHON_CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
@@ -207,11 +241,12 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 class _Parser:
     """Recursive descent over one text; ``at`` is the next character, ``flags`` those of the group being read."""
 
-    def __init__(self, text: str, flags: str, dialect: str) -> None:
+    def __init__(self, text: str, flags: str, dialect: str, lazy: bool) -> None:
         if dialect not in ("python", "ecma"):
             raise ValueError(f"dialect is {dialect!r}, expected 'python' or 'ecma'")
         self.text = text
         self.at = 0
+        self.lazy = lazy
         self.ecma = dialect == "ecma"
         self.flags = frozenset(flags)
         unknown = self.flags - frozenset("su" if self.ecma else "aimsux")
@@ -241,7 +276,9 @@ class _Parser:
         shown, column = self._short()
         return f"character {self.at + 1} of /{shown}/", f"\n    {shown}\n    {' ' * column}^"
 
-    def wrong(self, expected: str, message: str = "malformed regular expression", at: int | None = None) -> GrammarError:
+    def wrong(
+        self, expected: str, message: str = "malformed regular expression", at: int | None = None
+    ) -> GrammarError:
         """The error for what stands at ``at``."""
         if at is not None:
             self.at = at
@@ -330,11 +367,12 @@ class _Parser:
         bounds = self.bounds()
         if bounds is None:
             return item
-        if isinstance(item, (Start, End, WordBoundary)) or (self.ecma and isinstance(item, Look)):
+        group = self.text[start] == "("
+        if (self.ecma and isinstance(item, Look)) or (not group and isinstance(item, (Start, End, WordBoundary, Look))):
             raise self.wrong("something to repeat before it", "nothing to repeat", at)
         if self.peek("+") and not self.ecma:
             raise self.unsupported("a possessive quantifier is", at)
-        self.take("?")
+        lazy = self.take("?") and self.lazy
         if self.text[self.at : self.at + 1] in ("*", "+", "?") and self.at < len(self.text):
             raise self.wrong("no second quantifier", "multiple repeat")
         if self.peek("{"):
@@ -342,7 +380,7 @@ class _Parser:
             if self.bounds() is not None:
                 raise self.wrong("no second quantifier", "multiple repeat", at)
             self.at = at
-        return repeat(item, *bounds)
+        return repeat(item, *bounds, lazy)
 
     def bounds(self) -> tuple[int, int | None] | None:
         """A quantifier's bounds; None, with nothing read, where a brace is not one."""
@@ -712,10 +750,6 @@ def _chars_text(ranges: Ranges) -> str:
     return f"[{'^' if negative else ''}{''.join(out)}]"
 
 
-def _is_atom(regex: Regex) -> bool:
-    return type(regex) is Chars
-
-
 def to_text(regex: Regex) -> str:
     """The expression in Python's ``re`` syntax, for use between the slashes of a Lark terminal.
 
@@ -739,7 +773,7 @@ def _text(regex: Regex) -> str:
         if count is None:
             count = f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
         inner = _text(regex.item)
-        return (inner if _is_atom(regex.item) else f"(?:{inner})") + count
+        return (inner if type(regex.item) is Chars else f"(?:{inner})") + count + ("?" if regex.lazy else "")
     if type(regex) is Look:
         return f"(?{'' if regex.ahead else '<'}{'!' if regex.negative else '='}{_text(regex.item)})"
     if type(regex) is Start:

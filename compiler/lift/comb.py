@@ -2,7 +2,7 @@
 
 Leaves out   what the entries mean.
 Invariants   offsets of distinct rows are distinct; `offset + width` never passes the end of the array.
-Arrays       comb int32 [·, 2]: (owner, value), owner -1 where free.
+Arrays       comb int32 [·, 2]: (owner, value), (-1, 0) where free.
 Source       row displacement: Tarjan, Yao 1979.
 """
 
@@ -28,13 +28,14 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     order = np.argsort(-np.diff(row_offset), kind="stable").astype(np.int32)
     size = int(row_offset[-1]) + rows + 2 * max(width, 1) + 64
     offset, comb, used = _pack(row_offset.astype(np.int32), columns.astype(np.int32), values.astype(np.int32), order, width, size)
-    return offset, comb[: used + width].copy() if rows else np.full((max(width, 1), 2), -1, np.int32)
+    return offset, comb[: used + width].copy()
 
 
 @njit(cache=True)
 def _pack(row_offset, columns, values, order, width, size):  # type: ignore[no-untyped-def]
     rows = row_offset.size - 1
-    comb = np.full((size, 2), -1, np.int32)
+    comb = np.zeros((size, 2), np.int32)
+    comb[:, 0] = -1
     taken = np.zeros(size, np.bool_)  # offsets in use
     offset = np.empty(rows, np.int32)
     free = 0  # no place below it is free for a first entry
@@ -48,7 +49,8 @@ def _pack(row_offset, columns, values, order, width, size):  # type: ignore[no-u
         tries = 0
         while True:
             if at + width >= comb.shape[0]:
-                bigger = np.full((2 * comb.shape[0] + width, 2), -1, np.int32)
+                bigger = np.zeros((2 * comb.shape[0] + width, 2), np.int32)
+                bigger[:, 0] = -1
                 bigger[: comb.shape[0]] = comb
                 comb = bigger
                 more = np.zeros(comb.shape[0], np.bool_)

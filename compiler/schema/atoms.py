@@ -9,7 +9,9 @@ Source       De Morgan over the keywords of json-schema.org 2020-12.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -36,6 +38,11 @@ class Values:
 
     values: tuple[Constant, ...]
     positive: bool = True
+
+    @cached_property
+    def keys(self) -> frozenset[Hashable]:
+        """What ``freeze`` makes of the values."""
+        return frozenset(constant.key for constant in self.values)
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,7 @@ def holds_atom(part: Formula, value: Any, parts: Parts) -> bool:
     if isinstance(part, OneOf):
         return sum(holds_atom(Literal(node), value, parts) for node in part.nodes) == 1
     if isinstance(part, Values):
-        key = freeze(value)
-        return part.positive == any(constant.key == key for constant in part.values)
+        return part.positive == (freeze(value) in part.keys)
     if isinstance(part, AtLeast):
         return exact(value) > part.value if part.strict else exact(value) >= part.value
     if isinstance(part, AtMost):

@@ -45,7 +45,7 @@ KEYWORDS: dict[str, Keyword] = {
     "then": Keyword("schema", since=7),
     "else": Keyword("schema", since=7),
     "properties": Keyword("map", "object"),
-    "patternProperties": Keyword("map", "object", "refused"),
+    "patternProperties": Keyword("map", "object"),
     "additionalProperties": Keyword("schema", "object"),
     "required": Keyword("names", "object"),
     "propertyNames": Keyword("schema", "object", "refused", since=6),

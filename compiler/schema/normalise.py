@@ -8,7 +8,7 @@ Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here rec
 from __future__ import annotations
 
 from ..budget import Budget
-from ..errors import BudgetError, SchemaError, UnsatisfiableError
+from ..errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
 from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, conj, formula, negate, types_of
 from .evaluate import holds_atom, search
 from .nodes import Node, Reader, Target
@@ -24,8 +24,9 @@ Shapes = dict[str, tuple[Shape, ...]]
 class Normaliser:
     """Shapes of conjs, memoised."""
 
-    def __init__(self, reader: Reader, budget: Budget | None = None) -> None:
+    def __init__(self, reader: Reader, budget: Budget | None = None, lenient: bool = False) -> None:
         self.reader = reader
+        self.lenient = lenient
         self.budget = budget or Budget(None, None, None, None)
         self._shapes: dict[tuple[Literal, ...], Shapes] = {}
         self._parts: dict[tuple[Node, str], tuple[Formula, ...]] = {}
@@ -51,12 +52,21 @@ class Normaliser:
     def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
         options: dict[Shape, None] = {}
         for branch in self._branches(one, kind):
-            shape = merge(kind, branch, self.holds, search)
+            try:
+                shape = merge(kind, branch, self.holds, search, self._drop if self.lenient else None)
+            except UnsupportedError as error:
+                error.place = error.place or one[-1].node.place
+                raise
             if shape is not None:
                 if shape == FULL.get(kind):
                     return (shape,)
                 options.setdefault(shape)
         return tuple(options)
+
+    def _drop(self, place: str, keyword: str) -> None:
+        owner = place.rpartition("/")[0]
+        if (owner, keyword, "dropped") not in self.reader.report:
+            self.reader.report.append((owner, keyword, "dropped"))
 
     def holds(self, atom: Atom, value: object) -> bool:
         """Whether an atom holds for a concrete value."""
@@ -338,7 +348,7 @@ def children_of(shape: Shape, needed: bool = False) -> list[Conj]:
     if isinstance(shape, Objects):
         if needed:
             return [value for name, value in shape.named if name in shape.required]
-        return [value for _, value in shape.named] + [value for _, value in shape.patterns] + [shape.rest]
+        return [value for _, value in shape.named] + [one.value for one in shape.opened]
     if isinstance(shape, Arrays):
         if needed:
             return list(shape.prefix[: shape.low]) + ([shape.rest] if shape.low > len(shape.prefix) else [])

@@ -27,6 +27,11 @@ def free_number(digits: int) -> str:
     return rf"{free_integer(digits)}(?:\.{_digits(1, digits)})?(?:[eE][+-]?{_digits(1, EXPONENT_DIGITS)})?"
 
 
+def free_fraction(digits: int) -> str:
+    """Any number that is not whole, without an exponent."""
+    return rf"{free_integer(digits)}\.0{_times(0, digits)}[1-9]{_digits(0, digits)}"
+
+
 def constant(value: int | float | Decimal, digits: int) -> str:
     """Every allowed spelling of one number: digits only if it is whole, else a plain decimal with zeros at its end.
 

@@ -6,8 +6,9 @@ Invariants   a shape is never visibly empty: ``merge`` gives None instead; child
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from ..errors import UnsupportedError
@@ -42,13 +43,14 @@ class Constants:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers in an interval."""
+    """Numbers in an interval; ``integral``: without a fraction, ``fractional``: with one."""
 
     low: Number | None = None
     low_strict: bool = False
     high: Number | None = None
     high_strict: bool = False
     integral: bool = False
+    fractional: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,30 @@ class Arrays:
 
 
 @dataclass(frozen=True)
+class OpenKeys:
+    """Undeclared keys that match some patterns and not others, and what they hold."""
+
+    matched: tuple[Matches, ...] = ()
+    unmatched: tuple[Matches, ...] = ()
+    value: Conj = ANY
+
+
+@dataclass(frozen=True)
 class Objects:
-    """Objects by key. ``named`` in the declared order (None: the key may not be there); ``required`` is a subset."""
+    """Objects by key. ``named`` in the declared order (None: the key may not be there); ``required`` is a subset.
+
+    ``opened`` are disjoint classes of undeclared keys; a key of no class may not be there.
+    """
 
     named: tuple[tuple[str, Conj], ...] = ()
     required: tuple[str, ...] = ()
-    patterns: tuple[tuple[Matches, Conj], ...] = ()
-    rest: Conj = ANY
+    opened: tuple[OpenKeys, ...] = (OpenKeys(),)
 
 
 Shape: TypeAlias = Constants | Numbers | Strings | Arrays | Objects
+
+MAX_PATTERNS = 5
+"""Patterns of keys in one object: every combination of them is a class of keys."""
 
 FULL: dict[str, Shape] = {"number": Numbers(), "string": Strings(), "array": Arrays(), "object": Objects()}
 
@@ -96,6 +112,7 @@ def merge(
     atoms: Sequence[Atom],
     holds: Callable[[Atom, object], bool],
     matches: Callable[[Matches, str], bool],
+    drop: Callable[[str, str], None] | None = None,
 ) -> Shape | None:
     """One shape from the atoms of a branch, or None if they visibly contradict each other.
 
@@ -104,7 +121,13 @@ def merge(
         atoms: what must hold.
         holds: whether an atom holds for a concrete value.
         matches: whether a key matches a pattern.
+        drop: in lenient mode, told (place, keyword) of each unsupported keyword that is left out; None: an error.
     """
+    if drop is not None:
+        for atom in atoms:
+            if isinstance(atom, (Refused, Multiple)):
+                drop(atom.place, atom.keyword if isinstance(atom, Refused) else "multipleOf")
+        atoms = [atom for atom in atoms if not isinstance(atom, (Refused, Multiple))]
     listed = [atom for atom in atoms if isinstance(atom, Values)]
     choices = next((atom.values for atom in listed if atom.positive), CONSTANTS.get(kind))
     if choices is not None:
@@ -132,7 +155,7 @@ def _refuse(atoms: Sequence[Atom], matters: bool) -> None:
 def _numbers(atoms: Sequence[Atom]) -> Numbers | None:
     low: tuple[Number, bool] | None = None
     high: tuple[Number, bool] | None = None
-    integral = False
+    integral = fractional = False
     for atom in atoms:
         if isinstance(atom, AtLeast):
             low = (atom.value, atom.strict) if low is None else max(low, (atom.value, atom.strict))
@@ -140,9 +163,9 @@ def _numbers(atoms: Sequence[Atom]) -> Numbers | None:
             if high is None or (atom.value, not atom.strict) < (high[0], not high[1]):
                 high = (atom.value, atom.strict)
         elif isinstance(atom, Integral):
-            if not atom.positive:
-                raise UnsupportedError("the complement of integer is not supported yet")
-            integral = True
+            integral, fractional = integral or atom.positive, fractional or not atom.positive
+    if integral and fractional:
+        return None
     if integral:
         low = None if low is None else (_ceiling(*low), False)
         high = None if high is None else (-_ceiling(minus(high[0]), high[1]), False)
@@ -150,7 +173,9 @@ def _numbers(atoms: Sequence[Atom]) -> Numbers | None:
         return None
     low_value, low_strict = low or (None, False)
     high_value, high_strict = high or (None, False)
-    return Numbers(low_value, low_strict, high_value, high_strict, integral)
+    if fractional and (low or high):
+        raise UnsupportedError("bounds on numbers that are not integers are not supported yet")
+    return Numbers(low_value, low_strict, high_value, high_strict, integral, fractional)
 
 
 def _ceiling(value: Number, strict: bool) -> int:
@@ -220,7 +245,7 @@ def _arrays(atoms: Sequence[Atom]) -> Arrays | None:
 def _objects(atoms: Sequence[Atom], matches: Callable[[Matches, str], bool]) -> Objects | None:
     parts = [atom for atom in atoms if isinstance(atom, Members)]
     required = tuple(dict.fromkeys(name for atom in atoms if isinstance(atom, Required) for name in atom.names))
-    names = dict.fromkeys(name for part in parts if part.declares for name, _ in part.named)
+    names = dict.fromkeys(_merged([name for name, _ in part.named] for part in parts if part.declares))
     names.update(dict.fromkeys(required))
     names.update(dict.fromkeys(name for part in parts for name, _ in part.named))
     tables = [(dict(part.named), part) for part in parts]
@@ -238,20 +263,52 @@ def _objects(atoms: Sequence[Atom], matches: Callable[[Matches, str], bool]) -> 
         if value is NEVER and name in required:
             return None
         named.append((name, value))
-    rest = ANY
-    patterns: dict[Matches, Conj] = {}
-    for part in parts:
-        if part.patterns:
-            patterns.update(part.patterns)
-        rest = both(rest, part.rest)
-    if patterns and len(parts) > 1:
-        return _refuse_patterns(patterns)
-    if patterns:
-        return _refuse_patterns(patterns)
-    if rest is NEVER:
+    opened = _open_classes(parts)
+    if not opened:
         named = [(name, value) for name, value in named if value is not NEVER]
-    return Objects(tuple(named), required, tuple(patterns.items()), rest)
+    return Objects(tuple(named), required, opened)
 
 
-def _refuse_patterns(patterns: dict[Matches, Conj]) -> Objects:
-    raise UnsupportedError("the keyword patternProperties is not supported yet", place=next(iter(patterns)).place)
+def _merged(orders: Iterable[list[str]]) -> list[str]:
+    """One order of names that keeps to every given order where they do not contradict each other, left before right."""
+    merged: list[str] = []
+    for order in orders:
+        if not merged:
+            merged = list(order)
+            continue
+        known = set(merged)
+        waiting: list[str] = []
+        for name in order:
+            if name not in known:
+                waiting.append(name)
+            elif waiting:
+                at = merged.index(name)
+                merged[at:at] = waiting
+                waiting = []
+        merged += waiting
+    return merged
+
+
+def _open_classes(parts: Sequence[Members]) -> tuple[OpenKeys, ...]:
+    """What undeclared keys may hold, by which of the patterns they match."""
+    tests: dict[tuple[str], Matches] = {}
+    for part in parts:
+        for match, _ in part.patterns:
+            tests.setdefault((match.pattern,), match)
+    if len(tests) > MAX_PATTERNS:
+        raise UnsupportedError(
+            f"more than {MAX_PATTERNS} patterns for the keys of one object are not supported",
+            place=next(iter(tests.values())).place,
+        )
+    found: list[OpenKeys] = []
+    for chosen in product((True, False), repeat=len(tests)):
+        matched = {pattern for pattern, yes in zip(tests, chosen) if yes}
+        value = ANY
+        for part in parts:
+            inside = [conj for match, conj in part.patterns if (match.pattern,) in matched]
+            for conj in inside or [part.rest]:
+                value = both(value, conj)
+        if value is not NEVER:
+            yes, no = ([match for key, match in tests.items() if (key in matched) == side] for side in (True, False))
+            found.append(OpenKeys(tuple(yes), tuple(no), value))
+    return tuple(found)

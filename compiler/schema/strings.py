@@ -19,6 +19,9 @@ CHAR = (
 PLAIN = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f])))'
 """One character with minimal escapes."""
 
+PLAIN_TAIL = PLAIN + '*"'
+"""The rest of a string with minimal escapes, closing quote included."""
+
 _SPECIAL = frozenset("\\.^$*+?{}[]|()/")
 
 

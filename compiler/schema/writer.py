@@ -72,7 +72,7 @@ class LarkWriter:
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
         self._reader = Reader()
-        self._normaliser = Normaliser(self._reader, self.budget)
+        self._normaliser = Normaliser(self._reader, self.budget, options.lenient)
         self._rules: dict[str, str] = {}
         self._terminals: dict[str, str] = {}
         self._terminal_names: set[str] = {"WS"}
@@ -290,6 +290,9 @@ class LarkWriter:
         self.restrictions.add("digits")
         if shape.integral:
             self.restrictions.add("plain-integers")
+        if shape.fractional:
+            self.restrictions.add("plain-bounds")
+            return self._terminal(numbers.free_fraction(digits), hint)
         if shape.low is None and shape.high is None:
             if shape.integral:
                 return self._terminal(numbers.free_integer(digits), "INT")
@@ -382,15 +385,25 @@ class LarkWriter:
 
     def _open(self, shape: Objects, hint: str) -> str:
         """One member whose key is not declared, or nothing."""
-        if not self._normaliser.alive(shape.rest):
-            return ""
-        assert shape.rest is not None
-        self.restrictions.update(("open-keys", "minimal-escapes"))
         names = [name for name, _ in shape.named]
-        keys = "|".join(strings.regex_of(strings.spelled(name)) for name in names)
-        ahead = f'(?!(?:{keys})")' if len(names) > 1 else f'(?!{keys}")' if names else ""
-        key = self._terminal(f'"{ahead}{strings.PLAIN}*"', f"{hint}_key" if names else "KEY")
-        return f"{key} _k {self._value(shape.rest, hint if hint.endswith('_more') else hint + '_more')}"
+        declared = "|".join(strings.regex_of(strings.spelled(name)) for name in names)
+        ahead = f'(?!(?:{declared})")' if len(names) > 1 else f'(?!{declared}")' if names else ""
+        stem = hint if hint.endswith("_more") else f"{hint}_more"
+        options: list[str] = []
+        for one in shape.opened:
+            if self._normaliser.alive(one.value):
+                assert one.value is not None
+                heads = [f"(?!{content(match.pattern, match.place)})" for match in one.unmatched]
+                bodies = [content(match.pattern, match.place) for match in one.matched]
+                heads += [f"(?={body})" for body in bodies[1:]]
+                regex = f'"{ahead}{"".join(heads)}{bodies[0] if bodies else strings.PLAIN_TAIL}'
+                key = self._terminal(regex, f"{hint}_key" if names or heads or bodies else "KEY")
+                options.append(f"{key} _k {self._value(one.value, stem)}")
+        if options:
+            self.restrictions.update(("open-keys", "minimal-escapes"))
+        if len(options) > 1:
+            return self._rule(" | ".join(options), stem, None)
+        return options[0] if options else ""
 
     def _sequence(self, members: list[tuple[str, bool]], more: str, hint: str) -> str:
         """Members in order, at least one of them, each but the required ones optional; then any number of ``more``."""

@@ -290,7 +290,7 @@ def _excerpt(hint: str | None, text: str, at: int) -> str:
 
 def _parse_yaml(text: str, name: str) -> Any:
     try:
-        import yaml
+        import yaml  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError:
         raise SpecError(
             "this is YAML, and PyYAML is not installed",

@@ -14,6 +14,7 @@ Who says what ends a turn, the first that says anything:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -79,6 +80,24 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
         found=repr(path.name),
         expected=f"a tokenizer file, a model folder, a Hugging Face id or '{NAME}'",
     )
+
+
+def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None:
+    """A digest of all that ``load_tokens`` would read, so that what is made of it can be cached; None for a hub id."""
+    path = builtin_path() if str(source) == NAME and not Path(source).exists() else Path(source)
+    if path.is_dir():
+        files = [_pick(path), *(path / name for name in _SIDE_FILES if (path / name).is_file())]
+    elif path.exists():
+        files = [path]
+    else:
+        return None
+    digest = hashlib.blake2b(digest_size=16)
+    name = NAME if path == builtin_path() else path.resolve().name
+    digest.update(repr((name, [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)])).encode())
+    for file in files:
+        digest.update(f"{file.name}\n{file.stat().st_size}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 # ---- finding

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.grammar.expressions import plain
 from toolc.compiler.automata import dfa as algebra
 from toolc.compiler.automata.dfa import Dfa
 from toolc.compiler.automata.minimise import minimise_table
 from toolc.compiler.automata.terminal import terminal_dfa
-
-from tests.grammar.expressions import plain
 
 dfas = plain(8).map(terminal_dfa)
 
@@ -97,7 +97,9 @@ def test_large_cycles_with_copies() -> None:
 def test_literals_and_enumeration() -> None:
     assert algebra.from_literal(b"abca").accepts(b"abca")
     assert not algebra.from_literal(b"abca").accepts(b"abc")
-    words = algebra.union(algebra.from_literal(b"b"), algebra.union(algebra.from_literal(b"a"), algebra.from_literal(b"")))
+    words = algebra.union(
+        algebra.from_literal(b"b"), algebra.union(algebra.from_literal(b"a"), algebra.from_literal(b""))
+    )
     assert list(algebra.enumerate_texts(words, 10)) == [b"", b"a", b"b"]
     assert algebra.shortest(algebra.difference(words, algebra.from_literal(b""))) == b"a"
     assert algebra.shortest(algebra.difference(words, words)) is None

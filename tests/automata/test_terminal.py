@@ -8,14 +8,14 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.grammar.expressions import anything, plain, texts
 from toolc.compiler.automata.dfa import enumerate_texts, equals, minimise, utf8_texts
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, UnsupportedError
 from toolc.compiler.grammar import charset
 from toolc.compiler.grammar import regex as rx
-
-from tests.grammar.expressions import anything, plain, texts
 
 regress = pytest.importorskip("regress")
 
@@ -35,6 +35,8 @@ def _agrees(regex: rx.Regex, probes: list[str]) -> None:
     compiled = re.compile(rx.to_text(regex))
     probes = [*probes, "", "a", "b1", "a\n"]
     probes += [found.decode() for found in enumerate_texts(dfa, 5) if len(found) < 30]
+    if "\\B" in compiled.pattern:  # before 3.14 Python's \B fails in the empty text
+        probes = [text for text in probes if text]
     for text in probes:
         assert dfa.accepts(text.encode()) == bool(compiled.fullmatch(text)), (rx.to_text(regex), text)
     assert equals(minimise(dfa), dfa)
@@ -43,7 +45,8 @@ def _agrees(regex: rx.Regex, probes: list[str]) -> None:
 PATTERNS = [
     r"(?:(?!END).)*END", r"(?:a(?=b)|b(?!b))*", r"(?<=a)b|a(?<!b)", r"\bfoo\b.*", r".*\bfoo", r"^a|b$", r"(?:^a|b)*",
     r"(?=.*\d)(?=.*[a-z])\w{2,4}", r"(?!(?:true|false|null)$)[a-z]+", r"(?:(?<!a)b|a)*", r"(?=(?!b)a?b)..",
-    r"a$\n?", r"(?m:^a$\n?)*", r"(?s:a.b)|c.d", r"(?i:aß)", r"(?x: a b # c" + "\n)", r"[]a]+|[^]a]", r"\x61\u00e9\141",
+    r"a$\n?", r"(?m:^a$\n?)*", r"(?s:a.b)|c.d", r"(?i:aß)", r"(?x: a b # c" + "\n)",
+    r"[]a]+|[^]a]", r"\x61\u00e9\141",
     r"(?:a?){3}b", r"(?:|a)+", r"a{0}b", r"(?=a)*a", r"[\w-]+", r"[a\-z]+", r"\Aa\Z",
 ]  # fmt: skip
 
@@ -61,8 +64,9 @@ def test_patterns_agree_with_re(pattern: str) -> None:
 
 
 ECMA = [
-    r"^[a-z0-9]+(?:-[a-z0-9]+)*$", r"\d+", r"^\S+@\S+\.\w{2,}$", r"^(?!.*\.\.)[^.]+$", r"[^]", r"[]", r"a|[]b", r"\p{Lu}",
-    r"^\P{L}*$", r"^\p{Script=Greek}+$", r"\u{1F600}", r"\uD83D\uDE00", r"\cJ", r"\x41", r"a.b", r"^$", r"\bword\b",
+    r"^[a-z0-9]+(?:-[a-z0-9]+)*$", r"\d+", r"^\S+@\S+\.\w{2,}$", r"^(?!.*\.\.)[^.]+$", r"[^]", r"[]", r"a|[]b",
+    r"\p{Lu}", r"^\P{L}*$", r"^\p{Script=Greek}+$", r"\u{1F600}", r"\uD83D\uDE00", r"\cJ", r"\x41",
+    r"a.b", r"^$", r"\bword\b",
     r"(?<=a+)b", r"(?<year>\d{4})", r"[\w\-]+$", r"[\s]", r"^[^\d\s]$", r"\0", r"[\b]", r"^\/\.\*$", r"x{2}", r"a*?b",
 ]  # fmt: skip
 ECMA_TOLERATED = [r"\-", r"a{", r"a{1", r"}", r"]", r"\@", r"[\w-z]", r"x{,2}", r"\_"]
@@ -81,9 +85,10 @@ def test_tolerated_ecma_agrees_with_regress_without_u(pattern: str) -> None:
 def _agrees_with_regress(pattern: str, flags: str) -> None:
     dfa = terminal_dfa(rx.searching(rx.parse_regex(pattern, "", "ecma")))
     other = regress.Regex(pattern, flags)
-    probes = ["", "a", "b", "ab", "aab", "a-b", "A", "é", "Ω", "Ωa", "a.b", "a..b", "\n", "\u2028", "\ufeff", "\xa0", "٣",
-              "😀", "word", "sword", "1999", "x@y.zz", "-", "{", "a{", "a{1", "}", "]", "@", "z", "\0", "\b", "/.*", "xx",
-              "x{,2}", "_", "aΩ-", "a\nb"]  # fmt: skip
+    probes = ["", "a", "b", "ab", "aab", "a-b", "A", "é", "Ω", "Ωa", "a.b", "a..b", "\n", "\u2028", "\ufeff", "\xa0",
+              "٣", "😀", "word", "sword", "1999", "x@y.zz", "-", "{", "a{", "a{1", "}", "]", "@",
+              "z", "\0", "\b", "/.*",
+              "xx", "x{,2}", "_", "aΩ-", "a\nb"]  # fmt: skip
     for text in probes:
         assert dfa.accepts(text.encode()) == (other.find(text) is not None), (pattern, text)
 
@@ -100,7 +105,8 @@ def test_any_text_is_valid_utf8(data: bytes) -> None:
         assert dfa.accepts(data)
 
 
-EDGES = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD000, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000,
+EDGES = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD000, 0xD7FF, 0xE000, 0xFFFF,
+0x10000, 0x3FFFF, 0x40000,
          0xFFFFF, 0x100000, 0x10FFFF]  # fmt: skip
 
 

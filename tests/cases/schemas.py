@@ -1,5 +1,6 @@
 """Schemas with texts that are accepted and refused: (id, schema, accepted, refused). Texts are JSON as it stands."""
 
+# ruff: noqa: E501  (one case per row reads best)
 from __future__ import annotations
 
 from typing import Any
@@ -86,6 +87,8 @@ SCHEMAS: list[tuple[str, Any, list[str], list[str]]] = [
     ("allOf/keys", {"allOf": [{**O, "properties": {"a": {"type": "integer"}}, "required": ["a"]},
                               {"properties": {"a": {"minimum": 3}, "b": {"type": "null"}}, "required": ["b"]}]},
      ['{"a":3,"b":null}', '{"a":3,"b":null,"c":1}'], ['{"a":2,"b":null}', '{"b":null,"a":3}', '{"a":3}']),
+    ("allOf/orders merged", {"allOf": [{**O, "properties": {"a": {}, "c": {}}}, {"properties": {"b": {}, "c": {}, "d": {}}}]},
+     ['{"a":1,"b":2,"c":3,"d":4}', '{"b":1,"c":2}'], ['{"c":1,"b":2}', '{"b":1,"a":2}']),
     ("allOf/closed", {"allOf": [{**O, "properties": {"a": {}}, "additionalProperties": False},
                                 {"properties": {"b": {}}}]}, ["{}", '{"a":1}'], ['{"b":1}', '{"a":1,"b":1}']),
     ("oneOf/disjoint", {"oneOf": [{"type": "string"}, {"type": "integer"}]}, ['"a"', "1"], ["null", "1.5"]),
@@ -114,5 +117,11 @@ SCHEMAS: list[tuple[str, Any, list[str], list[str]]] = [
                     "items": {"$ref": "http://x.org/s.json#/$defs/n"}}, ["[null]"], ["[1]"]),
     ("ref/nested id", {"$id": "http://x.org/s.json", "$defs": {"n": {"$id": "n.json", "type": "null"}},
                        "items": {"$ref": "n.json"}}, ["[null]"], ["[1]"]),
+    ("patternProperties", {**O, "properties": {"ab": {"type": "integer"}}, "additionalProperties": False,
+                           "patternProperties": {"^a": {"minimum": 3}, "b$": {"type": "integer"}}},
+     ["{}", '{"ab":3}', '{"ax":3.5,"xb":1}', '{"axb":3}', '{"a\\n":5}'], ['{"ab":2}', '{"axb":2}', '{"axb":3.5}', '{"c":1}']),
+    ("patternProperties/across allOf", {**O, "allOf": [{"patternProperties": {"^x": {}}, "additionalProperties": False},
+                                                       {"patternProperties": {"y$": {"type": "null"}}}]},
+     ["{}", '{"x":1}', '{"xy":null}'], ['{"y":null}', '{"xy":1}']),
     ("annotations", {"title": "t", "default": 1, "x-own": {"type": 3}, "format": "my-format", "type": "string"}, ['"a"'], ["1"]),
 ]  # fmt: skip

@@ -6,6 +6,7 @@ Leaves out   checking anything.
 from __future__ import annotations
 
 from hypothesis import strategies as st
+
 from toolc.compiler.grammar import charset
 from toolc.compiler.grammar import regex as rx
 

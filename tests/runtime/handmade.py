@@ -41,7 +41,7 @@ SPECIAL = {0: EOT, 1: CALL, 3: EOT}
 
 
 def brackets(soft_depth: int = 3, longest: int = 5) -> Machine:
-    """value: "[" (value ("," value)*)? "]" | word; word: letter{1,5}; recursive, two modes, `<call>` before it allowed."""
+    """value: "[" (value ("," value)*)? "]" | word; word: letter{1,5}; recursive, two modes, `<call>` may precede."""
     top, word, end = 2, 3, 4
     first, inner, after, comma = 5, 6, 7, 8
     shallow = 4  # added to the four above: their twins of minimum height

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toolc.runtime import Decoder, DecodeError, Matcher, BundleError
+
+from toolc.runtime import BundleError, DecodeError, Decoder, Matcher
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle
@@ -60,7 +61,8 @@ def test_walks_of_mixed_bundles_equal_the_specification(seed: int, device: str) 
             order = [pick.randrange(size) for _ in range(size)]
             decoder.reorder_(order)
             oracles = [
-                None if oracles[i] is None else Oracle(**{**vars(oracles[i]), "stack": list(oracles[i].stack)}) for i in order
+                None if oracles[i] is None else Oracle(**{**vars(oracles[i]), "stack": list(oracles[i].stack)})
+                for i in order
             ]
 
 
@@ -111,7 +113,7 @@ def test_logits(size: int, dtype: torch.dtype) -> None:
 
 
 def test_logits_with_strides_and_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolc.runtime import decoder as module
+    from toolc.runtime import masks as module
 
     monkeypatch.setattr(module, "CHUNK_ELEMENTS", 200)
     made = bundle("brackets")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from toolc.runtime import Bundle, BundleError, Matcher, Vocab, find_vocab, vocab_cache_dir
 from toolc.runtime import container as c
 from toolc.runtime.host import Host
@@ -45,7 +46,12 @@ def test_vocab_round_trip(tmp_path: Path) -> None:
     assert vocab.write(tmp_path / "v.vocab") == vocab.digest
     back = Vocab.open(tmp_path / "v.vocab")
     assert back.digest == vocab.digest and back.meta == vocab.meta
-    assert back.token(1) == b"<call>" and back.shown(0) == "<eot>" and back.shown(2) == "no text" and back.shown(4) == "'['"
+    assert (
+        back.token(1) == b"<call>"
+        and back.shown(0) == "<eot>"
+        and back.shown(2) == "no text"
+        and back.shown(4) == "'['"
+    )
     assert (tmp_path / "v.vocab").read_bytes() == vocab.encode()
 
 
@@ -96,7 +102,9 @@ def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("failing", ["replace", "fsync"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_nothing_half_written(failing: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_half_written(
+    failing: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "b.toolc"
     path.write_bytes(b"before")
 
@@ -121,7 +129,11 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 
 
 def test_arrays_are_aligned_and_bytes_repeat() -> None:
-    arrays = {"a": np.arange(3, dtype=np.uint8), "b": np.zeros((0, 2), np.int32), "c": np.arange(4, dtype=np.uint32).reshape(2, 2)}
+    arrays = {
+        "a": np.arange(3, dtype=np.uint8),
+        "b": np.zeros((0, 2), np.int32),
+        "c": np.arange(4, dtype=np.uint32).reshape(2, 2),
+    }
     data = c.encode_container(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays)
     assert data == c.encode_container(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays)
     held = c.open_container(data, b"TOOLCBND", 1)

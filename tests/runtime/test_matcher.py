@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from toolc.runtime import Bundle, DecodeError, Matcher
 
 from ..oracle_runtime import Oracle, bits_of
@@ -136,7 +137,7 @@ def test_refusal_names_token_state_and_bytes() -> None:
     with pytest.raises(DecodeError, match="no such entry"):
         Matcher(made, entry="nowhere")
     part = next(i for i in range(4, 96) if made.vocab.token(i)[:2] in (b"a,", b"b,", b"a[", b"b["))
-    with pytest.raises(DecodeError, match="of which b'[ab]' would be accepted"):
+    with pytest.raises(DecodeError, match=r"of which b'[ab]' would be accepted"):
         Matcher.from_tokens(made, [7]).advance(part)
 
 
@@ -153,7 +154,12 @@ def test_bytes() -> None:
 
 def test_mask_of_another_form_is_refused() -> None:
     made = bundle("brackets")
-    for mask in (np.zeros(1, np.uint32), np.zeros(3, np.int64), np.zeros((3, 2), np.uint32)[:, 0], np.zeros((1, 3), np.uint32)):
+    for mask in (
+        np.zeros(1, np.uint32),
+        np.zeros(3, np.int64),
+        np.zeros((3, 2), np.uint32)[:, 0],
+        np.zeros((1, 3), np.uint32),
+    ):
         with pytest.raises(DecodeError, match="the mask"):
             Matcher(made).fill(mask)
 

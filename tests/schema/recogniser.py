@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 _TOKEN = re.compile(
-    r'(?P<blank>[ \t]+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<regex>/(?:\\.|[^/\\\n])+/)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)'
+    r'(?P<blank>[ \t]+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<regex>/(?:\\.|[^/\\\n])+/)'
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
     r"|(?P<times>~(?P<low>\d+)(?:\.\.(?P<high>\d+))?)|(?P<mark>[?*+|():])|(?P<line>\n)"
 )
 _SCALAR = re.compile(r'"(?:\\.|[^"\\])*"|[^\s,:\[\]{}"]+', re.S)

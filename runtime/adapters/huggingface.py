@@ -1,0 +1,158 @@
+"""A logits processor for `transformers` `generate`: greedy, sampling, beam search and assisted decoding.
+
+Leaves out   the masks: see matcher.py. This only finds the matcher that has read a row's tokens.
+Invariants   the mask depends on nothing but the tokens after the prompt, so reordered beams, rows that came and went,
+             rejected drafts and repeated calls are all right; what is kept from call to call only saves time.
+Rows         A row that read an end-of-turn id is finished: whatever follows (padding) is ignored, and only the
+             end-of-turn ids are allowed. A row that holds a token that is not allowed (a beam of probability 0, a
+             draft that will be rejected) is treated the same, or refused with `strict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from ..errors import DecodeError
+from ..masks import check_logits, mask_logits_
+from ..matcher import Matcher
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+
+
+class ToolcLogitsProcessor:
+    """Allows only what a bundle allows; give it to `generate(logits_processor=[...])`.
+
+    It has the interface of `transformers.LogitsProcessor` and needs nothing of that library. Make one for each call of
+    `generate`, or call `reset`. The model's `eos_token_id` should name the bundle's end-of-turn ids.
+
+    Args:
+        bundle: for all rows; or a list with one for each sequence of the batch, None for an unconstrained one. Beams
+            and returned sequences of one input share its bundle.
+        prompt_length: columns of `input_ids` before the constrained text; those of the first call if None.
+        entry: the name of the entry where the texts begin.
+        strict: raise on a token that is not allowed, instead of ending its row.
+    """
+
+    supports_continuous_batching = False
+
+    def __init__(
+        self,
+        bundle: Bundle | Sequence[Bundle | None],
+        prompt_length: int | None = None,
+        *,
+        entry: str = "start",
+        strict: bool = False,
+    ) -> None:
+        self._bundles: list[Bundle | None] = list(bundle) if isinstance(bundle, Sequence) else [bundle]
+        some = [b for b in self._bundles if b is not None]
+        if not some:
+            raise DecodeError("a logits processor needs a bundle", found="none", expected="at least one")
+        for b in some[1:]:
+            if b.vocab.digest != some[0].vocab.digest:
+                raise DecodeError(
+                    "the bundles are of different tokenizers", found=b.vocab.digest, expected=some[0].vocab.digest
+                )
+        self._vocab = some[0].vocab
+        self._given_length = prompt_length
+        self._entry = entry
+        self._strict = strict
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last call, and the prompt's length if it was not given."""
+        self._length = self._given_length
+        self._read: list[_Read] = []
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
+        """Scores with -inf where a token is not allowed; the given scores are not changed."""
+        rows = int(input_ids.shape[0])
+        if rows % len(self._bundles):
+            raise DecodeError(
+                "the batch does not fit the bundles",
+                found=f"{rows} rows",
+                expected=f"a multiple of {len(self._bundles)}",
+            )
+        check_logits(scores, rows, self._vocab.size)
+        if self._length is None:
+            self._length = int(input_ids.shape[1])
+        if input_ids.shape[1] < self._length:
+            raise DecodeError(
+                "the rows are shorter than the prompt",
+                found=f"{input_ids.shape[1]} tokens",
+                expected=f"at least {self._length}",
+                hint="make a new processor for each call of generate, or call reset()",
+            )
+        tokens = input_ids[:, self._length :].cpu().numpy()
+        share = rows // len(self._bundles)
+        bits = np.full((rows, self._vocab.words), 0xFFFFFFFF, dtype=np.uint32)
+        constrained = np.zeros(rows, dtype=bool)
+        lookup = {read.key(): read for read in self._read}
+        fresh: list[_Read] = []
+        for row in range(rows):
+            bundle = self._bundles[row // share]
+            if bundle is None:
+                continue
+            read = self._find(bundle, tokens[row], lookup)
+            fresh.append(read)
+            read.fill(bits[row])
+            constrained[row] = True
+            if self._strict and read.refused:
+                raise read.matcher.refusal(int(read.tokens[len(read.matcher)]))
+        self._read = fresh
+        words = torch.from_numpy(bits.view(np.int32)).to(scores.device)
+        return mask_logits_(scores.clone(), words, self._vocab.size, torch.from_numpy(constrained).to(scores.device))
+
+    def _find(self, bundle: Bundle, tokens: np.ndarray, lookup: dict[tuple[int, bytes], _Read]) -> _Read:
+        """A matcher that has read the tokens, from the nearest one of the last call."""
+        best = lookup.get((id(bundle), tokens[:-1].tobytes())) if tokens.size else None
+        if best is None:
+            common = -1
+            for read in self._read:
+                if read.matcher.bundle is bundle and (length := read.common(tokens)) > common:
+                    best, common = read, length
+        if best is None:
+            return _Read(Matcher(bundle, self._entry), tokens)
+        return best.continued(tokens)
+
+
+class _Read:
+    """Tokens, and the matcher that read them: all of them, or those up to the end of turn or the first refusal."""
+
+    def __init__(self, matcher: Matcher, tokens: np.ndarray) -> None:
+        self.matcher = matcher
+        self.tokens = tokens
+        self.refused = False
+        for token in tokens[len(matcher) :].tolist():
+            if matcher.is_finished:
+                break
+            if not matcher.try_advance(token):
+                self.refused = True
+                break
+
+    def key(self) -> tuple[int, bytes]:
+        return id(self.matcher.bundle), self.tokens.tobytes()
+
+    def common(self, tokens: np.ndarray) -> int:
+        """How many tokens at the start are equal."""
+        length = min(tokens.size, self.tokens.size)
+        differ = np.flatnonzero(tokens[:length] != self.tokens[:length])
+        return int(differ[0]) if differ.size else length
+
+    def continued(self, tokens: np.ndarray) -> _Read:
+        """The same for other tokens; this one stays as it is."""
+        matcher = self.matcher.fork()
+        matcher.rollback(max(0, len(matcher) - self.common(tokens)))
+        return _Read(matcher, tokens)
+
+    def fill(self, mask: np.ndarray) -> None:
+        if not self.refused:
+            self.matcher.fill(mask)
+            return
+        mask[:] = 0
+        for token in self.matcher.bundle.tables.end_of_turn_tokens:
+            mask[token >> 5] |= np.uint32(1) << np.uint32(token & 31)

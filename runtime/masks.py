@@ -1,0 +1,52 @@
+"""Bits of masks on tensors: from packed words to logits.
+
+Leaves out   where the bits come from: see decoder.py and matcher.py.
+Arrays       bits int32 [B, words], bit t of a row in word t >> 5 at t & 31; little-endian machines only.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+
+from .errors import DecodeError
+
+CHUNK_ELEMENTS = 1 << 22  # logits masked at once on the CPU, so that the unpacked bits stay in its cache
+
+
+@cache
+def clear_bits_of_byte(device: torch.device) -> torch.Tensor:
+    """int64 [256]: eight bytes, each 1 where the bit of the byte is clear, the lowest bit in the lowest byte."""
+    byte = torch.arange(256, dtype=torch.int64).unsqueeze(1)
+    clear = 1 - (byte >> torch.arange(8) & 1)
+    return clear.to(torch.uint8).contiguous().view(torch.int64).view(256).to(device)
+
+
+def check_logits(logits: torch.Tensor, rows: int, size: int) -> None:
+    """Refuse logits that no mask of `rows` x `size` fits."""
+    if logits.dim() != 2 or logits.shape[0] != rows or logits.shape[1] < size:
+        raise DecodeError("the logits do not fit", found=str(list(logits.shape)), expected=f"[{rows}, at least {size}]")
+    if not logits.is_floating_point():
+        raise DecodeError("the logits are no floats", found=str(logits.dtype), expected="a float dtype")
+
+
+def mask_logits_(logits: torch.Tensor, bits: torch.Tensor, size: int, constrained: torch.Tensor) -> torch.Tensor:
+    """Set logits to -inf where the bit is clear, and past `size` in constrained rows; in place.
+
+    Args:
+        logits: [B, at least size], any float dtype and strides.
+        bits: int32 [B, words], all set in rows that are not constrained.
+        size: V.
+        constrained: bool [B].
+    """
+    table = clear_bits_of_byte(logits.device)
+    rows = logits.shape[0]
+    step = max(1, CHUNK_ELEMENTS // size) if logits.device.type == "cpu" else max(1, rows)
+    for start in range(0, rows, step):
+        octets = bits[start : start + step].contiguous().view(torch.uint8)
+        unpacked = table.index_select(0, octets.reshape(-1).to(torch.int32)).view(torch.bool)
+        logits[start : start + step, :size].masked_fill_(unpacked.view(octets.shape[0], -1)[:, :size], -torch.inf)
+    if logits.shape[1] > size:
+        logits[:, size:].masked_fill_(constrained.unsqueeze(1), -torch.inf)
+    return logits

@@ -1,0 +1,32 @@
+"""Malformed grammars: id, text, error, place (after the name), words of the message."""
+
+from __future__ import annotations
+
+from toolc.compiler.errors import GrammarError, ToolcError, UnsupportedError
+
+GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
+    ("syntax/group", "start: (\n", GrammarError, ":1:9", "Unclosed parenthesis"),
+    ("syntax/colon", 'start:: "a"\n', GrammarError, ":1:7", "Unexpected colon"),
+    ("syntax/string", 'start: "a\n', GrammarError, ":1:8", "malformed grammar"),
+    ("syntax/character", "start: a\na: `a`", GrammarError, ":2:4", "found '`'"),
+    ("syntax/operator", 'start: "a"\na: b??', GrammarError, ":2:6", "Expecting a value"),
+    ("undefined/rule", "start: a\n", GrammarError, ":1:8", "Rule 'a' used but not defined"),
+    ("undefined/second", 'start: "x" a\na: "b" c\n', GrammarError, ":2:8", "Rule 'c' used but not defined"),
+    ("undefined/terminal", 'start: "a" | B\n', GrammarError, ":1:14", "Terminal 'B' used but not defined"),
+    ("undefined/start", 'a: "x"', GrammarError, "", "no rule start"),
+    ("undefined/import", "%import nowhere.X\nstart: X", GrammarError, ":1:1", "nowhere"),
+    ("undefined/declared", "start: X\n%declare X\n", GrammarError, ":1:8", "declared but not defined"),
+    ("twice", 'start: "a"\nstart: "b"', GrammarError, ":2:1", "more than once"),
+    ("repeat/order", 'start: "a"~3..2\n', GrammarError, ":1:11", "~3..2"),
+    ("range/order", 'start: "b".."a"', GrammarError, ":1:8", "ascending"),
+    ("range/width", 'start: "ab".."c"', GrammarError, ":1:8", "one character"),
+    ("terminal/empty", 'start: ""', GrammarError, ":1:8", "Empty terminals"),
+    ("terminal/recursion", "A: B\nB: A\nstart: A", GrammarError, ":1:1", "Recursion in terminal"),
+    ("terminal/surrogate", 'start: "\\ud800"', GrammarError, ":1:8", "lone surrogate"),
+    ("regexp/group", "start: /a(/\n", GrammarError, ":1:8", "unterminated group"),
+    ("regexp/reference", 'start: "x"\n  | /(a)\\1/\n', UnsupportedError, ":2:5", "back-reference"),
+    ("template/count", 'start: t{"x","y"}\nt{x}: x', GrammarError, ":1:8", "Wrong number of template arguments"),
+    ("template/endless", 'start: t{"x"}\nt{x}: "a" t{u{x}}\nu{y}: y "b"', GrammarError, ":3:1", "without end"),
+    ("left/circle", 'start: a a "x" | "y"\na: start | \n', GrammarError, "rule start", "start → a → start"),
+    ("left/empty", 'start: start start "x" | \n', GrammarError, "rule start", "start → start"),
+]

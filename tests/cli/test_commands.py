@@ -1,0 +1,245 @@
+"""The commands end to end: outputs, exit codes, no file left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cases.broken_specs import ROWS, as_bytes
+
+Toolc = Callable[..., "subprocess.CompletedProcess[str]"]
+GOOD = '{"name": "current_weather", "arguments": {"place": "Basel", "units": "celsius"}}'
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+    """The weather tools, compiled for the built-in tokenizer."""
+    from toolc.compiler import compile_tools
+
+    path = tmp_path_factory.mktemp("bundles") / "weather.toolc"
+    compile_tools(repository / "tools_specs" / "weather.json").write(path)
+    return path
+
+
+def test_help_is_quick_to_import() -> None:
+    code = "import sys, toolc.compiler.cli; print([m for m in ('numpy', 'lark', 'numba', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_and_version(toolc: Toolc) -> None:
+    assert "compile" in toolc("--help").stdout
+    assert toolc("--version").stdout.startswith("toolc ")
+    for command in ("compile", "grammar", "inspect", "check", "demo"):
+        assert "--json" in toolc(command, "-h").stdout
+    assert toolc("compile").returncode == 2
+    assert toolc("compile", "x.json", "--whitespace", "tight").returncode == 2
+
+
+@pytest.mark.parametrize("spec", ["weather", "calculator", "funcqa", "shop_openapi", "tree_schema"])
+def test_compile_then_inspect(toolc: Toolc, repository: Path, tmp_path: Path, spec: str) -> None:
+    done = toolc("compile", repository / "tools_specs" / f"{spec}.json", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "built-in" in done.stderr
+    report = json.loads(done.stdout)
+    path = tmp_path / f"{spec}.toolc"
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert report["ok"] and report["output"] == path.name and report["file_bytes"] == path.stat().st_size
+    assert report["counts"]["states"] > 2 and report["counts"]["rows"] > 2
+    assert set(report["seconds"]) == {"schema", "grammar", "automaton", "tokenizer", "tables", "bundle"}
+    assert "blanks" in report["restrictions"]
+    about = json.loads(toolc("inspect", path, "--json").stdout)
+    assert [tool["name"] for tool in about["tools"]] == report["tools"]
+    assert about["digest"] == report["digest"]
+    shown = toolc("inspect", path)
+    assert shown.returncode == 0 and all(name in shown.stdout for name in report["tools"])
+
+
+def test_compile_prints_a_table(toolc: Toolc, repository: Path) -> None:
+    done = toolc("compile", repository / "tools_specs" / "weather.json", "-o", "w.toolc", "--standalone")
+    assert done.returncode == 0, done.stderr
+    assert "3 tools" in done.stdout and "w.toolc" in done.stdout and "restrictions" in done.stdout
+
+
+def test_compile_reads_standard_input_and_grammars(toolc: Toolc, tmp_path: Path) -> None:
+    assert toolc("compile", "-", stdin=b'{"type": "integer"}').returncode == 0
+    assert toolc("check", "stdin.toolc", "12").returncode == 0
+    (tmp_path / "ab.lark").write_text('start: "a" start "b" | "c"\n')
+    done = toolc("compile", "ab.lark")
+    assert done.returncode in (0, 3), done.stderr
+    (tmp_path / "list.lark").write_text('start: "[" (start ("," start)*)? "]"\n')
+    done = toolc("compile", "list.lark")
+    assert done.returncode == 0, done.stderr
+    assert toolc("check", "list.toolc", "[[],[[]]]").returncode == 0
+    assert toolc("check", "list.toolc", "[[],]").returncode == 1
+
+
+def test_whitespace_option(toolc: Toolc) -> None:
+    texts = ['{"a":[1,2]}', '{"a": [1, 2]}', '{"a":  [1,   2]}', '{"a":' + " " * 99 + "[1,2]}"]
+    schema = b'{"properties": {"a": {"type": "array", "items": {"enum": [1, 2]}}}, "type": "object"}'
+    for whitespace, accepted in [("compact", "1000"), ("spaced", "0100"), ("3", "1110"), ("flexible", "1111")]:
+        assert toolc("compile", "-", "--whitespace", whitespace, stdin=schema).returncode == 0
+        codes = [toolc("check", "stdin.toolc", text).returncode for text in texts]
+        assert codes == [1 - int(bit) for bit in accepted], whitespace
+
+
+def test_grammar(toolc: Toolc, repository: Path) -> None:
+    spec = repository / "tools_specs" / "tree_schema.json"
+    text = toolc("grammar", spec).stdout
+    assert text.startswith("start: ") and "children" in text
+    report = json.loads(toolc("grammar", spec, "--json").stdout)
+    assert report["ok"] and report["grammar"] == text and "key-order" in report["restrictions"]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "found", "expected"),
+    [
+        ("", 0, "the end of the text", ["white space", "{"]),
+        ("[", 0, "'['", ["white space", "{"]),
+        ('{"name": "c', 11, "the end of the text", ['urrent_weather"']),
+        ('{"name": "x"', 10, "'x'", ['current_weather"', 'weather_forecast"', 'weather_stations"']),
+        (GOOD[:-1], len(GOOD) - 1, "the end of the text", ["white space", "}"]),
+        (GOOD + "x", len(GOOD), "'x'", ["the end of the text", "white space"]),
+        (GOOD.replace("Basel", "Zürich" * 4 + "é"), 80, "'é'", ['"']),
+    ],
+)  # fmt: skip
+def test_check_says_where_and_what(
+    toolc: Toolc, bundle: Path, text: str, at: int, found: str, expected: list[str]
+) -> None:
+    done = toolc("check", bundle, text, "--json")
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["ok"], result["offset"], result["found"]) == (False, at, found)
+    assert sorted(result["expected"]) == expected
+
+
+def test_check_shows_a_caret(toolc: Toolc, bundle: Path, tmp_path: Path) -> None:
+    done = toolc("check", bundle, '{"name":\n"current_weather", "é": 1}')
+    assert (done.returncode, done.stdout) == (1, "")
+    head, line, caret, wanted = done.stderr.splitlines()
+    assert head == "not accepted at line 2, column 21 (byte 29)"
+    assert line[caret.index("^")] == "é"
+    assert wanted == "  found 'é', expected arguments\""
+    (tmp_path / "call.json").write_text(GOOD + "\n")
+    assert toolc("check", bundle, "@call.json").stdout == f"accepted: {len(GOOD)} bytes\n"
+    assert toolc("check", bundle, "-", stdin=GOOD.encode()).returncode == 0
+    assert toolc("check", bundle, "@none.json").returncode == 2
+
+
+BROKEN = [row for row in ROWS if row[0] not in ("json/50MB",)]
+BROKEN_SCHEMAS = [
+    ("schema/dangling", {"$ref": "#/$defs/x"}, "SchemaError", "/$ref"),
+    ("schema/never", {"type": "string", "enum": [1]}, "UnsatisfiableError", "#"),
+    ("schema/false", False, "UnsatisfiableError", "#"),
+    ("schema/type", {"type": "strnig"}, "SchemaError", "/type"),
+    ("schema/minimum", {"type": "number", "minimum": "3"}, "SchemaError", "/minimum"),
+    ("schema/refused", {"type": "object", "minProperties": 3}, "UnsupportedError", "/minProperties"),
+]
+
+
+@pytest.mark.parametrize(("document", "kind", "place"), [pytest.param(*row[1:4], id=row[0]) for row in BROKEN])
+def test_broken_spec_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: object, kind: str, place: str
+) -> None:
+    from toolc.compiler.cli import cli
+
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    spec = tmp_path / "spec.json"
+    spec.write_bytes(as_bytes(document))
+    done = CliRunner().invoke(cli, ["compile", str(spec)])
+    assert done.exit_code == 3, done.output
+    assert done.stdout == "" and done.stderr.startswith(kind)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("schema", "kind", "place"), [pytest.param(*row[1:], id=row[0]) for row in BROKEN_SCHEMAS])
+def test_broken_schema_leaves_no_file(toolc: Toolc, tmp_path: Path, schema: object, kind: str, place: str) -> None:
+    done = toolc("compile", "-", "--json", stdin=json.dumps(schema).encode())
+    assert done.returncode == 3, done.stderr
+    error = json.loads(done.stdout)
+    assert (error["ok"], error["error"]) == (False, kind)
+    assert error["place"].startswith("stdin") and error["place"].endswith(place)
+    assert done.stderr.startswith(kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_big_and_deep_specs(toolc: Toolc, tmp_path: Path) -> None:
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    (folder / "big.json").write_bytes(b'{"description": "' + b"a" * (50 << 20) + b'"}')
+    (folder / "deep.json").write_bytes(b'{"items":' * 10_000 + b"{}" + b"}" * 10_000)
+    for name, words in [("big.json", "too large"), ("deep.json", "more than 500 deep")]:
+        done = toolc("compile", folder / name)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert words in done.stderr and "Traceback" not in done.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["specs"]
+
+
+def test_openapi_errors_name_the_place_in_the_document(toolc: Toolc) -> None:
+    parameter = {"name": "q", "in": "query", "schema": {"type": "string", "minLength": -1}}
+    document = {"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": [parameter]}}}}
+    done = toolc("compile", "-", stdin=json.dumps(document).encode())
+    assert done.returncode == 3
+    assert done.stderr.startswith("SchemaError at stdin#/paths/~1a/get/parameters/0/schema/minLength\n")
+
+
+@pytest.mark.parametrize("limit", ["--max-states=5", "--max-rows=2", "--max-seconds=0.000001", "--max-bytes=100"])
+def test_budgets(toolc: Toolc, repository: Path, tmp_path: Path, limit: str) -> None:
+    done = toolc("compile", repository / "tools_specs" / "calculator.json", limit)
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.startswith("BudgetError") and limit.split("=")[0] in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_refusals(toolc: Toolc, repository: Path, bundle: Path, tmp_path: Path) -> None:
+    weather = repository / "tools_specs" / "weather.json"
+    assert toolc("compile", weather, "--tokenizer", "nothing-here").returncode == 3
+    assert toolc("compile", weather, "--eos", "<|nothing|>").returncode == 3
+    assert toolc("compile", weather, "-o", "no/such/folder.toolc").returncode == 2
+    assert toolc("compile", weather, "-o", ".").returncode == 2
+    assert toolc("compile", "none.json").returncode == 3
+    assert toolc("inspect", "none.toolc").returncode == 5
+    (tmp_path / "cut.toolc").write_bytes(bundle.read_bytes()[:-100])
+    for command in (["inspect", "cut.toolc"], ["check", "cut.toolc", "x"]):
+        done = toolc(*command)
+        assert done.returncode == 5 and done.stderr.startswith("BundleError"), done.stderr
+    edited = bytearray(bundle.read_bytes())
+    edited[-1] ^= 1
+    (tmp_path / "edited.toolc").write_bytes(edited)
+    assert toolc("inspect", "edited.toolc").returncode == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.toolc", "edited.toolc"]
+
+
+def test_a_bug_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolc.compiler.cli import cli
+    from toolc.compiler.commands import grammar
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(grammar, "read_source", broken)
+    done = CliRunner().invoke(cli, ["grammar", "x.json", "--json"])
+    assert done.exit_code == 70
+    assert "This is a bug in toolc (ZeroDivisionError)" in done.stderr and "Traceback" in done.stderr
+    assert json.loads(done.stdout) == {"ok": False, "error": "bug", "message": "ZeroDivisionError: oh"}
+
+
+@pytest.mark.slow
+def test_demo(toolc: Toolc, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    done = toolc("demo", "--rows", "6", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["ok"] and report["with"]["valid"] == 6 and report["with"]["ended"] == 6
+    assert report["without"]["valid"] < 6
+    assert list(tmp_path.iterdir()) == []
+    shown = toolc("demo", "--rows", "3")
+    assert shown.returncode == 0 and "valid" in shown.stdout and "raised by" in shown.stdout

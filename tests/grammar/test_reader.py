@@ -1,0 +1,105 @@
+"""The reader against Lark's own Earley parser, and its errors."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import lark
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cases.grammar_errors import GRAMMAR_ERRORS
+from tests.cases.grammars import GRAMMARS
+from tests.grammar.recognise import accepts
+from toolc.compiler.errors import ToolcError
+from toolc.compiler.grammar.analysis import dump, nullable, productive, reachable, recursive_components
+from toolc.compiler.grammar.ir import Choice, Grammar, Literal, Ref, Repeat, Sequence, Terminal
+from toolc.compiler.grammar.reader import read_grammar
+
+
+@cache
+def _pair(number: int) -> tuple[Grammar, lark.Lark]:
+    text = GRAMMARS[number][1]
+    return read_grammar(text), lark.Lark(text, parser="earley", lexer="dynamic_complete")
+
+
+def _lark_accepts(parser: lark.Lark, text: str) -> bool:
+    try:
+        parser.parse(text)
+    except lark.exceptions.UnexpectedInput:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", range(len(GRAMMARS)), ids=[row[0] for row in GRAMMARS])
+@settings(suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_same_language_as_lark(number: int, data: st.DataObject) -> None:
+    grammar, parser = _pair(number)
+    _, _, alphabet, worth = GRAMMARS[number]
+    edit = st.tuples(st.sampled_from(worth), st.integers(0, 12), st.sampled_from(["", *alphabet]))
+    near = edit.map(lambda e: e[0][: e[1]] + e[2] + e[0][e[1] + 1 :])
+    for text in [*worth, data.draw(st.text(alphabet, max_size=6)), data.draw(near), data.draw(near)]:
+        assert accepts(grammar, text) == _lark_accepts(parser, text), text
+
+
+@pytest.mark.parametrize(("name", "text", "kind", "place", "words"), GRAMMAR_ERRORS, ids=[r[0] for r in GRAMMAR_ERRORS])
+def test_malformed(name: str, text: str, kind: type[ToolcError], place: str, words: str) -> None:
+    with pytest.raises(kind) as caught:
+        read_grammar(text, "bad.lark")
+    at = caught.value.place or ""
+    assert at.startswith(place if place.startswith("rule") else "bad.lark" + place + (" (" if "(" in at else "")), at
+    assert words in str(caught.value)
+    if place.startswith(":"):
+        assert "^" in (caught.value.hint or "")
+
+
+def test_shapes() -> None:
+    grammar = read_grammar(
+        """
+        start: "a"~0..1000000 WORD KEY /abc/ "x"i | other
+        other: "(" other ")" | "y"
+        WORD: /[a-z]+/
+        KEY: "k" "l"
+        """
+    )
+    first, other = grammar.rules["start"].options  # type: ignore[union-attr]
+    assert first.items[0] == Repeat(Literal(b"a"), 0, 1000000)
+    assert isinstance(first.items[1], Terminal) and first.items[1].name == "WORD"
+    assert first.items[2:4] == (Literal(b"kl"), Literal(b"abc"))
+    assert isinstance(first.items[4], Terminal)
+    assert other == Ref("other")
+    assert grammar.place("other") == "rule other (<grammar>:3)"
+
+
+def test_direct_left_recursion_becomes_a_repeat() -> None:
+    grammar = read_grammar('start: start "x" | start "y" "z" | "a" | "b"')
+    assert grammar.rules["start"] == Sequence(
+        (
+            Choice((Literal(b"a"), Literal(b"b"))),
+            Repeat(Choice((Literal(b"x"), Sequence((Literal(b"y"), Literal(b"z"))))), 0, None),
+        )
+    )
+
+
+def test_right_recursion_stays() -> None:
+    grammar = read_grammar('start: "x" start | "y"')
+    assert recursive_components(grammar) == [["start"]]
+
+
+def test_imports_from_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "part.lark").write_text('thing: "t" other\nother: "o"\nunused: "u"\n', encoding="utf-8")
+    grammar = read_grammar("%import part.thing\nstart: thing", import_paths=[tmp_path])
+    assert accepts(grammar, "to") and not accepts(grammar, "t")
+    assert not any("unused" in name for name in grammar.rules)
+
+
+def test_analysis() -> None:
+    grammar = read_grammar('start: a b?\na: b* | c\nb: "x" a\nc: c\nd: "d"')
+    assert nullable(grammar) == {"start", "a"}
+    assert productive(grammar) == {"start", "a", "b", "d"}
+    assert reachable(grammar) == ["start", "a", "b", "c"]
+    assert recursive_components(grammar) == [["a", "b"]]
+    assert dump(grammar).splitlines()[0].startswith("> start : a (b | ())")
