@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toolc.compiler import errors
-from toolc.compiler.specs import read_spec
 
 from tests.cases.broken_specs import ROWS, as_bytes
+from toolc.compiler import errors
+from toolc.compiler.specs import read_spec
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from toolc.compiler.specs import Spec, ToolSpec, read_spec
 
 from tests.cases.broken_specs import api, get, query
+from toolc.compiler.specs import Spec, ToolSpec, read_spec
 
 
 def only(spec: Spec) -> ToolSpec:

@@ -1,0 +1,100 @@
+"""The mask by trying every token, without a trie, rows or chains: a plain numba loop over the tables' transitions.
+
+It is itself tested against the plain-Python oracle (tests/oracle_runtime.py) on a small vocabulary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from toolc.runtime.bundle import Bundle
+from toolc.runtime.matcher import Matcher
+
+
+def brute_mask(bundle: Bundle, matcher: Matcher) -> np.ndarray:
+    """bool [V]: the tokens whose every symbol the automaton can read from the matcher's configuration."""
+    t, v = bundle.tables, bundle.vocab
+    stack = np.array(matcher.stack, np.int32).reshape(-1, 2)
+    symbol_of = np.full(v.size, -1, np.int32)
+    symbol_of[t.special_token] = t.special_symbol
+    mode = t.modes - 1 if len(stack) >= bundle.meta["soft_depth"] else 0
+    return _brute(
+        v.token_offset,
+        v.token_bytes,
+        symbol_of,
+        t.symbol_class,
+        t.state_cell,
+        t.state_break,
+        t.cell_delta,
+        t.delta,
+        t.push,
+        t.return_offset,
+        t.return_,
+        matcher.state,
+        matcher.counter,
+        stack,
+        mode,
+        bundle.meta["capacity"],
+    )
+
+
+@njit(cache=True)
+def _brute(  # type: ignore[no-untyped-def]
+    token_offset,
+    token_bytes,
+    symbol_of,
+    symbol_class,
+    state_cell,
+    state_break,
+    cell_delta,
+    delta,
+    push,
+    return_offset,
+    return_,
+    state,
+    counter,
+    stack,
+    mode,
+    capacity,
+):
+    size = token_offset.size - 1
+    out = np.zeros(size, np.bool_)
+    frames = np.zeros((capacity + 1, 2), np.int32)
+    for token in range(size):
+        q, c, depth = state, counter, stack.shape[0]
+        frames[:depth] = stack
+        count = 1 if symbol_of[token] >= 0 else token_offset[token + 1] - token_offset[token]
+        alive = count > 0
+        for i in range(count):
+            symbol = symbol_of[token] if symbol_of[token] >= 0 else np.int32(token_bytes[token_offset[token] + i])
+            cell = state_cell[q]
+            for b in range(state_break.shape[1]):
+                past = c - state_break[q, b, 0] + state_break[q, b, 1]
+                cell += min(max(past, 0), state_break[q, b, 1])
+            base = cell_delta[cell]
+            at = base + symbol_class[symbol]
+            op = delta[at, 1] if delta[at, 0] == base else 0
+            if op == 0:
+                alive = False
+                break
+            action = op & 7
+            if action < 4:
+                q = op >> 3
+            elif action == 4:
+                row = push[op >> 3]
+                frames[depth, 0] = row[0]
+                frames[depth, 1] = c if row[3] == 0 else c + 1 if row[3] == 1 else row[3] - 2
+                depth += 1
+                q = row[1 + mode]
+                c = 0
+                action = 0
+            else:
+                depth -= 1
+                value = return_[return_offset[frames[depth, 0]] + (op >> 3), 1]
+                q = value >> 2
+                c = frames[depth, 1]
+                action = value & 3
+            c = c if action == 0 else c + 1 if action == 1 else action - 2
+        out[token] = alive
+    return out

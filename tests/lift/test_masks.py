@@ -1,0 +1,133 @@
+"""Masks from rows and chains, bit for bit against trying every token, on random configurations of many grammars.
+
+The vocabularies: the built-in one, and two production tokenizers that come with mistral-common (tekken, 131k byte-level BPE;
+SentencePiece, 32k with byte fallback).
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from toolc.compiler import Options, compile_grammar
+from toolc.compiler.lift.vocab import build_vocab
+from toolc.compiler.vocab import load_tokens
+from toolc.runtime import Matcher, Vocab
+from toolc.runtime.bundle import Bundle
+
+from ..cases.grammars import GRAMMARS
+from ..oracle_runtime import Oracle
+from .brute import brute_mask
+
+VOCABS = ("builtin", "tekken_240911.json", "mistral_instruct_tokenizer_240323.model.v3")
+CONFIGURATIONS = {"builtin": 110, "tekken_240911.json": 30, "mistral_instruct_tokenizer_240323.model.v3": 30}
+
+
+@functools.cache
+def vocab(name: str) -> Vocab:
+    if name == "builtin":
+        return build_vocab(load_tokens(name))
+    data = Path(pytest.importorskip("mistral_common").__file__).parent / "data"
+    return build_vocab(load_tokens(data / name))
+
+
+@functools.cache
+def bundle(grammar: str, name: str, soft_depth: int = 64) -> Bundle:
+    return compile_grammar(GRAMMARS[grammar], vocab(name), options=Options(soft_depth=soft_depth)).bundle
+
+
+def bits(matcher: Matcher, size: int) -> np.ndarray:
+    mask = np.full(-(-size // 32), 0xAAAAAAAA, np.uint32)
+    matcher.fill(mask)
+    return np.unpackbits(mask.view(np.uint8), bitorder="little")[:size].astype(bool)
+
+
+def choose(allowed: np.ndarray, held: Bundle, rng: random.Random) -> int:
+    """Mostly tokens with structure in them, so that walks go deep and end."""
+    some = rng.sample(allowed.tolist(), min(60, allowed.size))
+    structured = [t for t in some if any(b in b'[]{}",:)(<>' for b in held.vocab.token(t))]
+    return rng.choice(structured if structured and rng.random() < 0.6 else some)
+
+
+def walk(held: Bundle, count: int, seed: str) -> tuple[int, int]:
+    """Compare on ``count`` configurations met on random walks; returns distinct states and finished walks."""
+    rng, states, finished, done = random.Random(seed), set(), 0, 0
+    while done < count:
+        matcher = Matcher(held)
+        for _ in range(60):
+            allowed = bits(matcher, held.vocab.size)
+            expected = brute_mask(held, matcher)
+            wrong = np.flatnonzero(allowed != expected)
+            assert not wrong.size, (
+                matcher.state,
+                matcher.counter,
+                matcher.stack,
+                [(held.vocab.shown(int(t)), bool(allowed[t])) for t in wrong[:5]],
+            )
+            assert allowed.any(), "a dead end"
+            states.add((matcher.state, matcher.counter))
+            done += 1
+            matcher.advance(choose(np.flatnonzero(allowed), held, rng))
+            if matcher.is_finished:
+                finished += 1
+                break
+    return len(states), finished
+
+
+@pytest.mark.parametrize("name", VOCABS)
+@pytest.mark.parametrize("grammar", sorted(GRAMMARS))
+def test_masks(grammar: str, name: str) -> None:
+    """About 2,700 configurations in all."""
+    states, _ = walk(bundle(grammar, name), CONFIGURATIONS[name], f"{grammar} {name}")
+    assert states >= 2
+
+
+@pytest.mark.parametrize("name", VOCABS)
+@pytest.mark.parametrize("soft_depth", [1, 3])
+def test_masks_around_the_soft_depth(soft_depth: int, name: str) -> None:
+    held = bundle("any-json", name, soft_depth)
+    assert held.tables.modes == 2
+    walk(held, CONFIGURATIONS[name], f"depth {soft_depth} {name}")
+
+
+def test_a_model_that_loves_to_open_never_overflows() -> None:
+    held = bundle("any-json", "builtin", 4)
+    opens = {t for t in range(held.vocab.size) if set(held.vocab.token(t)) & set(b"[{")}
+    rng, deepest = random.Random(1), 0
+    for _ in range(40):
+        matcher = Matcher(held)
+        for _ in range(60):
+            allowed = np.flatnonzero(bits(matcher, held.vocab.size)).tolist()
+            matcher.advance(rng.choice([t for t in allowed if t in opens] or allowed))
+            deepest = max(deepest, matcher.depth)
+            if matcher.is_finished:
+                break
+    assert 4 < deepest <= held.meta["capacity"]
+
+
+@pytest.mark.parametrize("grammar", ["any-json", "counted-strings", "counted-in-counted", "counters-apart"])
+def test_the_loop_equals_the_plain_oracle(grammar: str) -> None:
+    held = bundle(grammar, "builtin", 3)
+    rng = random.Random(grammar)
+    matcher = Matcher(held)
+    for _ in range(12):
+        oracle = Oracle(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
+        brute = brute_mask(held, matcher)
+        assert set(np.flatnonzero(brute).tolist()) == oracle.brute_mask() == oracle.mask()
+        matcher.advance(choose(np.flatnonzero(brute), held, rng))
+        if matcher.is_finished:
+            matcher = Matcher(held)
+
+
+def test_end_of_turn_only_where_the_text_is_whole() -> None:
+    held = bundle("counted-strings", "builtin")
+    ends = set(held.tables.end_of_turn_tokens.tolist())
+    matcher = Matcher(held)
+    matcher.advance_bytes(b'["no"')
+    assert not ends & set(matcher.allowed_tokens().tolist())
+    matcher.advance_bytes(b"]")
+    assert set(matcher.allowed_tokens().tolist()) == ends
