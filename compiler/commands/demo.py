@@ -16,7 +16,6 @@ import time
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolcError
@@ -89,11 +88,7 @@ def run(rows: int, seed: int, as_json: bool) -> None:
 
 def compile_demo() -> tuple[Spec, Compiled]:
     """The demo's spec and its bundle."""
-    try:
-        folder = files("toolc.tools_specs")
-    except ModuleNotFoundError:  # run from the source tree, where the folder is no package
-        folder = Path(__file__).resolve().parents[2] / "tools_specs"
-    spec = read_spec((folder / SPEC).read_bytes(), SPEC)
+    spec = read_spec((files("toolc.tools_specs") / SPEC).read_bytes(), SPEC)
     return spec, compile_spec(spec)
 
 
