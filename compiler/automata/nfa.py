@@ -22,6 +22,7 @@ EXPAND_COPIES = 3  # a repeat of no more copies than this is copied,
 EXPAND_STATES = 64  # and so is one that costs no more states than this; others are counted
 EXPAND_LIMIT = 200_000  # and no repeat is copied into more states than this
 _SIZE_CAP = 4096
+_DEPTH_CAP = 64
 _QUOTE = ord('"')
 
 
@@ -92,7 +93,7 @@ class Nfa:
         self._size = self._sizes()
         self._height = self._heights()
         self.recursive = self._is_recursive()
-        self._depth: dict[int, int] = {} if self.recursive else self._depths()
+        self._depth = self._depths()
         self.choices = self._separate_counters(choices)
         self._build()
 
@@ -138,7 +139,8 @@ class Nfa:
         return self.pool.fixpoint(unknown, combine)  # type: ignore[return-value]
 
     def _depths(self) -> dict[int, int]:
-        """Largest number of nested calls in a text of each node; only for grammars where it is bounded."""
+        """Largest number of nested calls in a text of each node, capped where the grammar has no bound."""
+        cap = _DEPTH_CAP if self.recursive else 1 + sum(node[0] == CALL for node in self.pool.nodes)
 
         def combine(node, of, rule):  # type: ignore[no-untyped-def]
             kind = node[0]
@@ -148,7 +150,7 @@ class Nfa:
                 return max((of(n) for n in node[1]), default=0)
             if kind == REPEAT:
                 return of(node[1])
-            return of(node[1]) + (kind == CALL) if kind in (CALL, QUOTED) else 0
+            return min(cap, of(node[1]) + (kind == CALL)) if kind in (CALL, QUOTED) else 0
 
         return self.pool.fixpoint(0, combine)  # type: ignore[return-value]
 
@@ -359,9 +361,13 @@ class Nfa:
             self._call(entry, node[1], back, height)
 
     def _call(self, entry: int, callee: int, back: int, height: int) -> None:
-        shallow = self._instance(callee, True) if self.recursive else -1
-        free = self._instance(callee, False) if height < 0 else -1
+        shallow = self._instance(callee, True) if self.recursive and self._may_be_deeper(callee) else -1
+        free = self._instance(callee, False) if height < 0 or shallow < 0 else -1
         self.calls[entry].append((free, shallow, back, False))
+
+    def _may_be_deeper(self, callee: int) -> bool:
+        """Whether some texts of a called node are higher than others; else its shallow twin would be its equal."""
+        return self._depth[callee] == _DEPTH_CAP or self._depth[callee] > self._height[callee]
 
     def _inline_dfa(self, entry: int, number: int, back: int) -> None:
         dfa = self.pool.dfas[number]

@@ -111,7 +111,9 @@ class NodePool:
                     seen.add(child)
                     todo.append(child)
 
-    def fixpoint(self, start: object, combine: Callable[[Node, Callable[[int], object], Callable[[str], object]], object]) -> dict[int, object]:
+    def fixpoint(
+        self, start: object, combine: Callable[[Node, Callable[[int], object], Callable[[str], object]], object]
+    ) -> dict[int, object]:
         """The least solution of one value per node, from ``start`` upwards; rules take the value of their node.
 
         ``combine(node, of_node, of_rule)`` must be monotone.

@@ -46,8 +46,8 @@ class Automaton:
         rows: per state one op array int32 [classes] per region.
         pushes: (stack symbol, state entered in mode 0, in mode 1, action on the caller's counter).
         returns: (stack symbol, R) → (state, action on the restored counter).
-        beneath: per stack symbol, the stack symbols that can lie right under it.
-        under: per state, the stack symbols that can be on top of the stack in it.
+        under: per state, the stack symbols that can be on top of the stack in it, as a bit set.
+        beneath: per stack symbol, the stack symbols that can lie right under it, as a bit set.
         soft_depth: see the document; the bound on frames where the grammar has one of its own.
         shallow_height: most frames that the twins add beyond it.
     """
@@ -61,8 +61,8 @@ class Automaton:
     returns: dict[tuple[int, int], tuple[int, int]]
     stack_symbols: int
     completions: int
-    beneath: list[list[int]]
-    under: list[list[int]]
+    under: list[int]
+    beneath: list[int]
     start: int
     modes: int
     soft_depth: int
@@ -118,6 +118,9 @@ class _Determiniser:
         ]
         self.symbol_class, self.classes_of_mask = _classes(nfa.masks, len(nfa.specials))
         self.classes = int(self.symbol_class.max()) + 1
+        self.symbols_of_class = [0] * self.classes
+        for symbol, k in enumerate(self.symbol_class.tolist()):
+            self.symbols_of_class[k] |= 1 << symbol
         self.states: list[tuple[int, ...]] = [()]
         self.number_of: dict[tuple[int, ...], int] = {(): 0}
         self.thresholds: list[tuple[int, ...]] = [()]
@@ -126,6 +129,7 @@ class _Determiniser:
         self.symbol_of: dict[tuple, int] = {}
         self.pushes: list[tuple[int, int, int, int]] = []
         self.push_of: dict[tuple[int, int, int, int], int] = {}
+        self.completion: list[int] = [-1]  # per state, see completed()
         self.completions: list[tuple[int, ...]] = []
         self.completion_of: dict[tuple[int, ...], int] = {}
         self.returns: dict[tuple[int, int], tuple[int, int]] = {}
@@ -171,6 +175,7 @@ class _Determiniser:
         if number is None:
             number = self.number_of[core] = len(self.states)
             self.states.append(core)
+            self.completion.append(self.completed(core))
             self.thresholds.append(())
             self.rows.append([])
             self.comes_before.append({})
@@ -227,7 +232,7 @@ class _Determiniser:
             while todo:
                 s = todo.pop()
                 for mask, t, _ in self.nfa.edges[s]:
-                    for k in self.classes_of_mask[mask]:
+                    for k in self.classes_of_mask[mask].tolist():
                         known.setdefault(k, []).append(t)
                 if self.nfa.calls[s] or self.nfa.guards[s]:
                     self.refuse_group({instance}, "begins with another group or a counted repeat")
@@ -244,54 +249,79 @@ class _Determiniser:
         nfa = self.nfa
         scoped = any(nfa.scope[s] >= 0 for s in self.states[q])
         for _, items in self.moves(q):
-            stays: dict[int, list[Item]] = {}
+            row = np.zeros(self.classes, np.int32)
+            edges: list[tuple[int, Item]] = []
             calls: dict[int, list[tuple[int, int, int, int]]] = {}
             for s, action in items:
                 for mask, t, adds in nfa.edges[s]:
-                    item = (t, action + adds if nfa.scope[t] >= 0 else KEEP)
-                    for k in self.classes_of_mask[mask]:
-                        if k in stays:
-                            stays[k].append(item)
-                        else:
-                            stays[k] = [item]
+                    edges.append((mask, (t, action + adds if nfa.scope[t] >= 0 else KEEP)))
                 for free, shallow, back, adds in nfa.calls[s]:
                     call = (free, shallow, back, action + adds if nfa.scope[back] >= 0 else -1)
                     for k in self.first(free if free >= 0 else shallow):
                         calls.setdefault(k, []).append(call)
-            row = np.zeros(self.classes, np.int32)
+            once = twice = 0  # symbols of some edge; of several
+            for mask, _ in edges:
+                symbols = nfa.masks[mask]
+                twice |= once & symbols
+                once |= symbols
+            for mask, item in edges:
+                classes = self.classes_of_mask[mask]
+                if nfa.masks[mask] & twice:
+                    classes = classes[[not twice & self.symbols_of_class[k] for k in classes.tolist()]]
+                    if not classes.size:
+                        continue
+                row[classes] = self.stay(q, (item,), scoped)
+            if twice:
+                self.expand_shared(q, edges, twice, scoped, row)
             for k in sorted(calls):
-                if k in stays:
+                if row[k]:
                     self.disagree_on_push(calls[k], items, k)
                 row[k] = self.push(q, calls[k], k) << 3 | PUSH
-            last: tuple[Item, ...] = ()
-            op = 0
-            for k, targets in sorted(stays.items()):
-                key = tuple(targets) if len(targets) == 1 else tuple(sorted(set(targets)))
-                if key != last:
-                    last, op = key, self.stay(q, key, scoped)
-                row[k] = op
             self.rows[q].append(row)
+
+    def expand_shared(
+        self, q: int, edges: list[tuple[int, Item]], symbols: int, scoped: bool, row: np.ndarray
+    ) -> None:
+        """The ops on symbols that several edges share: class by class."""
+        targets: dict[int, list[Item]] = {}
+        for mask, item in edges:
+            if self.nfa.masks[mask] & symbols:
+                for k in self.classes_of_mask[mask].tolist():
+                    if self.symbols_of_class[k] & symbols:
+                        targets.setdefault(k, []).append(item)
+        known: dict[tuple[Item, ...], int] = {}
+        for k, items in sorted(targets.items()):
+            key = tuple(sorted(set(items)))
+            if key not in known:
+                known[key] = self.stay(q, key, scoped)
+            row[k] = known[key]
 
     def stay(self, q: int, targets: tuple[Item, ...], scoped: bool) -> int:
         target, action = self.close(targets)
         if target == 0:
             return 0
-        core = self.states[target]
-        done = tuple(sorted({self.nfa.final[s] for s in core if self.nfa.final[s] >= 0}))
-        if done:
-            if any(self.nfa.final[s] < 0 for s in core):
-                self.refuse_group(
-                    {self.nfa.instance[s] for s in core}, "can end where another alternative goes on with the same text"
-                )
-            number = self.completion_of.get(done)
-            if number is None:
-                number = self.completion_of[done] = len(self.completions)
-                self.completions.append(done)
+        number = self.completion[target]
+        if number >= 0:
             if not self.completes[q] >> number & 1:
                 self.spread.append((q, number))
             return number << 3 | POP
         self.link(q, target)
         return target << 3 | (action if action >= 0 else SET_ZERO if scoped else KEEP)
+
+    def completed(self, core: tuple[int, ...]) -> int:
+        """The number of the set of instances that is complete in a state, -1 if none is."""
+        final = self.nfa.final
+        done = tuple(sorted({final[s] for s in core if final[s] >= 0}))
+        if not done:
+            return -1
+        if any(final[s] < 0 for s in core):
+            self.refuse_group(
+                {self.nfa.instance[s] for s in core}, "can end where another alternative goes on with the same text"
+            )
+        number = self.completion_of.setdefault(done, len(self.completions))
+        if number == len(self.completions):
+            self.completions.append(done)
+        return number
 
     def push(self, q: int, calls: list[tuple[int, int, int, int]], k: int) -> int:
         nfa = self.nfa
@@ -324,9 +354,8 @@ class _Determiniser:
     def enter(self, instances: Iterable[int], k: int) -> int:
         targets = sorted({t for instance in instances for t in self.first(instance).get(k, ())})
         entry, _ = self.close(tuple((t, KEEP) for t in targets))
-        core = self.states[entry]
-        if any(self.nfa.final[s] >= 0 for s in core):
-            self.refuse_group({self.nfa.instance[s] for s in core}, "is complete after one byte")
+        if self.completion[entry] >= 0:
+            self.refuse_group({self.nfa.instance[s] for s in self.states[entry]}, "is complete after one byte")
         return entry
 
     # -- the summary -------------------------------------------------------------------------------------------------
@@ -387,7 +416,7 @@ class _Determiniser:
                 if not position & 255:
                     self.budget.check("states", len(self.states), self.rule_at(self.todo[position - 1]))
         self.budget.check("states", len(self.states))
-        under, beneath = self.stack_order(start)
+        under, beneath = self.stack_order()
         max_depth = nfa.max_depth
         height = max((nfa._height[node] + 1 for node, shallow in nfa.instances if shallow), default=0)
         return Automaton(
@@ -400,8 +429,8 @@ class _Determiniser:
             returns=self.returns,
             stack_symbols=len(self.symbols),
             completions=len(self.completions),
-            beneath=beneath,
             under=under,
+            beneath=beneath,
             start=start,
             modes=1 if max_depth is not None else 2,
             soft_depth=soft_depth if max_depth is None else max_depth,
@@ -409,8 +438,8 @@ class _Determiniser:
             counts={"nfa_states": len(nfa.edges), "local_states": len(self.states), "classes": self.classes},
         )
 
-    def stack_order(self, start: int) -> tuple[list[list[int]], list[list[int]]]:
-        """Which stack symbols can be on top in each state, and which right under each stack symbol."""
+    def stack_order(self) -> tuple[list[int], list[int]]:
+        """Which stack symbols can be on top in each state, and which right under each stack symbol; bit sets."""
         goes_on: list[list[int]] = [[] for _ in self.states]
         for target, sources in enumerate(self.comes_before):
             for q in sources:
@@ -432,7 +461,7 @@ class _Determiniser:
         for callers in self.callers:
             for q, g in callers:
                 below[g] |= top[q]
-        return [_bits(t) for t in top], [_bits(b) for b in below]
+        return top, below
 
     # -- disagreements -----------------------------------------------------------------------------------------------
 
@@ -448,7 +477,9 @@ class _Determiniser:
         nfa = self.nfa
         nodes = {nfa.loops[k].node for k in loops} - nfa.choices.expanded
         if not nodes:
-            raise UnsupportedError("two counted repeats run side by side", place=self.pool.grammar.place(self.pool.start))
+            raise UnsupportedError(
+                "two counted repeats run side by side", place=self.pool.grammar.place(self.pool.start)
+            )
         node = min(nodes, key=lambda n: (nfa.copies_cost(n), n))
         raise _Clash(Choices(nfa.choices.called, nfa.choices.inlined, nfa.choices.expanded | {node}))
 
@@ -487,15 +518,7 @@ class _Determiniser:
         )
 
 
-def _bits(value: int) -> list[int]:
-    out = []
-    while value:
-        out.append((value & -value).bit_length() - 1)
-        value &= value - 1
-    return out
-
-
-def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, list[list[int]]]:
+def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Symbols that every mask treats alike share a class; numbered by their first symbol."""
     symbols = END_OF_TURN + 1 + specials
     member = np.zeros((len(masks), symbols), bool)
@@ -507,4 +530,4 @@ def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, list[list[int
     order[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     symbol_class = order[inverse.reshape(-1)].astype(np.int32)
     representative = np.sort(first)
-    return symbol_class, [np.flatnonzero(row[representative]).tolist() for row in member]
+    return symbol_class, [np.flatnonzero(row[representative]) for row in member]

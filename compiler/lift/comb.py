@@ -27,7 +27,9 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     rows = row_offset.size - 1
     order = np.argsort(-np.diff(row_offset), kind="stable").astype(np.int32)
     size = int(row_offset[-1]) + rows + 2 * max(width, 1) + 64
-    offset, comb, used = _pack(row_offset.astype(np.int32), columns.astype(np.int32), values.astype(np.int32), order, width, size)
+    offset, comb, used = _pack(
+        row_offset.astype(np.int32), columns.astype(np.int32), values.astype(np.int32), order, width, size
+    )
     return offset, comb[: used + width].copy()
 
 

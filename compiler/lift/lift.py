@@ -1,9 +1,9 @@
 """Automaton × vocabulary → the tables of a bundle.
 
-Every local state becomes one or more *cells* (one per value range of its counter that the masks can tell apart), every cell a
-mask row and an exit profile; every profile and every stack symbol that can lie above it a *chain* of cells likewise.
+Every local state becomes one or more *cells* (one per value range of its counter that the masks can tell apart), every cell
+a mask row and an exit profile; every profile and every stack symbol that can lie above it a *chain* of cells likewise.
 
-Leaves out   the kernels (walk.py), slices (slices.py), packing (comb.py, rows.py), the file (runtime/bundle.py).
+Leaves out   the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py, rows.py), the file (runtime/bundle.py).
 Invariants   numbers follow discovery over the automaton's own numbers, so equal inputs give equal tables.
 Arrays       docs/architecture.md, "bundle arrays".
 """
@@ -11,7 +11,7 @@ Arrays       docs/architecture.md, "bundle arrays".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,123 +19,61 @@ from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.nfa import END_OF_TURN
-from ..automata.pushdown import ADD_ONE, KEEP, POP, PUSH, SET_ZERO, Automaton
+from ..automata.pushdown import ADD_ONE, KEEP, PUSH, Automaton
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb
+from .pool import Pool, intern, room
 from .rows import RowStore
-from .slices import unit_automata
-from .walk import FRAMES, INCREMENTS, PUSHED, RECORDS, TOKENS, UNLIMITED, Machine, Walkable, exclude, find_op, simulate, walk
+from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
+from .walk import Machine, walk_chains, walk_states
+from .words import Words
 
-_PROBE = b"aZ0 _e"  # a state from which most of these lead into a slice is worked out as the slice with exceptions
-
-
-class _Words:
-    """A vocabulary as the kernels want it; slices are cut out of the trie at first use. Kept on the Vocab object."""
-
-    def __init__(self, vocab: Vocab) -> None:
-        self.vocab = vocab
-        self.units = unit_automata()
-        n = vocab.node_byte.size
-        self._whole = Walkable(
-            np.arange(n, dtype=np.int32),
-            vocab.node_skip,
-            vocab.node_byte,
-            vocab.node_depth,
-            vocab.node_token_offset,
-            vocab.node_tokens,
-            np.full(vocab.size, -1, np.int32),
-        )
-        self._rest: dict[int, Walkable] = {}
-        self._listed: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        depth = int(vocab.node_depth.max(initial=0)) + 2
-        self.state = np.zeros((depth, 5), np.int32)
-        self.frames = np.zeros((depth, 4), np.int32)
-        self.out = np.zeros(vocab.size + 1, np.int32)
-        self.records = np.zeros((n + 1, 2), np.int32)
-        self.pairs = np.zeros((256, 2), np.int32)
-        self.result = np.zeros(5, np.int64)
-        offset = vocab.slice_token_offset
-        self.most_units = [
-            int(vocab.slice_units[offset[s] : offset[s + 1]].max(initial=0)) for s in range(offset.size - 1)
-        ]
-
-    @staticmethod
-    def of(vocab: Vocab) -> _Words:
-        words = vocab.__dict__.get("_lift")
-        if words is None:
-            words = vocab.__dict__["_lift"] = _Words(vocab)
-        return words
-
-    def whole(self) -> Walkable:
-        return self._whole
-
-    def _count(self, s: int) -> np.ndarray:
-        """Units of every token in slice s, -1 outside of it."""
-        v = self.vocab
-        begin, end = v.slice_token_offset[s], v.slice_token_offset[s + 1]
-        count = np.full(v.size, -1, np.int32)
-        count[v.slice_tokens[begin:end]] = v.slice_units[begin:end]
-        return count
-
-    def rest(self, s: int) -> Walkable:
-        """The trie of the tokens outside of slice s."""
-        known = self._rest.get(s)
-        if known is None:
-            v = self.vocab
-            count = self._count(s)
-            before = _before(v, count[v.node_tokens] < 0)
-            keep = before[v.node_skip] > before[:-1]
-            order = np.flatnonzero(keep).astype(np.int32)
-            place = np.zeros(keep.size + 1, np.int32)
-            np.cumsum(keep, out=place[1:])
-            skip = place[v.node_skip[order]].astype(np.int32)
-            known = self._rest[s] = self._whole._replace(order=order, skip=skip, units=count)
-        return known
-
-    def listed(self, s: int) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens of slice s in preorder, and how many come before each node."""
-        known = self._listed.get(s)
-        if known is None:
-            v = self.vocab
-            inside = self._count(s)[v.node_tokens] >= 0
-            known = self._listed[s] = _before(v, inside), v.node_tokens[inside]
-        return known
+_PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
+_NO_TOKENS = np.zeros(0, np.int32)
+_BATCH = 2048  # walks between two looks at the clock
 
 
-def _before(vocab: Vocab, chosen: np.ndarray) -> np.ndarray:
-    """For every trie node how many of the chosen places of node_tokens come before it; int32 [nodes + 1]."""
-    count = np.zeros(chosen.size + 1, np.int32)
-    np.cumsum(chosen, out=count[1:])
-    return count[vocab.node_token_offset]
+class _Walks(NamedTuple):
+    """What walks found, one entry per job.
+
+    list_: number in the pool of lists;  exit_: profile, -1 for none;  reach: most increments before a threshold was looked at;
+    slice_: slice that the row starts from, -1 for none;  limit: counter value up to which units of the slice may go.
+    """
+
+    list_: np.ndarray
+    exit_: np.ndarray
+    reach: np.ndarray
+    slice_: np.ndarray
+    limit: np.ndarray
 
 
-@dataclass
-class _Walked:
-    """One mask row with what was learnt on the way."""
+class _Cells(NamedTuple):
+    """Cells of many subjects (states or chains): first cell of each, its breakpoints (at, count), row and exit by mode."""
 
-    tokens: np.ndarray
-    slice_: int
-    limit: int  # counter value up to which units of the slice may go
-    exit_: int
-    reach: int  # increments before a threshold was looked at
+    first: list[int]
+    breaks: list[list[tuple[int, int]]]
+    counter: list[int]
+    rows: list[list[int]]
+    exits: list[list[int]]
 
 
 class _Lift:
     def __init__(self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget) -> None:
         self.a = automaton
-        self.words = _Words.of(vocab)
+        self.words = Words.of(vocab)
         self.vocab = vocab
         self.budget = budget
-        self.rows = RowStore(vocab.size, budget)
+        self.lists = Pool(vocab.size + 64)
+        self.profiles = Pool(2 * vocab.node_byte.size + 2)
+        self.rows = RowStore(vocab.size, self.lists)
         self.machine = self._machine()
-        self.special_tokens = self._specials(end_of_turn)
+        self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
         units = self.words.units
-        self.limit = np.full((len(automaton.rows), len(units.names)), -2, np.int32)
-        self.homes = np.flatnonzero(units.boundary).tolist()
+        self.limit = np.full((len(automaton.rows), len(units.names)), UNKNOWN, np.int32)
+        self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.ahead = _thresholds_ahead(automaton)
-        self.profiles: list[tuple[int, np.ndarray]] = []  # mode, records
-        self._profile_of: dict[tuple[int, bytes], int] = {}
+        self.counting = any(self.ahead)
         self.tallest = 0
         self.walks = 0
 
@@ -177,237 +115,270 @@ class _Lift:
                 raise VocabError(f"token id {token} is not in the vocabulary of {self.vocab.size} ids")
         return out
 
-    # -- one walk ------------------------------------------------------------------------------------------------------
+    # -- walks -------------------------------------------------------------------------------------------------------
 
-    def profile(self, mode: int, records: np.ndarray) -> int:
-        """The number of an exit profile, -1 if there are no records."""
-        if not records.size:
-            return -1
-        key = mode, records.tobytes()
-        number = self._profile_of.setdefault(key, len(self.profiles))
-        if number == len(self.profiles):
-            self.profiles.append((mode, records.copy()))
-        return number
-
-    def run(self, trie: Walkable, segments: np.ndarray, mode: int) -> np.ndarray:
-        """Walk; returns the tokens. Records and the rest stay in the scratch arrays."""
+    def _run(self, walk: Callable[..., int], out: np.ndarray) -> None:
+        """Call a kernel until all jobs are done, growing the pools where they are full."""
         w = self.words
-        walk(self.machine, trie, segments, mode, w.state, w.frames, w.out, w.records, w.result)
-        self.tallest = max(self.tallest, int(w.result[FRAMES]))
-        self.walks += 1
-        if not self.walks & 63:
-            self.budget.check("rows", len(self.rows.rows))
-        return w.out[: w.result[TOKENS]]
+        limits = np.array([self.lists.longest, self.profiles.longest], np.int64)
+        at = 0
+        while at < len(out):
+            before = at
+            at = walk(at, w.state, w.frames, self.lists.arrays, self.profiles.arrays, limits, out)
+            self.walks += at - before
+            self.budget.check("rows", len(self.lists))
+            if at < len(out):
+                self.lists.grow()
+                self.profiles.grow()
+        self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
 
-    def state_walk(self, q: int, c: int, mode: int) -> tuple[_Walked, bool]:
-        """The row of a state at a counter value, and whether mode 1 can differ."""
-        w, m = self.words, self.machine
-        slice_, limit, excluded = self.choose_slice(q, c)
-        trie = w.whole() if slice_ < 0 else w.rest(slice_)
-        segments = np.array([[0, trie.order.size, q, c, 0]], np.int32)
-        tokens = [self.run(trie, segments, mode).copy()]
-        exit_ = self.profile(mode, w.records[: w.result[RECORDS]])
-        reach, pushed = int(w.result[INCREMENTS]), bool(w.result[PUSHED])
-        if excluded is not None:
-            tokens.append(excluded)
-        special = [t for symbol, t in self.special_tokens if find_op(m, q, c, symbol)]
-        if special:
-            tokens.append(np.array(special, np.int32))
-        return _Walked(np.sort(np.concatenate(tokens)), slice_, limit, exit_, reach), pushed or exit_ >= 0
-
-    def choose_slice(self, q: int, c: int) -> tuple[int, int, np.ndarray | None]:
-        """The slice to start a row from (-1: none), the counter value it may fill up to, and exceptions."""
+    def state_walks(self, jobs: np.ndarray, mode: int) -> tuple[_Walks, np.ndarray]:
+        """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
         w, m = self.words, self.machine
         units = w.units
-        known = self.limit[q]
-        for u in np.flatnonzero(known >= 0).tolist():
-            return u, int(known[u]), None
-        next_states = [find_op(m, q, c, byte) for byte in _PROBE]
-        stay = [op >> 3 for op in next_states if op and op & 7 < 4]
-        if 2 * len(stay) <= len(_PROBE):
-            return -1, 0, None
-        for u in self.homes:
-            room = simulate(m, units.next_unit, units.boundary, self.limit, q, u, w.pairs)
-            if room >= 0:
-                return u, int(room), None
-        for u in self.homes:
-            inside = sum(
-                simulate(m, units.next_unit, units.boundary, self.limit, p, u, w.pairs) == UNLIMITED for p in stay
-            )
-            if 2 * inside > len(_PROBE):
-                before, listed = w.listed(u)
-                found = exclude(
-                    m, w.whole(), units.next_unit, units.boundary, self.limit, before, listed, w.most_units[u],
-                    q, c, u, 0, w.state, w.out, w.pairs,
-                )  # fmt: skip
-                if 0 <= found <= self.rows.words:
-                    return u, UNLIMITED, w.out[:found].copy()
-        return -1, 0, None
+        choice = np.zeros((len(jobs), 2), np.int32)
+        choose_slices(
+            m, units.next_unit, units.boundary, self.homes, _PROBE, self.limit, jobs, w.pairs, choice
+        )  # fmt: skip
+        limit = self.limit[jobs[:, 0], choice[:, 0]]
+        extra = [_NO_TOKENS] * len(jobs)
+        for j in np.flatnonzero(choice[:, 1]).tolist():
+            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]))
+            if found is None:
+                choice[j, 0] = -1
+            else:
+                extra[j], limit[j] = found, UNLIMITED
+        out = np.zeros((len(jobs), 5), np.int32)
+        for slice_ in np.unique(choice[:, 0]).tolist():
+            all_chosen = np.flatnonzero(choice[:, 0] == slice_)
+            for begin in range(0, len(all_chosen), _BATCH):
+                chosen = all_chosen[begin : begin + _BATCH]
+                some = [extra[j] for j in chosen]
+                offset = np.zeros(len(some) + 1, np.int32)
+                np.cumsum([e.size for e in some], out=offset[1:])
+                added, part, found_ = np.concatenate([_NO_TOKENS, *some]), jobs[chosen], out[chosen]
+                trie = w.rest(slice_)
+                self._run(
+                    lambda at, *rest, t=trie, p=part, a=added, o=offset: walk_states(
+                        m, t, p, at, mode, self.specials, a, o, *rest
+                    ),
+                    found_,
+                )
+                out[chosen] = found_
+        return _Walks(out[:, 0], out[:, 1], out[:, 2], choice[:, 0], limit), out[:, 4] > 0
 
-    # -- cells ---------------------------------------------------------------------------------------------------------
+    def _exceptions(self, q: int, c: int, u: int) -> np.ndarray | None:
+        """Tokens of a slice on which a state dies; None where the slice is of no use."""
+        w, units = self.words, self.words.units
+        before, listed = w.listed(u)
+        out = np.empty(listed.size, np.int32)
+        found = exclude(
+            self.machine, w.whole, units.next_unit, units.boundary, self.limit, before, listed, int(w.most_units[u]),
+            q, c, u, 0, w.state, out, w.pairs,
+        )  # fmt: skip
+        return out[:found].copy() if 0 <= found <= self.rows.words else None
 
-    def cells(self, thresholds: Sequence[int], walk_at: Callable[[int], _Walked]) -> tuple[list[tuple[int, int]], list]:
-        """(row, exit profile) for every range of counter values that differs, and the breakpoints (at, count)."""
-        cells: list[tuple[int, int]] = []
-        breaks: list[tuple[int, int]] = []
-        low = 0
-        for high in [*thresholds, None]:
-            far = walk_at(low)
-            cells.append(self.cell(far, low))
-            if high is None:
-                break
-            span = high - low
-            single = span - 1 if far.reach >= span else min(far.reach, span - 1)
-            sliced = far.slice_ >= 0 and far.limit != UNLIMITED
-            if sliced:  # the slice is cut shorter from here on
-                cut = far.limit - self.words.most_units[far.slice_] + 1
-                single = max(single, min(span - 1, high - cut))
-            for c in range(high - single, high):
-                same = c + far.reach < high and far.reach < span
-                cells.append(self.cell(far if same else walk_at(c), c))
-            breaks.append((high, single + 1))
-            low = high
-        return cells, breaks
-
-    def cell(self, walked: _Walked, c: int) -> tuple[int, int]:
-        units = -1
-        if walked.slice_ >= 0 and walked.limit != UNLIMITED:
-            units = max(0, walked.limit - c)
-            if units >= self.words.most_units[walked.slice_]:
-                units = -1
-        return self.rows.row(walked.tokens, walked.slice_, units), walked.exit_
-
-    def state_cells(self, q: int) -> tuple[list[list[tuple[int, int]]], list]:
-        """Cells of a state by mode, and its breakpoints (the same in every mode)."""
-        varies = [False]
-
-        def free(c: int) -> _Walked:
-            walked, pushed = self.state_walk(q, c, 0)
-            varies[0] = varies[0] or pushed
-            return walked
-
-        cells, breaks = self.cells(self.ahead[q], free)
+    def state_runs(self, jobs: np.ndarray) -> list[_Walks]:
+        """Rows of (state, counter) in every mode."""
+        free, varies = self.state_walks(jobs, 0)
         if self.a.modes == 1:
-            return [cells], breaks
-        if not varies[0]:
-            return [cells, cells], breaks
-        deep, deep_breaks = self.cells(self.ahead[q], lambda c: self.state_walk(q, c, 1)[0])
-        if deep_breaks != breaks:
-            cells, deep, breaks = _align(cells, breaks, deep, deep_breaks)
-        return [cells, deep], breaks
+            return [free]
+        deep = _Walks(*(x.copy() for x in free))
+        for e in np.unique(free.exit_[~varies & (free.exit_ >= 0)]).tolist():
+            deep.exit_[free.exit_ == e] = self._in_mode(e, 1)
+        some = np.flatnonzero(varies)
+        found, _ = self.state_walks(jobs[some], 1)
+        for whole, part in zip(deep, found, strict=True):
+            whole[some] = part
+        return [free, deep]
 
-    def chain_cells(self, e: int, g: int) -> tuple[list[tuple[int, int]], list]:
-        """Cells of a profile continued under a stack symbol, by the counter saved beside it."""
-        mode, records = self.profiles[e]
-        w, returns = self.words, self.a.returns
-        ends = w.vocab.node_skip[records[:, 0]]
-        starts = []
-        thresholds: set[int] = set()
-        for (node, r), end in zip(records.tolist(), ends.tolist(), strict=True):
-            back = returns.get((g, r))
-            if back is not None and back[0]:
-                starts.append((node + 1, end, *back))
-                if back[1] <= ADD_ONE:
-                    thresholds |= set(self.ahead[back[0]])
+    def _in_mode(self, e: int, mode: int) -> int:
+        """The profile that goes on like profile e, but in another mode."""
+        known = self.profiles[e].copy()
+        if not room(*self.profiles.arrays, self.profiles.longest):
+            self.profiles.grow()
+        data, offset, table, count = self.profiles.arrays
+        begin = int(offset[len(self.profiles)])
+        data[begin : begin + known.size] = known
+        data[begin] = mode
+        return int(intern(data, offset, table, count, begin + known.size))
 
-        def walk_at(c: int) -> _Walked:
-            segments = [
-                (begin, end, q, (c, c + 1, 0, 1)[action], 0 if action <= ADD_ONE else -1)
-                for begin, end, q, action in starts
-            ]
-            tokens = self.run(w.whole(), np.array(segments, np.int32).reshape(-1, 5), mode).copy()
-            exit_ = self.profile(mode, w.records[: w.result[RECORDS]])
-            return _Walked(np.sort(tokens), -1, 0, exit_, int(w.result[INCREMENTS]))
+    def chain_runs(self, jobs: np.ndarray) -> list[_Walks]:
+        """Rows of (profile, stack symbol, saved counter)."""
+        out = np.zeros((len(jobs), 5), np.int32)
+        for begin in range(0, len(jobs), _BATCH):
+            part = jobs[begin : begin + _BATCH]
+            self._run(
+                lambda at, *rest, p=part: walk_chains(self.machine, self.words.whole, p, at, *rest),
+                out[begin : begin + _BATCH],
+            )
+        none = np.full(len(jobs), -1, np.int32)
+        return [_Walks(out[:, 0], out[:, 1], out[:, 2], none, none)]
 
-        return self.cells(sorted(thresholds), walk_at)
+    # -- cells -------------------------------------------------------------------------------------------------------
 
-    # -- all -------------------------------------------------------------------------------------------------------------
+    def cells(
+        self, subjects: np.ndarray, thresholds: Sequence[tuple[int, ...]], run: Callable[[np.ndarray], list[_Walks]]
+    ) -> _Cells:
+        """Cells of subjects: one per range of the counter between two thresholds, and one per value near the end of each.
+
+        A walk from the start of a range says how far before the next threshold walks begin to see it: from there on, and
+        where a slice is cut short, every value has a cell of its own.
+
+        Args:
+            subjects: int32 [n, ·], what a job begins with; the counter comes last.
+            thresholds: per subject, ascending.
+        """
+        starts = [(i, low) for i, t in enumerate(thresholds) for low in (0, *t)]
+        found = run(_jobs(subjects, starts))
+        wanted: list[tuple[int, int]] = []
+        plan: list[
+            tuple[int, int, int]
+        ] = []  # per range: values of its own, end, whether walked (first place in wanted)
+        j = 0
+        for i, t in enumerate(thresholds):
+            for low, high in zip((0, *t), t, strict=False):
+                reach = max(int(walks.reach[j]) for walks in found)
+                single = min(high - low - 1, reach)
+                for walks in found:
+                    s = int(walks.slice_[j])
+                    if s >= 0 and walks.limit[j] != UNLIMITED:
+                        cut = int(walks.limit[j]) - int(self.words.most_units[s]) + 1
+                        single = max(single, min(high - low - 1, high - cut))
+                walked = min(single, reach)
+                plan.append((single, walked, len(wanted)))
+                wanted += [(i, c) for c in range(high - walked, high)]
+                j += 1
+            j += 1
+        near = run(_jobs(subjects, wanted)) if wanted else []
+        out = _Cells([], [], [], [[] for _ in found], [[] for _ in found])
+        j = 0
+        ranges = iter(plan)
+        for t in thresholds:
+            out.first.append(len(out.counter))
+            breaks = []
+            for low, high in zip((0, *t), t, strict=False):
+                single, walked, place = next(ranges)
+                self._cell(out, found, j, low)
+                for c in range(high - single, high - walked):
+                    self._cell(out, found, j, c)
+                for k in range(walked):
+                    self._cell(out, near, place + k, high - walked + k)
+                breaks.append((high, single + 1))
+                j += 1
+            self._cell(out, found, j, t[-1] if t else 0)
+            out.breaks.append(breaks)
+            j += 1
+        return out
+
+    def _cell(self, out: _Cells, found: list[_Walks], j: int, c: int) -> None:
+        out.counter.append(c)
+        for mode, walks in enumerate(found):
+            slice_, units = int(walks.slice_[j]), -1
+            if slice_ >= 0 and walks.limit[j] != UNLIMITED:
+                units = max(0, int(walks.limit[j]) - c)
+                if units >= self.words.most_units[slice_]:
+                    units = -1
+            out.rows[mode].append(self.rows.row(slice_, units, int(walks.list_[j])))
+            out.exits[mode].append(int(walks.exit_[j]))
+
+    def chain_thresholds(self, e: int, g: int) -> tuple[int, ...]:
+        """Values of the counter saved beside g that the continuation of profile e can meet."""
+        if not self.counting:
+            return ()
+        found: set[int] = set()
+        for r in set(self.profiles[e][2::2].tolist()):
+            target, action = self.a.returns.get((g, r), (0, 0))
+            if action <= ADD_ONE:
+                found.update(self.ahead[target])
+        return tuple(sorted(found))
+
+    # -- all ---------------------------------------------------------------------------------------------------------
 
     def tables(self) -> tuple[Tables, dict[str, int]]:
         a = self.a
-        state_cell: list[int] = []
-        state_breaks: list[list] = []
-        cell_row: list[list[int]] = []
-        cell_exit: list[list[int]] = []
-        cell_ops: list[int] = []  # op row of each cell
-        pairs: dict[tuple[int, int], None] = {}
-        for q in range(len(a.rows)):
-            by_mode, breaks = self.state_cells(q)
-            state_cell.append(len(cell_row))
-            state_breaks.append(breaks)
-            for i, counter in enumerate(_first_values(breaks)):
-                cell_row.append([cells[i][0] for cells in by_mode])
-                cell_exit.append([cells[i][1] for cells in by_mode])
-                region = sum(t <= counter for t in a.thresholds[q])
-                cell_ops.append(int(self.machine.state_row[q]) + region)
-            for cells in by_mode:
-                for _, e in cells:
-                    if e >= 0:
-                        pairs.update(dict.fromkeys((e, g) for g in a.under[q]))
+        states = self.cells(np.arange(len(a.rows), dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
+        above: dict[int, int] = {}  # profile → bit set of the stack symbols that can lie above it
+        ends = [*states.first[1:], len(states.counter)]
+        for q, (begin, end) in enumerate(zip(states.first, ends, strict=True)):
+            for exits in states.exits:
+                for e in set(exits[begin:end]) - {-1}:
+                    above[e] = above.get(e, 0) | a.under[q]
+        self.budget.check("rows", len(self.rows))
         chain_of: dict[tuple[int, int], int] = {}
-        chain_cell: list[int] = []
-        chain_breaks: list[list] = []
-        chain_row: list[int] = []
-        chain_exit: list[int] = []
+        chains = _Cells([], [], [], [[]], [[]])
         follows: dict[int, set[int]] = {}
-        todo = list(pairs)
-        position = 0
-        while position < len(todo):
-            e, g = todo[position]
-            position += 1
-            cells, breaks = self.chain_cells(e, g)
-            chain_of[e, g] = len(chain_cell)
-            chain_cell.append(len(chain_row))
-            chain_breaks.append(breaks)
-            for row, after in cells:
-                chain_row.append(row)
-                chain_exit.append(after)
-                if after >= 0:
+        while above:
+            wave = [(e, g) for e in above for g in _bits(above[e]) if (e, g) not in chain_of]
+            if not wave:
+                break
+            found = self.cells(
+                np.array(wave, np.int32), [self.chain_thresholds(e, g) for e, g in wave], self.chain_runs
+            )
+            self.budget.check("rows", len(self.rows))
+            above = {}
+            place = len(chains.counter)
+            ends = [*found.first[1:], len(found.counter)]
+            for (e, g), begin, end in zip(wave, found.first, ends, strict=True):
+                chain_of[e, g] = len(chain_of)
+                for after in set(found.exits[0][begin:end]) - {-1}:
                     follows.setdefault(e, set()).add(after)
-                    for below in a.beneath[g]:
-                        if (after, below) not in pairs:
-                            pairs[after, below] = None
-                            todo.append((after, below))
-        width = max([len(b) for b in state_breaks + chain_breaks], default=0)
+                    above[after] = above.get(after, 0) | a.beneath[g]
+            chains.first.extend(f + place for f in found.first)
+            chains.breaks.extend(found.breaks)
+            chains.counter.extend(found.counter)
+            chains.rows[0].extend(found.rows[0])
+            chains.exits[0].extend(found.exits[0])
+        return self._assemble(states, chains, chain_of, _longest(follows, len(self.profiles)))
+
+    def _assemble(
+        self, states: _Cells, chains: _Cells, chain_of: dict[tuple[int, int], int], max_chain: int
+    ) -> tuple[Tables, dict[str, int]]:
+        a, m = self.a, self.machine
+        width = max([len(b) for b in states.breaks + chains.breaks], default=0)
         ops_row, delta_offset, delta = self._delta()
         chain_offset, chain = self._chain(chain_of)
-        row_arrays = self.rows.arrays()
-        special = sorted((t, s) for s, t in self.special_tokens)
+        owner = np.repeat(np.arange(len(a.rows)), np.diff([*states.first, len(states.counter)]))
+        region = np.zeros(owner.size, np.int64)
+        if self.counting:
+            thresholds = [a.thresholds[q] for q in owner.tolist()]
+            region[:] = [sum(t <= c for t in ts) for ts, c in zip(thresholds, states.counter, strict=True)]
+        special = self.specials[np.argsort(self.specials[:, 1], kind="stable")]
         arrays = dict(
             symbol_class=a.symbol_class.astype(np.int32),
-            special_token=np.array([t for t, _ in special], np.int32),
-            special_symbol=np.array([s for _, s in special], np.int32),
-            state_cell=np.array(state_cell, np.int32),
-            state_break=_breaks(state_breaks, width),
-            cell_row=np.array(cell_row, np.int32),
-            cell_exit=np.array(cell_exit, np.int32),
-            cell_delta=delta_offset[ops_row[np.array(cell_ops)]],
+            special_token=special[:, 1].copy(),
+            special_symbol=special[:, 0].copy(),
+            state_cell=np.array(states.first, np.int32),
+            state_break=_breaks(states.breaks, width),
+            cell_row=np.array(states.rows, np.int32).T.copy(),
+            cell_exit=np.array(states.exits, np.int32).T.copy(),
+            cell_delta=delta_offset[ops_row[m.state_row[owner] + region]],
             delta=delta,
-            push=self.machine.push,
-            return_offset=self.machine.return_offset,
-            return_=self.machine.return_,
+            push=m.push,
+            return_offset=m.return_offset,
+            return_=m.return_,
             chain_offset=chain_offset,
             chain=chain,
-            chain_cell=np.array(chain_cell, np.int32),
-            chain_break=_breaks(chain_breaks, width),
-            chain_row=np.array(chain_row, np.int32),
-            chain_exit=np.array(chain_exit, np.int32),
-            **row_arrays,
+            chain_cell=np.array(chains.first, np.int32),
+            chain_break=_breaks(chains.breaks, width),
+            chain_row=np.array(chains.rows[0], np.int32),
+            chain_exit=np.array(chains.exits[0], np.int32),
+            **self.rows.arrays(),
         )
         total = sum(x.nbytes for x in arrays.values())
         self.budget.check("bytes", total)
-        capacity = a.soft_depth + (a.shallow_height + self.tallest if a.modes == 2 else 0)
+        deeper = a.shallow_height + self.tallest if a.modes == 2 else 0
         counts = {
             **a.counts,
             "states": len(a.rows),
             "stack_symbols": a.stack_symbols,
             "profiles": len(self.profiles),
-            "cells": len(cell_row),
-            "chains": len(chain_cell),
-            "rows": len(self.rows.rows),
-            "dense_rows": len(self.rows.dense),
-            "max_chain": _longest(follows, len(self.profiles)),
-            "capacity": max(1, capacity),
+            "cells": len(states.counter),
+            "chains": len(chain_of),
+            "rows": len(self.rows),
+            "dense_rows": len(arrays["dense"]),
+            "max_chain": max_chain,
+            "capacity": max(1, a.soft_depth + deeper),
             "soft_depth": a.soft_depth,
             "bytes": total,
             "walks": self.walks,
@@ -440,38 +411,35 @@ class _Lift:
         )
 
 
+def _jobs(subjects: np.ndarray, chosen: list[tuple[int, int]]) -> np.ndarray:
+    """int32 [jobs, ·]: the subject's own columns, then the counter."""
+    index = np.array(chosen, np.int32).reshape(-1, 2)
+    return np.concatenate([subjects[index[:, 0]], index[:, 1:]], axis=1)
+
+
+def _bits(value: int) -> list[int]:
+    """Numbers of the bits that are set."""
+    out = []
+    while value:
+        out.append((value & -value).bit_length() - 1)
+        value &= value - 1
+    return out
+
+
 def _view(rows: np.ndarray) -> np.ndarray:
     """Rows as single values that compare by content."""
     rows = np.ascontiguousarray(rows)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
 
 
-def _first_values(breaks: list) -> list[int]:
-    """The least counter value of every phase."""
-    values = [0]
-    for at, count in breaks:
-        values.extend(range(at - count + 1, at + 1))
-    return values
-
-
-def _breaks(breaks: list[list], width: int) -> np.ndarray:
+def _breaks(breaks: list[list[tuple[int, int]]], width: int) -> np.ndarray:
     """Breakpoints as int32 [·, width, 2]; those that are missing count nothing."""
     out = np.zeros((len(breaks), width, 2), np.int32)
-    for i, row in enumerate(breaks):
-        for b, pair in enumerate(row):
-            out[i, b] = pair
+    if width:
+        for i, row in enumerate(breaks):
+            for b, pair in enumerate(row):
+                out[i, b] = pair
     return out
-
-
-def _align(one: list, one_breaks: list, two: list, two_breaks: list) -> tuple[list, list, list]:
-    """Give two lists of cells the same breakpoints, the finer of each."""
-
-    def spread(cells: list, breaks: list, fine: list) -> list:
-        at = [sum(min(max(c - high + count, 0), count) for high, count in breaks) for c in _first_values(fine)]
-        return [cells[i] for i in at]
-
-    fine = [(at, max(n, k)) for (at, n), (_, k) in zip(one_breaks, two_breaks, strict=True)]
-    return spread(one, one_breaks, fine), spread(two, two_breaks, fine), fine
 
 
 def _thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:

@@ -1,13 +1,12 @@
-"""The kernels of the lift: walk a vocabulary trie through the automaton, and compare states with unit automata.
+"""The kernels of the lift: walk a vocabulary trie through the automaton, many walks a call.
 
-Each is a pure function of arrays; tests/ has a slow plain twin that it must equal.
-
-Leaves out   which walks are needed and what becomes of them (lift.py).
-Arrays       `Machine` and `Walkable` below; st int32 [depth, 5] is scratch: state, counter, top frame (-1 none), increments of the
-             first frame's counter since the start (-1 once it was set anew), frames; frames int32 [depth, 4]: stack symbol, saved
-             counter, frame beneath, increments. A frame is named by the depth of the byte that pushed it, so backing up in
-             the trie needs no undo.
-Source       preorder tries with skips: the token trie of AICI/llguidance (docs/toktrie.md); simulation: Milner 1971.
+Leaves out   which walks are needed and what becomes of them (lift.py), slices (simulate.py), interning (pool.py).
+Arrays       `Machine` and `Walkable` below; st int32 [depth, 5] is scratch: state, counter, top frame (-1 none), increments
+             of the first frame's counter since the start (-1 once it was set anew), frames; frames int32 [depth, 4]: stack
+             symbol, saved counter, frame beneath, increments. A frame is named by the depth of the byte that pushed it, so
+             backing up in the trie needs no undo.
+             A profile is the sequence mode, node, R, node, R, … of where walks leave the frame with tokens below.
+Source       preorder tries with skips: the token trie of AICI/llguidance (docs/toktrie.md).
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-UNLIMITED = 2**31 - 1
-UNKNOWN, NO = -2, -1
-TOKENS, RECORDS, INCREMENTS, FRAMES, PUSHED = range(5)  # places in `result`
+from .pool import intern, room
 
 
 class Machine(NamedTuple):
@@ -67,23 +64,21 @@ def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def walk(m, t, segments, mode, st, frames, out, records, result):  # type: ignore[no-untyped-def]
+def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, result):  # type: ignore[no-untyped-def]
     """Walk parts of a trie.
 
     Args:
-        segments: int32 [·, 5]: first place in `order`, place after the last, state, counter, increments (0, or -1 if the
-            counter was set on the way here).
-        out: int32, receives the tokens that stay alive or leave the frame with their last byte; at least as long as the vocabulary.
-        records: int32 [·, 2], receives (node, R) where the walk leaves the frame with tokens below; as long as the trie.
-        result: int64 [5], receives the number of tokens and records, the most increments before a threshold was looked
-            at, the most frames pushed, whether anything was pushed.
+        segments: int32 [·, 5], the first ``count`` are walked: first place in `order`, place after the last, state, counter,
+            increments (0, or -1 if the counter was set on the way here).
+        out, found: receives, from place ``found``, the tokens that stay alive or leave the frame with their last byte.
+        records, left: receives, from place ``left``, node, R, … where the walk leaves the frame with tokens below.
+        result: int64 [5], receives the places after the last token and record, the most increments before a threshold was
+            looked at, the most frames pushed, whether anything was pushed.
     """
-    found = 0
-    left = 0
     most = 0
     tallest = 0
     pushed = 0
-    for s in range(segments.shape[0]):
+    for s in range(count):
         i = segments[s, 0]
         end = segments[s, 1]
         if i >= end:
@@ -144,9 +139,9 @@ def walk(m, t, segments, mode, st, frames, out, records, result):  # type: ignor
                         out[found] = t.tokens[k]
                         found += 1
                 if t.skip[i] > i + 1:
-                    records[left, 0] = node
-                    records[left, 1] = value
-                    left += 1
+                    records[left] = node
+                    records[left + 1] = value
+                    left += 2
                 i = t.skip[i]
                 continue
             if action == 1:
@@ -174,128 +169,90 @@ def walk(m, t, segments, mode, st, frames, out, records, result):  # type: ignor
 
 
 @njit(cache=True)
-def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
-    """Whether state q0 can do whatever unit state u0 can, for ever; fills limit[q, u] for every pair it settles.
+def walk_states(m, t, jobs, at, mode, specials, extra, extra_offset, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
+    """Rows of states.
 
-    limit int32 [states, unit states] is UNKNOWN, NO, or the counter value that the units may fill up to (UNLIMITED: they are not
-    counted or not bounded): a token of n units is alive in a simulating state at counter c if and only if c + n <= limit.
-    pairs int32 [·, 2] is scratch; more pairs than it holds count as NO.
+    Args:
+        jobs: int32 [·, 2]: state and counter; those from number ``at`` are walked.
+        specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
+        extra, extra_offset: int32: tokens that job j adds as they are: ``extra[extra_offset[j]:extra_offset[j + 1]]``.
+        lists, profiles: the arrays of two pools; limits int64 [2]: the longest sequence of each.
+        out: int32 [·, 5], receives per job the list, the profile (-1 none), the most increments, frames, whether it pushed.
+
+    Returns:
+        the number of the first job that was not walked: a pool is full, or all are done.
     """
-    if limit[q0, u0] != -2:
-        return limit[q0, u0]
-    found = 1
-    pairs[0, 0] = q0
-    pairs[0, 1] = u0
-    bound = -1  # of every state between units; they must agree
-    adds = -1  # whether units are counted; likewise
-    at = 0
-    fine = True
-    while at < found and fine:
-        q = pairs[at, 0]
-        u = pairs[at, 1]
-        at += 1
-        first = m.threshold_offset[q]
-        regions = m.threshold_offset[q + 1] - first + 1
-        mine = UNLIMITED
-        if regions > 1 and not boundary[u]:
-            fine = False
-        for region in range(regions):
-            dead = 0
-            alive = 0
-            for byte in range(256):
-                v = next_unit[u, byte]
-                if v == 255 or not fine:
-                    continue
-                op = m.ops[m.state_row[q] + region, m.symbol_class[byte]]
-                kind = op & 7
-                if op == 0:
-                    dead += 1
-                    continue
-                alive += 1
-                if kind > 1 or (kind == 1 and not boundary[u]) or limit[op >> 3, v] == -1:
-                    fine = False
-                    continue
-                if boundary[u]:
-                    if adds < 0:
-                        adds = kind
-                    elif adds != kind:
-                        fine = False
-                seen = False
-                for k in range(found - 1, -1, -1):
-                    if pairs[k, 0] == op >> 3 and pairs[k, 1] == v:
-                        seen = True
-                        break
-                if not seen:
-                    if found == pairs.shape[0]:
-                        fine = False
-                        continue
-                    pairs[found, 0] = op >> 3
-                    pairs[found, 1] = v
-                    found += 1
-            if alive > 0 and (dead > 0 or mine != UNLIMITED):
-                fine = False
-            elif alive == 0 and mine == UNLIMITED:
-                mine = m.threshold[first + region - 1] if region > 0 else -1
-        if mine == -1:
-            fine = False
-        if boundary[u]:
-            if bound == -1:
-                bound = mine
-            elif bound != mine:
-                fine = False
-    if bound == -1:
-        bound = UNLIMITED
-    if bound != UNLIMITED and adds == 0:
-        fine = False
-    if not fine:
-        limit[q0, u0] = -1
-        return -1
-    for k in range(found):
-        limit[pairs[k, 0], pairs[k, 1]] = bound
-    return bound
+    data, offset, table, count = lists
+    data2, offset2, table2, count2 = profiles
+    segment = np.zeros((1, 5), np.int32)
+    result = np.zeros(5, np.int64)
+    for j in range(at, jobs.shape[0]):
+        if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
+            return j
+        segment[0, 1] = t.order.size
+        segment[0, 2] = jobs[j, 0]
+        segment[0, 3] = jobs[j, 1]
+        begin2 = offset2[count2[0]]
+        data2[begin2] = mode
+        _walk(m, t, segment, 1, mode, st, frames, data, offset[count[0]], data2, begin2 + 1, result)
+        end = result[0]
+        for k in range(extra_offset[j], extra_offset[j + 1]):
+            data[end] = extra[k]
+            end += 1
+        for k in range(specials.shape[0]):
+            if find_op(m, jobs[j, 0], jobs[j, 1], specials[k, 0]) != 0:
+                data[end] = specials[k, 1]
+                end += 1
+        out[j, 0] = intern(data, offset, table, count, end)
+        out[j, 1] = intern(data2, offset2, table2, count2, result[1]) if result[1] > begin2 + 1 else -1
+        out[j, 2] = result[2]
+        out[j, 3] = result[3]
+        out[j, 4] = result[4]
+    return jobs.shape[0]
 
 
 @njit(cache=True)
-def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0, u0, mode, st, out, pairs):  # type: ignore[no-untyped-def]
-    """Tokens of the slice of u0 on which a state dies, where most of its ways lead to states that simulate the slice.
+def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
+    """Rows of exit profiles continued under a stack symbol.
 
-    before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;  most_units: of a
-    token of the slice. Returns how many tokens were written to ``out``, or -1 where the state pushes or pops on the way.
+    Args:
+        jobs: int32 [·, 3]: profile, stack symbol, the counter saved beside it; those from number ``at`` are walked.
+        lists, profiles, limits, out: as for `walk_states`.
+
+    Returns:
+        the number of the first job that was not walked.
     """
-    found = 0
-    i = 0
-    end = t.node_byte.size
-    st[0, 0] = q0
-    st[0, 1] = c0
-    st[0, 2] = u0
-    while i < end:
-        after = t.skip[i]
-        if before[after] == before[i]:
-            i = after
-            continue
-        depth = t.node_depth[i]
-        q = st[depth - 1, 0]
-        c = st[depth - 1, 1]
-        u = next_unit[st[depth - 1, 2], t.node_byte[i]]
-        op = find_op(m, q, c, t.node_byte[i])
-        if op == 0:
-            for k in range(before[i], before[after]):
-                out[found] = listed[k]
-                found += 1
-            i = after
-            continue
-        if op & 7 > 3:
-            return -1
-        q = op >> 3
-        action = op & 7
-        c = c if action == 0 else c + 1 if action == 1 else action - 2
-        if boundary[u]:
-            room = simulate(m, next_unit, boundary, limit, q, u, pairs)
-            if room >= 0 and room - c >= most_units:
-                i = after
-                continue
-        st[depth, 0] = q
-        st[depth, 1] = c
-        st[depth, 2] = u
-        i += 1
-    return found
+    data, offset, table, count = lists
+    data2, offset2, table2, count2 = profiles
+    result = np.zeros(5, np.int64)
+    for j in range(at, jobs.shape[0]):
+        if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
+            return j
+        first = offset2[jobs[j, 0]]
+        records = (offset2[jobs[j, 0] + 1] - first - 1) // 2
+        mode = data2[first]
+        segments = np.zeros((records, 5), np.int32)
+        used = 0
+        base = m.return_offset[jobs[j, 1]]
+        for i in range(records):
+            node = data2[first + 1 + 2 * i]
+            place = base + data2[first + 2 + 2 * i]
+            if m.return_[place, 0] != base:
+                continue  # this stack symbol is never under such a frame
+            action = m.return_[place, 1] & 3
+            c = jobs[j, 2]
+            segments[used, 0] = node + 1
+            segments[used, 1] = t.skip[node]
+            segments[used, 2] = m.return_[place, 1] >> 2
+            segments[used, 3] = c if action == 0 else c + 1 if action == 1 else action - 2
+            segments[used, 4] = 0 if action <= 1 else -1
+            used += 1
+        begin2 = offset2[count2[0]]
+        data2[begin2] = mode
+        _walk(m, t, segments, used, mode, st, frames, data, offset[count[0]], data2, begin2 + 1, result)
+        out[j, 0] = intern(data, offset, table, count, result[0])
+        out[j, 1] = intern(data2, offset2, table2, count2, result[1]) if result[1] > begin2 + 1 else -1
+        out[j, 2] = result[2]
+        out[j, 3] = result[3]
+        out[j, 4] = result[4]
+    return jobs.shape[0]

@@ -1,0 +1,186 @@
+"""Which local states can do whatever a unit automaton can, so that their masks hold a whole slice.
+
+Leaves out   the unit automata (slices.py), the walks (walk.py).
+Arrays       limit int32 [states, unit states]: UNKNOWN, NO, or the counter value that units may fill up to (UNLIMITED: they are
+             not counted, or without bound): a token of n units is alive in a simulating state at counter c if and only if
+             c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 2] is scratch; more pairs than it holds count as NO.
+Source       simulation: Milner 1971.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from .walk import find_op
+
+UNLIMITED = 2**31 - 1
+UNKNOWN, NO = -2, -1
+
+
+@njit(cache=True)
+def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
+    """limit[q0, u0], worked out if it is UNKNOWN, with that of every pair that it depends on."""
+    if limit[q0, u0] != -2:
+        return limit[q0, u0]
+    found = 1
+    pairs[0, 0] = q0
+    pairs[0, 1] = u0
+    bound = -1  # of every state between units; they must agree
+    adds = -1  # whether units are counted; likewise
+    at = 0
+    fine = True
+    while at < found and fine:
+        q = pairs[at, 0]
+        u = pairs[at, 1]
+        at += 1
+        first = m.threshold_offset[q]
+        regions = m.threshold_offset[q + 1] - first + 1
+        mine = UNLIMITED
+        if regions > 1 and not boundary[u]:
+            fine = False
+        for region in range(regions):
+            dead = 0
+            alive = 0
+            for byte in range(256):
+                v = next_unit[u, byte]
+                if v == 255 or not fine:
+                    continue
+                op = m.ops[m.state_row[q] + region, m.symbol_class[byte]]
+                kind = op & 7
+                if op == 0:
+                    dead += 1
+                    continue
+                alive += 1
+                if kind > 1 or (kind == 1 and not boundary[u]) or limit[op >> 3, v] == -1:
+                    fine = False
+                    continue
+                if boundary[u]:
+                    if adds < 0:
+                        adds = kind
+                    elif adds != kind:
+                        fine = False
+                seen = False
+                for k in range(found - 1, -1, -1):
+                    if pairs[k, 0] == op >> 3 and pairs[k, 1] == v:
+                        seen = True
+                        break
+                if not seen:
+                    if found == pairs.shape[0]:
+                        fine = False
+                        continue
+                    pairs[found, 0] = op >> 3
+                    pairs[found, 1] = v
+                    found += 1
+            if alive > 0 and (dead > 0 or mine != UNLIMITED):
+                fine = False
+            elif alive == 0 and mine == UNLIMITED:
+                mine = m.threshold[first + region - 1] if region > 0 else -1
+        if mine == -1:
+            fine = False
+        if boundary[u]:
+            if bound == -1:
+                bound = mine
+            elif bound != mine:
+                fine = False
+    if bound == -1:
+        bound = UNLIMITED
+    if bound != UNLIMITED and adds == 0:
+        fine = False
+    if not fine:
+        limit[q0, u0] = -1
+        return -1
+    for k in range(found):
+        limit[pairs[k, 0], pairs[k, 1]] = bound
+    return bound
+
+
+@njit(cache=True)
+def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0, u0, mode, st, out, pairs):  # type: ignore[no-untyped-def]
+    """Tokens of the slice of u0 on which a state dies, where most of its ways lead to states that simulate the slice.
+
+    before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;  most_units: of a
+    token of the slice. Returns how many tokens were written to ``out``, or -1 where the state pushes or pops on the way.
+    """
+    found = 0
+    i = 0
+    end = t.node_byte.size
+    st[0, 0] = q0
+    st[0, 1] = c0
+    st[0, 2] = u0
+    while i < end:
+        after = t.skip[i]
+        if before[after] == before[i]:
+            i = after
+            continue
+        depth = t.node_depth[i]
+        q = st[depth - 1, 0]
+        c = st[depth - 1, 1]
+        u = next_unit[st[depth - 1, 2], t.node_byte[i]]
+        op = find_op(m, q, c, t.node_byte[i])
+        if op == 0:
+            for k in range(before[i], before[after]):
+                out[found] = listed[k]
+                found += 1
+            i = after
+            continue
+        if op & 7 > 3:
+            return -1
+        q = op >> 3
+        action = op & 7
+        c = c if action == 0 else c + 1 if action == 1 else action - 2
+        if boundary[u]:
+            room = simulate(m, next_unit, boundary, limit, q, u, pairs)
+            if room >= 0 and room - c >= most_units:
+                i = after
+                continue
+        st[depth, 0] = q
+        st[depth, 1] = c
+        st[depth, 2] = u
+        i += 1
+    return found
+
+
+@njit(cache=True)
+def choose_slices(m, next_unit, boundary, homes, probe, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
+    """The slice that each row starts from.
+
+    Args:
+        homes: int32, unit states between units, the richest automaton first.
+        probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
+        jobs: int32 [·, 2]: state and counter.
+        out: int32 [·, 2], receives per job the unit state (-1: none) and whether exceptions must be looked for.
+    """
+    for j in range(jobs.shape[0]):
+        q = jobs[j, 0]
+        out[j, 0] = -1
+        out[j, 1] = 0
+        for u in range(limit.shape[1]):
+            if limit[q, u] >= 0:
+                out[j, 0] = u
+                break
+        if out[j, 0] >= 0:
+            continue
+        stay = 0
+        for byte in probe:
+            op = find_op(m, q, jobs[j, 1], byte)
+            if op != 0 and op & 7 < 4:
+                stay += 1
+        if 2 * stay <= probe.size:
+            continue
+        for u in homes:
+            if simulate(m, next_unit, boundary, limit, q, u, pairs) >= 0:
+                out[j, 0] = u
+                break
+        if out[j, 0] >= 0:
+            continue
+        for u in homes:
+            inside = 0
+            for byte in probe:
+                op = find_op(m, q, jobs[j, 1], byte)
+                if op != 0 and op & 7 < 4:
+                    if simulate(m, next_unit, boundary, limit, op >> 3, u, pairs) == UNLIMITED:
+                        inside += 1
+            if 2 * inside > probe.size:
+                out[j, 0] = u
+                out[j, 1] = 1
+                break

@@ -1,0 +1,89 @@
+"""A vocabulary as the kernels want it: the whole trie, and per slice the trie of what lies outside of it.
+
+Leaves out   the vocab file (runtime/vocab.py), unit automata (slices.py).
+Invariants   made once per Vocab object and kept on it; slices are cut out of the trie at first use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolc.runtime.vocab import Vocab
+
+from .slices import unit_automata
+from .walk import Walkable
+
+
+class Words:
+    """The tries of a vocabulary and the scratch arrays of the walks."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        self.vocab = vocab
+        self.units = unit_automata()
+        n = vocab.node_byte.size
+        self.whole = Walkable(
+            np.arange(n, dtype=np.int32),
+            vocab.node_skip,
+            vocab.node_byte,
+            vocab.node_depth,
+            vocab.node_token_offset,
+            vocab.node_tokens,
+            np.full(vocab.size, -1, np.int32),
+        )
+        self._rest: dict[int, Walkable] = {}
+        self._listed: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        depth = int(vocab.node_depth.max(initial=0)) + 2
+        self.state = np.zeros((depth, 5), np.int32)
+        self.frames = np.zeros((depth, 4), np.int32)
+        self.pairs = np.zeros((256, 2), np.int32)
+        offset = vocab.slice_token_offset
+        self.most_units = np.array(
+            [vocab.slice_units[offset[s] : offset[s + 1]].max(initial=0) for s in range(offset.size - 1)], np.int64
+        )
+
+    @staticmethod
+    def of(vocab: Vocab) -> Words:
+        """The one of a vocabulary."""
+        words: Words | None = vocab.__dict__.get("_words")
+        if words is None:
+            words = vocab.__dict__["_words"] = Words(vocab)
+        return words
+
+    def _count(self, s: int) -> np.ndarray:
+        """Units of every token in slice s, -1 outside of it; int32 [V]."""
+        v = self.vocab
+        begin, end = v.slice_token_offset[s], v.slice_token_offset[s + 1]
+        count = np.full(v.size, -1, np.int32)
+        count[v.slice_tokens[begin:end]] = v.slice_units[begin:end]
+        return count
+
+    def rest(self, s: int) -> Walkable:
+        """The trie of the tokens outside of slice s; the whole for -1."""
+        if s < 0:
+            return self.whole
+        known = self._rest.get(s)
+        if known is None:
+            v = self.vocab
+            count = self._count(s)
+            before = self._before(count[v.node_tokens] < 0)
+            keep = before[v.node_skip] > before[:-1]
+            order = np.flatnonzero(keep).astype(np.int32)
+            place = np.zeros(keep.size + 1, np.int32)
+            np.cumsum(keep, out=place[1:])
+            skip = place[v.node_skip[order]].astype(np.int32)
+            known = self._rest[s] = self.whole._replace(order=order, skip=skip, units=count)
+        return known
+
+    def listed(self, s: int) -> tuple[np.ndarray, np.ndarray]:
+        """How many tokens of slice s come before each node, int32 [nodes + 1]; those tokens in preorder."""
+        known = self._listed.get(s)
+        if known is None:
+            inside = self._count(s)[self.vocab.node_tokens] >= 0
+            known = self._listed[s] = self._before(inside), self.vocab.node_tokens[inside]
+        return known
+
+    def _before(self, chosen: np.ndarray) -> np.ndarray:
+        """For every node how many of the chosen places of node_tokens come before it; int32 [nodes + 1]."""
+        count = np.zeros(chosen.size + 1, np.int32)
+        np.cumsum(chosen, out=count[1:])
+        return count[self.vocab.node_token_offset]
