@@ -2,9 +2,10 @@
 
     python -m benchmarks.decodes SPEC [--tokenizer T] [--count 1000]
 
-The logits are noise, with a bias towards tokens that close something (more with every step, or a random walk would fill every
-string and list to its bound) and towards structure. Each batch has another size. Prints one JSON line: how many of the decodes
-ended, how many are valid by `jsonschema` with a name from the spec, and how many local states they visited of how many.
+The logits are noise, with a bias towards tokens that close something (more with every step, or a random walk would
+fill every string and list to its bound) and towards structure. Each batch has another size. Prints one JSON line:
+how many of the decodes ended, how many are valid by `jsonschema` with a name from the spec, and how many local
+states they visited of how many.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Nodes → NFA states, frame by frame: what is called becomes call edges, everything else is inlined.
 
-A frame (an *instance*) is the root or one called node, free or shallow (its twin that accepts only texts of minimum height).
-Inlining is memoised by (node, state to return to), so a chain of optional members costs its length, not its power set, and
-recursion at the end of a rule becomes a loop.
+A frame (an *instance*) is the root or one called node, free or shallow (its twin that accepts only texts of minimum
+height). Inlining is memoised by (node, state to return to), so a chain of optional members costs its length, not
+its power set, and recursion at the end of a rule becomes a loop.
 
 Leaves out   determinism: pushdown.py walks sets of these states and reports where alternatives disagree.
 Invariants   a state belongs to one instance; its scope is the counted loop it lies in, or -1.
@@ -63,6 +63,7 @@ class Nfa:
         final: instance that is complete here, or -1.
         masks: distinct sets of symbols as bit masks, bit s for symbol s.
         instances: (called node or -1 for the root, shallow); starts: first state of each.
+        entries: first state of every entry of the grammar, all of them in the root.
         max_depth: most frames at a time, None without bound.
     """
 
@@ -160,7 +161,7 @@ class Nfa:
         if self.recursive:
             return None
         extra = 1 if self.choices.called else 0
-        return self._depth[self.pool.rules[self.pool.start]] + extra
+        return max(self._depth[self.pool.rules[rule]] for rule in self.pool.entries) + extra
 
     def _reference_graph(self) -> dict[str, set[str]]:
         pool = self.pool
@@ -296,7 +297,8 @@ class Nfa:
         turn = self.mask(1 << END_OF_TURN)
         self.edges[root].append((turn, self.finished, False))
         self.edges[self.finished].append((turn, self.finished, False))
-        self.starts.append(self._get(self.pool.rules[self.pool.start], root, -1))
+        self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
+        self.starts.append(self.entries[0])
         while self._tasks:
             entry, node, back, height = self._tasks.pop()
             self._fill(entry, node, back, height)
@@ -411,7 +413,7 @@ class Nfa:
             return
         if self.copies_cost(number) > EXPAND_LIMIT:
             raise BudgetError(
-                f"a repeat of {max(low, high or 0):,} would have to be copied, since it runs beside another counted repeat",
+                f"a repeat of {max(low, high or 0):,} would have to be copied: it runs beside another counted repeat",
                 place=self.pool.grammar.place(self.rule_of(number)),
                 hint="lower its bound",
             )

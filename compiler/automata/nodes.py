@@ -1,8 +1,8 @@
 """The grammar as interned nodes, with bracketed groups marked as calls.
 
 A node is a tuple in a pool, named by its number; equal sub-expressions are one node, so later stages memoise by number.
-Takes a Grammar, gives a NodePool in which rules that derive nothing are gone, every bracketed group is a CALL node and the
-recursion that is left is in tail position (so inlining it ends).
+Takes a Grammar, gives a NodePool in which rules that derive nothing are gone, every bracketed group is a CALL node
+and the recursion that is left is in tail position (so inlining it ends).
 
 Leaves out   NFA states (nfa.py), determinism (pushdown.py finds the brackets on which alternatives disagree).
 Invariants   children have smaller numbers than their parents; rules refer to each other by name only.
@@ -31,17 +31,18 @@ class NodePool:
 
     Attributes:
         nodes: node n as (LITERAL, bytes) | (TERMINAL, dfa number) | (SPECIAL, name) | (REF, rule) | (SEQUENCE, nodes) |
-            (CHOICE, nodes) | (REPEAT, node, low, high or None) | (CALL, node) | (QUOTED, node): text between two quotes,
-            inlined unless nfa.py decides otherwise.
+            (CHOICE, nodes) | (REPEAT, node, low, high or None) | (CALL, node) | (QUOTED, node): text between two
+            quotes, inlined unless nfa.py decides otherwise.
         rules: node of every rule that is left.
         dfas: the automaton of each distinct terminal; dfa_names: a name for errors.
-        start: the start rule.
+        start: the start rule; entries: it and every other rule that a text may start with.
         grammar: where the rules came from, for errors.
     """
 
     def __init__(self, grammar: ir.Grammar) -> None:
         self.grammar = grammar
         self.start = grammar.start
+        self.entries = tuple(dict.fromkeys([grammar.start, *grammar.entries.values()]))
         self.nodes: list[Node] = []
         self.rules: dict[str, int] = {}
         self.dfas: list[Dfa] = []
@@ -281,15 +282,18 @@ def _trim(pool: NodePool) -> None:
         return bool(of(node[1])) if kind in (CALL, QUOTED) else True
 
     productive = pool.fixpoint(False, combine)
-    if not productive[pool.rules[pool.start]]:
-        raise UnsatisfiableError(
-            "no text at all matches", place=_culprit(pool, productive), hint="loosen what contradicts itself here"
-        )
+    for entry in pool.entries:
+        if not productive[pool.rules[entry]]:
+            raise UnsatisfiableError(
+                "no text at all matches",
+                place=_culprit(pool, productive, entry),
+                hint="loosen what contradicts itself here",
+            )
     dead = {rule for rule, root in pool.rules.items() if not productive[root]}
     if dead:
         rewrite(pool, lambda n: pool.nothing if pool.nodes[n][0] == REF and pool.nodes[n][1] in dead else None)
-    reached: dict[str, None] = {pool.start: None}
-    todo = [pool.start]
+    reached: dict[str, None] = dict.fromkeys(pool.entries)
+    todo = list(pool.entries)
     while todo:
         for n in pool.below(pool.rules[todo.pop()]):
             if pool.nodes[n][0] == REF and pool.nodes[n][1] not in reached:
@@ -298,9 +302,9 @@ def _trim(pool: NodePool) -> None:
     pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
 
 
-def _culprit(pool: NodePool, productive: dict[int, object]) -> str:
-    """The innermost rule, followed from the start, that derives nothing by itself."""
-    rule, seen = pool.start, set()
+def _culprit(pool: NodePool, productive: dict[int, object], rule: str) -> str:
+    """The innermost rule, followed from a rule, that derives nothing by itself."""
+    seen: set[str] = set()
     while rule not in seen:
         seen.add(rule)
         for n in sorted(pool.below(pool.rules[rule])):

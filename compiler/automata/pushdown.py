@@ -3,15 +3,16 @@
 A local state is a set of NFA states of one frame. On a symbol it stays, pushes or pops:
 
     stay   to another local state, with an action on the frame's counter
-    push   all calls that can start with the symbol together; the stack symbol is the map {instance → states to return to}
+    push   all calls that can start with the symbol together; the stack symbol maps each instance to where it returns
     pop    the symbol completes a set R of instances; the frame below goes on from the union of what R returns to
 
-States, stack symbols and (stack symbol, R) pairs are found by a worklist; only reachable ones exist. Where alternatives disagree
-(one pushes where another stays, two counters run apart) the choice of what is called, inlined or copied is revised and the
-NFA built anew; where nothing is left to revise the grammar is refused.
+States, stack symbols and (stack symbol, R) pairs are found by a worklist; only reachable ones exist. Where
+alternatives disagree (one pushes where another stays, two counters run apart) the choice of what is called, inlined
+or copied is revised and the NFA built anew; where nothing is left to revise the grammar is refused.
 
-Leaves out   NFA states (nfa.py), merging of equal states (minimise.py), vocabularies (../lift).
-Invariants   state 0 is dead, 1 finished; every other state can reach the end; numbers follow discovery over sorted classes.
+Leaves out   NFA states (nfa.py), the automata of terminals (terminal.py), vocabularies (../lift).
+Invariants   state 0 is dead, 1 finished; every other state can reach the end; numbers follow discovery over sorted
+             classes.
 Source       the summary edges are those of Reps, Horwitz, Sagiv 1995, kept backwards as sets of completions per state.
 """
 
@@ -50,6 +51,7 @@ class Automaton:
         beneath: per stack symbol, the stack symbols that can lie right under it, as a bit set.
         soft_depth: see the document; the bound on frames where the grammar has one of its own.
         shallow_height: most frames that the twins add beyond it.
+        entries: state of every entry of the grammar, by rule; ``start`` is that of the start rule.
     """
 
     symbol_class: np.ndarray
@@ -67,6 +69,7 @@ class Automaton:
     modes: int
     soft_depth: int
     shallow_height: int
+    entries: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -134,8 +137,8 @@ class _Determiniser:
         self.completion_of: dict[tuple[int, ...], int] = {}
         self.returns: dict[tuple[int, int], tuple[int, int]] = {}
         self.todo: list[int] = []
-        # The summary: comes_before[q] are states of the frame that go on to q; completes[q] is a bit set of the R that can
-        # follow in the frame; callers[e] are the (state, stack symbol) that enter a frame in e.
+        # The summary: comes_before[q] are states of the frame that go on to q; completes[q] is a bit set of the R
+        # that can follow in the frame; callers[e] are the (state, stack symbol) that enter a frame in e.
         self.comes_before: list[dict[int, None]] = [{}]
         self.completes: list[int] = [0]
         self.callers: list[dict[tuple[int, int], None]] = [{}]
@@ -279,9 +282,7 @@ class _Determiniser:
                 row[k] = self.push(q, calls[k], k) << 3 | PUSH
             self.rows[q].append(row)
 
-    def expand_shared(
-        self, q: int, edges: list[tuple[int, Item]], symbols: int, scoped: bool, row: np.ndarray
-    ) -> None:
+    def expand_shared(self, q: int, edges: list[tuple[int, Item]], symbols: int, scoped: bool, row: np.ndarray) -> None:
         """The ops on symbols that several edges share: class by class."""
         targets: dict[int, list[Item]] = {}
         for mask, item in edges:
@@ -406,7 +407,9 @@ class _Determiniser:
         nfa = self.nfa
         finished, _ = self.close(((nfa.finished, KEEP),))
         assert finished == 1
-        start, _ = self.close(((nfa.starts[0], KEEP),))
+        entries = {
+            rule: self.close(((state, KEEP),))[0] for rule, state in zip(self.pool.entries, nfa.entries, strict=True)
+        }
         position = 0
         while position < len(self.todo) or self.spread:
             self.settle()
@@ -431,7 +434,8 @@ class _Determiniser:
             completions=len(self.completions),
             under=under,
             beneath=beneath,
-            start=start,
+            start=entries[self.pool.start],
+            entries=entries,
             modes=1 if max_depth is not None else 2,
             soft_depth=soft_depth if max_depth is None else max_depth,
             shallow_height=height if max_depth is None else 0,

@@ -1,9 +1,11 @@
 """Automaton × vocabulary → the tables of a bundle.
 
-Every local state becomes one or more *cells* (one per value range of its counter that the masks can tell apart), every cell
-a mask row and an exit profile; every profile and every stack symbol that can lie above it a *chain* of cells likewise.
+Every local state becomes one or more *cells* (one per value range of its counter that the masks can tell apart),
+every cell a mask row and an exit profile; every profile and every stack symbol that can lie above it a *chain* of
+cells likewise.
 
-Leaves out   the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py, rows.py), the file (runtime/bundle.py).
+Leaves out   the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py, rows.py), the file
+             (runtime/bundle.py).
 Invariants   numbers follow discovery over the automaton's own numbers, so equal inputs give equal tables.
 Arrays       docs/architecture.md, "bundle arrays".
 """
@@ -37,7 +39,8 @@ _BATCH = 2048  # walks between two looks at the clock
 class _Walks(NamedTuple):
     """What walks found, one entry per job.
 
-    list_: number in the pool of lists;  exit_: profile, -1 for none;  reach: most increments before a threshold was looked at;
+    list_: number in the pool of lists;  exit_: profile, -1 for none;  reach: most increments before a threshold was
+        looked at;
     slice_: slice that the row starts from, -1 for none;  limit: counter value up to which units of the slice may go.
     """
 
@@ -49,7 +52,7 @@ class _Walks(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Cells of many subjects (states or chains): first cell of each, its breakpoints (at, count), row and exit by mode."""
+    """Cells of many subjects (states or chains): the first of each, its breakpoints; row and exit by mode."""
 
     first: list[int]
     breaks: list[list[tuple[int, int]]]
@@ -220,10 +223,11 @@ class _Lift:
     def cells(
         self, subjects: np.ndarray, thresholds: Sequence[tuple[int, ...]], run: Callable[[np.ndarray], list[_Walks]]
     ) -> _Cells:
-        """Cells of subjects: one per range of the counter between two thresholds, and one per value near the end of each.
+        """Cells of subjects: one per range of the counter between two thresholds, and one per value near the end of
+        each.
 
-        A walk from the start of a range says how far before the next threshold walks begin to see it: from there on, and
-        where a slice is cut short, every value has a cell of its own.
+        A walk from the start of a range says how far before the next threshold walks begin to see it: from there
+        on, and where a slice is cut short, every value has a cell of its own.
 
         Args:
             subjects: int32 [n, ·], what a job begins with; the counter comes last.
@@ -472,7 +476,7 @@ def _thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
 
 
 def _longest(follows: dict[int, set[int]], profiles: int) -> int:
-    """Chains on the longest way through the profiles; a profile follows another only deeper in the trie, so there are no cycles."""
+    """Chains on the longest way through the profiles; one follows another only deeper in the trie: no cycles."""
     length: dict[int, int] = {}
     for root in range(profiles):
         todo = [root]

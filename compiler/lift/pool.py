@@ -1,11 +1,12 @@
 """Interned sequences of int32, filled from inside the kernels: token lists and exit profiles exist once.
 
-A kernel writes a candidate behind the stored sequences and calls `intern`, which keeps it or finds its equal. When a pool is nearly
-full the kernel stops early and the caller grows the pool and goes on.
+A kernel writes a candidate behind the stored sequences and calls `intern`, which keeps it or finds its equal. When
+a pool is nearly full the kernel stops early and the caller grows the pool and goes on.
 
 Leaves out   what the sequences mean.
 Invariants   sequences are numbered by first use; `data[offset[n]:offset[n + 1]]` is sequence n.
-Arrays       data int32 [·];  offset int64 [·];  table int32 [power of two], a number or -1;  count int64 [1], sequences stored.
+Arrays       data int32 [·];  offset int64 [·];  table int32 [power of two], a number or -1;  count int64 [1],
+             sequences stored.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _rehash(data, offset, table, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def intern(data, offset, table, count, end):  # type: ignore[no-untyped-def]
-    """The number of the sequence written from ``offset[count]`` to ``end``, which becomes a new one if it has no equal."""
+    """The number of the sequence from ``offset[count]`` to ``end``, a new one if it has no equal."""
     begin = offset[count[0]]
     slot = _hash(data, begin, end) & np.uint64(table.size - 1)
     while table[slot] >= 0:

@@ -1,9 +1,10 @@
 """Which local states can do whatever a unit automaton can, so that their masks hold a whole slice.
 
 Leaves out   the unit automata (slices.py), the walks (walk.py).
-Arrays       limit int32 [states, unit states]: UNKNOWN, NO, or the counter value that units may fill up to (UNLIMITED: they are
-             not counted, or without bound): a token of n units is alive in a simulating state at counter c if and only if
-             c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 2] is scratch; more pairs than it holds count as NO.
+Arrays       limit int32 [states, unit states]: UNKNOWN, NO, or the counter value that units may fill up to
+             (UNLIMITED: they are not counted, or without bound): a token of n units is alive in a simulating state
+             at counter c if and only if c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 2] is scratch; more
+             pairs than it holds count as NO.
 Source       simulation: Milner 1971.
 """
 
@@ -98,8 +99,9 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
 def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0, u0, mode, st, out, pairs):  # type: ignore[no-untyped-def]
     """Tokens of the slice of u0 on which a state dies, where most of its ways lead to states that simulate the slice.
 
-    before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;  most_units: of a
-    token of the slice. Returns how many tokens were written to ``out``, or -1 where the state pushes or pops on the way.
+    before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;
+    most_units: of a token of the slice. Returns how many tokens were written to ``out``, or -1 where the state
+    pushes or pops on the way.
     """
     found = 0
     i = 0

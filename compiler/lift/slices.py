@@ -1,11 +1,13 @@
-"""Slices: token sets that are worked out once per tokenizer, so that states inside of strings need no walk over all tokens.
+"""Slices: token sets that are worked out once per tokenizer, so that states inside of strings need no walk over all
+tokens.
 
-A *unit automaton* reads characters (units) of a common language and goes on for ever. For each of its states the slice is the
-set of tokens on which it stays alive from that state; a local state that can do whatever a unit state can (it *simulates*
-it, see simulate.py) allows the whole slice, and only the other tokens are walked.
+A *unit automaton* reads characters (units) of a common language and goes on for ever. For each of its states the
+slice is the set of tokens on which it stays alive from that state; a local state that can do whatever a unit state
+can (it *simulates* it, see simulate.py) allows the whole slice, and only the other tokens are walked.
 
 Leaves out   which local states simulate which unit states (simulate.py), the walk (walk.py).
-Invariants   state 0 of each automaton lies between units; a unit begins with the byte that leaves a state of `boundary`.
+Invariants   state 0 of each automaton lies between units; a unit begins with the byte that leaves a state of
+             `boundary`.
 Arrays       next_unit uint8 [unit states, 256], 255 is dead; numbers run through all automata.
 Source       JSON characters: RFC 8259 section 7; UTF-8: Unicode 15, table 3-7.
 """

@@ -1,8 +1,9 @@
 """Tokenizer → the vocab file of a tokenizer, cached by the content of its source.
 
 Leaves out   reading tokenizer formats (../vocab), the arrays (trie.py, slices.py), the file (runtime/vocab.py).
-Invariants   a cached file is the one that would be made: its key covers the tokenizer's files, the end-of-turn names, the unit
-             automata and the file format. A cache that cannot be read or written costs time and nothing else.
+Invariants   a cached file is the one that would be made: its key covers the tokenizer's files, the end-of-turn
+             names, the unit automata and the file format. A cache that cannot be read or written costs time and
+             nothing else.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import toolc.runtime.vocab as runtime_vocab
 from toolc.runtime.errors import BundleError
@@ -34,12 +36,12 @@ def build_vocab(table: TokenTable) -> Vocab:
         "source": table.source,
         "slices": list(units.names),
     }
+    arrays: dict[str, Any] = {**build_trie(table.tokens), **build_slices(offset, data, units)}
     return Vocab(
         token_offset=offset,
         token_bytes=data,
-        **build_trie(table.tokens),
-        **build_slices(offset, data, units),
         meta=meta,
+        **arrays,
     )
 
 

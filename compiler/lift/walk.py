@@ -1,10 +1,10 @@
 """The kernels of the lift: walk a vocabulary trie through the automaton, many walks a call.
 
 Leaves out   which walks are needed and what becomes of them (lift.py), slices (simulate.py), interning (pool.py).
-Arrays       `Machine` and `Walkable` below; st int32 [depth, 5] is scratch: state, counter, top frame (-1 none), increments
-             of the first frame's counter since the start (-1 once it was set anew), frames; frames int32 [depth, 4]: stack
-             symbol, saved counter, frame beneath, increments. A frame is named by the depth of the byte that pushed it, so
-             backing up in the trie needs no undo.
+Arrays       `Machine` and `Walkable` below; st int32 [depth, 5] is scratch: state, counter, top frame (-1 none),
+             increments of the first frame's counter since the start (-1 once it was set anew), frames; frames int32
+             [depth, 4]: stack symbol, saved counter, frame beneath, increments. A frame is named by the depth of
+             the byte that pushed it, so backing up in the trie needs no undo.
              A profile is the sequence mode, node, R, node, R, … of where walks leave the frame with tokens below.
 Source       preorder tries with skips: the token trie of AICI/llguidance (docs/toktrie.md).
 """
@@ -22,9 +22,9 @@ from .pool import intern, room
 class Machine(NamedTuple):
     """The automaton as arrays.
 
-    state_row int32 [states + 1]: op rows of a state, one per region;  threshold_offset int32 [states + 1], threshold int32 [·];
-    ops int32 [rows, classes];  symbol_class int32 [symbols];  push int32 [pushes, 4];  return_offset int32 [stack symbols];
-    return_ int32 [·, 2], a comb (comb.py).
+    state_row int32 [states + 1]: op rows of a state, one per region;  threshold_offset int32 [states + 1],
+    threshold int32 [·]; ops int32 [rows, classes];  symbol_class int32 [symbols];  push int32 [pushes, 4];
+    return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py).
     """
 
     state_row: np.ndarray
@@ -40,7 +40,8 @@ class Machine(NamedTuple):
 class Walkable(NamedTuple):
     """A trie, or the part of one that holds the tokens outside of a slice.
 
-    order int32 [n]: full-trie nodes in preorder;  skip int32 [n]: place in `order` after the subtree;  node_byte, node_depth,
+    order int32 [n]: full-trie nodes in preorder;  skip int32 [n]: place in `order` after the subtree;  node_byte,
+    node_depth,
     token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0.
     """
 
@@ -68,12 +69,12 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     """Walk parts of a trie.
 
     Args:
-        segments: int32 [·, 5], the first ``count`` are walked: first place in `order`, place after the last, state, counter,
-            increments (0, or -1 if the counter was set on the way here).
+        segments: int32 [·, 5], the first ``count`` are walked: first place in `order`, place after the last, state,
+            counter, increments (0, or -1 if the counter was set on the way here).
         out, found: receives, from place ``found``, the tokens that stay alive or leave the frame with their last byte.
         records, left: receives, from place ``left``, node, R, … where the walk leaves the frame with tokens below.
-        result: int64 [5], receives the places after the last token and record, the most increments before a threshold was
-            looked at, the most frames pushed, whether anything was pushed.
+        result: int64 [5], receives the places after the last token and record, the most increments before a
+            threshold was looked at, the most frames pushed, whether anything was pushed.
     """
     most = 0
     tallest = 0
@@ -177,7 +178,8 @@ def walk_states(m, t, jobs, at, mode, specials, extra, extra_offset, st, frames,
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         extra, extra_offset: int32: tokens that job j adds as they are: ``extra[extra_offset[j]:extra_offset[j + 1]]``.
         lists, profiles: the arrays of two pools; limits int64 [2]: the longest sequence of each.
-        out: int32 [·, 5], receives per job the list, the profile (-1 none), the most increments, frames, whether it pushed.
+        out: int32 [·, 5], receives per job the list, the profile (-1 none), the most increments, frames, whether it
+            pushed.
 
     Returns:
         the number of the first job that was not walked: a pool is full, or all are done.

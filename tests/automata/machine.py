@@ -104,7 +104,9 @@ def derive(grammar: Grammar, rng: random.Random, depth: int = 12) -> bytes | Non
             return None if None in parts else b"".join(p for p in parts if p is not None)
         assert isinstance(expr, Repeat)
         high = expr.low + 3 if expr.high is None else expr.high
-        count = rng.choice([expr.low, high, rng.randint(expr.low, high)]) if high < 60 else rng.randint(expr.low, expr.low + 5)
+        if high >= 60:
+            high = expr.low + 5
+        count = rng.choice([expr.low, high, rng.randint(expr.low, high)])
         parts = [visit(expr.item, left) for _ in range(count)]
         return None if None in parts else b"".join(p for p in parts if p is not None)
 

@@ -1,4 +1,4 @@
-"""Grammars that the automaton must accept exactly, by id; each is run through every form by tests/automata and tests/lift."""
+"""Grammars that the automaton must accept exactly, by id; tests/automata and tests/lift run every one of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Masks from rows and chains, bit for bit against trying every token, on random configurations of many grammars.
 
-The vocabularies: the built-in one, and two production tokenizers that come with mistral-common (tekken, 131k byte-level BPE;
-SentencePiece, 32k with byte fallback).
+The vocabularies: the built-in one, and two production tokenizers that come with mistral-common (tekken, 131k
+byte-level BPE; SentencePiece, 32k with byte fallback).
 """
 
 from __future__ import annotations
