@@ -15,7 +15,21 @@ from dataclasses import dataclass
 
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
-from .nodes import CALL, CHOICE, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL, NodePool, components
+from .counted import masks_of
+from .nodes import (
+    CALL,
+    CHOICE,
+    COUNTED,
+    LITERAL,
+    QUOTED,
+    REF,
+    REPEAT,
+    SEQUENCE,
+    SPECIAL,
+    TERMINAL,
+    NodePool,
+    components,
+)
 
 END_OF_TURN = 256  # the first symbol that is not a byte
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied,
@@ -23,6 +37,7 @@ EXPAND_STATES = 64  # and so is one that costs no more states than this; others 
 EXPAND_LIMIT = 200_000  # and no repeat is copied into more states than this
 _SIZE_CAP = 4096
 _DEPTH_CAP = 64
+UNGUARDED = -1
 _QUOTE = ord('"')
 
 
@@ -43,7 +58,7 @@ class Choices:
 
 @dataclass
 class Loop:
-    """A counted repeat: its node and the entry of its body (see Nfa.finish)."""
+    """A counted repeat: its node, the entry of its item and the state that stands for it; -1 for a terminal."""
 
     node: int
     entry: int
@@ -107,7 +122,7 @@ class Nfa:
             kind = node[0]
             if kind == LITERAL:
                 return len(node[1])
-            if kind == TERMINAL:
+            if kind in (TERMINAL, COUNTED):
                 return len(self.pool.dfas[node[1]].accepting)
             if kind == REF:
                 return min(_SIZE_CAP, rule(node[1]))
@@ -208,27 +223,31 @@ class Nfa:
             return alone and not bool((dfa.next_state[dfa.accepting] >= 0).any())
         if node[0] == LITERAL:
             return len(node[1]) > 1 and node[1][0] == _QUOTE == node[1][-1] and node[1].count(b'"') == 2
-        return node[0] == QUOTED
+        return node[0] in (QUOTED, COUNTED)
 
     def counted(self, number: int) -> bool:
-        """Whether a repeat keeps a counter instead of copies."""
-        _, item, low, high = self.pool.nodes[number]
-        if number in self.choices.expanded:
+        """Whether a repeat or a terminal keeps a counter instead of copies."""
+        node = self.pool.nodes[number]
+        if number in self.choices.expanded or node[0] not in (REPEAT, COUNTED):
             return False
+        if node[0] == COUNTED:
+            return True
+        _, item, low, high = node
         copies = low if high is None else high
         return copies > EXPAND_COPIES and copies * self._size[item] > EXPAND_STATES
 
     def copies_cost(self, number: int) -> int:
-        """States that a repeat costs when it is copied."""
-        _, item, low, high = self.pool.nodes[number]
-        return max(low, high or 0, 1) * self._size[item]
+        """States that a repeat or a counted terminal costs when it is copied."""
+        node = self.pool.nodes[number]
+        size = self._size[number if node[0] == COUNTED else node[1]]
+        return max(node[-2], node[-1] or 0, 1) * size
 
     def _separate_counters(self, choices: Choices) -> Choices:
         """A frame has one counter: strings that count, inside of a counted repeat, get frames of their own."""
         called = set(choices.called)
         pool = self.pool
         for outer in range(len(pool.nodes)):
-            if pool.nodes[outer][0] != REPEAT or not self.counted(outer):
+            if pool.nodes[outer][0] != REPEAT or not self.counted(outer):  # a counted terminal holds no strings
                 continue
             strings: set[int] = set()
             found = False
@@ -243,9 +262,7 @@ class Nfa:
                     todo.append(pool.rules[pool.nodes[n][1]])
                 elif self.is_string(n):
                     strings.add(n)
-                    found = found or any(
-                        pool.nodes[m][0] == REPEAT and self.counted(m) for m in pool.below(n, through_calls=False)
-                    )
+                    found = found or any(self.counted(m) for m in pool.below(n, through_calls=False))
                 elif kind != CALL:
                     todo.extend(pool.children(n))
             if found:
@@ -331,7 +348,7 @@ class Nfa:
         if number in self.choices.called and not as_callee:
             self._call(entry, number, back, height)
             return
-        if kind in (QUOTED, LITERAL, TERMINAL) and self.is_string(number):
+        if kind in (QUOTED, LITERAL, TERMINAL, COUNTED) and self.is_string(number):
             self.string_entries.append((entry, number))
         if kind == LITERAL:
             state = entry
@@ -342,6 +359,11 @@ class Nfa:
                 state = target
         elif kind == TERMINAL:
             self._inline_dfa(entry, node[1], back)
+        elif kind == COUNTED and self.counted(number):
+            self._count_units(entry, number, back)
+        elif kind == COUNTED:
+            self._check_copies(number)
+            self._inline_dfa(entry, pool.copies[number](), back)
         elif kind == SPECIAL:
             self.edges[entry].append((self.mask(1 << self._special(node[1])), back, False))
         elif kind == REF:  # a cycle of rules that only name each other
@@ -388,18 +410,66 @@ class Nfa:
                 self.free[states[s]].append((back, False))
 
     def _rows_of_dfa(self, number: int) -> list[list[tuple[int, int]]]:
-        dfa = self.pool.dfas[number]
-        class_mask = [0] * dfa.next_state.shape[1]
-        for byte, k in enumerate(dfa.class_of_byte.tolist()):
-            class_mask[k] |= 1 << byte
-        rows = []
-        for targets in dfa.next_state.tolist():
-            masks: dict[int, int] = {}
-            for k, t in enumerate(targets):
-                if t >= 0:
-                    masks[t] = masks.get(t, 0) | class_mask[k]
-            rows.append([(self.mask(m), t) for t, m in masks.items() if m])
-        return rows
+        """Per state of a terminal's automaton: (mask number, target)."""
+        return [[(self.mask(m), t) for m, t in row] for row in masks_of(self.pool.dfas[number])]
+
+    def _count_units(self, entry: int, number: int, back: int) -> None:
+        """A quoted terminal whose units are counted, see counted.py: a state per state of the product."""
+        self._check_scope(number, back)
+        c, instance, loop = self.pool.counted[number], self.instance[back], len(self.loops)
+        self.loops.append(Loop(number, -1, -1))
+        quote = self.mask(1 << _QUOTE)
+        opened = self._new(instance, self.scope[back])
+        self.edges[entry].append((quote, opened, False))
+        states = [self._new(instance, loop) for _ in c.edges]
+        self.free[opened].append((states[0], True))
+        for i, row in enumerate(c.edges):
+            adds = c.between[i]
+            sources: dict[tuple[int, int], int] = {}  # (counter is less than, is at least): state that has passed it
+            for mask, t in row:
+                below = UNGUARDED
+                if c.high is not None and c.least[t] + adds > c.least[i]:
+                    below = c.high - c.least[t] + (not adds)
+                most_here, most_there = c.most[i], c.most[t]
+                from_ = 0
+                if most_there is not None and (most_here is None or most_there + adds < most_here):
+                    from_ = max(0, c.low - most_there - adds)
+                if (below, from_) not in sources:
+                    sources[below, from_] = self._behind(states[i], below, from_)
+                self.edges[sources[below, from_]].append((self.mask(mask), states[t], adds))
+            if c.closes[i]:
+                closing = self._new(instance, loop if c.low else self.scope[back])
+                self.edges[closing].append((quote, back, False))
+                if c.low:
+                    self.guards[states[i]].append((True, c.low, closing))
+                else:
+                    self.free[states[i]].append((closing, False))
+
+    def _behind(self, state: int, below: int, from_: int) -> int:
+        """A state that is reached where the counter is less than ``below`` and at least ``from_``."""
+        for at_least, threshold, needed in ((False, below, below != UNGUARDED), (True, from_, from_ > 0)):
+            if needed:
+                new = self._new(self.instance[state], self.scope[state])
+                self.guards[state].append((at_least, threshold, new))
+                state = new
+        return state
+
+    def _check_scope(self, number: int, back: int) -> None:
+        if self.scope[back] >= 0:
+            raise UnsupportedError(
+                "a counted repeat lies inside another one and cannot be given a frame of its own",
+                place=self.pool.grammar.place(self.rule_of(number)),
+                hint="lower one of the two bounds",
+            )
+
+    def _check_copies(self, number: int) -> None:
+        if self.copies_cost(number) > EXPAND_LIMIT:
+            node = self.pool.nodes[number]
+            raise BudgetError(
+                f"a repeat of {max(node[-2], node[-1] or 0):,} would have to be copied: it runs beside another",
+                place=self.pool.grammar.place(self.rule_of(number)),
+                hint="lower its bound",
+            )
 
     def _repeat(self, entry: int, number: int, back: int, height: int) -> None:
         _, item, low, high = self.pool.nodes[number]
@@ -411,12 +481,7 @@ class Nfa:
         if self.counted(number):
             self._count(entry, number, low, back, height)
             return
-        if self.copies_cost(number) > EXPAND_LIMIT:
-            raise BudgetError(
-                f"a repeat of {max(low, high or 0):,} would have to be copied: it runs beside another counted repeat",
-                place=self.pool.grammar.place(self.rule_of(number)),
-                hint="lower its bound",
-            )
+        self._check_copies(number)
         if high is None:
             head = self._new(self.instance[back], self.scope[back])
             self.free[head] += [(back, False), (self._get(item, head, height), False)]
@@ -433,12 +498,7 @@ class Nfa:
 
     def _count(self, entry: int, number: int, low: int, back: int, height: int) -> None:
         _, item, _, high = self.pool.nodes[number]
-        if self.scope[back] >= 0:
-            raise UnsupportedError(
-                "a counted repeat lies inside another one and cannot be given a frame of its own",
-                place=self.pool.grammar.place(self.rule_of(number)),
-                hint="lower one of the two bounds",
-            )
+        self._check_scope(number, back)
         instance = self.instance[back]
         loop = len(self.loops)
         head, again, body = (self._new(instance, loop) for _ in range(3))
@@ -457,6 +517,8 @@ class Nfa:
     def _finish_loops(self) -> None:
         """Give each loop's body the first moves of its item, adding one to the counter."""
         for loop in self.loops:
+            if loop.entry < 0:
+                continue
             todo, seen = [loop.entry], {loop.entry}
             while todo:
                 s = todo.pop()

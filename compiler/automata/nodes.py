@@ -12,18 +12,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from ..budget import Budget
 from ..errors import GrammarError, UnsatisfiableError
 from ..grammar import ir
+from ..grammar.regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
+from .counted import Counted, count_units
 from .dfa import Dfa
 
-LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED = range(9)
+LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
 Node = tuple  # (kind, payload…): see NodePool.add
 
 _CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
 _OPENER = {close: open_ for open_, close in _CLOSER.items()}
 _QUOTE = ord('"')
+_QUOTED_BY = Chars(((_QUOTE, _QUOTE),))
+COUNT_FROM = 32  # up to so many units of a terminal are counted out in its automaton
 
 
 class NodePool:
@@ -32,9 +37,12 @@ class NodePool:
     Attributes:
         nodes: node n as (LITERAL, bytes) | (TERMINAL, dfa number) | (SPECIAL, name) | (REF, rule) | (SEQUENCE, nodes) |
             (CHOICE, nodes) | (REPEAT, node, low, high or None) | (CALL, node) | (QUOTED, node): text between two
-            quotes, inlined unless nfa.py decides otherwise.
+            quotes, inlined unless nfa.py decides otherwise | (COUNTED, dfa number, dfa number of a unit, low, high or
+            None): a quoted terminal of so many units.
         rules: node of every rule that is left.
         dfas: the automaton of each distinct terminal; dfa_names: a name for errors.
+        counted: the product automaton of each COUNTED node; copies: a function that gives the number of its automaton
+            with the units counted out.
         start: the start rule; entries: it and every other rule that a text may start with.
         grammar: where the rules came from, for errors.
     """
@@ -47,6 +55,8 @@ class NodePool:
         self.rules: dict[str, int] = {}
         self.dfas: list[Dfa] = []
         self.dfa_names: list[str] = []
+        self.counted: dict[int, Counted] = {}
+        self.copies: dict[int, Callable[[], int]] = {}
         self._number: dict[Node, int] = {}
         self.empty = self.add((SEQUENCE, ()))
         self.nothing = self.add((CHOICE, ()))
@@ -147,6 +157,8 @@ class NodePool:
             kind = node[0]
             if kind == TERMINAL:
                 return bool(self.dfas[node[1]].accepting[0])
+            if kind == COUNTED:
+                return False
             if kind == REF:
                 return bool(rule(node[1]))
             if kind == SEQUENCE:
@@ -179,15 +191,29 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
     dfa_of: dict[object, int] = {}
     known: dict[int, int] = {}  # id of an expression → node; the grammar keeps the expressions alive
 
-    def terminal(expr: ir.Terminal, rule: str) -> int:
-        number = dfa_of.get(expr.regex)
+    def dfa(regex: Regex, expr: ir.Terminal, rule: str) -> int:
+        number = dfa_of.get(regex)
         if number is None:
             budget.check("", place=grammar.place(rule))
-            dfa = terminal_dfa(expr.regex, budget, expr.name or grammar.place(rule))
-            number = len(pool.dfas)
-            dfa_of[expr.regex] = number
-            pool.dfas.append(dfa)
+            made = terminal_dfa(regex, budget, expr.name or grammar.place(rule))
+            number = dfa_of[regex] = len(pool.dfas)
+            pool.dfas.append(made)
             pool.dfa_names.append(expr.name)
+        return number
+
+    def terminal(expr: ir.Terminal, rule: str) -> int:
+        parts = _counted_parts(expr.regex)
+        if parts is not None:
+            whole, unit = dfa(parts.whole, expr, rule), dfa(parts.unit, expr, rule)
+            counted = count_units(pool.dfas[whole], pool.dfas[unit], parts.low, parts.high)
+            if counted is not None:
+                node = pool.add((COUNTED, whole, unit, parts.low, parts.high))
+                pool.counted[node] = counted
+                pool.copies[node] = lambda: dfa(expr.regex, expr, rule)
+                beyond = counted.high is not None and counted.least[0] > counted.high
+                short = counted.most[0] is not None and counted.most[0] < counted.low
+                return pool.nothing if beyond or short else node
+        number = dfa(expr.regex, expr, rule)
         return pool.nothing if pool.dfas[number].is_empty else pool.add((TERMINAL, number))
 
     def visit(expr: ir.Expr, rule: str) -> int:
@@ -214,6 +240,27 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
     for rule, expr in grammar.rules.items():
         pool.rules[rule] = visit(expr, rule)
     return pool
+
+
+class _CountedParts(NamedTuple):
+    """A terminal ``"(?=…)…(unit){low,high}"``: the same with any number of units, and one unit."""
+
+    whole: Regex
+    unit: Regex
+    low: int
+    high: int | None
+
+
+def _counted_parts(regex: Regex) -> _CountedParts | None:
+    """The parts of a quoted terminal whose units are counted, where copies of the unit would cost more."""
+    if not isinstance(regex, Concat) or len(regex.items) < 3 or regex.items[0] != _QUOTED_BY != regex.items[-2]:
+        return None
+    *looks, body, last = regex.items[1:]
+    if last != _QUOTED_BY or not isinstance(body, Repeat) or not all(isinstance(x, Look) and x.ahead for x in looks):
+        return None
+    if max(body.low, body.high or 0) <= COUNT_FROM:
+        return None
+    return _CountedParts(concat(_QUOTED_BY, *looks, repeat(body.item, 0, None), last), body.item, body.low, body.high)
 
 
 def _split_literal(data: bytes) -> list[bytes]:

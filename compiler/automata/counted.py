@@ -1,0 +1,163 @@
+"""A quoted terminal whose characters are counted: its automaton beside that of one character, without dead ends.
+
+A counter replaces as many copies of the automaton as there may be characters. A state is alive at a count c only if
+the text can still end with a count in bounds; for the states of this product that is a comparison of c with two
+numbers per state, provided that the numbers of characters with which a text can go on to its end leave no gap wider
+than the bounds are apart. Where they do, the terminal is not counted.
+
+Leaves out   NFA states (nfa.py gives each product state one), what is counted (nodes.py).
+Invariants   every state is reachable and can reach the end; state 0 is right behind the opening quote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .dfa import Dfa
+
+QUOTE = ord('"')
+_ROUNDS = 512  # lengths looked at until they repeat
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The product.
+
+    Attributes:
+        low, high: bounds on the number of units; high None: without bound.
+        between: per state whether it lies between two units, where one may begin or the text may end.
+        edges: per state (symbols as a bit mask, target); the closing quote is left out.
+        closes: per state whether the closing quote may follow, as far as the terminal is concerned.
+        least, most: fewest and most units that can still come; most None: any number.
+    """
+
+    low: int
+    high: int | None
+    between: tuple[bool, ...]
+    edges: tuple[tuple[tuple[int, int], ...], ...]
+    closes: tuple[bool, ...]
+    least: tuple[int, ...]
+    most: tuple[int | None, ...]
+
+
+def masks_of(dfa: Dfa) -> list[list[tuple[int, int]]]:
+    """Per state of an automaton: (bytes as a bit mask, target), one entry per target."""
+    class_mask = [0] * dfa.next_state.shape[1]
+    for byte, k in enumerate(dfa.class_of_byte.tolist()):
+        class_mask[k] |= 1 << byte
+    rows = []
+    for targets in dfa.next_state.tolist():
+        masks: dict[int, int] = {}
+        for k, t in enumerate(targets):
+            if t >= 0:
+                masks[t] = masks.get(t, 0) | class_mask[k]
+        rows.append([(m, t) for t, m in masks.items() if m])
+    return rows
+
+
+def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None) -> Counted | None:
+    """The product of a quoted terminal and its unit; None where it cannot be counted exactly.
+
+    Args:
+        whole: the terminal with any number of units, quotes included.
+        unit: one unit.
+    """
+    if whole.is_empty or unit.is_empty or not _tells_apart(unit):
+        return None
+    quote = 1 << QUOTE
+    rows, unit_rows, ends = masks_of(whole), masks_of(unit), unit.accepting.tolist()
+    first = [t for m, t in rows[0] if m & quote]
+    if not first:
+        return None
+    places = {(first[0], 0): 0}
+    states = [(first[0], 0)]
+    edges: list[list[tuple[int, int]]] = []
+    closes = []
+    for s, u in states:
+        here = []
+        for m, t in rows[s]:
+            for m2, v in unit_rows[u]:
+                if m & m2:
+                    pair = t, 0 if ends[v] else v
+                    if pair not in places:
+                        places[pair] = len(states)
+                        states.append(pair)
+                    here.append((m & m2, places[pair]))
+        edges.append(here)
+        closes.append(u == 0 and any(m & quote for m, _ in rows[s]))
+    between = [u == 0 for _, u in states]
+    found = _lengths(edges, between, closes)
+    if found is None:
+        return None
+    least, most, gap = found
+    alive = [n is not None for n in least]
+    if not alive[0] or (high is not None and max(g for g, a in zip(gap, alive, strict=True) if a) > high - low):
+        return None
+    kept = [i for i, a in enumerate(alive) if a]
+    number = {old: new for new, old in enumerate(kept)}
+    return Counted(
+        low,
+        high,
+        tuple(between[i] for i in kept),
+        tuple(tuple((m, number[t]) for m, t in edges[i] if t in number) for i in kept),
+        tuple(closes[i] for i in kept),
+        tuple(least[i] or 0 for i in kept),
+        tuple(most[i] for i in kept),
+    )
+
+
+def _tells_apart(unit: Dfa) -> bool:
+    """Whether units can be counted as they are read: none is empty, begins another, or begins with the quote."""
+    quote = unit.next_state[0, unit.class_of_byte[QUOTE]]
+    return not unit.accepting[0] and not bool((unit.next_state[unit.accepting] >= 0).any()) and bool(quote < 0)
+
+
+def _lengths(
+    edges: list[list[tuple[int, int]]], between: list[bool], closes: list[bool]
+) -> tuple[list[int | None], list[int | None], list[int]] | None:
+    """Per state the fewest and most further units to the end (None: no end; any number) and the widest gap.
+
+    The states with an end n units away are a function of those with an end n - 1 units away, so the sequence of
+    these sets repeats; None if it does not soon.
+    """
+    size = len(edges)
+    reach = np.zeros((size, size), bool)  # moves inside of a unit, from states that are not between units
+    begins = np.zeros((size, size), bool)  # the first byte of a unit
+    for i, row in enumerate(edges):
+        for _, t in row:
+            (begins if between[i] else reach)[i, t] = True
+
+    def settle(ending: np.ndarray) -> np.ndarray:
+        """Add the states inside of a unit that come to one of these."""
+        while True:
+            more = ending | reach[:, ending].any(axis=1)
+            if (more == ending).all():
+                return ending
+            ending = more
+
+    sets = [settle(np.array(closes))]
+    seen = {sets[0].tobytes(): 0}
+    while True:
+        ending = sets[-1]
+        new = settle(np.asarray(begins[:, ending].any(axis=1)))
+        if new.tobytes() in seen:
+            period_from = seen[new.tobytes()]
+            break
+        if len(sets) == _ROUNDS:
+            return None
+        seen[new.tobytes()] = len(sets)
+        sets.append(new)
+    table = np.array(sets)  # [lengths, states]; it goes on with what begins at period_from
+    unrolled = np.concatenate([table, table[period_from:], table[period_from:]])
+    least: list[int | None] = []
+    most: list[int | None] = []
+    gap = []
+    for i in range(size):
+        at = np.flatnonzero(unrolled[:, i])
+        least.append(int(at[0]) if at.size else None)
+        endless = bool(table[period_from:, i].any())
+        most.append(None if endless or not at.size else int(at[-1]))
+        gap.append(int(np.diff(at).max(initial=1)) - 1)
+    return least, most, gap
