@@ -42,7 +42,8 @@ class ToolcError(Exception):
         if self.expected is not None:
             what += f"{', ' if what else ''}expected {self.expected}"
         if self.hint:
-            what += f"; {self.hint}" if what else self.hint
+            joint = "; " if what and not self.hint.startswith("\n") else ""  # an excerpt stands on lines of its own
+            what += joint + self.hint
         return f"{head}\n  {what}"
 
     def as_dict(self) -> dict[str, str | None]:
