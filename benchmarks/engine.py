@@ -1,19 +1,20 @@
-"""toolc as an engine of the shared maskbench.py harness.
+"""toolc as an engine of the shared harnesses maskbench.py and batch.py.
 
-Leaves out   the harness: it makes engines, tokenizes the instances and reads the bits.
+Leaves out   the harnesses: they make engines, tokenize the instances and read the bits.
 Invariants   the vocabulary is prepared once per process, in ``make``; ``compile`` times the schema alone.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any
 
 import numpy as np
 
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.pipeline import Options, compile_schema
-from toolc.runtime import Bundle, Matcher, Vocab
+from toolc.runtime import BatchMatcher, Bundle, Matcher, ToolcError, Vocab
 
 
 @functools.cache
@@ -48,3 +49,46 @@ class Engine:
 def make(tokenizer_path: str, eos_token_id: int) -> Engine:
     """A fresh engine for a tokenizer.json and the id that ends a turn."""
     return Engine(vocab_of(tokenizer_path, eos_token_id))
+
+
+# ---------------------------------------------------------------- batch.py
+
+
+_bundles: dict[tuple[str, int, str], Bundle | None] = {}
+
+
+def bundle_of(tokenizer_path: str, eos_token_id: int, schema: Any) -> Bundle | None:
+    """The bundle of a schema, compiled once per process; None if it does not compile."""
+    key = (tokenizer_path, eos_token_id, json.dumps(schema))
+    if key not in _bundles:
+        try:
+            _bundles[key] = compile_schema(schema, vocab_of(tokenizer_path, eos_token_id), options=Options()).bundle
+        except ToolcError:
+            _bundles[key] = None
+    return _bundles[key]
+
+
+def accepts(tokenizer_path: str, eos_token_id: int, schema: Any, ids: list[int]) -> bool:
+    """The schema compiles, and allows these tokens."""
+    bundle = bundle_of(tokenizer_path, eos_token_id, schema)
+    if bundle is None:
+        return False
+    matcher = Matcher(bundle)
+    return all(matcher.try_advance(token) for token in ids)
+
+
+class Batch:
+    """One row per schema; a step fills all masks and reads a token per row."""
+
+    def __init__(self, bundles: list[Bundle | None]) -> None:
+        self.matcher = BatchMatcher(bundles)
+        self.masks = self.matcher.new_masks()
+
+    def step(self, token_ids: list[int]) -> None:
+        self.matcher.fill(self.masks)
+        self.matcher.advance(token_ids)
+
+
+def make_batch(tokenizer_path: str, eos_token_id: int, schemas: list[Any]) -> Batch:
+    """A fresh batch of schemas that compile."""
+    return Batch([bundle_of(tokenizer_path, eos_token_id, schema) for schema in schemas])

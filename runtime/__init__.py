@@ -1,4 +1,5 @@
-"""The runtime: open a bundle, constrain one sequence on the host (`Matcher`) or a batch on a device (`Decoder`).
+"""The runtime: open a bundle, constrain one sequence (`Matcher`) or a batch (`BatchMatcher`)
+on the host, or a batch on a device (`Decoder`).
 
 Leaves out   compiling: see toolc.compiler, which this never imports.
 Invariants   importing this loads numpy and msgpack at most; numba and torch load when a matcher or decoder is made.
@@ -12,14 +13,18 @@ from . import errors
 from .errors import BundleError, DecodeError, ToolcError
 
 if TYPE_CHECKING:
+    from .batch import BatchMatcher
     from .bundle import Bundle
+    from .constraint import Constraint
     from .decoder import Decoder
     from .matcher import Matcher
     from .tables import Tables
     from .vocab import Vocab, find_vocab, vocab_cache_dir
 
 _HOME = {
+    "BatchMatcher": "batch",
     "Bundle": "bundle",
+    "Constraint": "constraint",
     "Decoder": "decoder",
     "Matcher": "matcher",
     "Tables": "tables",
@@ -29,8 +34,10 @@ _HOME = {
 }
 
 __all__ = [
+    "BatchMatcher",
     "Bundle",
     "BundleError",
+    "Constraint",
     "DecodeError",
     "Decoder",
     "Matcher",

@@ -80,8 +80,6 @@ class Bundle:
         found = _find(held.name, path, held.meta, embedded, vocab)
         bundle = Bundle(Tables.from_arrays(arrays), held.meta, found, held.name)
         bundle.__dict__["_digest"] = held.digest if embedded is None else None
-        end = held.offsets.get(VOCAB_FILE, held.data.size)
-        bundle.__dict__["_mapped"] = (held.data[:end], held.offsets)
         return bundle
 
     def write(self, path: str | os.PathLike[str], standalone: bool = False) -> str:

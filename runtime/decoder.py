@@ -1,36 +1,61 @@
 """A batch of sequences on torch tensors: mask the logits, read the sampled tokens; on any device.
 
-Leaves out   the tables on the device: see arena.py. One sequence on the host: see matcher.py, which this equals bit for
-             bit.
-Invariants   every step is a fixed list of tensor operations; on a device other than the CPU nothing is copied to the
-             host. On the CPU loops stop early at the longest token and the longest chain of the batch.
+Leaves out   the tables on the device: see arena.py. The step itself: see step.py. One sequence on the host: see
+             matcher.py, which this equals bit for bit.
+Invariants   every step is a fixed list of tensor operations that write into the same tensors; on a device other than
+             the CPU nothing is copied to the host. On the CPU loops stop early at the batch's longest token and chain.
+             Only `add_bundle` past the arena's room, `append_` and a `reorder_` to another size make new tensors.
 Rows         A row belongs to one bundle, or to none (-1): then its logits are untouched and its tokens ignored.
              A finished row allows only the end-of-turn ids and ignores what is read, so padding may be fed to it.
              A token that is not allowed: with `check` (the default on the CPU) nothing is read by any row and a
              DecodeError names row, token and what was expected. Without, the row is dead: `error` is set, `finished`
              too, and only the end-of-turn ids stay allowed, so that sampling stays defined and loops end.
 Arrays       bundle_of_row, state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1] (the last column takes
-             the writes of rows that do not push); error bool [B].
+             the writes of rows that do not push); error bool [B]; length, kept int64 [B]: tokens read, and how many of
+             them can be undone. log: the configurations before the last tokens, [history, B, …], that before token n
+             at n % history.
 Source       docs/architecture.md, "Reading a symbol".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 
-from .arena import EMPTY_ROW, FULL_ROW, Arena
+from . import step
+from .arena import Arena
 from .errors import DecodeError
 from .masks import check_logits, mask_logits_
 from .matcher import Matcher
+from .step import Config
 
 if TYPE_CHECKING:
     from .bundle import Bundle
 
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 NO_BUNDLE = -1
+
+
+class Draft(NamedTuple):
+    """What became of K draft tokens per row; node 0 is where the row stands, node j + 1 is after draft token j.
+
+    Attributes:
+        bits: int32 [B, K + 1, words], the allowed tokens at each node; those of the end of turn at one not reached.
+        legal: bool [B, K + 1]: the node's token is allowed after its parent, which is legal.
+        length: int64 [B]: of a chain, how many tokens from the first on are legal; of a tree, the depth of the deepest
+            legal node.
+        parents: int64 [B, K + 1], the node before each; 0 of node 0.
+        config: where the row would stand at each node, [K + 1, B, …].
+    """
+
+    bits: torch.Tensor
+    legal: torch.Tensor
+    length: torch.Tensor
+    parents: torch.Tensor
+    config: Config
 
 
 class Decoder:
@@ -43,6 +68,11 @@ class Decoder:
         bundle_of_row: the bundle's number for each row, -1 for none; 0 for all if absent.
         entry: the name of the entry where the texts begin.
         check: raise on a token that is not allowed; costs a synchronisation on a device. Default: on the CPU only.
+        history: how many tokens can be rolled back at most.
+        room: the arena's size, in multiples of the bundles given here; bundles that fit can be added without any new
+            tensor, also after a graph was captured.
+        backend: "torch" (tensor operations, any device), "fused" (a Triton kernel), or "auto": fused on a CUDA device
+            where Triton is installed.
     """
 
     def __init__(
@@ -54,6 +84,9 @@ class Decoder:
         bundle_of_row: Sequence[int] | None = None,
         entry: str = "start",
         check: bool | None = None,
+        history: int = 16,
+        room: float = 1.0,
+        backend: str = "auto",
     ) -> None:
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
         if not given:
@@ -62,18 +95,18 @@ class Decoder:
             raise DecodeError("no such batch", found=str(batch_size), expected="a size of 0 or more")
         self.device = torch.device(device)
         self.check = self.device.type == "cpu" if check is None else check
-        self.arena = Arena(self.device)
+        if backend not in ("auto", "torch", "fused"):
+            raise DecodeError("no such backend", found=repr(backend), expected="auto, torch or fused")
+        if backend == "auto":
+            backend = "fused" if self.device.type == "cuda" and find_spec("triton") is not None else "torch"
+        self.backend = backend
+        self.arena = Arena(self.device, room)
+        self.history = max(0, history)
         self.batch_size = batch_size
         self._on_cpu = self.device.type == "cpu"
         numbers = [self.arena.add(bundle) for bundle in given]
 
-        def zeros(*shape: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
-            return torch.zeros(shape, dtype=dtype, device=self.device)
-
-        self.bundle_of_row, self.state, self.counter, self.depth = (zeros(batch_size) for _ in range(4))
-        self.stack = zeros(batch_size, self.arena.capacity + 1)
-        self.saved = zeros(batch_size, self.arena.capacity + 1)
-        self.error = zeros(batch_size, dtype=torch.bool)
+        self._make(batch_size)
         chosen = [0] * batch_size if bundle_of_row is None else list(bundle_of_row)
         if len(chosen) != batch_size:
             raise DecodeError("bundle_of_row", found=f"{len(chosen)} rows", expected=f"{batch_size}")
@@ -82,17 +115,47 @@ class Decoder:
                 raise DecodeError("no such bundle", found=str(n), expected=f"-1 to {len(given) - 1}")
         self.reset_rows(None, [numbers[n] if n >= 0 else n for n in chosen], entry)
 
+    def _make(self, size: int) -> None:
+        """All state, of rows without a bundle."""
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
+            return torch.zeros(shape, dtype=dtype, device=self.device)
+
+        width = self.arena.limits.capacity + 1
+        self.batch_size = size
+        self.bundle_of_row, self.state, self.counter, self.depth = (zeros(size) for _ in range(4))
+        self.bundle_of_row.fill_(NO_BUNDLE)
+        self.stack, self.saved = zeros(size, width), zeros(size, width)
+        self.error = zeros(size, dtype=torch.bool)
+        self.length, self.kept = zeros(size, dtype=torch.int64), zeros(size, dtype=torch.int64)
+        self.log = Config(*(zeros(max(1, self.history), *part.shape) for part in self._config))
+        self._every = torch.arange(size, device=self.device)
+
+    @property
+    def _config(self) -> Config:
+        return Config(self.state, self.counter, self.depth, self.stack, self.saved)
+
     # ------------------------------------------------------------ rows
 
-    def add_bundle(self, bundle: Bundle) -> int:
-        """Make a bundle available to rows; returns its number."""
-        number = self.arena.add(bundle)
-        missing = self.arena.capacity + 1 - self.stack.shape[1]
-        if missing > 0:
-            pad = torch.zeros((self.batch_size, missing), dtype=torch.int32, device=self.device)
-            self.stack = torch.cat([self.stack, pad], dim=1)
-            self.saved = torch.cat([self.saved, pad], dim=1)
+    def add_bundle(self, bundle: Bundle, grow: bool = True) -> int:
+        """Make a bundle available to rows; returns its number.
+
+        Args:
+            bundle: of the same vocabulary.
+            grow: make new tensors if there is no room (graphs must then be captured again); False: refuse.
+        """
+        number = self.arena.add(bundle, grow)
+        self._widen()
         return number
+
+    def _widen(self) -> None:
+        """Stacks as deep as the arena's bundles need: it may have grown, by a fork of this decoder too."""
+        missing = self.arena.limits.capacity + 1 - self.stack.shape[1]
+        if missing > 0:
+            self.stack, self.saved = (torch.nn.functional.pad(part, (0, missing)) for part in (self.stack, self.saved))
+            log = self.log
+            wide = [torch.nn.functional.pad(part, (0, missing)) for part in (log.stack, log.saved)]
+            self.log = Config(log.state, log.counter, log.depth, *wide)
 
     def reset_rows(self, rows: Rows = None, bundle: int | Sequence[int] | None = None, entry: str = "start") -> None:
         """Begin new texts.
@@ -102,6 +165,7 @@ class Decoder:
             bundle: the number of a bundle or -1, for all or for each of the rows; as it was if None.
             entry: where the texts begin.
         """
+        self._widen()
         index = self._rows(rows)
         if bundle is None:
             chosen = self.bundle_of_row[index].tolist()
@@ -119,16 +183,92 @@ class Decoder:
             start[n] = self.arena.global_state(n, entries[entry])
         self.bundle_of_row[index] = torch.tensor(chosen, dtype=torch.int32, device=self.device)
         self.state[index] = torch.tensor([start[n] for n in chosen], dtype=torch.int32, device=self.device)
-        self.counter[index] = 0
-        self.depth[index] = 0
+        for part in (self.counter, self.depth, self.length, self.kept):
+            part[index] = 0
         self.error[index] = False
 
     def reorder_(self, index: Sequence[int] | torch.Tensor) -> None:
         """Row i becomes what row index[i] was; the batch takes the length of the index."""
         order = torch.as_tensor(index, dtype=torch.int64, device=self.device)
-        for name in ("bundle_of_row", "state", "counter", "depth", "stack", "saved", "error"):
-            setattr(self, name, getattr(self, name).index_select(0, order))
-        self.batch_size = int(order.numel())
+        same = order.numel() == self.batch_size
+        for name in ("bundle_of_row", "state", "counter", "depth", "stack", "saved", "error", "length", "kept"):
+            moved = getattr(self, name).index_select(0, order)
+            if same:
+                getattr(self, name).copy_(moved)
+            else:
+                setattr(self, name, moved)
+        log = [part.index_select(1, order) for part in self.log]
+        if same:
+            for part, moved in zip(self.log, log, strict=True):
+                part.copy_(moved)
+        else:
+            self.log = Config(*log)
+            self.batch_size = int(order.numel())
+            self._every = torch.arange(self.batch_size, device=self.device)
+
+    def append_(self, bundles: Sequence[int], entry: str = "start") -> None:
+        """Rows more at the end, each with the number of its bundle or -1."""
+        old = self.batch_size
+        self.reorder_([*range(old), *([0] * len(bundles))])
+        self.reset_rows(slice(old, None), list(bundles), entry)
+
+    def fork(self) -> Decoder:
+        """An independent copy of all rows; the arena is shared."""
+        twin = object.__new__(Decoder)
+        twin.__dict__.update(self.__dict__)
+        for name in ("bundle_of_row", "state", "counter", "depth", "stack", "saved", "error", "length", "kept"):
+            setattr(twin, name, getattr(self, name).clone())
+        twin.log = Config(*(part.clone() for part in self.log))
+        return twin
+
+    def rebuild_(self, tokens: torch.Tensor, lengths: torch.Tensor | None = None, rows: Rows = None) -> None:
+        """Begin the rows' texts again and read token histories: after a preemption, or for a row that moved here.
+
+        Args:
+            tokens: integers [rows, T], each row's tokens since its entry, padded at the end.
+            lengths: int [rows], how many of them count; all if None.
+            rows: as for `reset_rows`. Their bundles and the entry "start" stay.
+        """
+        index = self._rows(rows)
+        if tokens.dim() != 2 or tokens.shape[0] != index.numel():
+            raise DecodeError("the tokens do not fit", found=str(list(tokens.shape)), expected=f"[{index.numel()}, T]")
+        tokens = tokens.to(self.device)
+        self.reset_rows(rows)
+        full = torch.zeros(self.batch_size, dtype=tokens.dtype, device=self.device)
+        mine = torch.zeros(self.batch_size, dtype=torch.int64, device=self.device)
+        mine[index] = tokens.shape[1] if lengths is None else lengths.to(self.device, torch.int64)
+        for n in range(tokens.shape[1]):
+            full[index] = tokens[:, n]
+            self._advance(full, mine > n)
+
+    def rollback_(self, counts: torch.Tensor | int) -> None:
+        """Forget the last tokens of each row: at most `history`, and no more than `kept`.
+
+        More than that marks the row's `error` and leaves it dead (with `check`, raises). Finished rows did not read
+        what came after their end of turn; rows without bundle read nothing.
+        """
+        if isinstance(counts, int):
+            counts = torch.full_like(self.length, counts)
+        counts = torch.where(self.bundle_of_row >= 0, counts.to(self.device, torch.int64), 0)
+        bad = (counts < 0) | (counts > self.kept)
+        if self.check and bool(bad.any()):
+            row = int(bad.nonzero()[0])
+            raise DecodeError(
+                "cannot roll back",
+                place=f"row {row} of {self.batch_size}",
+                found=f"{int(counts[row])} tokens",
+                expected=f"0 to {int(self.kept[row])}",
+            )
+        back = (counts > 0) & ~bad
+        counts = torch.where(back, counts, 0)
+        place = (self.length - counts) % max(1, self.history)
+        for part, log in zip(self._config, self.log, strict=True):
+            chosen = back if part.dim() == 1 else back.unsqueeze(1)
+            part.copy_(torch.where(chosen, log[place, self._every], part))
+        self.state.copy_(torch.where(bad, 0, self.state))
+        self.error.copy_((self.error & ~back) | bad)
+        self.length.sub_(counts)
+        self.kept.sub_(counts)
 
     def matcher(self, row: int) -> Matcher:
         """A host matcher where a row stands; it copies from the device."""
@@ -158,38 +298,7 @@ class Decoder:
 
     def fill(self) -> torch.Tensor:
         """int32 [B, ceil(V / 32)]: the allowed tokens as bits; all bits for a row without bundle."""
-        t = self.arena.table
-        bundle = self.bundle_of_row.clamp(min=0)
-        free = self.bundle_of_row < 0
-        over = self.state <= 1
-        cell = _at(t["state_cell"], self.state) + self._phase("state_break", self.state, self.counter)
-        mode = self._mode(bundle)
-        place = cell * self.arena.modes + mode
-        row = torch.where(over, _at(t["finished_row"], bundle), _at(t["cell_row"].view(-1), place))
-        row = torch.where(free, FULL_ROW, row)
-        profile = torch.where(over | free, -1, _at(t["cell_exit"].view(-1), place))
-        bits = _at(t["dense"], row)
-        for k in range(min(self.arena.max_chain, self.arena.capacity)):
-            level = self.depth - 1 - k
-            going = (profile >= 0) & (level >= 0)
-            if self._on_cpu and not bool(going.any()):
-                break
-            below = level.clamp(min=0).to(torch.int64).unsqueeze(1)
-            symbol = self.stack.gather(1, below).squeeze(1)
-            saved = self.saved.gather(1, below).squeeze(1)
-            base = _at(t["chain_offset"], torch.where(going, profile, 0))
-            record = _at(t["chain"], base + torch.where(going, symbol, 0))
-            going = going & (record[:, 0] == base)
-            number = torch.where(going, record[:, 1], 0)
-            cell = _at(t["chain_cell"], number) + self._phase("chain_break", number, saved)
-            more = torch.where(going, _at(t["chain_row"], cell), EMPTY_ROW)
-            if self._on_cpu:
-                some = going.nonzero().view(-1)
-                bits[some] |= _at(t["dense"], more[some])
-            else:
-                bits |= _at(t["dense"], more)
-            profile = torch.where(going, _at(t["chain_exit"], cell), -1)
-        return bits
+        return step.mask_bits(self.arena.table, self.arena.limits, self.bundle_of_row, self._config, self._on_cpu)
 
     def mask_(self, logits: torch.Tensor) -> torch.Tensor:
         """Set the logits of tokens that are not allowed to -inf, in place; returns them.
@@ -198,6 +307,9 @@ class Decoder:
             logits: [B, at least V], any float dtype, any strides; columns past V are never allowed.
         """
         check_logits(logits, self.batch_size, self.arena.size)
+        if self.backend == "fused":
+            self._launch(None, logits)
+            return logits
         return mask_logits_(logits, self.fill(), self.arena.size, self.bundle_of_row >= 0)
 
     # ------------------------------------------------------------ tokens
@@ -217,66 +329,121 @@ class Decoder:
                 found=f"{tokens.dtype} {list(tokens.shape)}",
                 expected=f"integers [{self.batch_size}]",
             )
-        t, size = self.arena.table, self.arena.size
-        bundle = self.bundle_of_row.clamp(min=0)
-        active = (self.bundle_of_row >= 0) & (self.state > 1)
         tokens = tokens.to(self.device)
-        known = (tokens >= 0) & (tokens < size)
-        token = torch.where(known & active, tokens, 0).to(torch.int32)
-        special = _at(t["special_symbol"], _at(t["special_base"], bundle) + token)
-        start = _at(t["token_offset"], token)
-        length = torch.where(special >= 0, 1, _at(t["token_offset"], token + 1) - start)
-        length = torch.where(active, length, 0)
-        mode = self._mode(bundle)
-        class_base, symbol_base = _at(t["class_base"], bundle), _at(t["symbol_base"], bundle)
-        capacity = _at(t["capacity"], bundle)
-        state = torch.where(active & (~known | (length == 0)), 0, self.state)
-        counter, depth = self.counter, self.depth
-        stack, saved = self.stack.clone(), self.saved.clone()
-        dump = stack.shape[1] - 1
-        count = self.arena.longest
-        if self._on_cpu:
-            count = int(length.max()) if self.batch_size else 0
-        push, returns = t["push"], t["return"]
-        for j in range(count):
-            live = (length > j) & (state > 1)
-            q = torch.where(live, state, 0)
-            symbol = torch.where(special >= 0, special, _at(t["token_bytes"], start + torch.where(live, j, 0)))
-            column = _at(t["symbol_class"], class_base + symbol)
-            base = _at(t["cell_delta"], _at(t["state_cell"], q) + self._phase("state_break", q, counter))
-            entry = _at(t["delta"], base + torch.where(live, column, 0))
-            op = torch.where(entry[:, 0] == base, entry[:, 1], 0)
-            kind, number = op & 7, op >> 3
-            pushes, pops = kind == 4, kind == 5
-            # go
-            next_state, next_counter = number, _act(kind, counter)
-            # push: frame `depth` takes the stack symbol and the caller's counter
-            frame = _at(push, torch.where(pushes, number, 0))
-            fits = pushes & (depth < capacity)
-            entered = torch.where(mode > 0, frame[:, 2], frame[:, 1])
-            next_state = torch.where(pushes, torch.where(fits, entered, 0), next_state)
-            next_counter = torch.where(pushes, 0, next_counter)
-            place = torch.where(fits & live, depth, dump).to(torch.int64).unsqueeze(1)
-            stack.scatter_(1, place, frame[:, :1])
-            saved.scatter_(1, place, _act(frame[:, 3], counter).unsqueeze(1))
-            # pop: the frame below continues where the stack symbol says
-            top = (depth - 1).clamp(min=0).to(torch.int64).unsqueeze(1)
-            held = pops & (depth > 0)
-            under = torch.where(held, stack.gather(1, top).squeeze(1), 0)
-            back = _at(t["return_offset"], torch.where(held, symbol_base + under, 0))
-            found = _at(returns, torch.where(held, back + number, 0))
-            value = torch.where(held & (found[:, 0] == back), found[:, 1], 0)
-            next_state = torch.where(pops, value >> 2, next_state)
-            next_counter = torch.where(pops, _act(value & 3, saved.gather(1, top).squeeze(1)), next_counter)
-            next_depth = depth + fits.to(torch.int32) - held.to(torch.int32)
-            state = torch.where(live, next_state, torch.where(length > j, torch.where(state == 1, 0, state), state))
-            counter = torch.where(live, next_counter, counter)
-            depth = torch.where(live, next_depth, depth)
-        refused = active & (state == 0)
+        if self.backend == "fused" and not self.check:
+            self._launch(tokens, None)
+            return
+        after, refused = self._after(self._config, tokens)
         if self.check and bool(refused.any()):
             raise self._refusal(tokens, refused)
-        self.state, self.counter, self.depth, self.stack, self.saved = state, counter, depth, stack, saved
-        self.error = self.error | refused
+        self._take(after, refused, None)
+
+    def step_(self, tokens: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        """Read one token per row, then mask the logits for the next: `advance_` and `mask_` in one call."""
+        self.advance_(tokens)
+        return self.mask_(logits)
+
+    def _launch(self, tokens: torch.Tensor | None, logits: torch.Tensor | None) -> None:
+        from .fused import launch
+
+        launch(
+            self.arena,
+            self.bundle_of_row,
+            self._config,
+            self.error,
+            self.length,
+            self.kept,
+            self.log,
+            self.history,
+            tokens,
+            logits,
+        )
+
+    def _after(self, here: Config, tokens: torch.Tensor) -> tuple[Config, torch.Tensor]:
+        return step.advance(self.arena.table, self.arena.limits, self.bundle_of_row, here, tokens, self._on_cpu)
+
+    def _advance(self, tokens: torch.Tensor, chosen: torch.Tensor) -> None:
+        """Read a token in the chosen rows, without a check."""
+        after, refused = self._after(self._config, tokens)
+        self._take(after, refused & chosen, chosen)
+
+    def _take(self, after: Config, refused: torch.Tensor, chosen: torch.Tensor | None) -> None:
+        """Log where the rows stand, and stand there."""
+        moved = (self.bundle_of_row >= 0) & (self.state > 1)
+        if chosen is not None:
+            moved = moved & chosen
+        if self.history:
+            # A row that does not move writes what is overwritten by its next token.
+            place = self.length % self.history
+            for part, log in zip(self._config, self.log, strict=True):
+                log.index_put_((place, self._every), part)
+        for part, new in zip(self._config, after, strict=True):
+            part.copy_(torch.where(moved if part.dim() == 1 else moved.unsqueeze(1), new, part))
+        self.error.logical_or_(refused)
+        self.length.add_(moved)
+        self.kept.add_(moved).clamp_(max=self.history)
+
+    # ------------------------------------------------------------ drafts
+
+    def draft(self, tokens: torch.Tensor, parents: torch.Tensor | None = None) -> Draft:
+        """Read K draft tokens per row in one call, without moving; see `Draft`, and `take_`.
+
+        Args:
+            tokens: integers [B, K]; one that is not allowed (-1 for none) ends its branch.
+            parents: integers [K] or [B, K]: of each token, the number of the draft token before it, always a smaller
+                one than its own, -1 for the row itself. A chain if None.
+        """
+        if tokens.dim() != 2 or tokens.shape[0] != self.batch_size or tokens.is_floating_point():
+            raise DecodeError(
+                "the tokens do not fit",
+                found=f"{tokens.dtype} {list(tokens.shape)}",
+                expected=f"integers [{self.batch_size}, K]",
+            )
+        tokens = tokens.to(self.device)
+        count = tokens.shape[1]
+        if parents is None:
+            parents = torch.arange(-1, count - 1, device=self.device)
+        before = parents.to(self.device, torch.int64).expand(self.batch_size, count) + 1
+        nodes = [self._config]
+        alive = (self.bundle_of_row < 0) | (self.state > 0)
+        legal = [alive]
+        depth = torch.zeros(self.batch_size, count + 1, dtype=torch.int64, device=self.device)
+        bits = [self.fill()]
+        for j in range(count):
+            held = Config(*(torch.stack(part) for part in zip(*nodes, strict=True)))
+            source = before[:, j]
+            here = Config(*(part[source, self._every] for part in held))
+            after, _ = self._after(here, tokens[:, j])
+            fine = torch.stack(legal)[source, self._every] & ((after.state > 0) | (self.bundle_of_row < 0))
+            legal.append(fine)
+            depth[:, j + 1] = torch.where(fine, depth.gather(1, source.unsqueeze(1)).squeeze(1) + 1, 0)
+            after = after._replace(state=torch.where(fine, after.state, 0))
+            nodes.append(after)
+            bits.append(step.mask_bits(self.arena.table, self.arena.limits, self.bundle_of_row, after, self._on_cpu))
+        return Draft(
+            torch.stack(bits, 1),
+            torch.stack(legal, 1),
+            depth.amax(1),
+            torch.nn.functional.pad(before, (1, 0)),
+            Config(*(torch.stack(part) for part in zip(*nodes, strict=True))),
+        )
+
+    def take_(self, draft: Draft, node: torch.Tensor) -> None:
+        """Move each row to a node of its draft: as if it had read the tokens on the way there.
+
+        Args:
+            draft: what `draft` returned, before any other step.
+            node: integers [B], 0 to K. A node that is not legal leaves the row dead.
+        """
+        here = node.to(self.device, torch.int64)
+        count = draft.legal.shape[1]
+        path = [here]
+        for _ in range(count - 1):
+            path.append(draft.parents.gather(1, path[-1].unsqueeze(1)).squeeze(1))
+        for upper, lower in zip(path[::-1][:-1], path[::-1][1:], strict=True):
+            after = Config(*(part[lower, self._every] for part in draft.config))
+            moves = lower != upper
+            self._take(after, moves & (self.bundle_of_row >= 0) & (after.state == 0) & (self.state > 1), moves)
 
     def _refusal(self, tokens: torch.Tensor, refused: torch.Tensor) -> DecodeError:
         rows = refused.nonzero().view(-1).tolist()
@@ -287,25 +454,3 @@ class Decoder:
         if len(rows) > 1:
             error.hint = f"{len(rows)} rows have such a token; none has read its token"
         return error
-
-    # ------------------------------------------------------------ parts
-
-    def _mode(self, bundle: torch.Tensor) -> torch.Tensor:
-        deep = self.depth >= _at(self.arena.table["soft_depth"], bundle)
-        return deep.to(torch.int32) * (self.arena.modes - 1)
-
-    def _phase(self, breaks: str, index: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
-        if self.arena.breaks == 0:
-            return torch.zeros_like(counter)
-        pairs = _at(self.arena.table[breaks], index)
-        spans = pairs[:, :, 1]
-        past = counter.unsqueeze(1) - pairs[:, :, 0] + spans
-        return torch.minimum(past.clamp(min=0), spans).sum(dim=1, dtype=torch.int32)
-
-
-def _at(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    return table.index_select(0, index)
-
-
-def _act(action: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
-    return torch.where(action == 0, counter, torch.where(action == 1, counter + 1, action - 2))

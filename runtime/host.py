@@ -1,14 +1,14 @@
-"""What all matchers of one bundle share on the host: packed tables and expanded rows.
+"""What matchers share on the host: the addresses of a bundle's tables, and the rows expanded for a vocabulary.
 
 Leaves out   one sequence's configuration: see matcher.py. The loops: see kernels.py.
-Invariants   a row is expanded at its first use and never changes after; at most `row_bytes` of rows are kept, those
-             past it are expanded again at each use. Safe from several threads: a row appears in `slot_of_row` only
-             when it is whole.
-Arrays       kernels.py; the packed tables of an opened file are the mapped file itself, not a copy.
+Invariants   nothing here changes but the row cache, which only kernels write; so all of it is safe from several threads
+             and in forked processes.
+Arrays       kernels.py; the tables of an opened file are the mapped file itself, not a copy.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -16,25 +16,79 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import kernels
-from .tables import ARRAYS
 
 if TYPE_CHECKING:
     from .bundle import Bundle
+    from .vocab import Vocab
 
-DEFAULT_ROW_BYTES = 256 << 20
+DEFAULT_ROW_BYTES = 4 << 20
+
+
+class Shared:
+    """Bitmaps of a vocabulary's slices, and the row cache of all its bundles; made at first use.
+
+    Attributes:
+        stride: half as many tokens as a mask has words, so that toggling from the nearest bitmap costs less than
+            copying it, and all bitmaps take about 8 bytes per token of a slice.
+        arrays: by the names of kernels.py.
+
+    Args:
+        vocab: the vocabulary.
+        row_bytes: room for expanded rows; $TOOLC_ROW_BYTES or 4 MiB if None.
+    """
+
+    def __init__(self, vocab: Vocab, row_bytes: int | None = None) -> None:
+        if row_bytes is None:
+            row_bytes = int(os.environ.get("TOOLC_ROW_BYTES", DEFAULT_ROW_BYTES))
+        words, offset = vocab.words, vocab.slice_token_offset
+        self.stride = max(words // 2, 16)
+        # The last stretch of a slice may be shorter; a slice whose length is a multiple has its whole twice.
+        whole = np.diff(offset) // self.stride
+        first = np.cumsum(whole + 2) - (whole + 2)
+        # Zeros that are written, so that no page of them is touched first while decoding.
+        prefix = np.full((int((whole + 2).sum()), words), 0, dtype=np.uint32)
+        first = first.astype(np.int32)
+        kernels.prefix_rows(offset, vocab.slice_tokens, first, self.stride, prefix)
+        even = np.flatnonzero(np.diff(offset) % self.stride == 0)
+        prefix[first[even] + whole[even] + 1] = prefix[first[even] + whole[even]]
+        self.slots = 1 << max(0, (row_bytes // (4 * words)).bit_length() - 1)
+        self.arrays = {
+            "prefix_first": first,
+            "prefix": prefix,
+            "slots": np.full((self.slots, words), 0, dtype=np.uint32),
+            "slot_tag": np.zeros(self.slots, dtype=np.int64),
+        }
+
+    @staticmethod
+    def of(vocab: Vocab) -> Shared:
+        """The one of a vocabulary."""
+        found = vocab.__dict__.get("_shared")
+        if found is None:
+            with _LOCK:
+                found = vocab.__dict__.get("_shared")
+                if found is None:
+                    found = vocab.__dict__["_shared"] = Shared(vocab)
+        return found
+
+
+_LOCK = threading.Lock()
+_NUMBERS = itertools.count(1)
 
 
 class Host:
-    """Packed tables and the row cache of one bundle; see `Bundle.host`."""
+    """The addresses of one bundle's tables; see `Bundle.host`.
 
-    def __init__(self, bundle: Bundle, row_bytes: int | None = None) -> None:
+    Attributes:
+        at: int64 [·], kernels.py, `host`; address: where it is.
+    """
+
+    def __init__(self, bundle: Bundle, shared: Shared | None = None) -> None:
         t, v = bundle.tables, bundle.vocab
-        if row_bytes is None:
-            row_bytes = int(os.environ.get("TOOLC_ROW_BYTES", DEFAULT_ROW_BYTES))
+        shared = shared or Shared.of(v)
         self.bundle = bundle
         self.words = v.words
         self.rows = t.rows
-        self.packed, offsets = _pack(bundle)
+        arrays = {**t.arrays(), **{name: getattr(v, name) for name in kernels.VOCAB}, **shared.arrays}
         numbers = {
             "specials": t.special_token.size,
             "symbols": t.symbol_class.size,
@@ -45,58 +99,16 @@ class Host:
             "tokens": v.size,
             "words": v.words,
             "rows": t.rows,
+            "prefix_stride": shared.stride,
+            "slot_count": shared.slots,
+            "tag": next(_NUMBERS) << 32,
         }
-        self.at = np.array([{**offsets, **numbers}[name] for name in kernels.FIELDS], dtype=np.int64)
+        self._alive = arrays
+        found = {**{name: a.__array_interface__["data"][0] for name, a in arrays.items()}, **numbers}
+        self.at = np.array([found[name] for name in kernels.FIELDS], dtype=np.int64)
         self.at.flags.writeable = False
-        self.token_offset, self.token_bytes = v.token_offset, v.token_bytes
-        slots = min(self.rows + 1, max(1, row_bytes // (4 * self.words)))
-        # Pages of an empty array cost nothing until a row is written there.
-        self.slots = np.empty((slots, self.words), dtype=np.uint32)
-        self.slot_of_row = np.full(self.rows + 1, -1, dtype=np.int32)
-        self._used = 0
-        self._lock = threading.Lock()
+        self.address: int = self.at.ctypes.data
 
     def expand(self, row: int, out: np.ndarray) -> None:
-        """One row into `out` uint32 [words]."""
-        if row == self.rows:
-            out[:] = 0
-            for token in self.bundle.tables.end_of_turn_tokens:
-                out[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
-            return
-        v = self.bundle.vocab
-        kernels.expand_row(self.packed, self.at, v.slice_token_offset, v.slice_tokens, v.slice_units, row, out)
-
-    def keep(self, row: int) -> bool:
-        """Expand a row into the cache; False if the cache is full."""
-        with self._lock:
-            if self.slot_of_row[row] >= 0:
-                return True
-            if self._used == self.slots.shape[0]:
-                return False
-            self.expand(row, self.slots[self._used])
-            self.slot_of_row[row] = self._used
-            self._used += 1
-            return True
-
-    def row(self, row: int) -> np.ndarray:
-        """uint32 [words] of a row; of the cache if it is there."""
-        slot = int(self.slot_of_row[row])
-        if slot >= 0:
-            return self.slots[slot]
-        out = np.empty(self.words, dtype=np.uint32)
-        self.expand(row, out)
-        return out
-
-
-def _pack(bundle: Bundle) -> tuple[np.ndarray, dict[str, int]]:
-    """All tables end to end, int32 [·], and where each begins."""
-    mapped = bundle.__dict__.get("_mapped")
-    if mapped is not None:
-        data, offsets = mapped
-        packed = data[: data.size // 4 * 4].view(np.int32)
-        return packed, {name: offsets[name] // 4 for name in ARRAYS}
-    arrays = bundle.tables.arrays()
-    starts = np.cumsum([0, *(array.size for array in arrays.values())])
-    packed = np.concatenate([array.reshape(-1).view(np.int32) for array in arrays.values()])
-    packed.flags.writeable = False
-    return packed, dict(zip(arrays, map(int, starts), strict=False))
+        """One row into `out` uint32 [words]; row number `rows` stands for the end-of-turn ids."""
+        kernels.expand_row(self.address, row, out)

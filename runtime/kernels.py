@@ -1,14 +1,23 @@
-"""Numba kernels of the host: advance one sequence by a token, fill its mask, expand a row.
+"""Numba kernels of the host: advance sequences by a token, fill their masks, expand rows; one sequence or a batch.
 
-Leaves out   who owns the arrays, growth, errors: see host.py and matcher.py. Checks of indices: see tables.py.
-Invariants   pure functions over arrays; a refused token leaves its configuration as it was.
-Arrays       packed int32 [·]: all tables of a bundle end to end; at int64 [len(FIELDS)]: where each begins; numbers.
+Leaves out   who owns the arrays, growth, errors: see host.py, matcher.py, batch.py. Checks of indices: see tables.py.
+Invariants   a refused token leaves its configuration as it was. Kernels never release the interpreter's lock, so no
+             thread ever sees half a row, and several may share a bundle.
+Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and of its vocabulary, then numbers.
+             seat int64 [len(SEAT)]: one sequence: the address of its `host` (0: unconstrained), of its history and
+             frames, how many of those there are, and its position in the history. Seats of a batch are rows.
              history int32 [n, 5]: a configuration: state, counter, depth, top frame (-1: none), frames used.
              frames int32 [m, 3]: parent frame, stack symbol, saved counter. Frames are shared by configurations, so
              a stack is a linked list and undoing a token is one step back in `history`.
-             slots uint32 [s, words]: expanded rows; slot_of_row int32 [rows + 1], -1: not expanded; the last is the
-             row of the end-of-turn ids.
-Cost         one call with seven arrays is about 0.5 microseconds of dispatch, so there are few kernels and few arrays.
+             prefix uint32 [·, words]: bitmaps of prefixes of the slices; those of slice i start at `prefix_first[i]`:
+             its first 0, 1, 2, … times `prefix_stride` tokens, then all of them. So every prefix is at most half a
+             stride of toggles away from one.
+             slots uint32 [slot_count, words]: rows expanded lately, by any bundle of the vocabulary; slot_tag int64
+             [slot_count]: which one: number of the bundle's host << 32 | row. A row has one place where it can be.
+Cost         expanding a row costs about as much as copying one (0.3 to 1.5 microseconds for 128k tokens), a first touch
+             of fresh memory five times that: so the cache is small and used over and over.
+Addresses    Arrays are handed over by address, since the dispatch of an array costs more than reading a token. Whoever
+             writes an address into `host` or a seat keeps that array alive and in place as long as the table is used.
 Source       docs/architecture.md, "Reading a symbol"; tests/oracle_runtime.py is the plain twin.
 """
 
@@ -20,8 +29,11 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
-# Places in `at`. First the arrays, then the numbers.
+# Places in `host`. First addresses: arrays of a bundle, of its vocabulary, of what bundles share. Then numbers.
 TABLES = (
     "symbol_class",
     "special_token",
@@ -49,8 +61,23 @@ TABLES = (
     "list_tokens",
     "dense",
 )
-NUMBERS = ("specials", "symbols", "breaks", "modes", "soft_depth", "capacity", "tokens", "words", "rows")
-FIELDS = {name: number for number, name in enumerate(TABLES + NUMBERS)}
+VOCAB = ("token_offset", "token_bytes", "slice_token_offset", "slice_tokens", "slice_units")
+SHARED = ("prefix_first", "prefix", "slots", "slot_tag")
+NUMBERS = (
+    "specials",
+    "symbols",
+    "breaks",
+    "modes",
+    "soft_depth",
+    "capacity",
+    "tokens",
+    "words",
+    "rows",
+    "prefix_stride",
+    "slot_count",
+    "tag",
+)
+FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + NUMBERS)}
 (
     SYMBOL_CLASS,
     SPECIAL_TOKEN,
@@ -77,6 +104,15 @@ FIELDS = {name: number for number, name in enumerate(TABLES + NUMBERS)}
     LIST_OFFSET,
     LIST_TOKENS,
     DENSE,
+    TOKEN_OFFSET,
+    TOKEN_BYTES,
+    SLICE_TOKEN_OFFSET,
+    SLICE_TOKENS,
+    SLICE_UNITS,
+    PREFIX_FIRST,
+    PREFIX,
+    SLOTS,
+    SLOT_TAG,
     SPECIALS,
     SYMBOLS,
     BREAKS,
@@ -86,9 +122,15 @@ FIELDS = {name: number for number, name in enumerate(TABLES + NUMBERS)}
     TOKENS,
     WORDS,
     ROWS,
-) = range(len(TABLES) + len(NUMBERS))
+    PREFIX_STRIDE,
+    SLOT_COUNT,
+    TAG,
+) = range(len(FIELDS))
 
-REFUSED, ACCEPTED, FULL, OVERFLOW = 0, 1, 2, 3  # what `advance_token` and `advance_symbols` return
+SEAT = ("host", "history", "frames", "history_size", "frames_size", "position")
+HOST, HISTORY, FRAMES, HISTORY_SIZE, FRAMES_SIZE, POSITION = range(len(SEAT))
+
+REFUSED, ACCEPTED, FULL, OVERFLOW, STAYED = 0, 1, 2, 3, 4  # what reading a token returns
 
 _warned = False
 
@@ -118,22 +160,127 @@ def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], An
     return wrap
 
 
-_I32 = numba.types.Array(numba.int32, 1, "C", readonly=True)
-_I64 = numba.types.Array(numba.int64, 1, "C", readonly=True)
-_U8 = numba.types.Array(numba.uint8, 1, "C", readonly=True)
-_ROWS = numba.types.Array(numba.uint32, 2, "C")
-_MASK = numba.types.Array(numba.uint32, 1, "C")
-_SLOT = numba.types.Array(numba.int32, 1, "C")
-_PAIRS = numba.types.Array(numba.int32, 2, "C")
-_BYTES = numba.types.Array(numba.uint8, 1, "C")
+# ---------------------------------------------------------------- memory by address
+
+
+def _pointer(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+
+
+@intrinsic
+def _byte(context, address):  # type: ignore[no-untyped-def]
+    """The uint8 at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(_pointer(builder, arguments[0], 8))
+
+    return numba.uint8(numba.int64), codegen
+
+
+@intrinsic
+def _int(context, address, index):  # type: ignore[no-untyped-def]
+    """int32 number `index` of the array at an address, as int64."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        place = builder.gep(_pointer(builder, arguments[0], 32), [arguments[1]])
+        return builder.sext(builder.load(place), ir.IntType(64))
+
+    return numba.int64(numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _set_int(context, address, index, value):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        place = builder.gep(_pointer(builder, arguments[0], 32), [arguments[1]])
+        builder.store(builder.trunc(arguments[2], ir.IntType(32)), place)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _long(context, address, index):  # type: ignore[no-untyped-def]
+    """int64 number `index` of the array at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(builder.gep(_pointer(builder, arguments[0], 64), [arguments[1]]))
+
+    return numba.int64(numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _set_long(context, address, index, value):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        builder.store(arguments[2], builder.gep(_pointer(builder, arguments[0], 64), [arguments[1]]))
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _toggle(context, address, token):  # type: ignore[no-untyped-def]
+    """Flip bit `token` of the mask at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        token = arguments[1]
+        place = builder.gep(_pointer(builder, arguments[0], 32), [builder.lshr(token, ir.Constant(ir.IntType(64), 5))])
+        shift = builder.trunc(builder.and_(token, ir.Constant(ir.IntType(64), 31)), ir.IntType(32))
+        bit = builder.shl(ir.Constant(ir.IntType(32), 1), shift)
+        builder.store(builder.xor(builder.load(place), bit), place)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _copy(context, target, source, size):  # type: ignore[no-untyped-def]
+    """Copy `size` bytes."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, source, size = arguments
+        cgutils.raw_memcpy(builder, _pointer(builder, target, 8), _pointer(builder, source, 8), size, 1)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _set(context, target, value, size):  # type: ignore[no-untyped-def]
+    """Set `size` bytes to a value."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, value, size = arguments
+        cgutils.memset(builder, _pointer(builder, target, 8), size, builder.trunc(value, ir.IntType(8)))
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def _combine(context, target, source, words, exclusive):  # type: ignore[no-untyped-def]
+    """target[w] |= source[w], or ^= where `exclusive` (a constant), for words of 32 bits that do not overlap."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, source, words, exclusive = arguments
+        one, two = _pointer(builder, target, 32), _pointer(builder, source, 32)
+        with cgutils.for_range(builder, words, intp=ir.IntType(64)) as loop:
+            place = builder.gep(one, [loop.index])
+            old, new = builder.load(place), builder.load(builder.gep(two, [loop.index]))
+            builder.store(builder.select(exclusive, builder.xor(old, new), builder.or_(old, new)), place)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64, numba.boolean), codegen
+
+
+# ---------------------------------------------------------------- one symbol
 
 
 @numba.njit(inline="always")
-def _phase(packed, breaks, count, c):  # type: ignore[no-untyped-def]
+def _phase(breaks, owner, count, c):  # type: ignore[no-untyped-def]
     total = 0
-    for b in range(count):
-        span = packed[breaks + 2 * b + 1]
-        past = c - packed[breaks + 2 * b] + span
+    for b in range(owner * count, owner * count + count):
+        span = _int(breaks, 2 * b + 1)
+        past = c - _int(breaks, 2 * b) + span
         if past > 0:
             total += min(past, span)
     return total
@@ -149,197 +296,334 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _step(packed, at, frames, q, c, depth, top, used, symbol, mode):  # type: ignore[no-untyped-def]
-    """One symbol; (state, counter, depth, top, used), or a negative state: -REFUSED, -FULL, -OVERFLOW as code."""
+def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # type: ignore[no-untyped-def]
+    """One symbol; (state, counter, depth, top, used, code), where the rest counts only if the code is ACCEPTED."""
     if q == 1:
-        if symbol == 256:
-            return 1, c, depth, top, used, ACCEPTED
+        return 1, c, depth, top, used, (ACCEPTED if symbol == 256 else REFUSED)
+    cell = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
+    base = _int(_long(host, CELL_DELTA), cell)
+    delta = _long(host, DELTA)
+    entry = 2 * (base + _int(_long(host, SYMBOL_CLASS), symbol))
+    if _int(delta, entry) != base:
         return 0, c, depth, top, used, REFUSED
-    n = at[BREAKS]
-    cell = packed[at[STATE_CELL] + q] + _phase(packed, at[STATE_BREAK] + q * n * 2, n, c)
-    base = packed[at[CELL_DELTA] + cell]
-    entry = at[DELTA] + 2 * (base + packed[at[SYMBOL_CLASS] + symbol])
-    if packed[entry] != base:
-        return 0, c, depth, top, used, REFUSED
-    op = packed[entry + 1]
+    op = _int(delta, entry + 1)
     kind, number = op & 7, op >> 3
     if kind < 4:
-        if number == 0:
-            return 0, c, depth, top, used, REFUSED
-        return number, _act(kind, c), depth, top, used, ACCEPTED
+        return number, _act(kind, c), depth, top, used, (ACCEPTED if number else REFUSED)
     if kind == 4:
-        push = at[PUSH] + 4 * number
-        state = packed[push + 1 + mode]
-        if depth >= at[CAPACITY]:
+        push = _long(host, PUSH)
+        state = _int(push, 4 * number + 1 + mode)
+        if depth >= _long(host, CAPACITY):
             return 0, c, depth, top, used, OVERFLOW
         if state == 0:
             return 0, c, depth, top, used, REFUSED
-        if used >= frames.shape[0]:
+        if used >= frames_size:
             return 0, c, depth, top, used, FULL
-        frames[used, 0] = top
-        frames[used, 1] = packed[push]
-        frames[used, 2] = _act(packed[push + 3], c)
+        _set_int(frames, 3 * used, top)
+        _set_int(frames, 3 * used + 1, _int(push, 4 * number))
+        _set_int(frames, 3 * used + 2, _act(_int(push, 4 * number + 3), c))
         return state, 0, depth + 1, used, used + 1, ACCEPTED
     if depth == 0:
         return 0, c, depth, top, used, REFUSED
-    base = packed[at[RETURN_OFFSET] + frames[top, 1]]
-    entry = at[RETURN] + 2 * (base + number)
-    value = packed[entry + 1]
-    if packed[entry] != base or value >> 2 == 0:
+    base = _int(_long(host, RETURN_OFFSET), _int(frames, 3 * top + 1))
+    returns = _long(host, RETURN)
+    value = _int(returns, 2 * (base + number) + 1)
+    if _int(returns, 2 * (base + number)) != base or value >> 2 == 0:
         return 0, c, depth, top, used, REFUSED
-    return value >> 2, _act(value & 3, frames[top, 2]), depth - 1, frames[top, 0], used, ACCEPTED
+    return value >> 2, _act(value & 3, _int(frames, 3 * top + 2)), depth - 1, _int(frames, 3 * top), used, ACCEPTED
+
+
+@numba.njit(inline="always")
+def _mode(host, depth):  # type: ignore[no-untyped-def]
+    return _long(host, MODES) - 1 if depth >= _long(host, SOFT_DEPTH) else 0
+
+
+# ---------------------------------------------------------------- tokens
 
 
 @numba.njit
-def _mode(at, depth):  # type: ignore[no-untyped-def]
-    return at[MODES] - 1 if depth >= at[SOFT_DEPTH] else 0
-
-
-@numba.njit
-def _walk(packed, at, symbols, start, stop, history, frames, position):  # type: ignore[no-untyped-def]
-    if position + 1 >= history.shape[0]:
+def _walk(seat, host, symbols, start, stop, narrow):  # type: ignore[no-untyped-def]
+    """Read symbols (uint8 if `narrow`, else int32) as one token, into the next configuration."""
+    position = _long(seat, POSITION)
+    if position + 1 >= _long(seat, HISTORY_SIZE):
         return FULL
     if start == stop:
         return REFUSED
-    q, c = np.int64(history[position, 0]), np.int64(history[position, 1])
-    depth, top = np.int64(history[position, 2]), np.int64(history[position, 3])
-    used = np.int64(history[position, 4])
-    mode = _mode(at, depth)
+    frames, frames_size = _long(seat, FRAMES), _long(seat, FRAMES_SIZE)
+    here = _long(seat, HISTORY) + 20 * position
+    q, c, depth, top, used = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 4)
+    mode = _mode(host, depth)
     for i in range(start, stop):
-        q, c, depth, top, used, code = _step(packed, at, frames, q, c, depth, top, used, np.int64(symbols[i]), mode)
+        symbol = np.int64(_byte(symbols + i)) if narrow else _int(symbols, i)
+        q, c, depth, top, used, code = _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode)
         if code != ACCEPTED:
             return code
-    history[position + 1, 0] = q
-    history[position + 1, 1] = c
-    history[position + 1, 2] = depth
-    history[position + 1, 3] = top
-    history[position + 1, 4] = used
+    _set_int(here, 5, q)
+    _set_int(here, 6, c)
+    _set_int(here, 7, depth)
+    _set_int(here, 8, top)
+    _set_int(here, 9, used)
+    _set_long(seat, POSITION, position + 1)
     return ACCEPTED
 
 
-@kernel(numba.int64(_I32, _I64, _I32, _U8, _PAIRS, _PAIRS, numba.int64, numba.int64))
-def advance_token(packed, at, token_offset, token_bytes, history, frames, position, token):  # type: ignore[no-untyped-def]
-    """Read a token from configuration `position` into `position + 1`; the codes above."""
-    if token < 0 or token >= at[TOKENS]:
+@numba.njit
+def _read(seat, host, token):  # type: ignore[no-untyped-def]
+    if token < 0 or token >= _long(host, TOKENS):
         return REFUSED
-    low, high = at[SPECIAL_TOKEN], at[SPECIAL_TOKEN] + at[SPECIALS]
+    special, count = _long(host, SPECIAL_TOKEN), _long(host, SPECIALS)
+    low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
-        if packed[middle] < token:
+        if _int(special, middle) < token:
             low = middle + 1
         else:
             high = middle
-    if low < at[SPECIAL_TOKEN] + at[SPECIALS] and packed[low] == token:
-        here = low - at[SPECIAL_TOKEN] + at[SPECIAL_SYMBOL]
-        return _walk(packed, at, packed, here, here + 1, history, frames, position)
-    return _walk(packed, at, token_bytes, token_offset[token], token_offset[token + 1], history, frames, position)
+    if low < count and _int(special, low) == token:
+        return _walk(seat, host, _long(host, SPECIAL_SYMBOL), low, low + 1, False)
+    offset = _long(host, TOKEN_OFFSET)
+    return _walk(seat, host, _long(host, TOKEN_BYTES), _int(offset, token), _int(offset, token + 1), True)
 
 
-@kernel(numba.int64(_I32, _I64, _I32, _PAIRS, _PAIRS, numba.int64))
-def advance_symbols(packed, at, symbols, history, frames, position):  # type: ignore[no-untyped-def]
+_I32 = numba.types.Array(numba.int32, 1, "C", readonly=True)
+_ROWS = numba.types.Array(numba.uint32, 2, "C")
+_MASK = numba.types.Array(numba.uint32, 1, "C")
+_BYTES = numba.types.Array(numba.uint8, 1, "C")
+_NUMBERS = numba.types.Array(numba.int32, 1, "C")
+
+
+@kernel(numba.int64(numba.int64, numba.int64))
+def advance_token(seat, token):  # type: ignore[no-untyped-def]
+    """Read a token into the configuration after the seat's; the codes above."""
+    return _read(seat, _long(seat, HOST), token)
+
+
+@kernel(numba.int64(numba.int64, _I32))
+def advance_symbols(seat, symbols):  # type: ignore[no-untyped-def]
     """The same for symbols (each < `symbols`, checked by the caller) read as one token."""
-    return _walk(packed, at, symbols, 0, symbols.size, history, frames, position)
+    return _walk(seat, _long(seat, HOST), np.int64(symbols.ctypes.data), 0, symbols.size, False)
 
 
-@kernel(numba.void(_I32, _I64, _PAIRS, _PAIRS, numba.int64, _BYTES))
-def possible_symbols(packed, at, history, frames, position, out):  # type: ignore[no-untyped-def]
+@kernel(numba.void(numba.int64, _BYTES))
+def possible_symbols(seat, out):  # type: ignore[no-untyped-def]
     """out uint8 [symbols] = 1 where the symbol alone would be accepted, else 0. Needs one free frame."""
-    q, c = np.int64(history[position, 0]), np.int64(history[position, 1])
-    depth, top = np.int64(history[position, 2]), np.int64(history[position, 3])
-    used = np.int64(history[position, 4])
-    mode = _mode(at, depth)
-    for symbol in range(at[SYMBOLS]):
-        code = _step(packed, at, frames, q, c, depth, top, used, np.int64(symbol), mode)[5]
-        out[symbol] = code == ACCEPTED
+    host, frames, frames_size = _long(seat, HOST), _long(seat, FRAMES), _long(seat, FRAMES_SIZE)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    q, c, depth, top, used = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 4)
+    mode = _mode(host, depth)
+    for symbol in range(_long(host, SYMBOLS)):
+        out[symbol] = _step(host, frames, frames_size, q, c, depth, top, used, np.int64(symbol), mode)[5] == ACCEPTED
 
 
-@kernel(numba.int64(_I32, _I64, _ROWS, _SLOT, _PAIRS, _PAIRS, numba.int64, _MASK))
-def fill_mask(packed, at, slots, slot_of_row, history, frames, position, mask):  # type: ignore[no-untyped-def]
-    """mask = the allowed tokens; -1, or the number of a row that must be expanded first (mask is then undefined)."""
-    words = at[WORDS]
-    q = np.int64(history[position, 0])
+# ---------------------------------------------------------------- rows and masks
+
+
+@numba.njit
+def _prefix(host, s, stop):  # type: ignore[no-untyped-def]
+    """(address of the bitmap nearest to the prefix of slice s that ends at place `stop` of `slice_tokens`, its end)."""
+    stride = _long(host, PREFIX_STRIDE)
+    first = _int(_long(host, SLICE_TOKEN_OFFSET), s)
+    last = _int(_long(host, SLICE_TOKEN_OFFSET), s + 1)
+    whole = (last - first) // stride
+    k = (stop - first + stride // 2) // stride
+    here = first + k * stride
+    if k > whole or last - stop < abs(here - stop):
+        k, here = whole + 1, last
+    return _long(host, PREFIX) + 4 * _long(host, WORDS) * (_int(_long(host, PREFIX_FIRST), s) + k), here
+
+
+@numba.njit
+def _stop(host, s, units):  # type: ignore[no-untyped-def]
+    """Where the tokens of slice s of at most so many units end in `slice_tokens`; all if units < 0."""
+    low = _int(_long(host, SLICE_TOKEN_OFFSET), s)
+    high = _int(_long(host, SLICE_TOKEN_OFFSET), s + 1)
+    if units >= 0:
+        held = _long(host, SLICE_UNITS)
+        while low < high:
+            middle = (low + high) >> 1
+            if _int(held, middle) <= units:
+                low = middle + 1
+            else:
+                high = middle
+    return high
+
+
+@numba.njit
+def _expand(host, row, out):  # type: ignore[no-untyped-def]
+    """The row at an address: the part of its slice, its bit row and its list, each toggling what is there."""
+    words = _long(host, WORDS)
+    if row == _long(host, ROWS):
+        _set(out, 0, 4 * words)
+        for i in range(_long(host, SPECIALS)):
+            if _int(_long(host, SPECIAL_SYMBOL), i) == 256:
+                _toggle(out, _int(_long(host, SPECIAL_TOKEN), i))
+        return
+    s, dense = _int(_long(host, ROW_SLICE), row), _int(_long(host, ROW_DENSE), row)
+    if s >= 0:
+        stop = _stop(host, s, _int(_long(host, ROW_UNITS), row))
+        nearest, here = _prefix(host, s, stop)
+        _copy(out, nearest, 4 * words)
+        tokens = _long(host, SLICE_TOKENS)
+        for i in range(min(here, stop), max(here, stop)):
+            _toggle(out, _int(tokens, i))
+        if dense >= 0:
+            _combine(out, _long(host, DENSE) + 4 * words * dense, words, True)
+    elif dense >= 0:
+        _copy(out, _long(host, DENSE) + 4 * words * dense, 4 * words)
+    else:
+        _set(out, 0, 4 * words)
+    first = _int(_long(host, ROW_LIST), row)
+    tokens = _long(host, LIST_TOKENS)
+    for i in range(_int(_long(host, LIST_OFFSET), first), _int(_long(host, LIST_OFFSET), first + 1)):
+        _toggle(out, _int(tokens, i))
+
+
+@numba.njit
+def _row(host, row):  # type: ignore[no-untyped-def]
+    """The address of a row's bits, good until the next call."""
+    tag = _long(host, TAG) | row
+    slot = (tag * 0x9E3779B1 >> 20) & (_long(host, SLOT_COUNT) - 1)
+    place = _long(host, SLOTS) + 4 * _long(host, WORDS) * slot
+    tags = _long(host, SLOT_TAG)
+    if _long(tags, slot) != tag:
+        _expand(host, row, place)
+        _set_long(tags, slot, tag)
+    return place
+
+
+@numba.njit
+def _first(host, q, c, depth):  # type: ignore[no-untyped-def]
+    """(row, exit profile) of a configuration."""
     if q == 1:
-        slot = slot_of_row[at[ROWS]]
-        if slot < 0:
-            return at[ROWS]
-        for w in range(words):
-            mask[w] = slots[slot, w]
-        mask[words:] = 0
+        return _long(host, ROWS), -1
+    modes = _long(host, MODES)
+    x = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
+    place = x * modes + _mode(host, depth)
+    return _int(_long(host, CELL_ROW), place), _int(_long(host, CELL_EXIT), place)
+
+
+@numba.njit
+def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
+    """(row, exit profile) of a profile under the frame `top`; row -1 if there is none."""
+    base = _int(_long(host, CHAIN_OFFSET), e)
+    chain = _long(host, CHAIN)
+    entry = 2 * (base + _int(frames, 3 * top + 1))
+    if _int(chain, entry) != base:
+        return -1, -1
+    number = _int(chain, entry + 1)
+    x = _int(_long(host, CHAIN_CELL), number) + _phase(
+        _long(host, CHAIN_BREAK), number, _long(host, BREAKS), _int(frames, 3 * top + 2)
+    )
+    return _int(_long(host, CHAIN_ROW), x), _int(_long(host, CHAIN_EXIT), x)
+
+
+@numba.njit
+def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
+    """The mask of a seat into `size` words at an address."""
+    words, frames = _long(host, WORDS), _long(seat, FRAMES)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    top = _int(here, 3)
+    row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
+    _copy(mask, _row(host, row), 4 * words)
+    if size > words:
+        _set(mask + 4 * words, 0, 4 * (size - words))
+    while e >= 0 and top >= 0:
+        row, e = _next(host, frames, e, top)
+        if row >= 0:
+            _combine(mask, _row(host, row), words, False)
+        top = _int(frames, 3 * top)
+
+
+@kernel(numba.int64(numba.int64, _MASK))
+def fill_mask(seat, mask):  # type: ignore[no-untyped-def]
+    """mask = the allowed tokens; 0, or -1 if the mask is too short (and unchanged)."""
+    host = _long(seat, HOST)
+    if mask.size < _long(host, WORDS):
         return -1
-    depth, top = np.int64(history[position, 2]), np.int64(history[position, 3])
-    n, modes, mode = at[BREAKS], at[MODES], _mode(at, depth)
-    x = packed[at[STATE_CELL] + q] + _phase(packed, at[STATE_BREAK] + q * n * 2, n, np.int64(history[position, 1]))
-    row = np.int64(packed[at[CELL_ROW] + x * modes + mode])
-    e = packed[at[CELL_EXIT] + x * modes + mode]
-    slot = slot_of_row[row]
-    if slot < 0:
-        return row
-    for w in range(words):
-        mask[w] = slots[slot, w]
-    mask[words:] = 0
-    while e >= 0 and top >= 0:
-        base = packed[at[CHAIN_OFFSET] + e]
-        entry = at[CHAIN] + 2 * (base + frames[top, 1])
-        if packed[entry] != base:
-            break
-        number = np.int64(packed[entry + 1])
-        x = packed[at[CHAIN_CELL] + number] + _phase(
-            packed, at[CHAIN_BREAK] + number * n * 2, n, np.int64(frames[top, 2])
-        )
-        row = np.int64(packed[at[CHAIN_ROW] + x])
-        slot = slot_of_row[row]
-        if slot < 0:
-            return row
-        for w in range(words):
-            mask[w] |= slots[slot, w]
-        e = packed[at[CHAIN_EXIT] + x]
-        top = np.int64(frames[top, 0])
-    return -1
+    _fill(seat, host, np.int64(mask.ctypes.data), mask.size)
+    return 0
 
 
-@kernel(numba.int64(_I32, _I64, _PAIRS, _PAIRS, numba.int64, _SLOT))
-def rows_of_mask(packed, at, history, frames, position, out):  # type: ignore[no-untyped-def]
+@kernel(numba.int64(numba.int64, _NUMBERS))
+def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
     """The rows whose union is the mask, into `out`; returns how many (at most the longest chain + 1)."""
-    q = np.int64(history[position, 0])
-    if q == 1:
-        out[0] = at[ROWS]
-        return 1
-    depth, top = np.int64(history[position, 2]), np.int64(history[position, 3])
-    n, modes, mode = at[BREAKS], at[MODES], _mode(at, depth)
-    x = packed[at[STATE_CELL] + q] + _phase(packed, at[STATE_BREAK] + q * n * 2, n, np.int64(history[position, 1]))
-    out[0] = packed[at[CELL_ROW] + x * modes + mode]
-    e = packed[at[CELL_EXIT] + x * modes + mode]
-    count = 1
-    while e >= 0 and top >= 0:
-        base = packed[at[CHAIN_OFFSET] + e]
-        entry = at[CHAIN] + 2 * (base + frames[top, 1])
-        if packed[entry] != base:
-            break
-        number = np.int64(packed[entry + 1])
-        x = packed[at[CHAIN_CELL] + number] + _phase(
-            packed, at[CHAIN_BREAK] + number * n * 2, n, np.int64(frames[top, 2])
-        )
-        out[count] = packed[at[CHAIN_ROW] + x]
+    host, frames = _long(seat, HOST), _long(seat, FRAMES)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    top = _int(here, 3)
+    row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
+    count = 0
+    while row >= 0:
+        out[count] = row
         count += 1
-        e = packed[at[CHAIN_EXIT] + x]
-        top = np.int64(frames[top, 0])
+        if e < 0 or top < 0:
+            break
+        row, e = _next(host, frames, e, top)
+        top = _int(frames, 3 * top)
     return count
 
 
-@kernel(numba.void(_I32, _I64, _I32, _I32, _I32, numba.int64, _MASK))
-def expand_row(packed, at, slice_token_offset, slice_tokens, slice_units, row, out):  # type: ignore[no-untyped-def]
-    """out uint32 [words] = the row: its bit row, the part of its slice and its list, each toggling what is there."""
-    dense = packed[at[ROW_DENSE] + row]
-    for w in range(at[WORDS]):
-        out[w] = np.uint32(packed[at[DENSE] + dense * at[WORDS] + w]) if dense >= 0 else np.uint32(0)
-    s, units = packed[at[ROW_SLICE] + row], packed[at[ROW_UNITS] + row]
-    if s >= 0:
-        for k in range(slice_token_offset[s], slice_token_offset[s + 1]):
-            if units >= 0 and slice_units[k] > units:
-                break
-            token = slice_tokens[k]
-            out[token >> 5] ^= np.uint32(1) << np.uint32(token & 31)
-    first = at[LIST_OFFSET] + packed[at[ROW_LIST] + row]
-    for k in range(packed[first], packed[first + 1]):
-        token = packed[at[LIST_TOKENS] + k]
-        out[token >> 5] ^= np.uint32(1) << np.uint32(token & 31)
+@kernel(numba.void(numba.int64, numba.int64, _MASK))
+def expand_row(host, row, out):  # type: ignore[no-untyped-def]
+    """out uint32 [words] = the row."""
+    _expand(host, row, np.int64(out.ctypes.data))
+
+
+@kernel(numba.void(_I32, _I32, _I32, numba.int64, _ROWS))
+def prefix_rows(slice_token_offset, slice_tokens, prefix_first, stride, out):  # type: ignore[no-untyped-def]
+    """out = `prefix`, see above; zeros before."""
+    words = out.shape[1]
+    for s in range(slice_token_offset.size - 1):
+        here, last, row = slice_token_offset[s], slice_token_offset[s + 1], prefix_first[s]
+        while here < last:
+            for w in range(words):
+                out[row + 1, w] = out[row, w]
+            row += 1
+            for _ in range(min(stride, last - here)):
+                out[row, slice_tokens[here] >> 5] ^= np.uint32(1) << np.uint32(slice_tokens[here] & 31)
+                here += 1
+
+
+# ---------------------------------------------------------------- batches
+
+
+@kernel(numba.int64(numba.int64, numba.int64, _ROWS, numba.int64))
+def fill_masks(seats, count, masks, words):  # type: ignore[no-untyped-def]
+    """Row r of masks uint32 [count, at least words] = the mask of seat r; all bits for a seat without bundle.
+
+    0, or -1 if the masks have another shape (and are unchanged).
+    """
+    if masks.shape[0] != count or masks.shape[1] < words:
+        return -1
+    mask, size = np.int64(masks.ctypes.data), masks.shape[1]
+    for r in range(count):
+        seat = seats + 8 * len(SEAT) * r
+        host = _long(seat, HOST)
+        if host == 0:
+            _set(mask + 4 * size * r, 255, 4 * size)
+        else:
+            _fill(seat, host, mask + 4 * size * r, size)
+    return 0
+
+
+@kernel(numba.int64(numba.int64, numba.int64, numba.int64, numba.int64, numba.int64))
+def advance_tokens(seats, count, tokens, start, codes):  # type: ignore[no-untyped-def]
+    """Each seat from `start` on reads its token of int64 [count]: its code into codes int64 [count].
+
+    Seats without bundle and finished ones read anything and stay as they are. Returns -1 if every code is ACCEPTED or
+    STAYED, the number of the first seat whose code is FULL (those after it have not read), else `count`.
+    """
+    found = -1
+    for r in range(count):
+        if r >= start:
+            seat = seats + 8 * len(SEAT) * r
+            host = _long(seat, HOST)
+            code = STAYED
+            if host != 0 and _int(_long(seat, HISTORY), 5 * _long(seat, POSITION)) != 1:
+                code = _read(seat, host, _long(tokens, r))
+            _set_long(codes, r, code)
+            if code == FULL:
+                return r
+        code = _long(codes, r)
+        if code in (REFUSED, OVERFLOW):
+            found = count
+    return found

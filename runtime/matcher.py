@@ -3,7 +3,7 @@
 Leaves out   the tables: see bundle.py. The loops: see kernels.py. Batches: see decoder.py.
 Invariants   a refused token changes nothing. Configurations are kept for every token read, so `rollback` is exact and
              costs nothing. A matcher belongs to one thread at a time; the bundle may be shared.
-Arrays       kernels.py: history int32 [n, 5], frames int32 [m, 3].
+Arrays       kernels.py: seat int64 [6], history int32 [n, 5], frames int32 [m, 3].
 Finished     after the end of turn only the end-of-turn ids are allowed, and reading one changes nothing.
 """
 
@@ -21,10 +21,81 @@ from .tables import END_OF_TURN, FINISHED
 
 if TYPE_CHECKING:
     from .bundle import Bundle
+    from .host import Host
 
 _advance_token = kernels.advance_token
 _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
+_FULL = kernels.FULL
+FRESH = 64  # configurations and frames that a new sequence has room for; both double when full
+
+
+class Seat:
+    """The memory of one sequence: configurations and frames, and the kernels' way to them.
+
+    Attributes:
+        row: int64 [6], kernels.py; may be a row of a batch's seats.
+        history, frames: int32 [n, 5] and [m, 3].
+    """
+
+    __slots__ = ("frames", "history", "row")
+
+    def __init__(self, row: np.ndarray, host: Host, state: int) -> None:
+        self.row = row
+        row[kernels.HOST] = host.address
+        self.place(np.zeros((FRESH, 5), dtype=np.int32), np.zeros((FRESH, 3), dtype=np.int32))
+        self.begin(state)
+
+    def place(self, history: np.ndarray, frames: np.ndarray) -> None:
+        """Take these arrays."""
+        self.history, self.frames = history, frames
+        self.row[kernels.HISTORY], self.row[kernels.HISTORY_SIZE] = history.ctypes.data, history.shape[0]
+        self.row[kernels.FRAMES], self.row[kernels.FRAMES_SIZE] = frames.ctypes.data, frames.shape[0]
+
+    def begin(self, state: int, counter: int = 0, stack: Iterable[tuple[int, int]] = ()) -> None:
+        """One configuration, without a history."""
+        depth = 0
+        for symbol, saved in stack:
+            if depth == self.frames.shape[0]:
+                self.place(self.history, np.concatenate([self.frames, np.zeros_like(self.frames)]))
+            self.frames[depth] = (depth - 1, symbol, saved)
+            depth += 1
+        self.history[0] = (state, counter, depth, depth - 1, depth)
+        self.row[kernels.POSITION] = 0
+
+    def grow(self) -> None:
+        """Twice the room of what is full."""
+        position = int(self.row[kernels.POSITION])
+        if position + 2 > self.history.shape[0]:
+            self.place(np.concatenate([self.history, np.zeros_like(self.history)]), self.frames)
+        else:
+            assert self.history[position, 4] <= self.frames.shape[0]
+            self.place(self.history, np.concatenate([self.frames, np.zeros_like(self.frames)]))
+
+    def move(self, row: np.ndarray) -> None:
+        """Take another row."""
+        row[:] = self.row
+        self.row = row
+
+    def copied(self, row: np.ndarray) -> Seat:
+        """An independent copy whose row is another."""
+        twin = object.__new__(Seat)
+        row[:] = self.row
+        twin.row = row
+        twin.place(self.history.copy(), self.frames.copy())
+        return twin
+
+    def here(self) -> np.ndarray:
+        """int32 [5]: the configuration."""
+        return self.history[self.row[kernels.POSITION]]
+
+
+def entry_state(bundle: Bundle, entry: str) -> int:
+    """The local state of an entry."""
+    entries = bundle.meta["entry"]
+    if entry not in entries:
+        raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
+    return int(entries[entry])
 
 
 class Matcher:
@@ -35,20 +106,18 @@ class Matcher:
         entry: the name of the entry where the text begins; see `Bundle.entry`.
     """
 
-    __slots__ = ("_at", "_frames", "_history", "_host", "_length", "_packed", "_start", "bundle")
+    __slots__ = ("_host", "_place", "_row", "_seat", "_start", "bundle")
 
     def __init__(self, bundle: Bundle, entry: str = "start") -> None:
-        entries = bundle.meta["entry"]
-        if entry not in entries:
-            raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
+        self._open(bundle, entry_state(bundle, entry))
+
+    def _open(self, bundle: Bundle, state: int) -> None:
         self.bundle = bundle
         self._host = bundle.host
-        self._packed, self._at = self._host.packed, self._host.at
-        self._start = int(entries[entry])
-        self._history = np.zeros((64, 5), dtype=np.int32)
-        self._frames = np.zeros((64, 3), dtype=np.int32)
-        self._length = 0
-        self._history[0] = (self._start, 0, 0, -1, 0)
+        self._start = state
+        self._row = np.zeros(len(kernels.SEAT), dtype=np.int64)
+        self._place: int = self._row.ctypes.data
+        self._seat = Seat(self._row, self._host, state)
 
     @classmethod
     def from_tokens(cls, bundle: Bundle, tokens: Iterable[int], entry: str = "start") -> Matcher:
@@ -61,16 +130,9 @@ class Matcher:
     @classmethod
     def at_configuration(cls, bundle: Bundle, state: int, counter: int, stack: Iterable[tuple[int, int]]) -> Matcher:
         """A matcher put where another backend stands; it cannot be rolled back before that."""
-        frames = list(stack)
         twin = object.__new__(cls)
-        twin.bundle, twin._host = bundle, bundle.host
-        twin._packed, twin._at, twin._start = twin._host.packed, twin._host.at, state
-        twin._history = np.zeros((64, 5), dtype=np.int32)
-        twin._frames = np.zeros((64 + len(frames), 3), dtype=np.int32)
-        for n, (symbol, saved) in enumerate(frames):
-            twin._frames[n] = (n - 1, symbol, saved)
-        twin._length = 0
-        twin._history[0] = (state, counter, len(frames), len(frames) - 1, len(frames))
+        twin._open(bundle, state)
+        twin._seat.begin(state, counter, stack)
         return twin
 
     def fill(self, mask: np.ndarray) -> None:
@@ -79,35 +141,21 @@ class Matcher:
         Args:
             mask: uint32 [at least ceil(V / 32)], contiguous; bit t is in word t >> 5 at t & 31.
         """
-        host = self._host
-        if mask.size < host.words:
-            raise DecodeError("the mask is too short", found=f"{mask.size} words", expected=f"at least {host.words}")
         try:
-            row = _fill_mask(
-                self._packed, self._at, host.slots, host.slot_of_row, self._history, self._frames, self._length, mask
-            )
+            if not _fill_mask(self._place, mask):
+                return
         except TypeError as error:
             raise DecodeError(
                 "the mask has another form",
                 found=f"{mask.dtype} {list(mask.shape)}, contiguous: {mask.flags.c_contiguous}",
                 expected="uint32, one dimension, contiguous, writable",
             ) from error
-        if row >= 0:
-            self._fill_slowly(mask)
-
-    def _fill_slowly(self, mask: np.ndarray) -> None:
-        """Expand the rows first; those past the cache's limit only for this mask."""
-        host = self._host
-        words = host.words
-        mask[:] = 0
-        for row in self.rows():
-            host.keep(row)
-            mask[:words] |= host.row(row)
+        raise DecodeError("the mask is too short", found=f"{mask.size} words", expected=f"at least {self._host.words}")
 
     def rows(self) -> list[int]:
         """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids."""
         out = np.empty(self.bundle.meta["max_chain"] + 1, dtype=np.int32)
-        count = kernels.rows_of_mask(self._packed, self._at, self._history, self._frames, self._length, out)
+        count = kernels.rows_of_mask(self._place, out)
         return [int(row) for row in out[:count]]
 
     def allowed_tokens(self) -> np.ndarray:
@@ -122,9 +170,12 @@ class Matcher:
         Raises:
             DecodeError: the token is not allowed here; the matcher is unchanged.
         """
-        code = self._advance(token)
+        code = _advance_token(self._place, token)
         if code != _ACCEPTED:
-            raise self._refusal(token, code)
+            if code == _FULL:
+                code = self._advance(token)
+            if code != _ACCEPTED:
+                raise self._refusal(token, code)
 
     def try_advance(self, token: int) -> bool:
         """Read one token; False, and unchanged, if it is not allowed here."""
@@ -134,33 +185,14 @@ class Matcher:
         return code == _ACCEPTED
 
     def _advance(self, token: int) -> int:
-        host = self._host
-        token = operator.index(token)
-        while True:
-            code = _advance_token(
-                self._packed,
-                self._at,
-                host.token_offset,
-                host.token_bytes,
-                self._history,
-                self._frames,
-                self._length,
-                token,
-            )
-            if code == _ACCEPTED:
-                self._length += 1
-                return code
-            if code != kernels.FULL:
-                return code
-            self._grow()
+        while (code := int(_advance_token(self._place, operator.index(token)))) == _FULL:
+            self._seat.grow()
+        return code
 
-    def _grow(self) -> None:
-        used = int(self._history[self._length, 4])
-        if self._length + 2 > self._history.shape[0]:
-            self._history = np.concatenate([self._history, np.zeros_like(self._history)])
-        else:
-            self._frames = np.concatenate([self._frames, np.zeros_like(self._frames)])
-        assert used <= self._frames.shape[0]
+    def _read(self, symbols: np.ndarray) -> int:
+        while (code := int(kernels.advance_symbols(self._place, symbols))) == _FULL:
+            self._seat.grow()
+        return code
 
     def advance_bytes(self, data: bytes) -> int:
         """Read bytes, each as if it were a token; returns how many were accepted, and stays after those.
@@ -172,23 +204,15 @@ class Matcher:
         reader.flags.writeable = False
         for count, byte in enumerate(data):
             symbol[0] = byte
-            while True:
-                code = kernels.advance_symbols(
-                    self._packed, self._at, reader, self._history, self._frames, self._length
-                )
-                if code != kernels.FULL:
-                    break
-                self._grow()
-            if code != _ACCEPTED:
+            if self._read(reader) != _ACCEPTED:
                 return count
-            self._length += 1
         return len(data)
 
     def _possible(self) -> np.ndarray:
         out = np.zeros(self.bundle.tables.symbol_class.size, dtype=np.uint8)
-        if self._history[self._length, 4] >= self._frames.shape[0]:
-            self._frames = np.concatenate([self._frames, np.zeros_like(self._frames)])
-        kernels.possible_symbols(self._packed, self._at, self._history, self._frames, self._length, out)
+        if self._seat.here()[4] >= self._seat.frames.shape[0]:
+            self._seat.place(self._seat.history, np.concatenate([self._seat.frames, np.zeros_like(self._seat.frames)]))
+        kernels.possible_symbols(self._place, out)
         return out
 
     def expected_bytes(self) -> bytes:
@@ -208,53 +232,59 @@ class Matcher:
     @property
     def is_finished(self) -> bool:
         """The end of turn was read."""
-        return bool(self._history[self._length, 0] == FINISHED)
+        return bool(self._seat.here()[0] == FINISHED)
 
     @property
     def state(self) -> int:
         """The local state."""
-        return int(self._history[self._length, 0])
+        return int(self._seat.here()[0])
 
     @property
     def counter(self) -> int:
-        return int(self._history[self._length, 1])
+        return int(self._seat.here()[1])
 
     @property
     def depth(self) -> int:
         """Frames on the stack."""
-        return int(self._history[self._length, 2])
+        return int(self._seat.here()[2])
 
     @property
     def stack(self) -> list[tuple[int, int]]:
         """(stack symbol, saved counter) of every frame, the top last."""
         found = []
-        top = int(self._history[self._length, 3])
+        top = int(self._seat.here()[3])
         while top >= 0:
-            parent, symbol, saved = map(int, self._frames[top])
+            parent, symbol, saved = map(int, self._seat.frames[top])
             found.append((symbol, saved))
             top = parent
         return found[::-1]
 
     def __len__(self) -> int:
         """How many tokens were read and not rolled back."""
-        return self._length
+        return int(self._row[kernels.POSITION])
 
     def rollback(self, count: int = 1) -> None:
         """Forget the last tokens."""
-        if not 0 <= count <= self._length:
-            raise DecodeError("cannot roll back", found=f"{count} tokens", expected=f"0 to {self._length}")
-        self._length -= count
+        if not 0 <= count <= len(self):
+            raise DecodeError("cannot roll back", found=f"{count} tokens", expected=f"0 to {len(self)}")
+        self._row[kernels.POSITION] -= count
 
     def reset(self) -> None:
         """Back to the entry, with no history."""
-        self._length = 0
+        self._row[kernels.POSITION] = 0
 
     def fork(self) -> Matcher:
         """An independent copy, history included."""
-        twin = object.__new__(Matcher)
-        twin.bundle, twin._host = self.bundle, self._host
-        twin._packed, twin._at, twin._start = self._packed, self._at, self._start
-        twin._history, twin._frames, twin._length = self._history.copy(), self._frames.copy(), self._length
+        return Matcher.of_seat(self.bundle, self._start, self._seat)
+
+    @classmethod
+    def of_seat(cls, bundle: Bundle, start: int, seat: Seat) -> Matcher:
+        """A matcher at a copy of a seat of the bundle; `start` is where `reset` goes."""
+        twin = object.__new__(cls)
+        twin.bundle, twin._host, twin._start = bundle, bundle.host, start
+        twin._row = np.zeros(len(kernels.SEAT), dtype=np.int64)
+        twin._place = twin._row.ctypes.data
+        twin._seat = seat.copied(twin._row)
         return twin
 
     def refusal(self, token: int) -> DecodeError:
@@ -264,7 +294,7 @@ class Matcher:
 
     def _refusal(self, token: int, code: int) -> DecodeError:
         bundle = self.bundle
-        place = f"{bundle.name}, token {self._length}, state {self.state}, depth {self.depth}"
+        place = f"{bundle.name}, token {len(self)}, state {self.state}, depth {self.depth}"
         if code == kernels.OVERFLOW:
             return DecodeError(
                 f"token {token} pushes past the capacity of the stack: the bundle is unsound",
@@ -282,13 +312,7 @@ class Matcher:
             for n in range(len(text), 0, -1):
                 part = symbols[:n].copy()
                 part.flags.writeable = False
-                while True:
-                    found = kernels.advance_symbols(
-                        probe._packed, probe._at, part, probe._history, probe._frames, probe._length
-                    )
-                    if found != kernels.FULL:
-                        break
-                    probe._grow()
+                found = probe._read(part)
                 if found == _ACCEPTED:
                     accepted = f", of which {text[:n]!r} would be accepted"
                     break

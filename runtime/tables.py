@@ -243,19 +243,28 @@ def _check_cells(name: str, field: str, first: np.ndarray, breaks: np.ndarray, t
 
 
 def _check_ops(name: str, t: Tables) -> None:
-    owner, op = t.delta[:, 0], t.delta[:, 1]
-    check_range(name, "delta/owner", owner, -1, MAX_COUNT * 2)
-    kind, number = op & 7, op >> 3
-    if (op < 0).any() or (kind > POP).any():
-        raise refuse(name, "delta/op", int(op.min()) if (op < 0).any() else int(kind.max()), "kinds 0 to 5", UNSOUND)
-    go = kind < PUSH
-    check_range(name, "delta/state", number[go], 0, t.states)
-    if (go & (number == DEAD) & (op != 0)).any():
+    """Passes over whole columns without picking out entries: this is the longest table of a bundle."""
+    op = np.ascontiguousarray(t.delta[:, 1])
+    check_range(name, "delta/owner", t.delta[:, 0], -1, MAX_COUNT * 2)
+    kind = op & 7
+    if op.size and (int(op.min()) < 0 or int(kind.max()) > POP):
+        raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 5", UNSOUND)
+
+    def most(some: np.ndarray) -> int:
+        """The largest number among some ops; 0 if there is none."""
+        return int((op * some).max(initial=0)) >> 3
+
+    for field, some, limit in (
+        ("delta/state", kind < PUSH, t.states),
+        ("delta/push", kind == PUSH, int(t.push.shape[0])),
+    ):
+        if some.any() if limit == 0 else most(some) >= limit:
+            raise refuse(name, field, most(some), f"0 to {limit - 1}", UNSOUND, "out of range")
+    if ((op > 0) & (op < PUSH)).any():
         raise refuse(name, "delta/op", "a counter action on the dead state", "op 0", UNSOUND)
-    check_range(name, "delta/push", number[kind == PUSH], 0, int(t.push.shape[0]))
-    sets = number[kind == POP]
-    if sets.size and t.return_offset.size:
-        last = int(t.return_offset.max()) + int(sets.max())
+    pops = kind == POP
+    if t.return_offset.size and pops.any():
+        last = int(t.return_offset.max()) + most(pops)
         if last >= t.return_.shape[0]:
             raise refuse(
                 name,
@@ -324,14 +333,19 @@ def _check_longest_chain(name: str, t: Tables, most: int) -> None:
     count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
     if int(count.sum()) > MAX_RANGE_CELLS:
         raise refuse(name, "chain_break", int(count.sum()), f"at most {MAX_RANGE_CELLS} chain cells in all", UNSOUND)
+    # Only chains with a further profile make longer paths.
+    exits = np.concatenate([np.zeros(1, np.int64), np.cumsum(t.chain_exit >= 0)])
+    further = exits[t.chain_cell + count] > exits[t.chain_cell]
     bases, node_of_profile = np.unique(t.chain_offset, return_inverse=True)
     entry = np.flatnonzero(t.chain[:, 0] >= 0)
     owner = t.chain[entry, 0]
+    entry, owner = entry[further[t.chain[entry, 1]]], owner[further[t.chain[entry, 1]]]
     node = np.minimum(np.searchsorted(bases, owner), bases.size - 1)
     mine = (bases[node] == owner) & (entry >= owner) & (entry < owner + max(symbols, 1))
     entry, node = entry[mine], node[mine]
     number = t.chain[entry, 1]
     # One edge for each (entry, cell of its chain) that has a further profile.
+    count[~further] = 0
     source = np.repeat(np.arange(t.chain_cell.size), count)
     within = np.arange(source.size) - np.repeat(np.cumsum(count) - count, count)
     target = t.chain_exit[t.chain_cell[source] + within]

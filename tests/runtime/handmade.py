@@ -128,6 +128,34 @@ def counted(least: int = 2, most: int = 7, longest: int = 5) -> Machine:
     )
 
 
+def words() -> Machine:
+    """word: letter* ("[" word "]" letter*)*: states that any run of letters takes back to themselves."""
+    top, inner = 2, 3
+
+    def move(q: int, c: int, s: int) -> Op | None:
+        if s in LETTERS:
+            return ("go", q, 0)
+        if s == ord("["):
+            return ("push", q - top, inner, inner, 0)
+        if s == ord("]") and q == inner:
+            return ("pop", 0)
+        return ("go", 1, 0) if s == EOT and q == top else None
+
+    return Machine(
+        states=4,
+        symbols=258,
+        breaks=[[]] * 4,
+        move=move,
+        stack_symbols=2,
+        returns={(0, 0): (top, 0), (1, 0): (inner, 0)},
+        special=SPECIAL,
+        entry={"start": top},
+        soft_depth=40,
+        capacity=60,
+        modes=1,
+    )
+
+
 def scrambled(seed: int, longest: int = 5) -> Machine:
     """A random machine: any op anywhere but a pop from the bottom frame, thresholds in the moves, one or two modes."""
     pick = random.Random(seed)
@@ -178,7 +206,7 @@ def scrambled(seed: int, longest: int = 5) -> Machine:
 
 @cache
 def bundle(kind: str, size: int = 96) -> Bundle:
-    """A bundle by name: brackets, counted, or scrambled-<seed>."""
+    """A bundle by name: brackets, counted, words, or scrambled-<seed>."""
     if kind.startswith("scrambled-"):
         return reference_lift(scrambled(int(kind.split("-")[1])), tiny_vocab(size))
-    return reference_lift({"brackets": brackets, "counted": counted}[kind](), tiny_vocab(size))
+    return reference_lift({"brackets": brackets, "counted": counted, "words": words}[kind](), tiny_vocab(size))

@@ -14,11 +14,17 @@ from toolc.runtime import BundleError, DecodeError, Decoder, Matcher
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle
 
-KINDS = ["brackets", "counted", *(f"scrambled-{n}" for n in range(20))]
+KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(20))]
 DEVICES = [
     "cpu",
     pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")),
 ]
+
+
+@pytest.fixture(autouse=True)
+def small_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices of the tiny vocabulary count as worth looking at."""
+    monkeypatch.setattr("toolc.runtime.arena.LEAST_LOOP", 1)
 
 
 def check_rows(decoder: Decoder, oracles: list[Oracle | None]) -> None:
@@ -185,3 +191,145 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
 def test_misuse(call: Any, fragment: str) -> None:
     with pytest.raises(DecodeError, match=fragment):
         call(Decoder(bundle("brackets"), 2))
+
+
+def copy(oracle: Oracle | None) -> Oracle | None:
+    return None if oracle is None else Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
+
+
+def test_loops_are_found_and_shorten_the_step() -> None:
+    decoder = Decoder(bundle("words"), 2)
+    t = decoder.arena.table
+    assert t["state_loop"].tolist() == [0, 0, 1, 1]
+    assert decoder.arena.limits.steps == 4  # "]]]]"; all of "aaaaa" is one loop
+    longest = next(i for i in range(96) if bundle("words").vocab.token(i) == b"aaaaa")
+    decoder.advance_(torch.tensor([longest, 4]))
+    assert decoder.matcher(0).state == 2 and decoder.matcher(1).depth == 1
+    assert Decoder(bundle("counted"), 1).arena.table["state_loop"].sum() == 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("seed", range(6))
+def test_drafts_rollbacks_forks_and_rebuilds(seed: int, device: str) -> None:
+    pick = random.Random(seed)
+    kinds = pick.sample(KINDS, 3)
+    size, count = 5, 4
+    numbers = [0, *(pick.randint(-1, 2) for _ in range(size - 1))]
+    decoder = Decoder([bundle(k) for k in kinds], size, device, bundle_of_row=numbers, history=8, check=False)
+    oracles: list[Any] = [None if n < 0 else Oracle.start(bundle(kinds[n])) for n in numbers]
+    trails: list[list[Any]] = [[] for _ in numbers]
+    texts: list[list[int]] = [[] for _ in numbers]
+    for turn in range(12):
+        for row, oracle in enumerate(oracles):
+            if oracle is not None and (not oracle.mask() or len(oracle.stack) > oracle.meta["capacity"] - 26):
+                decoder.reset_rows([row])
+                oracles[row] = Oracle.start(bundle(kinds[numbers[row]]))
+                trails[row], texts[row] = [], []
+        check_rows(decoder, oracles)
+        tree = pick.random() < 0.5
+        parents = [pick.randint(-1, j - 1) if tree else j - 1 for j in range(count)]
+        tokens = [[0] * count for _ in range(size)]
+        nodes: list[list[Any]] = []
+        legal: list[list[bool]] = []
+        for row, oracle in enumerate(oracles):
+            nodes.append([copy(oracle)])
+            legal.append([True])
+            for j in range(count):
+                above = copy(nodes[row][parents[j] + 1])
+                live = [] if above is None else sorted(above.mask())
+                token = pick.choice(live) if live and pick.random() < 0.85 else pick.randrange(-2, 100)
+                tokens[row][j] = token
+                fine = legal[row][parents[j] + 1]
+                if above is not None and fine and above.q != 1:
+                    fine = token >= 0 and above.advance(token)
+                nodes[row].append(above)
+                legal[row].append(fine)
+        draft = decoder.draft(
+            torch.tensor(tokens, device=device), torch.tensor(parents, device=device) if tree else None
+        )
+        assert draft.legal.tolist() == legal
+        bits = draft.bits.cpu().numpy().view(np.uint32)
+        for row in range(size):
+            for j in range(count + 1):
+                if nodes[row][j] is not None and legal[row][j]:
+                    want = bits_of(nodes[row][j].mask(), nodes[row][j].vocab.size)
+                    assert (bits[row, j] == want).all()
+        depth = [[0] for _ in range(size)]
+        for row in range(size):
+            for j in range(count):
+                depth[row].append(depth[row][parents[j] + 1] + 1 if legal[row][j + 1] else 0)
+        assert draft.length.tolist() == [max(d) for d in depth]
+        chosen = [pick.choice([j for j in range(count + 1) if legal[row][j]]) for row in range(size)]
+        twin = decoder.fork()
+        decoder.take_(draft, torch.tensor(chosen, device=device))
+        check_rows(twin, oracles)
+        for row, node in enumerate(chosen):
+            path = []
+            while node:
+                path.append(node)
+                node = parents[node - 1] + 1
+            for node in path[::-1]:
+                if oracles[row] is not None and oracles[row].q != 1:
+                    trails[row].append(oracles[row])
+                    texts[row].append(tokens[row][node - 1])
+                    oracles[row] = nodes[row][node]
+        check_rows(decoder, oracles)
+        assert decoder.length.tolist() == [len(trail) for trail in trails]
+        back = [pick.randint(0, min(len(trail), int(k))) for trail, k in zip(trails, decoder.kept, strict=True)]
+        decoder.rollback_(torch.tensor(back, device=device))
+        for row, n in enumerate(back):
+            if n:
+                oracles[row] = trails[row][-n]
+                del trails[row][-n:], texts[row][-n:]
+            oracles[row] = copy(oracles[row])
+        check_rows(decoder, oracles)
+        if turn % 4 == 3:
+            longest = max(map(len, texts))
+            padded = torch.tensor([text + [0] * (longest - len(text)) for text in texts], device=device)
+            twin.rebuild_(padded, torch.tensor([len(text) for text in texts], device=device))
+            check_rows(twin, oracles)
+
+
+def test_rollback_undoes_a_refusal_and_has_an_end() -> None:
+    decoder = Decoder(bundle("brackets"), 2, check=False, history=3)
+    for token in (4, 4, 7):
+        decoder.advance_(torch.tensor([token, token]))
+    decoder.advance_(torch.tensor([4, 5]))
+    assert decoder.error.tolist() == [True, False]
+    decoder.rollback_(torch.tensor([1, 0]))
+    assert decoder.error.tolist() == [False, False] and decoder.matcher(0).depth == 2
+    decoder.rollback_(torch.tensor([2, 4]))
+    assert decoder.matcher(0).depth == 1
+    assert decoder.error.tolist() == [False, True]
+    with pytest.raises(DecodeError, match="row 0 of 1"):
+        Decoder(bundle("brackets"), 1).rollback_(1)
+
+
+def test_a_step_keeps_its_tensors_and_bundles_join_in_the_room_left() -> None:
+    decoder = Decoder([bundle("brackets"), bundle("counted")], 3, room=6.0, check=False)
+    held = {**decoder.arena.table, **{k: v for k, v in vars(decoder).items() if isinstance(v, torch.Tensor)}}
+    places = {name: tensor.data_ptr() for name, tensor in held.items()}
+    decoder.advance_(torch.tensor([4, 7, 4]))
+    number = decoder.add_bundle(bundle("words"), grow=False)
+    decoder.reset_rows([2], number)
+    decoder.advance_(torch.tensor([4, 4, 7]))
+    decoder.rollback_(torch.tensor([1, 0, 0]))
+    decoder.reorder_([2, 1, 0])
+    held = {**decoder.arena.table, **{k: v for k, v in vars(decoder).items() if isinstance(v, torch.Tensor)}}
+    assert places == {name: tensor.data_ptr() for name, tensor in held.items()}
+    oracle = Oracle.start(bundle("words"))
+    oracle.advance(7)
+    assert (decoder.fill()[0].numpy().view(np.uint32) == bits_of(oracle.mask(), oracle.vocab.size)).all()
+    tight = Decoder(bundle("words"), 1)
+    with pytest.raises(DecodeError, match="does not fit into the arena"):
+        tight.add_bundle(bundle("brackets"), grow=False)
+    assert tight.add_bundle(bundle("brackets")) == 1
+
+
+def test_append() -> None:
+    decoder = Decoder([bundle("brackets"), bundle("words")], 1)
+    decoder.advance_(torch.tensor([4]))
+    decoder.append_([1, -1])
+    decoder.advance_(torch.tensor([7, 7, 99]))
+    assert decoder.bundle_of_row.tolist() == [0, 1, -1] and decoder.length.tolist() == [2, 1, 0]
+    assert decoder.matcher(0).depth == 1

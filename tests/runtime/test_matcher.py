@@ -13,7 +13,7 @@ from toolc.runtime import Bundle, DecodeError, Matcher
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle
 
-KINDS = ["brackets", "counted", *(f"scrambled-{n}" for n in range(40))]
+KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(40))]
 SIZES = [31, 32, 33, 63, 64, 65, 96, 97]
 
 
@@ -164,15 +164,49 @@ def test_mask_of_another_form_is_refused() -> None:
             Matcher(made).fill(mask)
 
 
-def test_row_cache_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolc.runtime.host import Host
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_small_row_cache(rows: int) -> None:
+    from toolc.runtime.host import Host, Shared
 
     made = bundle("brackets")
-    small = Bundle(made.tables, made.meta, made.vocab)
-    small.__dict__["_host"] = Host(small, row_bytes=3 * 4 * small.vocab.words)
-    matcher, oracle = Matcher(small), Oracle.start(small)
-    for token in (4, 4, 7, 7, 5, 6, 7, 5, 0):
+    shared = Shared(made.vocab, row_bytes=rows * 4 * made.vocab.words)
+    assert shared.slots == rows
+    pairs = []
+    for kind in ("brackets", "counted"):
+        small = Bundle(bundle(kind).tables, bundle(kind).meta, bundle(kind).vocab)
+        small.__dict__["_host"] = Host(small, shared)
+        pairs.append((Matcher(small), Oracle.start(small)))
+    for token in (4, 4, 7, 7, 5, 5):
         for _ in range(2):
-            same(matcher, oracle)
-        assert matcher.try_advance(token) and oracle.advance(token)
-    assert small.host.slots.shape[0] == 3
+            for matcher, oracle in pairs:
+                same(matcher, oracle)
+        for matcher, oracle in pairs:
+            assert matcher.try_advance(token) == oracle.advance(token)
+
+
+def test_every_prefix_of_a_slice() -> None:
+    from toolc.runtime.host import Host, Shared
+
+    made = bundle("brackets", 97)
+    t, v = made.tables, made.vocab
+    shared = Shared(v)
+    for stride in (16, 3, 5):
+        shared.stride = stride
+        whole = np.diff(v.slice_token_offset) // stride
+        count = whole + 2
+        rows = np.zeros((int(count.sum()), v.words), np.uint32)
+        first = (np.cumsum(count) - count).astype(np.int32)
+        for s in range(count.size):
+            low, high = v.slice_token_offset[s : s + 2]
+            for k in range(count[s]):
+                stop = high if k == count[s] - 1 else low + k * stride
+                rows[first[s] + k] = bits_of(v.slice_tokens[low:stop].tolist(), v.size)
+        if stride == shared.stride == 16:
+            assert (shared.arrays["prefix"] == rows).all() and (shared.arrays["prefix_first"] == first).all()
+        shared.arrays |= {"prefix": rows, "prefix_first": first}
+        small = Bundle(t, made.meta, v)
+        small.__dict__["_host"] = Host(small, shared)
+        out, oracle = np.zeros(v.words, np.uint32), Oracle.start(made)
+        for row in range(t.rows):
+            small.host.expand(row, out)
+            assert (out == bits_of(oracle.row(row), v.size)).all()

@@ -9,7 +9,7 @@ import pytest
 from ..oracle_runtime import Oracle
 from .handmade import bundle
 
-KINDS = ["brackets", "counted", *(f"scrambled-{n}" for n in range(12))]
+KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(12))]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,95 @@
+"""The constraint as a module: a pure function of tokens, logits and state, to be exported together with a model.
+
+Leaves out   state that is kept between calls, checks, rollback: see decoder.py. The step: see step.py.
+Invariants   `forward` writes to nothing it is given, reads no tensor's value on the host, and has one graph for all
+             inputs of a batch size: it goes through torch.compile(fullgraph=True), torch.export and AOTInductor.
+Arrays       state: (bundle, state, counter, depth) int32 [B], (stack, saved) int32 [B, capacity + 1]; see step.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from . import step
+from .arena import Arena
+from .errors import DecodeError
+from .matcher import entry_state
+from .step import Config
+
+if TYPE_CHECKING:
+    from .bundle import Bundle
+
+State = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+NO_TOKEN = -1
+
+
+class Constraint(torch.nn.Module):
+    """Bundles as buffers, and one step as `forward`.
+
+    Args:
+        bundles: one bundle, or several of one vocabulary that rows may use.
+    """
+
+    def __init__(self, bundles: Bundle | Sequence[Bundle]) -> None:
+        super().__init__()
+        given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
+        arena = Arena(torch.device("cpu"))
+        for bundle in given:
+            arena.add(bundle)
+        self.limits = arena.limits
+        self._starts = [
+            {name: arena.global_state(n, entry_state(b, name)) for name in b.meta["entry"]}
+            for n, b in enumerate(arena.bundles)
+        ]
+        for name, table in arena.table.items():
+            # "return" is no name for an attribute of the exported module
+            self.register_buffer("t_" + name, table, persistent=True)
+
+    def start(self, bundle_of_row: Sequence[int], entry: str = "start") -> State:
+        """The state of rows that have read nothing, each under the bundle of that number, or -1 for none."""
+        for n in bundle_of_row:
+            if n >= 0 and (n >= len(self._starts) or entry not in self._starts[n]):
+                raise DecodeError("no such bundle or entry", found=f"{n}, {entry!r}", expected=str(self._starts))
+        device = self.t_state_cell.device
+        size, width = len(bundle_of_row), self.limits.capacity + 1
+
+        def ints(values: Sequence[int]) -> torch.Tensor:
+            return torch.tensor(values, dtype=torch.int32, device=device)
+
+        first = ints([self._starts[n][entry] if n >= 0 else 0 for n in bundle_of_row])
+        zeros = [torch.zeros(shape, dtype=torch.int32, device=device) for shape in ((size,), (size,))]
+        stacks = [torch.zeros((size, width), dtype=torch.int32, device=device) for _ in range(2)]
+        return ints(bundle_of_row), first, zeros[0], zeros[1], stacks[0], stacks[1]
+
+    def forward(self, logits: torch.Tensor, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """Read the tokens sampled last, then mask.
+
+        Args:
+            logits: floats [B, at least V], for the token after those.
+            tokens: int64 [B]; -1 where none was sampled yet.
+            state: of `start` or of the call before.
+
+        Returns:
+            The logits, with -inf where a token is not allowed, and the state. A row whose token was not allowed is dead
+            (state 0): it allows the end of turn only.
+        """
+        t = {name[2:]: buffer for name, buffer in self.named_buffers()}
+        bundle, here = state[0], Config(*state[1:])
+        after, _ = step.advance(t, self.limits, bundle, here, tokens)
+        stays = tokens == NO_TOKEN
+        config = Config(
+            *(
+                torch.where(stays if old.dim() == 1 else stays.unsqueeze(1), old, new)
+                for old, new in zip(here, after, strict=True)
+            )
+        )
+        bits = step.mask_bits(t, self.limits, bundle, config)
+        place = torch.arange(32, dtype=torch.int32, device=bits.device)
+        allowed = (bits.unsqueeze(2) >> place & 1).to(torch.bool).flatten(1)[:, : self.limits.size]
+        over = logits.shape[1] - self.limits.size
+        if over > 0:
+            allowed = torch.cat([allowed, (bundle < 0).unsqueeze(1).expand(-1, over)], dim=1)
+        return torch.where(allowed, logits, -torch.inf), (bundle, *config)

@@ -1,0 +1,172 @@
+"""One step of a batch as pure functions of tensors: the state after a token, and the mask.
+
+Leaves out   who holds tables and state: see arena.py, decoder.py, constraint.py.
+Invariants   no argument is written to; no tensor's value decides what is executed, unless `stop_early` is set, which
+             reads values and is for the CPU. So the functions work in torch.compile, torch.export and CUDA graphs.
+Arrays       tables as in arena.py. Config: state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1], the
+             last column of which takes the writes of rows that do not push. bundle int32 [B], -1 for none.
+Loops        A token whose every byte takes the state back to itself changes nothing, so it takes no steps
+             (`state_loop`, `loop_bits`). A longer token than any other that some row allows is refused unread.
+Source       docs/architecture.md, "Reading a symbol".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+
+EMPTY_ROW, FULL_ROW = 0, 1
+
+
+class Limits(NamedTuple):
+    """What loops and shapes depend on, over all bundles of an arena.
+
+    Attributes:
+        size: V.
+        breaks, modes, capacity, max_chain: docs/architecture.md.
+        steps: bytes of the longest token that is read byte by byte.
+    """
+
+    size: int
+    breaks: int
+    modes: int
+    capacity: int
+    max_chain: int
+    steps: int
+
+
+class Config(NamedTuple):
+    """Where each row stands."""
+
+    state: torch.Tensor
+    counter: torch.Tensor
+    depth: torch.Tensor
+    stack: torch.Tensor
+    saved: torch.Tensor
+
+
+Tables = Mapping[str, torch.Tensor]
+
+
+def at(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    return table.index_select(0, index)
+
+
+def act(action: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
+    return torch.where(action == 0, counter, torch.where(action == 1, counter + 1, action - 2))
+
+
+def phase(t: Tables, k: Limits, breaks: str, index: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
+    if k.breaks == 0:
+        return torch.zeros_like(counter)
+    pairs = at(t[breaks], index)
+    spans = pairs[:, :, 1]
+    past = counter.unsqueeze(1) - pairs[:, :, 0] + spans
+    return torch.minimum(past.clamp(min=0), spans).sum(dim=1, dtype=torch.int32)
+
+
+def mode_of(t: Tables, k: Limits, bundle: torch.Tensor, depth: torch.Tensor) -> torch.Tensor:
+    return (depth >= at(t["soft_depth"], bundle)).to(torch.int32) * (k.modes - 1)
+
+
+def mask_bits(t: Tables, k: Limits, bundle: torch.Tensor, here: Config, stop_early: bool = False) -> torch.Tensor:
+    """int32 [B, words]: the allowed tokens as bits; all bits for a row without bundle."""
+    free = bundle < 0
+    bundle = bundle.clamp(min=0)
+    over = here.state <= 1
+    cell = at(t["state_cell"], here.state) + phase(t, k, "state_break", here.state, here.counter)
+    place = cell * k.modes + mode_of(t, k, bundle, here.depth)
+    row = torch.where(over, at(t["finished_row"], bundle), at(t["cell_row"].view(-1), place))
+    row = torch.where(free, FULL_ROW, row)
+    profile = torch.where(over | free, -1, at(t["cell_exit"].view(-1), place))
+    bits = at(t["dense"], row)
+    for level in range(min(k.max_chain, k.capacity)):
+        frame = here.depth - 1 - level
+        going = (profile >= 0) & (frame >= 0)
+        if stop_early and not bool(going.any()):
+            break
+        below = frame.clamp(min=0).to(torch.int64).unsqueeze(1)
+        symbol = here.stack.gather(1, below).squeeze(1)
+        saved = here.saved.gather(1, below).squeeze(1)
+        base = at(t["chain_offset"], torch.where(going, profile, 0))
+        record = at(t["chain"], base + torch.where(going, symbol, 0))
+        going = going & (record[:, 0] == base)
+        number = torch.where(going, record[:, 1], 0)
+        cell = at(t["chain_cell"], number) + phase(t, k, "chain_break", number, saved)
+        more = torch.where(going, at(t["chain_row"], cell), EMPTY_ROW)
+        if stop_early:
+            some = going.nonzero().view(-1)
+            bits[some] |= at(t["dense"], more[some])
+        else:
+            bits = bits | at(t["dense"], more)
+        profile = torch.where(going, at(t["chain_exit"], cell), -1)
+    return bits
+
+
+def advance(
+    t: Tables, k: Limits, bundle: torch.Tensor, here: Config, tokens: torch.Tensor, stop_early: bool = False
+) -> tuple[Config, torch.Tensor]:
+    """The state after one token per row, and bool [B]: rows whose token is not allowed; their state is then 0.
+
+    Rows without bundle, finished ones and dead ones stay as they are.
+    """
+    active = (bundle >= 0) & (here.state > 1)
+    bundle = bundle.clamp(min=0)
+    known = (tokens >= 0) & (tokens < k.size)
+    token = torch.where(known & active, tokens, 0).to(torch.int32)
+    special = at(t["special_symbol"], at(t["special_base"], bundle) + token)
+    start = at(t["token_offset"], token)
+    length = torch.where(special >= 0, 1, at(t["token_offset"], token + 1) - start)
+    # A token over which the state loops: nothing to do.
+    word = at(t["state_loop"], here.state) * t["loop_bits"].shape[1] + (token >> 5)
+    loops = at(t["loop_bits"].view(-1), word) >> (token & 31) & 1 != 0
+    dead = ~known | ((length == 0) | (length > k.steps)) & ~loops
+    length = torch.where(active & ~loops & ~dead, length, 0)
+    mode = mode_of(t, k, bundle, here.depth)
+    class_base, symbol_base = at(t["class_base"], bundle), at(t["symbol_base"], bundle)
+    capacity = at(t["capacity"], bundle)
+    state = torch.where(active & dead, 0, here.state)
+    counter, depth = here.counter, here.depth
+    stack, saved = here.stack.clone(), here.saved.clone()
+    dump = stack.shape[1] - 1
+    count = k.steps
+    if stop_early:
+        count = int(length.max()) if length.numel() else 0
+    for j in range(count):
+        live = (length > j) & (state > 1)
+        q = torch.where(live, state, 0)
+        symbol = torch.where(special >= 0, special, at(t["token_bytes"], start + torch.where(live, j, 0)))
+        column = at(t["symbol_class"], class_base + symbol)
+        base = at(t["cell_delta"], at(t["state_cell"], q) + phase(t, k, "state_break", q, counter))
+        entry = at(t["delta"], base + torch.where(live, column, 0))
+        op = torch.where(entry[:, 0] == base, entry[:, 1], 0)
+        kind, number = op & 7, op >> 3
+        pushes, pops = kind == 4, kind == 5
+        # go
+        next_state, next_counter = number, act(kind, counter)
+        # push: frame `depth` takes the stack symbol and the caller's counter
+        frame = at(t["push"], torch.where(pushes, number, 0))
+        fits = pushes & (depth < capacity)
+        entered = torch.where(mode > 0, frame[:, 2], frame[:, 1])
+        next_state = torch.where(pushes, torch.where(fits, entered, 0), next_state)
+        next_counter = torch.where(pushes, 0, next_counter)
+        place = torch.where(fits & live, depth, dump).to(torch.int64).unsqueeze(1)
+        stack.scatter_(1, place, frame[:, :1])
+        saved.scatter_(1, place, act(frame[:, 3], counter).unsqueeze(1))
+        # pop: the frame below continues where the stack symbol says
+        top = (depth - 1).clamp(min=0).to(torch.int64).unsqueeze(1)
+        held = pops & (depth > 0)
+        under = torch.where(held, stack.gather(1, top).squeeze(1), 0)
+        back = at(t["return_offset"], torch.where(held, symbol_base + under, 0))
+        found = at(t["return"], torch.where(held, back + number, 0))
+        value = torch.where(held & (found[:, 0] == back), found[:, 1], 0)
+        next_state = torch.where(pops, value >> 2, next_state)
+        next_counter = torch.where(pops, act(value & 3, saved.gather(1, top).squeeze(1)), next_counter)
+        next_depth = depth + fits.to(torch.int32) - held.to(torch.int32)
+        # the end of turn is the last symbol of a token
+        state = torch.where(live, next_state, torch.where((length > j) & (state == 1), 0, state))
+        counter = torch.where(live, next_counter, counter)
+        depth = torch.where(live, next_depth, depth)
+    return Config(state, counter, depth, stack, saved), active & (state == 0)

@@ -1,0 +1,86 @@
+"""The constraint as a module: equal to the specification eagerly, compiled, exported, and through AOTInductor."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from toolc.runtime import DecodeError
+from toolc.runtime.constraint import Constraint
+
+from ..oracle_runtime import Oracle
+from .handmade import bundle
+
+KINDS = ["brackets", "counted", "words"]
+ROWS = [0, 1, 2, -1, 0]
+
+
+def walk(call: Callable[..., Any], module: Constraint, size: int, steps: int = 14) -> None:
+    pick = random.Random(1)
+    state = module.start(ROWS)
+    oracles = [None if n < 0 else Oracle.start(bundle(KINDS[n])) for n in ROWS]
+    tokens = [-1] * len(ROWS)
+    for _ in range(steps):
+        logits = torch.randn(len(ROWS), size)
+        masked, state = call(logits, torch.tensor(tokens), state)
+        for row, oracle in enumerate(oracles):
+            if oracle is None:
+                assert torch.equal(masked[row], logits[row])
+                continue
+            live = sorted(oracle.mask())
+            assert torch.isfinite(masked[row]).nonzero().view(-1).tolist() == live
+            assert torch.equal(masked[row, live], logits[row, live])
+            if oracle.tables.modes == 1 and len(oracle.stack) > 20:
+                live = [t for t in live if b"[" not in oracle.vocab.token(t)] or live
+            tokens[row] = pick.choice(live)
+            if oracle.q != 1:
+                assert oracle.advance(tokens[row])
+
+
+@pytest.mark.parametrize("extra", [0, 7])
+def test_eager(extra: int) -> None:
+    module = Constraint([bundle(k) for k in KINDS])
+    walk(module, module, 96 + extra, 40)
+
+
+def test_full_graph() -> None:
+    """No data-dependent guard and no graph break: the tracer of torch.compile takes it whole."""
+    module = Constraint([bundle(k) for k in KINDS])
+    walk(torch.compile(module, fullgraph=True, backend="aot_eager"), module, 96)
+
+
+def exported(module: Constraint) -> torch.export.ExportedProgram:
+    example = (torch.zeros(len(ROWS), 96), torch.zeros(len(ROWS), dtype=torch.int64), module.start(ROWS))
+    return torch.export.export(module, example)
+
+
+def test_export_and_save(tmp_path: Path) -> None:
+    module = Constraint([bundle(k) for k in KINDS])
+    torch.export.save(exported(module), tmp_path / "constraint.pt2")
+    walk(torch.export.load(tmp_path / "constraint.pt2").module(), module, 96)
+
+
+@pytest.mark.slow
+def test_aot_inductor(tmp_path: Path) -> None:
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        pytest.skip("no C++ compiler here, AOTInductor needs one")
+    module = Constraint([bundle(k) for k in KINDS])
+    path = torch._inductor.aoti_compile_and_package(exported(module), package_path=str(tmp_path / "constraint.pt2"))
+    walk(torch._inductor.aoti_load_package(path), module, 96)
+
+
+def test_misuse() -> None:
+    module = Constraint(bundle("brackets"))
+    for rows, entry in (([1], "start"), ([0], "nowhere")):
+        with pytest.raises(DecodeError, match="no such bundle or entry"):
+            module.start(rows, entry)
+    state = module.start([0, 0])
+    masked, state = module(torch.zeros(2, 96), torch.tensor([6, 4]), state)
+    assert state[1].tolist()[0] == 0
+    assert torch.isfinite(masked[0]).nonzero().view(-1).tolist() == [0, 3]

@@ -1,0 +1,92 @@
+"""The Triton kernel against the tensor operations, on the CPU by Triton's interpreter, on a GPU as it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from toolc.runtime import Decoder, Matcher
+
+from .handmade import bundle
+
+KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(6))]
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+missing = importlib.util.find_spec("triton") is None
+
+
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(INTERPRETED or torch.cuda.is_available(), reason="runs directly")
+def test_in_the_interpreter() -> None:
+    """A process of its own, since Triton reads the variable when kernels are declared."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
+@pytest.mark.parametrize("extra", [0, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_the_tensor_operations(seed: int, extra: int) -> None:
+    pick = random.Random(seed)
+    device = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
+    made = [bundle(k) for k in pick.sample(KINDS, 3)]
+    numbers = [0, 1, 2, -1]
+    plain, fused = (
+        Decoder(made, 4, device, bundle_of_row=numbers, check=False, history=4, backend=backend)
+        for backend in ("torch", "fused")
+    )
+    dtypes = [torch.float32, torch.bfloat16, torch.float16]
+    for turn in range(25):
+        logits = torch.randn(4, 96 + extra, device=device).to(dtypes[turn % 3])
+        if turn % 2:
+            logits = logits.t().contiguous().t()
+        want = plain.mask_(logits.clone())
+        assert torch.equal(fused.mask_(logits), want)
+        tokens = []
+        for row, n in enumerate(numbers):
+            live = [] if n < 0 or plain.error[row] else plain.matcher(row).allowed_tokens().tolist()
+            tokens.append(pick.choice(live) if live and pick.random() < 0.93 else pick.randrange(-2, 110))
+        for decoder in (plain, fused):
+            decoder.advance_(torch.tensor(tokens, device=device))
+        if pick.random() < 0.3:
+            back = torch.minimum(plain.kept, torch.tensor([pick.randint(0, 3) for _ in numbers], device=device))
+            for decoder in (plain, fused):
+                decoder.rollback_(back)
+        for row in range(4):
+            if plain.error[row] or (numbers[row] >= 0 and plain.depth[row] > made[numbers[row]].meta["capacity"] - 6):
+                for decoder in (plain, fused):
+                    decoder.reset_rows([row])
+        for name in ("state", "counter", "depth", "error", "length", "kept"):
+            assert torch.equal(getattr(plain, name), getattr(fused, name)), name
+        for row, n in enumerate(numbers):
+            if n >= 0 and int(plain.state[row]):
+                one, two = plain.matcher(row), fused.matcher(row)
+                assert isinstance(one, Matcher) and one.stack == two.stack
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(INTERPRETED, reason="the interpreter does not compile")
+@pytest.mark.parametrize(("reads", "masks"), [(True, False), (False, True), (True, True)])
+def test_compiles_for_a_gpu_that_is_not_here(reads: bool, masks: bool) -> None:
+    import inspect
+
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, compile
+
+    from toolc.runtime.fused import fused_step
+
+    numbers = {"row_stride", "column_stride", "columns", "batch", "history", "size", "words", "width"}
+    constants = {"reads": reads, "masks": masks, "breaks": 1, "modes": 2, "block": 4096}
+    others = {"logits": "*bf16", "tokens": "*i64", "error": "*u8", "length": "*i64", "kept": "*i64"}
+    names = list(inspect.signature(fused_step.fn).parameters)
+    kinds = {n: "constexpr" if n in constants else "i32" if n in numbers else others.get(n, "*i32") for n in names}
+    source = ASTSource(fused_step, kinds, {(names.index(n),): value for n, value in constants.items()})
+    assert compile(source, target=GPUTarget("cuda", 90, 32)).asm["cubin"]
