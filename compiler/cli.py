@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from .commands.terminal import guarded
 
@@ -44,6 +45,10 @@ def _schema_options(command: Command) -> Command:
             show_default=True,
             help="Blanks between tokens: none, as json.dumps, any, or at most N in a gap.",
         ),
+        click.option(
+            "--named/--no-named", default=True, help="An entry for each tool, for a named tool_choice, or none."
+        ),
+        click.option("--protocol", metavar="P", help="How calls are written: see `toolc protocols`, or a .lark file."),
     ):
         command = option(command)
     return command
@@ -71,7 +76,7 @@ def cli() -> None:
 
 
 @cli.command("compile")
-@click.argument("spec", type=click.Path(allow_dash=True))
+@click.argument("spec", type=click.Path(allow_dash=True), required=False)
 @click.option("-o", "--output", type=click.Path(), help="The bundle.  [default: SPEC's name with .toolc, here]")
 @click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: built-in]")
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
@@ -82,10 +87,14 @@ def cli() -> None:
 @_json_option
 @guarded
 def compile_command(**options: Any) -> None:
-    """Compile SPEC, a tools list, an OpenAPI document, a JSON Schema or a .lark grammar, to a bundle."""
+    """Compile SPEC, a tools list, an OpenAPI document, a JSON Schema or a .lark grammar, to a bundle.
+
+    Without SPEC the toolc.yaml of this folder says what to compile; see docs/specs.md.
+    """
     from .commands.compile import run
 
-    run(**options)
+    source = click.get_current_context().get_parameter_source
+    run({name for name in options if source(name) is ParameterSource.COMMANDLINE}, **options)
 
 
 @cli.command("grammar")
@@ -116,6 +125,7 @@ def inspect_command(**options: Any) -> None:
 @click.argument("bundle", type=click.Path())
 @click.argument("text")
 @_vocab_option
+@click.option("--entry", default="start", show_default=True, help="Where the text begins: see `toolc inspect`.")
 @_json_option
 @guarded
 def check_command(**options: Any) -> None:
@@ -124,6 +134,16 @@ def check_command(**options: Any) -> None:
     TEXT is the text itself, - for standard input, or @FILE; a last newline of either is left out.
     """
     from .commands.check import run
+
+    run(**options)
+
+
+@cli.command("protocols")
+@_json_option
+@guarded
+def protocols_command(**options: Any) -> None:
+    """List the protocols: the ways in which models write calls of tools."""
+    from .commands.protocols import run
 
     run(**options)
 

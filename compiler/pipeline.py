@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .budget import Budget
-from .errors import VocabError
+from .errors import SpecError, VocabError
 from .specs import Spec, read_spec
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Options:
     """How a bundle is compiled.
 
     Attributes:
+        protocol: how calls are written: the name of a protocol or a .lark file; None for plain JSON. Not for schemas.
+        named: whether every tool gets an entry of its own, for a named tool_choice.
         whitespace: blanks between the tokens of JSON: ``"compact"`` none, ``"spaced"`` exactly as ``json.dumps`` writes
             them, ``"flexible"`` any number, or a number: at most so many in a gap.
         digits: most digits of a number before and after its point; None for the default of the schema stage.
@@ -47,6 +49,8 @@ class Options:
         budget: limits on states, rows, seconds and bytes.
     """
 
+    protocol: str | Path | None = None
+    named: bool = True
     whitespace: str | int = 8
     digits: int | None = None
     soft_depth: int = 64
@@ -128,6 +132,7 @@ def compile_spec(
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
         | ({} if tool.read_only is None else {"read_only": tool.read_only})
+        | ({} if tool.idempotent is None else {"idempotent": tool.idempotent})
         for tool in spec.tools
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
@@ -157,13 +162,21 @@ def compile_grammar(
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     """The Lark text of a spec, and what became of its schemas."""
     from .grammar.assemble import assemble
+    from .grammar.protocol import load_protocol
     from .schema import SchemaOptions
 
     options = options or Options()
+    if spec.kind == "schema" and options.protocol is not None:
+        raise SpecError(
+            "a JSON Schema has no tools, so no protocol can write calls of them",
+            place=f"{spec.name}#",
+            hint="leave the protocol out, or give a tools list or an OpenAPI document",
+        )
+    protocol = None if spec.kind == "schema" else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
-    return assemble(spec, schema_options, options.budget)
+    return assemble(spec, schema_options, options.budget, protocol, options.named)
 
 
 class _Clock:
@@ -200,23 +213,26 @@ def _compile(
     from .automata.pushdown import build_automaton
     from .grammar.assemble import keyword_counts
     from .grammar.reader import read_grammar
+    from .grammar.specials import resolve_specials
     from .lift.lift import lift
     from .lift.vocab import load_vocab
 
     budget = options.budget
     clock.begin("grammar")
     grammar = read_grammar(assembled.text, name)
-    grammar = replace(grammar, places={**grammar.places, **assembled.places})
-    clock.begin("automaton")
-    automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+    grammar = replace(grammar, places={**grammar.places, **assembled.places}, entries=assembled.entries)
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
         vocab = tokenizer
         assert not eos, "a Vocab has its end-of-turn ids"
     else:
         vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos)
+    ends = _ends(vocab)
+    grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
+    clock.begin("automaton")
+    automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
     clock.begin("tables")
-    tables, counts = lift(automaton, vocab, _ends(vocab), budget)
+    tables, counts = lift(automaton, vocab, ends, budget)
     clock.begin("bundle")
     meta = {
         "format": 1,
@@ -226,9 +242,14 @@ def _compile(
         "vocab_source": vocab.meta["source"],
         **{key: counts[key] for key in ("soft_depth", "capacity", "max_chain", "stack_symbols")},
         "modes": automaton.modes,
-        "entry": {"start": automaton.start},
+        "entry": {"start": automaton.start}
+        | {entry: automaton.entries[rule] for entry, rule in grammar.entries.items()},
+        "protocol": assembled.protocol,
+        "delimiters": delimiters,
         "spec": about,
-        "options": {key: value for key, value in asdict(options).items() if key not in ("budget", "standalone")},
+        "options": {
+            key: value for key, value in asdict(options).items() if key not in ("budget", "standalone", "protocol")
+        },
         "restrictions": list(assembled.restrictions),
         "keywords": keyword_counts(assembled.keywords),
         "dropped": sorted(f"{place}/{keyword}" for place, keyword, status in assembled.keywords if status == "dropped"),
@@ -239,6 +260,9 @@ def _compile(
     report = {
         "spec": {key: value for key, value in about.items() if key != "tools"},
         "tools": [tool["name"] for tool in about["tools"]],
+        "protocol": assembled.protocol,
+        "entries": list(meta["entry"]),
+        "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "counts": counts,
         "bytes": counts["bytes"],

@@ -232,8 +232,10 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
             number = pool.sequence([visit(e, rule) for e in expr.items])
         elif isinstance(expr, ir.Choice):
             number = pool.choice([visit(e, rule) for e in expr.options])
-        else:
+        elif isinstance(expr, ir.Repeat):
             number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
+        else:
+            raise AssertionError("a Text is made a Terminal before this: see resolve_specials")
         known[id(expr)] = number
         return number
 

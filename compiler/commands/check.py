@@ -1,7 +1,8 @@
 """``toolc check``: does a bundle accept a text, and if not, where does it leave the grammar.
 
 The text is read byte by byte, each as if it were a token, so no tokenizer's way of cutting it matters. (Beyond the soft
-depth of a recursive grammar a token of several brackets may open more than single bytes may.)
+depth of a recursive grammar a token of several brackets may open more than single bytes may.) A delimiter of the
+protocol that is a token of its own is read as that token, wherever it stands, as the tokenizer would.
 
 Leaves out   the walk itself: see runtime/matcher.py.
 """
@@ -9,6 +10,7 @@ Leaves out   the walk itself: see runtime/matcher.py.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,10 @@ _BLANK = b" \t\n\r"
 _DIGITS = b"0123456789"
 
 
-def run(bundle: str, text: str, vocab: str | None, as_json: bool) -> None:
+def run(bundle: str, text: str, vocab: str | None, entry: str, as_json: bool) -> None:
     """Check and say so."""
     data = _text(text)
-    result = check(Bundle.open(bundle, vocab), data)
+    result = check(Bundle.open(bundle, vocab), data, entry)
     if as_json:
         print_json({"ok": result["accepted"], **result})
     elif result["accepted"]:
@@ -51,10 +53,10 @@ def _text(text: str) -> bytes:
     return data[:-1] if data.endswith(b"\n") else data
 
 
-def check(bundle: Bundle, data: bytes) -> dict[str, Any]:
+def check(bundle: Bundle, data: bytes, entry: str = "start") -> dict[str, Any]:
     """Whether ``data`` is a whole text of the bundle, and if not: offset, line, column, found and expected."""
-    matcher = Matcher(bundle)
-    offset = matcher.advance_bytes(data)
+    matcher = Matcher(bundle, entry)
+    offset = read_text(matcher, data)
     if offset == len(data) and matcher.is_complete:
         return {"accepted": True, "bytes": offset}
     while offset and offset < len(data) and data[offset] & 0xC0 == 0x80:  # point at whole characters
@@ -67,9 +69,40 @@ def check(bundle: Bundle, data: bytes) -> dict[str, Any]:
         "offset": offset,
         "line": before.count(b"\n") + 1,
         "column": len(before[line_start:].decode(errors="replace")) + 1,
-        "found": "the end of the text" if offset == len(data) else repr(_character(data[offset:])),
+        "found": _found(bundle, data[offset:]),
         "expected": expected(matcher),
     }
+
+
+def read_text(matcher: Matcher, data: bytes) -> int:
+    """Read a text as far as it goes, delimiters as tokens where they are tokens; how many bytes were read."""
+    tokens = _delimiters(matcher.bundle)
+    if not tokens:
+        return matcher.advance_bytes(data)
+    names = b"|".join(re.escape(name) for name in sorted(tokens, key=len, reverse=True))
+    offset = 0
+    for piece in re.split(b"(" + names + b")", data):
+        if piece in tokens:
+            count = len(piece) if matcher.try_advance(tokens[piece]) else 0
+        else:
+            count = matcher.advance_bytes(piece)
+        offset += count
+        if count < len(piece):
+            break
+    return offset
+
+
+def _delimiters(bundle: Bundle) -> dict[bytes, int]:
+    """The delimiters that are tokens."""
+    found = bundle.meta.get("delimiters") or {}
+    return {name.encode(): token for name, token in found.items() if token is not None}
+
+
+def _found(bundle: Bundle, rest: bytes) -> str:
+    if not rest:
+        return "the end of the text"
+    token = next((name for name in _delimiters(bundle) if rest.startswith(name)), None)
+    return f"the token {token.decode()}" if token else repr(_character(rest))
 
 
 def _character(data: bytes) -> str:

@@ -15,12 +15,44 @@ from toolc.runtime.vocab import find_vocab, vocab_cache_dir
 from ..budget import Budget
 from ..errors import ToolcError
 from ..pipeline import Compiled, compile_grammar, compile_spec
+from ..specs.project import NAMES as PROJECT_NAMES
+from ..specs.project import Project, find_project, read_project
 from .source import read_source, schema_options
 from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
 
 
-def run(spec: str, output: str | None, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, **more: Any) -> None:
-    """Compile and write; see cli.py for the options."""
+def run(given: set[str], **options: Any) -> None:
+    """Compile and write; see cli.py for the options. ``given`` are those that stand on the command line."""
+    spec = options.pop("spec")
+    project = _project(spec)
+    if project is None:
+        _run(spec, **options)
+        return
+    said = {"tokenizer": project.tokenizer, "protocol": project.protocol, "output": project.output, **project.options}
+    options |= {key: value for key, value in said.items() if value is not None and key not in given}
+    options["eos"] = options["eos"] or project.eos
+    _run(project, **options)
+
+
+def _project(spec: str | None) -> Project | None:
+    """The project file that SPEC is, or that of this folder where SPEC is left out."""
+    if spec is not None:
+        path = Path(spec)
+        return read_project(path) if path.name in PROJECT_NAMES else None
+    found = find_project(Path.cwd())
+    if found is None:
+        refuse_usage(f"no SPEC is given, and there is no {PROJECT_NAMES[0]} here that names one")
+    return read_project(found)
+
+
+def _run(
+    spec: str | Project,
+    output: str | None,
+    tokenizer: str | None,
+    eos: tuple[str, ...],
+    as_json: bool,
+    **more: Any,
+) -> None:
     if output is not None:
         _check_output(Path(output))
     limits = {f.name: more[f"max_{f.name}"] for f in fields(Budget) if more.get(f"max_{f.name}") is not None}
@@ -37,7 +69,7 @@ def run(spec: str, output: str | None, tokenizer: str | None, eos: tuple[str, ..
         _check_output(path)
         if isinstance(source, str):
             compiled = compile_grammar(
-                source, tokenizer, eos=eos, options=options, progress=progress, name=Path(spec).name
+                source, tokenizer, eos=eos, options=options, progress=progress, name=f"{stem}.lark"
             )
         else:
             compiled = compile_spec(source, tokenizer, eos=eos, options=options, progress=progress)
@@ -72,6 +104,8 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     rows = [("bundle", f"{path} ({size(file_bytes)})")]
     if report["tools"]:
         rows.append((f"{len(report['tools'])} tools", listed(report["tools"])))
+    if report["protocol"]:
+        rows.append(("protocol", f"{report['protocol']}, entries {listed(report['entries'])}"))
     rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))
     rows.append(("figures", figures(report["counts"])))
     seconds = report["seconds"]

@@ -32,6 +32,17 @@ def run(bundle: str, vocab: str | None, as_json: bool) -> None:
         ("options", ", ".join(f"{key} {value}" for key, value in (meta.get("options") or {}).items())),
         ("tokenizer", f"{about['tokenizer']['source']}: {opened.vocab.size:,} tokens, digest {opened.vocab.digest}"),
         ("end of turn", listed(about["end_of_turn"])),
+        ("protocol", str(meta.get("protocol") or "none")),
+        ("entries", listed(list(opened.entry), 16)),
+        (
+            "delimiters",
+            listed(
+                [
+                    f"{name} {'text' if t is None else f'token {t}'}"
+                    for name, t in (meta.get("delimiters") or {}).items()
+                ]
+            ),
+        ),
         ("figures", figures(about["counts"])),
         ("arrays", f"{size(about['bytes'])} in {len(about['arrays'])} arrays"),
         ("restrictions", listed(list(meta.get("restrictions") or []), 20)),

@@ -12,12 +12,15 @@ from typing import Any
 from ..errors import GrammarError
 from ..pipeline import Options
 from ..specs import Spec, read_spec
+from ..specs.project import Project, joined_spec
 from ..specs.source import MAX_BYTES
 
 
-def read_source(spec: str, max_bytes: int | None) -> tuple[Spec | str, str]:
+def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str, str]:
     """The spec or the Lark text, and the name that its output gets by default."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
+    if isinstance(spec, Project):
+        return joined_spec(spec.specs, limit), spec.specs[0].stem
     if spec == "-":
         return read_spec(sys.stdin.buffer.read(limit + 1), "stdin", max_bytes=limit), "stdin"
     path = Path(spec)
@@ -45,4 +48,10 @@ def _lark(path: Path, limit: int) -> str:
 
 def schema_options(options: dict[str, Any]) -> Options:
     """The options that ``compile`` and ``grammar`` share."""
-    return Options(whitespace=options["whitespace"], digits=options["digits"], lenient=options["lenient"])
+    return Options(
+        protocol=options["protocol"],
+        named=options["named"],
+        whitespace=options["whitespace"],
+        digits=options["digits"],
+        lenient=options["lenient"],
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import regex as rx
-from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal
+from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
 
 __all__ = ["dump", "expr_nullable", "left_corners", "nullable", "productive", "reachable", "recursive_components",
            "references", "regex_nullable", "strong_components"]  # fmt: skip
@@ -54,7 +54,7 @@ def expr_nullable(expr: Expr, known: set[str]) -> bool:
         return any(expr_nullable(option, known) for option in expr.options)
     if isinstance(expr, Repeat):
         return expr.low == 0 or expr_nullable(expr.item, known)
-    return isinstance(expr, Terminal) and regex_nullable(expr.regex)
+    return isinstance(expr, Text) or (isinstance(expr, Terminal) and regex_nullable(expr.regex))
 
 
 def _productive(expr: Expr, known: set[str]) -> bool:
@@ -191,6 +191,8 @@ def _show(expr: Expr, tightness: int) -> str:
         return (expr.name + "=" if expr.name else "") + f"/{rx.to_text(expr.regex)}/"
     if isinstance(expr, Special):
         return f"<[{expr.name}]>"
+    if isinstance(expr, Text):
+        return f"<text without {' '.join(map(repr, expr.stops))}>"
     if isinstance(expr, Ref):
         return expr.name
     if isinstance(expr, Repeat):

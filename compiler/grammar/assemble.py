@@ -1,9 +1,8 @@
-"""One Lark text for a spec: the rules of every arguments schema, and a call around them.
+"""One Lark text for a spec: the rules of every arguments schema, and a protocol around them.
 
-The one shape of a call is ``{"name": …, "arguments": {…}}``, the name first.
-
-Leaves out   the rules of schemas (../schema), reading Lark text (reader.py).
-Invariants   names of rules made here start with an underscore, which no rule of a schema does.
+Leaves out   the rules of schemas (../schema), protocols (protocol.py), reading Lark text (reader.py).
+Invariants   names of rules made here start with an underscore, which no rule of a schema does; the text is whole: it
+             imports nothing of toolc's own.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ..errors import ToolcError
 from ..schema import LarkWriter, SchemaOptions
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
+from .protocol import Protocol, entries_of
 
 
 @dataclass(frozen=True)
@@ -29,35 +29,80 @@ class Assembled:
         places: rule → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
         keywords: (place, keyword, status) for every keyword of every schema.
+        entries: where a text may begin, name → rule.
+        protocol: name of the protocol; empty for a bare schema or grammar.
     """
 
     text: str
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
     keywords: tuple[tuple[str, str, str], ...] = ()
+    entries: dict[str, str] = field(default_factory=dict)
+    protocol: str = ""
 
 
-def assemble(spec: Spec, options: SchemaOptions, budget: Budget | None = None) -> Assembled:
-    """The grammar of a spec: of a call of one of its tools, or of the one value of a bare schema."""
+def assemble(
+    spec: Spec,
+    options: SchemaOptions,
+    budget: Budget | None = None,
+    protocol: Protocol | None = None,
+    named: bool = True,
+) -> Assembled:
+    """The grammar of a spec: of calls of its tools, or of the one value of a bare schema.
+
+    Args:
+        spec: the tools, or the schema.
+        options: how values are laid out.
+        budget: limits of the schema stage.
+        protocol: how calls are written; needed for tools.
+        named: whether each tool gets an entry of its own.
+    """
     writer = LarkWriter(options, budget)
-    gap = "_w " if writer.gap else ""
+    entries: dict[str, str] = {}
     if spec.kind == "schema":
+        gap = "_w " if writer.gap else ""
         with _places_in(spec):
             rule = writer.add(spec.schema, base=spec.name)
         head = f"start: {gap}{rule} {gap}".rstrip() + "\n"
     else:
-        alternatives = [f"{literal(quoted(tool.name))} _args {_arguments(writer, spec, tool)}" for tool in spec.tools]
-        head = (
-            f"start: {gap}_call {gap}".rstrip()
-            + f'\n_call: "{{" {gap}{literal(quoted("name"))} _k _tool {gap}"}}"\n'
-            + "_tool: "
-            + "\n     | ".join(alternatives)
-            + f"\n_args: _c {literal(quoted('arguments'))} _k\n"
-        )
+        assert protocol is not None
+        _reserve(writer, protocol.names)
+        rule_of = {tool.name: _arguments(writer, spec, tool) for tool in spec.tools}
+        head, entries = _around(protocol, rule_of, list(rule_of) if named else [])
+        if not writer.gap:
+            head += "_w:\n"
     restrictions = set(writer.restrictions)
     if options.whitespace != "flexible":
         restrictions.add("blanks")
-    return Assembled(head + writer.text(), dict(writer.places), tuple(sorted(restrictions)), tuple(writer.keywords))
+    return Assembled(
+        head + writer.text(),
+        dict(writer.places),
+        tuple(sorted(restrictions)),
+        tuple(writer.keywords),
+        entries,
+        protocol.name if entries and protocol is not None else "",
+    )
+
+
+def _reserve(writer: LarkWriter, names: set[str]) -> None:
+    """Keep the writer off names that the protocol defines; ``ws`` is a terminal of its own."""
+    for name in sorted(names | {"WS"}):
+        (writer._rule_names if name.islower() else writer._terminal_names).add(name.lower())
+
+
+def _around(protocol: Protocol, rule_of: dict[str, str], named: list[str]) -> tuple[str, dict[str, str]]:
+    """The protocol, its entries and one alternative for every tool: Lark text, and entry → rule."""
+    templates: dict[str, str] = {}
+
+    def alternatives(template: str, tool: str | None) -> str:
+        if tool is not None:
+            return f"{template}{{{literal(tool)}, {rule_of[tool]}}}"
+        return templates.setdefault(template, "_tools" + template[4:])
+
+    entries, rules = entries_of(protocol, named, alternatives)
+    for template, rule in templates.items():
+        rules[rule] = "\n    | ".join(f"{template}{{{literal(tool)}, {name}}}" for tool, name in rule_of.items())
+    return protocol.text + "".join(f"{rule}: {body}\n" for rule, body in rules.items()), entries
 
 
 def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec) -> str:
@@ -81,11 +126,6 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
             place = f"{spec.name}#{tool.place(place[len(head) - 1 :])}"
         error.place = place
         raise
-
-
-def quoted(text: str) -> str:
-    """A name as JSON spells it; names hold nothing that needs an escape."""
-    return f'"{text}"'
 
 
 def literal(text: str) -> str:

@@ -9,11 +9,12 @@ Invariants   nodes are frozen and compared by value, so equal sub-expressions ca
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal as Literal_
 from typing import Union
 
 from .regex import Regex
 
-Expr = Union["Literal", "Terminal", "Special", "Ref", "Sequence", "Choice", "Repeat"]
+Expr = Union["Literal", "Terminal", "Special", "Text", "Ref", "Sequence", "Choice", "Repeat"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,29 @@ class Terminal:
 
 @dataclass(frozen=True)
 class Special:
-    """One special token, matched by id and never by text; ``name`` is its content in the tokenizer."""
+    """One special token, matched by id and never by text.
+
+    Attributes:
+        name: its content in the tokenizer.
+        otherwise: what it is where a tokenizer has no such token, or one that ends a turn (see specials.py).
+    """
 
     name: str
+    otherwise: Literal_["refuse", "text", "end"] = "refuse"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Free text; specials.py makes it a Terminal once the tokenizer is known: a stop that is a token is no text anyway.
+
+    Attributes:
+        stops: strings to keep out.
+        kind: "" none occurs in the text; "last" nor does the text end in the beginning of one; "other" the text does
+            not begin with one, nor is the beginning of one.
+    """
+
+    stops: tuple[str, ...]
+    kind: Literal_["", "last", "other"] = ""
 
 
 @dataclass(frozen=True)
@@ -100,11 +121,13 @@ class Grammar:
         rules: expression of every rule, in the order of the text.
         start: name of the first rule.
         places: for errors, the JSON pointer or ``file:line`` that a rule came from, where known.
+        entries: further places to start from, name → rule; all end where the start rule does.
     """
 
     rules: dict[str, Expr]
     start: str = "start"
     places: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, str] = field(default_factory=dict)
 
     def place(self, rule: str) -> str:
         """How to name a rule in an error."""

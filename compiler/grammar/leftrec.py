@@ -9,6 +9,8 @@ Invariants   the language of every rule is kept; rules that are not left-recursi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import GrammarError
 from . import regex as rx
 from .analysis import expr_nullable, left_corners, nullable, strong_components
@@ -48,7 +50,7 @@ def without_left_recursion(grammar: Grammar) -> Grammar:
                 expected="a rule that starts with something else",
                 hint="write the repetition with * or +, or let the rule recur on the right",
             ) from None
-    return Grammar(rules, grammar.start, grammar.places) if changed else grammar
+    return replace(grammar, rules=rules) if changed else grammar
 
 
 def _circle(part: list[str], edges: dict[str, list[str]]) -> list[str]:

@@ -30,8 +30,9 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from ..errors import GrammarError, ToolcError
 from . import charset
 from . import regex as rx
-from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
+from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
+from .specials import meaning, special_of
 
 __all__ = ["read_grammar"]
 
@@ -365,6 +366,9 @@ class _Reader:
             found, expected = f"{len(args)} arguments", f"{len(params)}" if params else "a template"
             line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{")
             raise self.error(f"wrong use of template {name}", line, column, found=found, expected=expected)
+        kind = meaning(params)
+        if kind is not None:
+            return self.special(kind, args[0], name)
         key = (name, args)
         made = self.instances.get(key)
         if made is None:
@@ -382,6 +386,17 @@ class _Reader:
             self.instances[key] = made
             self.pending.append((made, name, args, self.nesting + 1))
         return Ref(made)
+
+    def special(self, kind: str, argument: Expr, name: str) -> Expr:
+        """A use of one of the templates that toolc itself gives a meaning: see specials.py."""
+        if isinstance(argument, Sequence) and argument.items and argument.items[0] == self.ignored:
+            argument = argument.items[-1]
+        found = special_of(kind, argument)
+        if found is None:
+            line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{(?!\w+\}}\s*:)")
+            strings = "a string, or a terminal that lists strings" if "text" in kind else "one string"
+            raise self.error(f"wrong argument of {kind}", line, column, expected=strings)
+        return self.leaf(found) if isinstance(found, Special) else found
 
 
 def _short(expr: Expr) -> str:

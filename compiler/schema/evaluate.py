@@ -15,10 +15,12 @@ from .atoms import (
     AtLeast,
     AtMost,
     Conj,
+    Contains,
     Count,
     Formula,
     Integral,
     Items,
+    Keys,
     Literal,
     Matches,
     Members,
@@ -27,11 +29,14 @@ from .atoms import (
     Refused,
     Required,
     Some,
+    SomeMember,
+    Unique,
     Values,
 )
+from .formats import FORMATS
 from .nodes import Node
 from .patterns import searcher
-from .values import exact, freeze, is_integral, kind_of
+from .values import exact, freeze, is_integral, is_multiple, kind_of
 
 Parts = Callable[[Node, str], tuple[Formula, ...]]
 
@@ -60,7 +65,16 @@ def holds_atom(part: Formula, value: Any, parts: Parts) -> bool:
     if isinstance(part, Count):
         return part.low <= len(value) and (part.high is None or len(value) <= part.high)
     if isinstance(part, Matches):
-        return part.positive == search(part, value)
+        return _matches(part, value)
+    if isinstance(part, Contains):
+        count = sum(_holds(part.item, item, parts) for item in value[part.start :])
+        return part.low <= count and (part.high is None or count <= part.high)
+    if isinstance(part, Unique):
+        return part.positive == (len({freeze(item) for item in value}) == len(value))
+    if isinstance(part, Keys):
+        return all(_holds(part.key, key, parts) for key in value)
+    if isinstance(part, SomeMember):
+        return any(_is_met(part, key, item, parts) for key, item in value.items())
     if isinstance(part, Required):
         return all(name in value for name in part.names)
     if isinstance(part, Items):
@@ -71,7 +85,7 @@ def holds_atom(part: Formula, value: Any, parts: Parts) -> bool:
     if isinstance(part, Members):
         return _members(part, value, parts)
     assert isinstance(part, Refused)
-    raise UnsupportedError(part.reason or f"the keyword {part.keyword} is not supported yet", place=part.place)
+    raise UnsupportedError(part.reason or f"the keyword {part.keyword} is not supported here", place=part.place)
 
 
 def _holds(one: Conj, value: Any, parts: Parts) -> bool:
@@ -94,11 +108,20 @@ def _members(part: Members, value: dict[str, Any], parts: Parts) -> bool:
     return True
 
 
-def is_multiple(value: Any, of: Any) -> bool:
-    """Whether ``value`` is a whole number of times ``of``, exactly."""
-    from fractions import Fraction
+def _is_met(part: SomeMember, key: str, item: Any, parts: Parts) -> bool:
+    if key in part.names or any(search(match, key) != match.positive for match in part.patterns):
+        return False
+    return _holds(part.key, key, parts) and _holds(part.value, item, parts)
 
-    return (Fraction(value) / Fraction(of)).denominator == 1
+
+def _matches(part: Matches, text: str) -> bool:
+    found = search(part, text)
+    if part.format and found != part.positive:
+        # Between what a narrowed format generates and the widest it could be, nothing is known.
+        other = FORMATS[part.format].widest if part.positive else FORMATS[part.format].pattern
+        if not other or searcher(other, part.place)(text) != found:
+            raise UnsupportedError(f'whether a value has the format "{part.format}" is not known', place=part.place)
+    return part.positive == found
 
 
 def search(match: Matches, text: str) -> bool:

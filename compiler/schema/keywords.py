@@ -19,68 +19,95 @@ class Keyword:
     Attributes:
         value: what it takes: schema, schemas, map, count, number, positive, flag, text, pattern, names, or by name.
         kinds: JSON types it constrains; none: all.
-        status: enforced, or refused where it could matter.
+        limit: where it is refused or narrowed; empty: nowhere.
         since, until: first and last draft that has it (4, 6, 7, 2019, 2020).
     """
 
     value: str
     kinds: str = ""
-    status: str = "enforced"
+    limit: str = ""
     since: int = 4
     until: int = 2020
 
 
 KEYWORDS: dict[str, Keyword] = {
-    "$ref": Keyword("text"),
-    "$dynamicRef": Keyword("text", status="refused", since=2020),
-    "$recursiveRef": Keyword("text", status="refused", since=2019, until=2019),
+    "$ref": Keyword("reference", limit="other documents only through a loader"),
+    "$dynamicRef": Keyword("reference", since=2020, limit="other documents only through a loader"),
+    "$recursiveRef": Keyword("reference", since=2019, until=2019),
     "type": Keyword("type"),
     "enum": Keyword("enum"),
     "const": Keyword("const", since=6),
     "allOf": Keyword("schemas"),
-    "anyOf": Keyword("schemas"),
-    "oneOf": Keyword("schemas"),
-    "not": Keyword("schema"),
+    "anyOf": Keyword("schemas", limit="up to 4,096 alternatives of one JSON type"),
+    "oneOf": Keyword("schemas", limit="up to 4,096 alternatives of one JSON type, as for anyOf, not and if"),
+    "not": Keyword(
+        "schema",
+        limit="refused where a part has no known complement: the formats regex and idn-hostname",
+    ),
     "if": Keyword("schema", since=7),
     "then": Keyword("schema", since=7),
     "else": Keyword("schema", since=7),
     "properties": Keyword("map", "object"),
-    "patternProperties": Keyword("map", "object"),
+    "patternProperties": Keyword("map", "object", limit="up to 6 different schemas by pattern in one object"),
     "additionalProperties": Keyword("schema", "object"),
     "required": Keyword("names", "object"),
-    "propertyNames": Keyword("schema", "object", "refused", since=6),
-    "minProperties": Keyword("count", "object", "refused"),
-    "maxProperties": Keyword("count", "object", "refused"),
+    "propertyNames": Keyword("schema", "object", since=6),
+    "minProperties": Keyword("count", "object", limit="bounds times declared keys up to 4,096 states"),
+    "maxProperties": Keyword("count", "object", limit="bounds times declared keys up to 4,096 states"),
     "dependencies": Keyword("dependencies", "object"),
     "dependentRequired": Keyword("name lists", "object", since=2019),
     "dependentSchemas": Keyword("map", "object", since=2019),
-    "unevaluatedProperties": Keyword("schema", "object", "refused", since=2019),
+    "unevaluatedProperties": Keyword(
+        "schema",
+        "object",
+        since=2019,
+        limit="up to 256 combinations of sub-schemas that hold",
+    ),
     "items": Keyword("items", "array"),
     "prefixItems": Keyword("schemas", "array", since=2020),
     "additionalItems": Keyword("schema", "array", until=2019),
     "minItems": Keyword("count", "array"),
     "maxItems": Keyword("count", "array"),
-    "uniqueItems": Keyword("flag", "array", "refused"),
-    "contains": Keyword("schema", "array", "refused", since=6),
-    "minContains": Keyword("count", "array", since=2019),
-    "maxContains": Keyword("count", "array", since=2019),
-    "unevaluatedItems": Keyword("schema", "array", "refused", since=2019),
+    "uniqueItems": Keyword(
+        "flag",
+        "array",
+        limit="items with at most 64 values in all, and up to 4,096 states (about ten values); or maxItems up to 1",
+    ),
+    "contains": Keyword(
+        "schema",
+        "array",
+        since=6,
+        limit="up to 4 such conditions on one array; counts up to 4,096 states",
+    ),
+    "minContains": Keyword("count", "array", since=2019, limit="see contains"),
+    "maxContains": Keyword("count", "array", since=2019, limit="see contains"),
+    "unevaluatedItems": Keyword(
+        "schema",
+        "array",
+        since=2019,
+        limit="up to 256 combinations of sub-schemas that hold",
+    ),
     "minLength": Keyword("count", "string"),
     "maxLength": Keyword("count", "string"),
-    "pattern": Keyword("pattern", "string"),
-    "format": Keyword("text", "string", "refused"),
+    "pattern": Keyword(
+        "pattern",
+        "string",
+        limit="no back-references, look-behinds of more than one character, anchors in repeated groups",
+    ),
+    "format": Keyword("text", "string", limit="see below; other names are annotations"),
     "minimum": Keyword("number", "number"),
     "maximum": Keyword("number", "number"),
     "exclusiveMinimum": Keyword("exclusive", "number"),
     "exclusiveMaximum": Keyword("exclusive", "number"),
-    "multipleOf": Keyword("positive", "number", "refused"),
+    "multipleOf": Keyword(
+        "positive",
+        "number",
+        limit="integers up to about 150, and multiples of them by 2, 5 and 10 up to 10,000; so too decimals",
+    ),
 }
 
-FORMATS = frozenset(
-    "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference iri iri-reference "
-    "uri-template uuid json-pointer relative-json-pointer regex byte binary password int32 int64 float double".split()
-)
-"""Formats that are not annotations; any other name is one, and is reported."""
+NUMBER_FORMATS = frozenset(("int32", "int64"))
+"""OpenAPI formats of numbers that are enforced."""
 
 FREE_FORMATS = frozenset(("binary", "password", "float", "double"))
 """OpenAPI formats that any value of their type has."""

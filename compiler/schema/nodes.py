@@ -8,15 +8,18 @@ Invariants   two nodes of one reader are the same object if their keywords are w
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
 
-from ..errors import SchemaError, UnsupportedError
-from .keywords import KEYWORDS, TYPES
-from .values import MAX_NESTING, check_value, describe, exact, freeze
+from ..errors import SchemaError
+from .formats import FORMATS
+from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
+from .operands import Constant, escape_pointer, parse_names, parse_operand
+from .references import Document, Library, Loader, Scope, Target, base_in, resolve
+from .values import MAX_NESTING, describe, freeze
+
+__all__ = ["Constant", "Node", "Reader", "escape_pointer"]
 
 
 @dataclass(eq=False)
@@ -38,61 +41,6 @@ class Node:
         return self.place + "".join("/" + escape_pointer(str(step)) for step in path)
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where a ``$ref`` leads: a value in a document, and the base there."""
-
-    document: Document
-    pointer: str
-    base: str
-
-
-@dataclass(eq=False)
-class Document:
-    """A JSON document that holds schemas.
-
-    Attributes:
-        root: the parsed document.
-        file: how errors name it; may be empty.
-        prefix: pointer of ``root`` inside ``file``.
-        draft: 4, 6, 7, 2019 or 2020, by ``$schema``.
-    """
-
-    root: Any
-    file: str = ""
-    prefix: str = ""
-    draft: int = 2020
-    resources: dict[str, str] | None = field(default=None, repr=False)
-
-    def place(self, pointer: str) -> str:
-        """How errors name a location."""
-        return f"{self.file}#{self.prefix}{pointer}"
-
-
-def draft_of(schema: Any, place: str) -> int:
-    """The draft that ``$schema`` names; 2020 where there is none, or one that we do not know."""
-    name = schema.get("$schema") if isinstance(schema, dict) else None
-    if name is None:
-        return 2020
-    if not isinstance(name, str):
-        raise SchemaError(place=f"{place}/$schema", found=describe(name), expected="a string")
-    for mark, draft in (("draft-03", 4), ("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 2019)):
-        if mark in name:
-            return draft
-    return 2020
-
-
-def escape_pointer(step: str) -> str:
-    """One step of a JSON pointer."""
-    return step.replace("~", "~0").replace("/", "~1")
-
-
-def _id_of(schema: Any, draft: int) -> str | None:
-    """The identifier a schema declares, fragment-only ones (anchors of old drafts) included."""
-    name = schema.get("id" if draft == 4 else "$id") if isinstance(schema, dict) else None
-    return name if isinstance(name, str) else None
-
-
 Child = tuple[Any, str]
 
 
@@ -103,25 +51,32 @@ class Reader:
         report: (place, keyword, status) for every keyword met, in reading order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loader: Loader | None = None) -> None:
         self.report: list[tuple[str, str, str]] = []
         self._nodes: dict[Hashable, Node] = {}
-        self._read: dict[tuple[int, str], Node] = {}
-        self._documents: list[Document] = []
+        self._read: dict[tuple[int, str, Scope], Node] = {}
+        self._library = Library(loader)
         self.true = self._intern({}, "#")
         self.false = self._intern({"false": True}, "#")
 
     # -- reading
 
-    def read(self, document: Document, pointer: str, value: Any, base: str) -> Node:
-        """The node of the schema ``value`` at ``pointer``; ``base`` is the URI that references there start from."""
-        if document not in self._documents:
-            self._documents.append(document)
-        number = self._documents.index(document)
-        stack = [(value, pointer, base, 0, False)]
+    def read(self, document: Document, pointer: str, value: Any, base: str, scope: Scope = ()) -> Node:
+        """The node of the schema ``value`` at ``pointer``.
+
+        Args:
+            document: where it stands.
+            pointer: where in the document.
+            value: the schema.
+            base: the URI that references around it start from.
+            scope: the dynamic anchors that are in force.
+        """
+        number = self._library.add(document)
+        start = (number, pointer, scope)
+        stack = [(value, pointer, base, scope, 0, False)]
         while stack:
-            value, at, base, depth, ready = stack.pop()
-            key = (number, at)
+            value, at, base, scope, depth, ready = stack.pop()
+            key = (number, at, scope)
             if key in self._read:
                 continue
             place = document.place(at)
@@ -132,20 +87,20 @@ class Reader:
                 raise SchemaError(place=place, found=describe(value), expected="a schema: an object, true or false")
             if depth > MAX_NESTING:
                 raise SchemaError(f"the schema nests deeper than {MAX_NESTING} levels", place=place)
-            name = _id_of(value, document.draft)
-            inside = base if name is None or name.startswith("#") else urljoin(base, urldefrag(name)[0])
+            inside = base_in(value, base, document.draft)
+            within = self._library.enter(scope, document, inside)
             if ready:
-                self._read[key] = self._build(document, number, at, value, inside)
+                self._read[key] = self._build(document, number, at, value, inside, within)
                 continue
-            stack.append((value, at, base, depth, True))
+            stack.append((value, at, base, scope, depth, True))
             children = list(self._children(document, at, value))
-            stack.extend((child, where, inside, depth + 1, False) for child, where in reversed(children))
-        return self._read[(number, pointer)]
+            stack.extend((child, where, inside, within, depth + 1, False) for child, where in reversed(children))
+        return self._read[start]
 
     def follow(self, target: Target) -> Node:
         """The node that a reference leads to."""
         value = resolve(target.document, target.pointer)
-        return self.read(target.document, target.pointer, value, target.base)
+        return self.read(target.document, target.pointer, value, target.base, target.scope)
 
     def _active(self, document: Document, schema: dict[str, Any]) -> Iterator[str]:
         """The keywords of a schema that its draft gives a meaning."""
@@ -182,39 +137,77 @@ class Reader:
                     if not (form == "dependencies" and isinstance(item, list)):
                         yield item, f"{where}/{escape_pointer(name)}"
 
-    def _build(self, document: Document, number: int, at: str, schema: dict[str, Any], base: str) -> Node:
+    def _build(self, document: Document, number: int, at: str, schema: dict[str, Any], base: str, scope: Scope) -> Node:
+        def child(where: str) -> Node:
+            return self._read[number, where, scope]
+
         keywords: dict[str, Any] = {}
         active = set()
         for keyword in self._active(document, schema):
             active.add(keyword)
             where = f"{at}/{escape_pointer(keyword)}"
-            child = self._read
             value, form = schema[keyword], KEYWORDS[keyword].value
             if form == "items":
                 form = "schemas" if isinstance(value, list) else "schema"
-            if keyword == "$ref":
-                parsed: Any = self._target(document, base, value, document.place(where))
+            if form == "reference":
+                parsed: Any = self._library.target(keyword, value, document, base, scope, document.place(where))
             elif form == "schema":
-                parsed = child[(number, where)]
+                parsed = child(where)
             elif form == "schemas":
-                parsed = tuple(child[(number, f"{where}/{index}")] for index in range(len(value)))
+                parsed = tuple(child(f"{where}/{index}") for index in range(len(value)))
             elif form == "map":
-                parsed = {name: child[(number, f"{where}/{escape_pointer(name)}")] for name in value}
+                parsed = {name: child(f"{where}/{escape_pointer(name)}") for name in value}
             elif form == "dependencies":
                 parsed = {
-                    name: _names(item, document.place(f"{where}/{escape_pointer(name)}"))
+                    name: parse_names(item, document.place(f"{where}/{escape_pointer(name)}"))
                     if isinstance(item, list)
-                    else child[(number, f"{where}/{escape_pointer(name)}")]
+                    else child(f"{where}/{escape_pointer(name)}")
                     for name, item in value.items()
                 }
             else:
-                parsed = _parse(form, value, document.place(where))
+                parsed = parse_operand(form, value, document.place(where))
             keywords[keyword] = parsed
-            self.report.append((document.place(at), keyword, KEYWORDS[keyword].status))
+            self.report.append((document.place(at), keyword, _status(keyword, value, document)))
         for keyword in schema:
             if keyword not in active:
                 self.report.append((document.place(at), keyword, "annotation"))
+        if document.draft == 2019 and "contains" in keywords:
+            keywords["$2019"] = True  # there contains does not evaluate items
+        if document.openapi:
+            self._openapi(document, at, schema, keywords)
         return self._intern(keywords, document.place(at))
+
+    def _openapi(self, document: Document, at: str, schema: dict[str, Any], keywords: dict[str, Any]) -> None:
+        """What OpenAPI adds: ``nullable``, ``discriminator``, formats of its own."""
+        if "format" in keywords:
+            keywords["$openapi"] = True
+        if schema.get("nullable") is True and "type" in keywords:
+            keywords["type"] = tuple(sorted({*keywords["type"], "null"}))
+            self.report.append((document.place(at), "nullable", "enforced"))
+        found = schema.get("discriminator")
+        name = found.get("propertyName") if isinstance(found, dict) else None
+        if not isinstance(name, str):
+            return
+        mapping = found.get("mapping", {}) if isinstance(found, dict) else {}
+        for keyword in {"oneOf", "anyOf"} & set(keywords):
+            options = []
+            for child, raw in zip(keywords[keyword], schema[keyword], strict=True):
+                ref = raw.get("$ref") if isinstance(raw, dict) else None
+                if isinstance(ref, str):
+                    short = ref.rsplit("/", 1)[-1]
+                    known = [tag for tag, to in mapping.items() if to in (ref, short)]
+                    tags = tuple(Constant(freeze(tag), tag) for tag in dict.fromkeys([*known, short]))
+                    value = self._intern({"enum": tags}, document.place(f"{at}/discriminator"))
+                    tagged = {"type": ("object",), "properties": {name: value}, "required": (name,)}
+                    mark = self._intern(tagged, document.place(f"{at}/discriminator"))
+                    child = self._intern({"allOf": (child, mark)}, document.place(f"{at}/{keyword}"))
+                options.append(child)
+            keywords[keyword] = tuple(options)
+            self.report.append((document.place(at), "discriminator", "enforced"))
+
+    def any_of(self, nodes: tuple[Node, ...]) -> Node:
+        """The union of some schemas."""
+        return self._intern({"anyOf": nodes}, nodes[0].place)
 
     def _intern(self, keywords: dict[str, Any], place: str) -> Node:
         key = tuple((keyword, _key(value)) for keyword, value in keywords.items())
@@ -222,99 +215,6 @@ class Reader:
         if node is None:
             node = self._nodes[key] = Node(len(self._nodes), place, keywords)
         return node
-
-    # -- references
-
-    def _target(self, document: Document, base: str, ref: Any, place: str) -> Target:
-        if not isinstance(ref, str):
-            raise SchemaError(place=place, found=describe(ref), expected="a reference as a string")
-        if ref.startswith("#") and not base:
-            uri, fragment = "", ref[1:]
-        else:
-            uri, fragment = urldefrag(urljoin(base, ref))
-        fragment = unquote(fragment)
-        root = "" if uri == _root_base(document) or not uri else self._resources(document).get(uri)
-        if root is None:
-            if uri.startswith(("http://json-schema.org/", "https://json-schema.org/")) or ":" in uri or uri:
-                raise UnsupportedError(
-                    "the reference leads outside the document",
-                    place=place,
-                    found=f'"{ref}"',
-                    expected="a reference into the same document",
-                    hint="copy the other schema into $defs",
-                )
-        assert root is not None
-        if not fragment or fragment.startswith("/"):
-            target = Target(document, root + fragment, uri or base)
-        else:
-            anchor = self._resources(document).get(f"{uri}#{fragment}")
-            if anchor is None:
-                near = [key.split("#")[1] for key in self._resources(document) if key.startswith(f"{uri}#")]
-                raise _dangling(place, ref, ["#" + name for name in difflib.get_close_matches(fragment, near)])
-            target = Target(document, anchor, uri or base)
-        try:
-            resolve(document, target.pointer)
-        except KeyError as missing:
-            raise _dangling(place, ref, missing.args[0]) from None
-        return target
-
-    def _resources(self, document: Document) -> dict[str, str]:
-        """URI → pointer of every schema of the document that has an identifier, and ``URI#name`` of every anchor."""
-        if document.resources is None:
-            found: dict[str, str] = {}
-            stack: list[tuple[Any, str, str]] = [(document.root, "", "")]
-            while stack:
-                value, at, base = stack.pop()
-                if isinstance(value, dict):
-                    name = _id_of(value, document.draft)
-                    if name is not None and name.startswith("#"):
-                        found.setdefault(f"{base}{name}", at)
-                    elif name is not None:
-                        base = urljoin(base, urldefrag(name)[0])
-                        found.setdefault(base, at)
-                    if isinstance(value.get("$anchor"), str):
-                        found.setdefault(f"{base}#{value['$anchor']}", at)
-                    for key, item in value.items():
-                        if isinstance(item, (dict, list)) and key not in ("enum", "const"):
-                            stack.append((item, f"{at}/{escape_pointer(str(key))}", base))
-                elif isinstance(value, list):
-                    for index, item in enumerate(value):
-                        stack.append((item, f"{at}/{index}", base))
-            document.resources = found
-        return document.resources
-
-
-def _root_base(document: Document) -> str:
-    name = _id_of(document.root, document.draft)
-    return "" if name is None or name.startswith("#") else urldefrag(name)[0]
-
-
-def resolve(document: Document, pointer: str) -> Any:
-    """The value at a pointer; KeyError with the near misses where there is none."""
-    value, at = document.root, ""
-    for raw in pointer.split("/")[1:]:
-        step = raw.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
-            if step not in value:
-                near = difflib.get_close_matches(step, [str(key) for key in value], n=3)
-                raise KeyError([f"#{at}/{escape_pointer(name)}" for name in near])
-            value = value[step]
-        elif isinstance(value, list):
-            if not step.isascii() or not step.isdigit() or int(step) >= len(value):
-                raise KeyError([f"#{at}/{len(value) - 1}"] if value else [])
-            value = value[int(step)]
-        else:
-            raise KeyError([f"#{at}"])
-        at += "/" + raw
-    return value
-
-
-def _dangling(place: str, ref: str, near: list[str]) -> SchemaError:
-    hint = f"did you mean {' or '.join(near)}?" if near else "define it under $defs"
-    return SchemaError(place=place, found=f'"{ref}", which leads nowhere', expected="a reference", hint=hint)
-
-
-# -- values of keywords
 
 
 def _key(value: Any) -> Hashable:
@@ -324,7 +224,7 @@ def _key(value: Any) -> Hashable:
     if isinstance(value, (tuple, list)):
         return tuple(_key(item) for item in value)
     if isinstance(value, Target):
-        return ("$ref", id(value.document), value.pointer, value.base)
+        return ("$ref", id(value.document), value.pointer, value.base, value.scope)
     if isinstance(value, Node):
         return value
     if isinstance(value, Constant):
@@ -332,84 +232,11 @@ def _key(value: Any) -> Hashable:
     return (type(value).__name__, value)
 
 
-@dataclass(frozen=True)
-class Constant:
-    """A value of ``enum`` or ``const``, compared as JSON does."""
-
-    key: Hashable
-    value: Any = field(compare=False)
-
-
-def _names(value: Any, place: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        hint = None
-        if isinstance(value, bool):
-            hint = "name the required properties in a list beside properties"
-        raise SchemaError(place=place, found=describe(value), expected="a list of strings", hint=hint)
-    for index, name in enumerate(value):
-        if not isinstance(name, str):
-            raise SchemaError(place=f"{place}/{index}", found=describe(name), expected="a string")
-    return tuple(dict.fromkeys(value))
-
-
-def _number(value: Any, place: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) and type(value).__name__ != "Decimal":
-        hint = None
-        if isinstance(value, str):
-            try:
-                hint = f"write {value.strip()} without quotes" if float(value) == float(value) else None
-            except ValueError:
-                pass
-        raise SchemaError(place=place, found=describe(value), expected="a number", hint=hint)
-    check_value(value, place)
-    return exact(value)
-
-
-def _parse(form: str, value: Any, place: str) -> Any:
-    """The parsed value of a keyword without sub-schemas."""
-    if form in ("text", "pattern"):
-        if not isinstance(value, str):
-            raise SchemaError(place=place, found=describe(value), expected="a string")
-        return value
-    if form == "names":
-        return _names(value, place)
-    if form == "name lists":
-        if not isinstance(value, dict):
-            raise SchemaError(place=place, found=describe(value), expected="an object")
-        return {name: _names(item, f"{place}/{escape_pointer(name)}") for name, item in value.items()}
-    if form == "flag":
-        if not isinstance(value, bool):
-            raise SchemaError(place=place, found=describe(value), expected="true or false")
-        return value
-    if form == "count":
-        number = _number(value, place)
-        if not isinstance(number, int) or number < 0:
-            raise SchemaError(place=place, found=describe(value), expected="a whole number, at least 0")
-        return number
-    if form in ("number", "positive"):
-        number = _number(value, place)
-        if form == "positive" and number <= 0:
-            raise SchemaError(place=place, found=describe(value), expected="a number above 0")
-        return number
-    if form == "exclusive":
-        return value if isinstance(value, bool) else _number(value, place)
-    if form == "type":
-        names = value if isinstance(value, list) else [value]
-        for name in names:
-            if name not in TYPES or not isinstance(name, str):
-                near = difflib.get_close_matches(str(name), TYPES, n=1)
-                raise SchemaError(
-                    place=place,
-                    found=describe(name),
-                    expected="one of " + ", ".join(TYPES),
-                    hint=f"did you mean {near[0]}?" if near else None,
-                )
-        return tuple(sorted(set(names)))
-    if form == "enum":
-        if not isinstance(value, list):
-            raise SchemaError(place=place, found=describe(value), expected="a list of values")
-        check_value(value, place)
-        return tuple({constant.key: constant for constant in (Constant(freeze(v), v) for v in value)}.values())
-    assert form == "const", form
-    check_value(value, place)
-    return (Constant(freeze(value), value),)
+def _status(keyword: str, value: Any, document: Document) -> str:
+    """What becomes of a keyword."""
+    if keyword != "format":
+        return "enforced"
+    known = FORMATS.get(value)
+    if known is not None:
+        return "annotation" if known.openapi and not document.openapi else "enforced"
+    return "enforced" if value in NUMBER_FORMATS else "any value" if value in FREE_FORMATS else "annotation"

@@ -7,16 +7,31 @@ Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here rec
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..budget import Budget
 from ..errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
-from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, conj, formula, negate, types_of
+from . import machine
+from .absorb import absorbed
+from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, both, conj
 from .evaluate import holds_atom, search
-from .nodes import Node, Reader, Target
-from .shapes import FULL, Arrays, Constants, Objects, Shape, merge
-from .values import KINDS
+from .formulas import formula, types_of
+from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
+from .multiples import multiples_machine
+from .negation import negate
+from .nodes import Constant, Node, Reader
+from .references import Target
+from .shapes import FULL, Arrays, Constants, Numbers, Objects, Shape, merge
+from .unevaluated import KEYWORD, Unevaluated
+from .values import KINDS, freeze
 
 MAX_BRANCHES = 4096
 """Alternatives that one JSON type of one schema may have."""
+
+MAX_VALUES = 64
+"""Values of the items of an array with uniqueItems."""
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 Shapes = dict[str, tuple[Shape, ...]]
 
@@ -24,9 +39,11 @@ Shapes = dict[str, tuple[Shape, ...]]
 class Normaliser:
     """Shapes of conjs, memoised."""
 
-    def __init__(self, reader: Reader, budget: Budget | None = None, lenient: bool = False) -> None:
+    def __init__(self, reader: Reader, budget: Budget | None = None, lenient: bool = False, digits: int = 20) -> None:
         self.reader = reader
         self.lenient = lenient
+        self.digits = digits
+        self._unevaluated = Unevaluated(self._settle, self._in_place, reader.any_of)
         self.budget = budget or Budget(None, None, None, None)
         self._shapes: dict[tuple[Literal, ...], Shapes] = {}
         self._parts: dict[tuple[Node, str], tuple[Formula, ...]] = {}
@@ -57,11 +74,15 @@ class Normaliser:
             except UnsupportedError as error:
                 error.place = error.place or one[-1].node.place
                 raise
-            if shape is not None:
+            if shape is not None and not (isinstance(shape, Numbers) and self._no_number(shape, one[-1].node.place)):
                 if shape == FULL.get(kind):
                     return (shape,)
                 options.setdefault(shape)
-        return tuple(options)
+        return absorbed(kind, tuple(options))
+
+    def _no_number(self, shape: Numbers, place: str) -> bool:
+        """Whether multiples and bounds leave no number that can be spelled."""
+        return bool(shape.multiples or shape.others) and multiples_machine(shape, self.digits, place) is None
 
     def _drop(self, place: str, keyword: str) -> None:
         owner = place.rpartition("/")[0]
@@ -77,8 +98,13 @@ class Normaliser:
         key = (node, kind)
         found = self._parts.get(key)
         if found is None:
+            self._check_cycles(node)
             self._settle(node)
-            found = self._parts[key] = formula(node, kind)
+            if KEYWORD.get(kind) in node.keywords:
+                found = self._unevaluated.formula(node, kind)
+            else:
+                found = formula(node, kind)
+            self._parts[key] = found
         return found
 
     def _settle(self, node: Node) -> None:
@@ -90,8 +116,8 @@ class Normaliser:
             return
         self._settled.add(node)
         for keyword, value in node.keywords.items():
-            if keyword == "$ref":
-                node.keywords[keyword] = self.final(self.reader.follow(value) if isinstance(value, Target) else value)
+            if isinstance(value, Target):
+                node.keywords[keyword] = self.final(self.reader.follow(value))
             elif isinstance(value, Node):
                 node.keywords[keyword] = self.final(value)
             elif isinstance(value, tuple) and value and isinstance(value[0], Node):
@@ -104,11 +130,13 @@ class Normaliser:
     def final(self, node: Node) -> Node:
         """The node that a chain of bare references ends in; the last one of a chain that never ends."""
         seen: set[Node] = set()
-        while len(node.keywords) == 1 and "$ref" in node.keywords and node not in seen:
+        while len(node.keywords) == 1 and node not in seen:
+            ((keyword, target),) = node.keywords.items()
+            if keyword not in REFERENCES:
+                break
             seen.add(node)
-            target = node.keywords["$ref"]
             if isinstance(target, Target):
-                target = node.keywords["$ref"] = self.reader.follow(target)
+                target = node.keywords[keyword] = self.reader.follow(target)
             node = target
         return node
 
@@ -264,9 +292,9 @@ class Normaliser:
         """The nodes that a node applies to the same value."""
         self._settle(node)
         children: list[Node] = []
-        target = node.keywords.get("$ref")
-        if isinstance(target, Node):
-            children.append(target)
+        for keyword in REFERENCES:
+            if keyword in node.keywords:
+                children.append(node.keywords[keyword])
         for keyword in ("allOf", "anyOf", "oneOf"):
             children.extend(node.keywords.get(keyword, ()))
         for keyword in ("not", "if", "then", "else"):
@@ -318,13 +346,66 @@ class Normaliser:
     def lives(self, shape: Shape) -> bool:
         """Whether all that a shape needs is alive."""
         if isinstance(shape, Objects):
+            if not object_is_plain(shape):
+                return self.object_machine(shape) is not None
             needed = set(shape.required)
+            if shape.low and not needed:
+                opened = self._keyed(shape, 0) and any(self.alive(one.value) for one in shape.opened)
+                return opened or any(self.alive(value) for _, value in shape.named)
             return all(self.alive(value) for name, value in shape.named if name in needed)
         if isinstance(shape, Arrays):
+            if not array_is_plain(shape):
+                return self.array_machine(shape) is not None
             if shape.low > len(shape.prefix) and not self.alive(shape.rest):
                 return False
             return all(self.alive(item) for item in shape.prefix[: shape.low])
         return True
+
+    # -- arrays and objects by states
+
+    def array_machine(self, shape: Arrays) -> Machine | None:
+        """The automaton of an array that is not plain; None if it has no value."""
+        try:
+            return machine.array_machine(shape, self.alive, self.finite, self._holds_all)
+        except UnsupportedError as error:
+            if not self.lenient or shape.unique is None:
+                raise
+            self._drop(error.place or shape.unique.place, "uniqueItems")
+            return machine.array_machine(replace(shape, unique=None), self.alive, self.finite, self._holds_all)
+
+    def object_machine(self, shape: Objects) -> Machine | None:
+        """The automaton of an object that is not plain; None if it has no value."""
+        return machine.object_machine(shape, self.alive, lambda needs: self._keyed(shape, needs))
+
+    def _keyed(self, shape: Objects, needs: int) -> bool:
+        """Whether some undeclared key, as far as shapes tell, meets some needs of an object."""
+        key = shape.key
+        for bit, need in enumerate(shape.needs):
+            if needs >> bit & 1:
+                key = both(key, need.key)
+        return key is not None and (not key or "string" in self.shapes(key))
+
+    def _holds_all(self, one: Conj, value: object) -> bool:
+        return one is not None and all(holds_atom(literal, value, self.parts) for literal in one)
+
+    def finite(self, one: Conj) -> list[Constant] | None:
+        """The values of a conj if they are few, else None."""
+        if one is None:
+            return []
+        found: dict[object, Constant] = {}
+        for shapes in self.shapes(one).values() if one else ((FULL["string"],),):
+            for shape in shapes:
+                if isinstance(shape, Constants):
+                    found.update((constant.key, constant) for constant in shape.values)
+                elif isinstance(shape, Numbers) and shape.integral and shape.low is not None and shape.high is not None:
+                    if shape.high - shape.low > MAX_VALUES:
+                        return None
+                    for value in range(int(shape.low), int(shape.high) + 1):
+                        if self._holds_all(one, value):
+                            found[freeze(value)] = Constant(freeze(value), value)
+                else:
+                    return None
+        return list(found.values()) if len(found) <= MAX_VALUES else None
 
     def _blame(self, one: tuple[Literal, ...]) -> str:
         """The smallest place that explains why a conj is empty."""
@@ -348,10 +429,10 @@ def children_of(shape: Shape, needed: bool = False) -> list[Conj]:
     if isinstance(shape, Objects):
         if needed:
             return [value for name, value in shape.named if name in shape.required]
-        return [value for _, value in shape.named] + [one.value for one in shape.opened]
+        return [*member_choices(shape), shape.key, *(need.key for need in shape.needs)]
     if isinstance(shape, Arrays):
         if needed:
             return list(shape.prefix[: shape.low]) + ([shape.rest] if shape.low > len(shape.prefix) else [])
-        return [*shape.prefix, shape.rest]
+        return item_choices(shape)
     assert isinstance(shape, Constants) or shape is not None
     return []

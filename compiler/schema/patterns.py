@@ -72,10 +72,13 @@ def searcher(pattern: str, place: str) -> Callable[[str], bool]:
 
 
 @lru_cache(maxsize=4096)
-def content(pattern: str, place: str) -> str:
-    """An expression for the JSON text, closing quote included, of all strings in which the pattern is found."""
-    text = to_text(_Rewriter(place).found(parse(pattern, place)))
-    return f"(?:{text})"
+def content(pattern: str, place: str, ahead: bool = False) -> str:
+    """An expression for the JSON text, closing quote included, of all strings in which the pattern is found.
+
+    With ``ahead`` it is to stand in a look-ahead, and does not go on to the quote where the pattern does not.
+    """
+    text = to_text(_Rewriter(place).found(parse(pattern, place), ahead))
+    return text if ahead else f"(?:{text})"
 
 
 def _escapes(ranges: Ranges) -> list[Regex]:
@@ -132,8 +135,8 @@ class _Rewriter:
     def refuse(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"{what} not supported in a pattern", place=self.place)
 
-    def found(self, regex: Regex) -> Regex:
-        """The texts, closing quote included, in which the expression is found."""
+    def found(self, regex: Regex, ahead: bool = False) -> Regex:
+        """The texts, closing quote included (but see ``content``), in which the expression is found."""
         options: list[Regex] = []
         for flat in self.flatten(regex):
             anchors = self.resolve(flat)
@@ -142,7 +145,8 @@ class _Rewriter:
             start, items, end = anchors
             for held, plain in self.look_back(items, start):
                 body = [self.rewrite(item) for item in plain]
-                options.append(concat(*([] if held else [_ANY]), *body, *([] if end else [_ANY]), QUOTE))
+                tail = [QUOTE] if end else [] if ahead else [_ANY, QUOTE]
+                options.append(concat(*([] if held else [_ANY]), *body, *tail))
         return union(*options) if options else NOTHING
 
     def flatten(self, regex: Regex) -> list[Flat]:

@@ -31,8 +31,11 @@ def spelled(text: str) -> str:
 
 
 def regex_of(text: str) -> str:
-    """An expression for exactly this text, fit to stand between slashes in Lark."""
-    return "".join("\\" + char if char in _SPECIAL else char for char in text)
+    """An expression for exactly this text, fit to stand between slashes in Lark.
+
+    Lark drops one of two backslashes before a quote, so a quote is never written as itself.
+    """
+    return "".join("\\" + char if char in _SPECIAL else "\\x22" if char == '"' else char for char in text)
 
 
 def quoted(text: str) -> str:
@@ -40,7 +43,7 @@ def quoted(text: str) -> str:
     inner = spelled(text)
     if inner.isprintable() and "\\" not in inner:
         return f'"\\"{inner}\\""'
-    return f'/"{regex_of(inner)}"/'
+    return f'/"(?:{regex_of(inner)})"/'
 
 
 def alternatives(texts: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from ..errors import SchemaError
@@ -54,6 +55,11 @@ def minus(value: Number) -> Number:
 def is_integral(value: Number) -> bool:
     """Whether a number has no fraction."""
     return isinstance(value, int) or value == value.to_integral_value()
+
+
+def is_multiple(value: Any, of: Any) -> bool:
+    """Whether ``value`` is a whole number of times ``of``, exactly."""
+    return (Fraction(value) / Fraction(of)).denominator == 1
 
 
 def freeze(value: Any) -> Hashable:

@@ -1,6 +1,6 @@
 """Spec documents: what a caller hands in, read into tools with an arguments schema each.
 
-Leaves out   what the schemas mean (../schema) and how a call is spelled (../grammar/assemble.py).
+Leaves out   what the schemas mean (../schema) and how a call is spelled (../grammar/protocol.py).
 """
 
 from .model import Spec, ToolSpec

@@ -1,6 +1,6 @@
 """Spec and ToolSpec, and the rules that hold for every kind of spec: names, uniqueness, the digest.
 
-Leaves out   reading documents (source.py) and their forms (tools.py, openapi.py).
+Leaves out   reading documents (source.py) and their forms (tools.py, bfcl.py, openapi.py, swagger.py, callables.py).
 Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of tools has at least one.
              A digest depends on the order of keys, since the order of properties is the order of the output.
 """
@@ -33,7 +33,8 @@ class ToolSpec:
         schema: the schema of the arguments, always one of an object.
         pointer: JSON pointer, in the spec document, of the arguments schema or of the operation.
         document: what ``$ref`` in the schema resolves against.
-        read_only: whether a call changes nothing, where the spec says (GET and HEAD).
+        read_only: whether a call changes nothing, where the spec says (GET and HEAD; MCP's readOnlyHint).
+        idempotent: whether a second equal call changes nothing more, where the spec says (PUT, DELETE; idempotentHint).
         dialect: how the schema's keywords are to be read.
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
     """
@@ -44,6 +45,7 @@ class ToolSpec:
     pointer: str
     document: Any
     read_only: bool | None = None
+    idempotent: bool | None = None
     dialect: Dialect = "json-schema"
     places: Mapping[str, str] = field(default_factory=dict)
 

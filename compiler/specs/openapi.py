@@ -21,6 +21,8 @@ from ..errors import SpecError
 from .model import Dialect, ToolSpec, escape, quote, shown, want
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+READ_ONLY = frozenset({"get", "head"})
+IDEMPOTENT = frozenset({"get", "head", "put", "delete", "options", "trace"})  # RFC 9110, 9.2.2
 PLACES = ("path", "query", "header", "cookie")
 IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})  # the specification says so
 BODY, OTHER_BODY = "body", "requestBody"
@@ -40,7 +42,7 @@ def read_openapi(document: dict[str, Any], name: str) -> list[ToolSpec]:
     if dialect == "openapi-3.0":
         document = as_draft_4(document)
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    reader = _Reader(document, name, dialect)
+    reader = Reader(document, name, dialect)
     tools: list[ToolSpec] = []
     for path, item in paths.items():
         if not path.startswith("x-"):
@@ -48,7 +50,15 @@ def read_openapi(document: dict[str, Any], name: str) -> list[ToolSpec]:
     return tools
 
 
-class _Reader:
+class Reader:
+    """Path items of one document; swagger.py changes what a parameter is.
+
+    Attributes:
+        places: where parameters may stand.
+    """
+
+    places: tuple[str, ...] = PLACES
+
     def __init__(self, document: dict[str, Any], name: str, dialect: Dialect) -> None:
         self.document = document
         self.name = name
@@ -88,10 +98,11 @@ class _Reader:
             if needed:
                 required.append(argument)
 
-        names = [parameter_name for _, parameter_name in parameters]
+        names = [self.argument_name(*key) for key in parameters]
         for (place, parameter_name), (parameter, at) in parameters.items():
             schema, schema_at = self.parameter_schema(parameter, at)
-            argument = parameter_name if names.count(parameter_name) == 1 else f"{place}_{parameter_name}"
+            argument = self.argument_name(place, parameter_name)
+            argument = argument if names.count(argument) == 1 else f"{place}_{parameter_name}"
             add(argument, schema, parameter.get("required", False) or place == "path", schema_at)
         if operation.get("requestBody") is not None:
             schema, at, needed = self.body(operation["requestBody"], f"{pointer}/requestBody")
@@ -104,10 +115,15 @@ class _Reader:
             schema={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
             pointer=pointer,
             document=self.document,
-            read_only=True if method in ("get", "head") else None,
+            read_only=True if method in READ_ONLY else None,
+            idempotent=True if method in IDEMPOTENT else None,
             dialect=self.dialect,
             places=places,
         )
+
+    def argument_name(self, place: str, name: str) -> str:
+        """What the argument for a parameter is called, if no other is called so."""
+        return name
 
     def tool_name(self, method: str, path: str, operation: dict[str, Any], pointer: str) -> str:
         name = operation.get("operationId")
@@ -137,7 +153,7 @@ class _Reader:
                 want(parameter[key], str, f"{self.name}#{at}/{key}", "text")
             want(parameter.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
             name, place = parameter["name"], parameter["in"]
-            if place not in PLACES:
+            if place not in self.places:
                 hint = "this is Swagger 2.0; use requestBody" if place in ("body", "formData") else None
                 expected = "path, query, header or cookie"
                 raise SpecError(place=f"{self.name}#{at}/in", found=shown(place), expected=expected, hint=hint)
@@ -223,27 +239,28 @@ def _preference(media_type: str) -> int:
 # ---------------------------------------------------------------- OpenAPI 3.0
 
 _DATA = frozenset({"enum", "default", "example", "examples", "const"})
-_MAPS = frozenset({"properties", "patternProperties", "schemas", "parameters", "requestBodies"})
+_MAPS = frozenset({"properties", "patternProperties", "schemas", "parameters", "requestBodies", "definitions"})
 
 
-def as_draft_4(document: dict[str, Any]) -> dict[str, Any]:
+def as_draft_4(document: dict[str, Any], nullable: str = "nullable") -> dict[str, Any]:
     """A copy whose schemas are of draft 4: ``nullable`` becomes a second type. Every pointer stays what it was."""
-    return {"$schema": "http://json-schema.org/draft-04/schema#", **_without_nullable(document, False)}
+    return {"$schema": "http://json-schema.org/draft-04/schema#", **_without_nullable(document, False, nullable)}
 
 
-def _without_nullable(value: Any, names: bool) -> Any:
+def _without_nullable(value: Any, names: bool, nullable: str) -> Any:
     """``names``: the keys of ``value`` are names that the document's author chose, not keywords."""
     if isinstance(value, list):
         items = []
         for one in value:
-            items.append(_without_nullable(one, False))
+            items.append(_without_nullable(one, False, nullable))
         return items
     if not isinstance(value, dict):
         return value
     out = {}
     for key, one in value.items():
         data = not names and (key in _DATA or key.startswith("x-"))
-        out[key] = one if data else _without_nullable(one, not names and key in _MAPS and isinstance(one, dict))
-    if not names and out.get("nullable") is True and isinstance(out.get("type"), str):
+        inner = not names and key in _MAPS and isinstance(one, dict)
+        out[key] = one if data else _without_nullable(one, inner, nullable)
+    if not names and out.get(nullable) is True and isinstance(out.get("type"), str):
         out["type"] = [out["type"], "null"]
     return out

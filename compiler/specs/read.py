@@ -1,18 +1,21 @@
-"""Tell a tools list, an OpenAPI document and a bare JSON Schema apart by their content.
+"""Tell lists of tools, OpenAPI documents, Python callables and bare JSON Schemas apart by their content.
 
-Leaves out   the forms themselves: tools.py, openapi.py.
+Leaves out   the forms themselves: tools.py, openapi.py, swagger.py, callables.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
+from .callables import is_callable, read_callables
 from .model import Spec, make_spec, quote, shown
 from .openapi import read_openapi
 from .source import MAX_BYTES, load_document
-from .tools import read_tools
+from .swagger import read_swagger
+from .tools import is_function, read_tools
 
 SCHEMA_KEYS = frozenset(
     "$schema $id id $ref $defs definitions $anchor $dynamicRef $recursiveRef $comment type enum const properties "
@@ -25,18 +28,22 @@ SCHEMA_KEYS = frozenset(
 
 
 def read_spec(
-    source: str | Path | bytes | dict[str, Any] | list[Any] | bool,
+    source: str | Path | bytes | dict[str, Any] | list[Any] | bool | Callable[..., Any],
     name: str | None = None,
     *,
     max_bytes: int | None = MAX_BYTES,
 ) -> Spec:
-    """Read a spec: an OpenAI tools list, an OpenAPI 3 document or a bare JSON Schema, recognised by content.
+    """Read a spec, recognised by its content.
 
     Args:
-        source: a path; JSON or YAML text (it starts with a bracket, else it is a path); bytes; or the value itself.
+        source: a path; JSON or YAML text (it starts with a bracket, else it is a path); bytes; the value itself; or a
+            Python callable or pydantic model, or a list of them.
         name: how errors call the document; by default the file's name.
         max_bytes: the largest document that is read; None for no limit.
     """
+    if is_callable(source):
+        document, tools = read_callables(source)
+        return make_spec("tools", name or "callables", document, tools)
     document, name = load_document(source, name, max_bytes)
     if isinstance(document, list):
         return make_spec("tools", name, document, read_tools(document, name, ""))
@@ -52,16 +59,15 @@ def read_spec(
     if "openapi" in document:
         return make_spec("openapi", name, document, read_openapi(document, name))
     if "swagger" in document:
-        raise SpecError(
-            "Swagger 2.0 is not read",
-            place=f"{name}#/swagger",
-            found=shown(document["swagger"]),
-            expected="an OpenAPI 3.0 or 3.1 document",
-            hint="convert it, for example with swagger2openapi",
-        )
+        return make_spec("openapi", name, document, read_swagger(document, name))
     if "tools" in document and "properties" not in document:
         return make_spec("tools", name, document, read_tools(document["tools"], name, "/tools"))
-    if document.get("type") == "function":
+    result = document.get("result")
+    if "jsonrpc" in document and isinstance(result, dict) and "tools" in result:  # the answer of an MCP server
+        return make_spec("tools", name, document, read_tools(result["tools"], name, "/result/tools"))
+    if "function" in document and "question" in document:  # a row of BFCL
+        return make_spec("tools", name, document, read_tools(document["function"], name, "/function"))
+    if document.get("type") == "function" or is_function(document):
         return make_spec("tools", name, document, read_tools([document], name, None))
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
         document.keys() - {"description"}
@@ -71,7 +77,7 @@ def read_spec(
             "this is no spec that toolc knows",
             place=f"{name}#",
             found="an object with the keys " + ", ".join(quote(key, 30) for key in list(document)[:6]),
-            expected="a tools list, an object with tools or openapi, or a JSON Schema",
+            expected="a tools list, an object with tools, openapi or swagger, or a JSON Schema",
             hint='write a tool as {"type": "function", "function": {…}}' if looks_like_tool else None,
         )
     return make_spec("schema", name, document, [], document)

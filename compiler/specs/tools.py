@@ -1,9 +1,14 @@
-"""OpenAI tool lists: ``{"type": "function", "function": {name, description, parameters, strict}}``.
+"""Lists of tools as APIs and protocols write them, one form for each tool:
 
-Also read: the flat form of the Responses API, ``{"type": "function", "name": …, "parameters": …}``.
+    OpenAI chat completions   {"type": "function", "function": {name, description, parameters, strict}}
+    OpenAI Responses          {"type": "function", name, description, parameters, strict}
+    Anthropic Messages        {name, description, input_schema}; "type" is left out or "custom"
+    MCP tools/list            {name, description, inputSchema, annotations: {readOnlyHint, idempotentHint}}
+    a function document       {name, description, parameters}, with the types of BFCL or of JSON Schema: see bfcl.py
 
 Leaves out   uniqueness and spelling of names: model.py.
-Invariants   ``$ref`` in ``parameters`` resolves against ``parameters`` itself, as the API documents.
+Invariants   ``$ref`` in the schema of the arguments resolves against that schema, as the APIs document.
+Source       the API references of OpenAI and Anthropic; Model Context Protocol 2025-11-25, "Tools".
 """
 
 from __future__ import annotations
@@ -11,10 +16,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import SpecError
+from .bfcl import as_json_schema, is_bfcl
 from .model import NO_ARGUMENTS, ToolSpec, shown, want
 
 _FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
+_HINTS = {"readOnlyHint": "read_only", "idempotentHint": "idempotent"}
+_SCHEMAS = ("inputSchema", "input_schema", "parameters")
+
+
+def is_function(value: Any) -> bool:
+    """Whether an object is a tool without a type: Anthropic's, MCP's or a function document."""
+    return isinstance(value, dict) and isinstance(value.get("name"), str) and any(key in value for key in _SCHEMAS)
 
 
 def read_tools(items: Any, name: str, pointer: str | None) -> list[ToolSpec]:
@@ -30,18 +43,23 @@ def read_tools(items: Any, name: str, pointer: str | None) -> list[ToolSpec]:
 
 
 def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
-    """One tool of either form."""
+    """One tool of any form."""
     want(tool, dict, f"{name}#{pointer}", _FORM)
-    if tool.get("type") != "function":
+    kind = tool.get("type")
+    key = "parameters"
+    if kind == "function":
+        if "function" in tool:
+            pointer += "/function"
+            tool = want(tool["function"], dict, f"{name}#{pointer}", "an object with name and parameters")
+    elif is_function(tool) and kind in (None, "custom"):
+        key = next(one for one in _SCHEMAS if one in tool)
+    else:
         raise SpecError(
             "this is no tool that toolc knows",
             place=f"{name}#{pointer}/type" if "type" in tool else f"{name}#{pointer}",
-            found=shown(tool["type"]) if "type" in tool else "no type",
+            found=shown(kind) if "type" in tool else "no type",
             expected=_FORM,
         )
-    if "function" in tool:
-        pointer += "/function"
-        tool = want(tool["function"], dict, f"{name}#{pointer}", "an object with name and parameters")
     if "name" not in tool:
         raise SpecError("the tool has no name", place=f"{name}#{pointer}", expected="a name", hint='add "name": "…"')
     tool_name = want(tool["name"], str, f"{name}#{pointer}/name", "the name of the tool")
@@ -50,9 +68,33 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
         want(description, str, f"{name}#{pointer}/description", "text")
     if tool.get("strict") is not None:
         want(tool["strict"], bool, f"{name}#{pointer}/strict", "true or false")
-    pointer += "/parameters"
-    schema = arguments_schema(tool.get("parameters"), f"{name}#{pointer}")
-    return ToolSpec(tool_name, description or "", schema, pointer, schema)
+    marks = _marks(tool.get("annotations"), f"{name}#{pointer}/annotations") if key == "inputSchema" else {}
+    pointer += f"/{key}"
+    parameters = tool.get(key)
+    if is_bfcl(parameters):
+        parameters = as_json_schema(parameters, f"{name}#{pointer}")
+    schema = arguments_schema(parameters, f"{name}#{pointer}")
+    return ToolSpec(
+        tool_name,
+        description or "",
+        schema,
+        pointer,
+        schema,
+        read_only=marks.get("read_only"),
+        idempotent=marks.get("idempotent"),
+    )
+
+
+def _marks(annotations: Any, place: str) -> dict[str, bool]:
+    """What MCP's annotations say of calls, where they say it."""
+    if annotations is None:
+        return {}
+    want(annotations, dict, place, "an object of annotations")
+    return {
+        mark: want(annotations[hint], bool, f"{place}/{hint}", "true or false")
+        for hint, mark in _HINTS.items()
+        if annotations.get(hint) is not None
+    }
 
 
 def arguments_schema(parameters: Any, place: str) -> dict[str, Any]:

@@ -139,7 +139,7 @@ BROKEN_SCHEMAS = [
     ("schema/false", False, "UnsatisfiableError", "#"),
     ("schema/type", {"type": "strnig"}, "SchemaError", "/type"),
     ("schema/minimum", {"type": "number", "minimum": "3"}, "SchemaError", "/minimum"),
-    ("schema/refused", {"type": "object", "minProperties": 3}, "UnsupportedError", "/minProperties"),
+    ("schema/refused", {"type": "array", "uniqueItems": True}, "UnsupportedError", "/uniqueItems"),
 ]
 
 
@@ -243,3 +243,40 @@ def test_demo(toolc: Toolc, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     shown = toolc("demo", "--rows", "3")
     assert shown.returncode == 0 and "valid" in shown.stdout and "raised by" in shown.stdout
+
+
+def test_protocols(toolc: Toolc, repository: Path) -> None:
+    spec = repository / "tools_specs" / "weather.json"
+    listed = json.loads(toolc("protocols", "--json").stdout)["protocols"]
+    assert "hermes" in listed and "Source: " in listed["hermes"]
+    assert "hermes" in toolc("protocols").stdout
+    done = toolc("compile", spec, "--protocol", "hermes", "-o", "h.toolc", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["protocol"], report["delimiters"]["<tool_call>"]) == ("hermes", 8185)
+    assert "required/one/inside" in report["entries"] and "tool:current_weather" in report["entries"]
+    call = f"<tool_call>{GOOD}</tool_call>"
+    for entry, text, code in (
+        ("required", call, 0),
+        ("required", "Hm. " + call, 1),
+        ("auto", "Hm. " + call, 0),
+        ("none", call, 1),
+        ("auto/inside", "Hm.</think>" + call, 0),
+        ("never", call, 3),
+    ):
+        done = toolc("check", "h.toolc", "--entry", entry, text)
+        assert done.returncode == code or code == 3 and done.returncode not in (0, 1), (entry, done.stderr)
+    assert "found the token <tool_call>" in toolc("check", "h.toolc", "--entry", "none", call).stderr
+    assert "call{tools}" in toolc("grammar", spec, "--protocol", "kimi_k2").stdout
+    assert toolc("compile", spec, "--protocol", "hermse").returncode == 3
+    assert "required/one" not in toolc("compile", spec, "--no-named").stdout.partition("tool:")[2]
+
+
+def test_project_file(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
+    assert toolc("compile").returncode == 2
+    (tmp_path / "w.json").write_bytes((repository / "tools_specs" / "weather.json").read_bytes())
+    (tmp_path / "toolc.json").write_text('{"spec": "w.json", "protocol": "hermes", "output": "x.toolc"}')
+    report = json.loads(toolc("compile", "--json").stdout)
+    assert (report["output"], report["protocol"]) == ("x.toolc", "hermes")
+    report = json.loads(toolc("compile", "toolc.json", "--protocol", "json", "-o", "y.toolc", "--json").stdout)
+    assert (report["output"], report["protocol"]) == ("y.toolc", "json")

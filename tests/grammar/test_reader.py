@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cases.grammar_errors import GRAMMAR_ERRORS
-from tests.cases.grammars import GRAMMARS
+from tests.cases.lark_grammars import LARK_GRAMMARS as GRAMMARS
 from tests.grammar.recognise import accepts
 from toolc.compiler.errors import ToolcError
 from toolc.compiler.grammar.analysis import dump, nullable, productive, reachable, recursive_components

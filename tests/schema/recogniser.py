@@ -1,13 +1,20 @@
-"""Does a JSON text belong to the language of emitted Lark text? The obvious matcher, for tests only.
+"""Does a JSON text belong to the language of emitted Lark text? Two matchers, for tests only.
 
-Leaves out   Lark grammars in general: it knows the syntax that compiler/schema writes, and that every terminal but CHAR
-             and WS is one whole JSON token. tests/schema/test_lark.py checks it against Lark's own Earley parser.
+``Recogniser`` is the obvious one; it knows only the syntax that compiler/schema writes, and that every terminal but
+CHAR and WS is one whole JSON token. ``Compiled`` asks the automaton. tests/schema/test_lark.py checks the first against
+Lark's own Earley parser; tests/automata the second against plain readings of grammars.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
+
+from tests.automata.machine import accepts
+from toolc.compiler.automata.pushdown import Automaton, build_automaton
+from toolc.compiler.errors import UnsatisfiableError
+from toolc.compiler.grammar.reader import read_grammar
 
 _TOKEN = re.compile(
     r'(?P<blank>[ \t]+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<regex>/(?:\\.|[^/\\\n])+/)'
@@ -15,6 +22,26 @@ _TOKEN = re.compile(
     r"|(?P<times>~(?P<low>\d+)(?:\.\.(?P<high>\d+))?)|(?P<mark>[?*+|():])|(?P<line>\n)"
 )
 _SCALAR = re.compile(r'"(?:\\.|[^"\\])*"|[^\s,:\[\]{}"]+', re.S)
+_DIGIT = re.compile(r"\[[-.0-9]+\]")
+
+
+class Compiled:
+    """Matches texts against one grammar by its automaton; one that derives nothing matches none."""
+
+    def __init__(self, text: str) -> None:
+        self.automaton = _automaton(text)
+
+    def accepts(self, text: str) -> bool:
+        """Whether the whole text is derived."""
+        return self.automaton is not None and accepts(self.automaton, text.encode())
+
+
+@lru_cache(maxsize=4096)
+def _automaton(text: str) -> Automaton | None:
+    try:
+        return build_automaton(read_grammar(text))
+    except UnsatisfiableError:
+        return None
 
 
 class Recogniser:
@@ -39,7 +66,7 @@ class Recogniser:
         if kind == "literal":
             return frozenset((at + len(node[1]),)) if self.text.startswith(node[1], at) else frozenset()
         if kind == "regex":
-            return self._regex(node[1], at, False)
+            return self._regex(node[1], at)
         if kind == "ref":
             key = (node[1], at)
             if key not in self.memo:
@@ -64,17 +91,17 @@ class Recogniser:
         _, item, low, high = node
         done: set[int] = set()
         ends, count = frozenset((at,)), 0
-        seen: set[tuple[int, int]] = set()
         while ends and (high is None or count <= high):
             if count >= low:
                 if ends <= done and high is None:
                     break
                 done |= ends
             ends, count = frozenset().union(*(self._ends(item, end) for end in ends)), count + 1
-        del seen
         return frozenset(done)
 
-    def _regex(self, regex: re.Pattern[str], at: int, _: bool) -> frozenset[int]:
+    def _regex(self, regex: re.Pattern[str], at: int) -> frozenset[int]:
+        if _DIGIT.fullmatch(regex.pattern):  # one character of a number that is written as rules
+            return frozenset((at + 1,)) if regex.fullmatch(self.text, at, at + 1) else frozenset()
         token = _SCALAR.match(self.text, at)
         if token and regex.fullmatch(self.text, at, token.end()):
             return frozenset((token.end(),))

@@ -1,0 +1,186 @@
+"""A protocol, that is how a model writes calls of tools: its text, the rules it gives, and where a text may begin.
+
+A protocol is Lark text that defines
+
+    tool{name, arguments}   what differs from tool to tool; name is a string, arguments a rule     needed
+    call{tools}             exactly one call                                                       needed
+    calls{tools}            one call or more                                                       else one call
+    text                    what may be said instead of a call                                     else a call is needed
+    lead, tail              what may be said before calls, and after them                          else nothing
+    think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
+
+A parameter ``tools_x`` of call or calls takes the alternatives of a template ``tool_x``. From these come the *entries*,
+the places where a text may begin (docs/protocols.md): ``choice[/one][/outside or /inside]``, and "start" for what is
+asked most.
+
+Leaves out   the rules of arguments (../schema), the joined text (assemble.py), tokens or text (specials.py).
+Invariants   entries and names follow the order above; rules made here begin with an underscore.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import GrammarError
+
+FOLDER = Path(__file__).resolve().parents[2] / "grammars"
+SHARED = "protocol"
+DEFAULT = "json"
+
+_RULE = re.compile(r"(?m)^[!?]*([a-z_][a-z0-9_]*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
+_DEFINED = re.compile(r"(?m)^[!?]*([A-Za-z_]\w*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
+_IMPORT = re.compile(r"(?m)^%import[ \t]+\.?protocol[ \t]*\(([^)]*)\)[ \t]*\n?")
+_GAPS = ("_w", "_c", "_k")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol's text and what it defines.
+
+    Attributes:
+        name: of the file, without its ending.
+        text: its Lark text, with what it imports of grammars/protocol.lark in place of the import.
+        about: the comment at its top.
+        rules: every rule with its parameters.
+    """
+
+    name: str
+    text: str
+    about: str
+    rules: dict[str, tuple[str, ...]]
+
+    @property
+    def names(self) -> set[str]:
+        """Every rule, parameter and terminal in its text, which no other part may define."""
+        found = _DEFINED.findall(self.text)
+        return {name for name, _ in found} | {one for _, params in found for one in re.findall(r"\w+", params)}
+
+    def has(self, rule: str) -> bool:
+        """Whether it defines a rule."""
+        return rule in self.rules
+
+
+def protocol_names() -> list[str]:
+    """The protocols that toolc brings along, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.lark") if path.stem != SHARED)
+
+
+def load_protocol(which: str | Path | None) -> Protocol:
+    """A protocol by its name, or from a .lark file.
+
+    Raises:
+        GrammarError: there is none, or it lacks a rule that it has to define.
+    """
+    which = DEFAULT if which is None else which
+    path = Path(which)
+    if path.suffix != ".lark":
+        if str(which) not in protocol_names():
+            raise GrammarError(
+                "no such protocol", found=repr(str(which)), expected=", ".join(protocol_names()) + ", or a .lark file"
+            )
+        path = FOLDER / f"{which}.lark"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise GrammarError(f"cannot read this protocol: {reason}", place=path.name) from None
+    return parse_protocol(text, path.stem)
+
+
+def parse_protocol(text: str, name: str) -> Protocol:
+    """A protocol from its text."""
+    about = "\n".join(line[2:].strip() for line in re.match(r"(?://.*\n)*", text)[0].splitlines())  # type: ignore[index]
+    rules = {rule: tuple(re.findall(r"\w+", params or "")) for rule, params in _RULE.findall(text)}
+    for rule, params, why in (
+        ("tool", ("name", "arguments"), "tool{name, arguments}: what differs from tool to tool"),
+        ("call", ("tools",), "call{tools}: one call"),
+    ):
+        if rules.get(rule, ())[: len(params)] != params:
+            raise GrammarError(
+                f"the protocol {name} does not define {rule}",
+                place=f"{name}.lark",
+                expected=why,
+                hint="see docs/protocols.md",
+            )
+    for rule in ("call", "calls"):
+        for param in rules.get(rule, ()):
+            if not param.startswith("tools") or "tool" + param[5:] not in rules:
+                raise GrammarError(
+                    f"the parameter {param} of {rule} has no template",
+                    place=f"{name}.lark",
+                    expected=f"tool{param[5:]}{{name, arguments}}" if param.startswith("tools") else "tools, tools_…",
+                )
+    return Protocol(name, _with_shared(text), about, rules)
+
+
+def _with_shared(text: str) -> str:
+    """The text with the definitions of what it imports from grammars/protocol.lark, gaps left out."""
+    wanted = {name for names in _IMPORT.findall(text) for name in re.findall(r"\w+", names)}
+    if not wanted:
+        return text
+    shared = (FOLDER / f"{SHARED}.lark").read_text(encoding="utf-8")
+    bodies = {m[1]: shared[m.start() :].split("\n", 1)[0] for m in _RULE.finditer(shared)}
+    todo = list(wanted)
+    while todo:
+        for name in re.findall(r"(?<!\w)_\w+", bodies.get(todo.pop(), "")):
+            if name in bodies and name not in wanted:
+                wanted.add(name)
+                todo.append(name)
+    lines = [body for name, body in bodies.items() if name in wanted and name not in _GAPS]
+    return _IMPORT.sub("", text).rstrip("\n") + "\n" + "".join(line + "\n" for line in lines)
+
+
+def entries_of(
+    protocol: Protocol, named: list[str], alternatives: Callable[[str, str | None], str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Where a text may begin.
+
+    Args:
+        protocol: with its rules.
+        named: the tools that get an entry of their own.
+        alternatives: (template, a tool's name or None for all) → what is to stand for a parameter of call and calls.
+
+    Returns:
+        Entry → rule, "start" first; and the rules' bodies in Lark.
+    """
+
+    def use(rule: str, tool: str | None) -> str:
+        rule = rule if protocol.has(rule) else "call"
+        arguments = [alternatives("tool" + param[5:], tool) for param in protocol.rules[rule]]
+        return f"{rule}{{{', '.join(arguments)}}}"
+
+    def free(rule: str) -> str:
+        around = [name if protocol.has(name) else "" for name in ("lead", "tail")]
+        return "text | " + " ".join(part for part in (around[0], use(rule, None), around[1]) if part)
+
+    bodies: dict[str, tuple[str, str]] = {}
+    if protocol.has("text"):
+        bodies["auto"] = "_auto", free("calls")
+        bodies["auto/one"] = "_auto_one", free("call")
+    bodies["required"] = "_required", use("calls", None)
+    bodies["required/one"] = "_required_one", use("call", None)
+    if protocol.has("text"):
+        bodies["none"] = "text", ""
+    for number, tool in enumerate(named):
+        bodies[f"tool:{tool}"] = f"_named_{number}", use("call", tool)
+    entries: dict[str, str] = {}
+    rules: dict[str, str] = {}
+    rule_of: dict[str, str] = {}
+    for entry, (rule, body) in bodies.items():
+        if body:
+            rule = rule_of.setdefault(body, rule)
+            rules[rule] = body
+        entries[entry] = rule
+        stem = "_" + rule.strip("_")
+        if protocol.has("think") and protocol.has("thought"):
+            rules[f"{stem}_outside"] = f"{rule} | think thought {rule}"
+            entries[f"{entry}/outside"] = f"{stem}_outside"
+        if protocol.has("thought"):
+            rules[f"{stem}_inside"] = f"thought {rule}"
+            entries[f"{entry}/inside"] = f"{stem}_inside"
+    usual = "auto" if "auto" in entries else "required"
+    rules = {"start": entries.get(f"{usual}/outside", entries[usual]), **rules}
+    return {"start": "start", **entries}, rules

@@ -1,0 +1,154 @@
+"""Delimiters that are tokens or text, and free text between them: what a protocol says, what a tokenizer makes of it.
+
+A protocol writes them as uses of the templates of grammars/protocol.lark, so that its text stays Lark. reader.py turns
+each use into a Special or a Text; ``resolve_specials`` settles them once the tokenizer is known:
+
+    _tag{"<x>"}         the token whose content is <x>, or the text <x> where the tokenizer has no such token
+    _token{"<x>"}       the token; an error where the tokenizer has none
+    _end{"<x>"}         the same as _tag, but nothing where <x> ends a turn by itself in this tokenizer
+    _text{STOP}         any text in which none of STOP occurs; tokens need no keeping out, they are no text
+    _last_text{STOP}    the same, at the end of a turn: it may not end in the beginning of one of STOP
+    _other_text{FIRST}  any text that does not begin, after blanks, with one of FIRST, nor is the beginning of one
+
+STOP and FIRST are strings: one, or a terminal that lists several.
+
+Leaves out   reading Lark text (reader.py), ids (../lift): a Special names a token by its content.
+Invariants   a resolved grammar has no Text and no Special that may be text; rules without either are the same objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Literal as Literal_
+
+from ..errors import VocabError
+from . import regex as rx
+from .ir import EMPTY, Choice, Expr, Grammar, Literal, Repeat, Sequence, Special, Terminal, Text, choice, sequence
+
+MEANING = {
+    "token_or_text": "_tag",
+    "token": "_token",
+    "token_that_ends_the_turn": "_end",
+    "text_without": "_text",
+    "last_text_without": "_last_text",
+    "text_not_beginning_with": "_other_text",
+}
+"""Parameter → template: the parameter's name is what tells toolc's own templates from others of the same name."""
+
+_TEXTS: dict[str, Literal_["", "last", "other"]] = {"_text": "", "_last_text": "last", "_other_text": "other"}
+_OTHERWISE: dict[str, Literal_["refuse", "text", "end"]] = {"_tag": "text", "_token": "refuse", "_end": "end"}
+_ANYTHING = rx.repeat(rx.ANY, 0, None)
+_BLANKS = rx.repeat(rx.Chars(((9, 10), (13, 13), (32, 32))), 0, None)
+
+
+def meaning(params: tuple[str, ...]) -> str | None:
+    """Which of the templates above a definition with these parameters is; None: an ordinary one."""
+    if len(params) != 1:
+        return None
+    _, imported, name = params[0].rpartition("protocol__")  # how lark names what comes from a file called protocol
+    return MEANING.get(name if imported else params[0])
+
+
+def special_of(kind: str, argument: Expr) -> Expr | None:
+    """The expression for a use of a template; None where the argument is not what it takes."""
+    texts = _texts(argument)
+    if not texts:
+        return None
+    if kind.endswith("_text"):
+        return Text(texts, _TEXTS[kind])
+    if len(texts) != 1:
+        return None
+    return Special(texts[0], _OTHERWISE[kind])
+
+
+def _texts(argument: Expr) -> tuple[str, ...]:
+    """The strings of a literal, or of a terminal that lists some."""
+    if isinstance(argument, Literal):
+        return (argument.data.decode(),)
+    if not isinstance(argument, Terminal):
+        return ()
+    options = argument.regex.options if isinstance(argument.regex, rx.Union) else (argument.regex,)
+    texts = [rx.literal_text(option) for option in options]
+    return tuple(text for text in texts if text) if all(texts) else ()
+
+
+def resolve_specials(
+    grammar: Grammar, special: Mapping[str, int], ends: Iterable[int], source: str
+) -> tuple[Grammar, dict[str, int | None]]:
+    """The grammar for one tokenizer.
+
+    Args:
+        grammar: as read.
+        special: the tokenizer's special and added tokens, by content.
+        ends: ids that end a turn.
+        source: the tokenizer's name, for errors.
+
+    Returns:
+        The grammar, and for every delimiter in it the token's id, or None where it is text.
+
+    Raises:
+        VocabError: a token is needed that the tokenizer does not have.
+    """
+    found: dict[str, int | None] = {}
+    end_ids = set(ends)
+    known: dict[int, Expr] = {}  # by identity: the automaton's stages share what is one object
+
+    def resolve(expr: Expr, rule: str) -> Expr:
+        done = known.get(id(expr))
+        if done is None:
+            done = known[id(expr)] = make(expr, rule)
+        return done
+
+    def make(expr: Expr, rule: str) -> Expr:
+        if isinstance(expr, Special):
+            return delimiter(expr, rule)
+        if isinstance(expr, Text):
+            return Terminal(text_regex([stop for stop in expr.stops if stop not in special], expr.kind), "free text")
+        if isinstance(expr, Repeat):
+            item = resolve(expr.item, rule)
+            return expr if item is expr.item else EMPTY if item == EMPTY else Repeat(item, expr.low, expr.high)
+        if isinstance(expr, (Sequence, Choice)):
+            parts = expr.items if isinstance(expr, Sequence) else expr.options
+            new = [resolve(part, rule) for part in parts]
+            if all(one is other for one, other in zip(new, parts, strict=True)):
+                return expr
+            return sequence(*new) if isinstance(expr, Sequence) else choice(*new)
+        return expr
+
+    def delimiter(expr: Special, rule: str) -> Expr:
+        token = special.get(expr.name)
+        found[expr.name] = token
+        if token is None and expr.otherwise == "refuse":
+            raise VocabError(
+                f"the grammar needs the token {expr.name}, which the tokenizer does not have",
+                place=f"{source}, for {grammar.place(rule)}" if source else grammar.place(rule),
+                hint="choose the tokenizer of the model, or the protocol made for it; see toolc protocols",
+            )
+        if token is None:
+            return Literal(expr.name.encode())
+        if token in end_ids:
+            if expr.otherwise == "end":
+                return EMPTY
+            raise VocabError(
+                f"the token {expr.name} ends a turn in this tokenizer, and the grammar goes on after it",
+                place=f"{source}, for {grammar.place(rule)}" if source else grammar.place(rule),
+                hint="name the tokens that end a turn with --eos",
+            )
+        return Special(expr.name)
+
+    rules = {name: resolve(expr, name) for name, expr in grammar.rules.items()}
+    return replace(grammar, rules=rules), dict(sorted(found.items()))
+
+
+def text_regex(stops: Iterable[str], kind: str) -> rx.Regex:
+    """The expression of a Text with these stops, as ir.Text tells them apart."""
+    stops = list(dict.fromkeys(stops))
+    before = _BLANKS if kind == "other" else _ANYTHING
+    refused = [rx.concat(before, rx.literal(stop)) for stop in stops]
+    if kind:
+        begun = dict.fromkeys(stop[:n] for stop in stops for n in range(1, len(stop)))
+        refused += [rx.concat(before, rx.literal(text), rx.END) for text in begun]
+    if not refused:
+        return _ANYTHING
+    return rx.concat(rx.Look(rx.union(*refused), negative=True), _ANYTHING)

@@ -1,0 +1,214 @@
+"""Shapes of arrays and objects from atoms.
+
+Leaves out   scalars (shapes.py), which combinations of members and items there are (machine.py).
+Invariants   child conjs are not looked into; a shape is never visibly empty: None instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+
+from ..errors import UnsupportedError
+from .atoms import (
+    ANY,
+    NEVER,
+    Atom,
+    Conj,
+    Contains,
+    Items,
+    Keys,
+    Matches,
+    Members,
+    Required,
+    SomeMember,
+    Unique,
+    both,
+)
+from .shapes import Arrays, Objects, OpenKeys, counts
+
+MAX_PATTERNS = 6
+"""Patterns of keys in one object: every combination of them is a class of keys."""
+
+MAX_NEEDS = 4
+"""Conditions of the kind "some item" or "some member" on one value."""
+
+
+def merge_arrays(atoms: Sequence[Atom]) -> Arrays | None:
+    count = counts(atoms)
+    if count is None:
+        return None
+    low, high = count
+    parts = [atom for atom in atoms if isinstance(atom, Items)]
+    prefix: list[Conj] = []
+    rest = ANY
+    for part in parts:
+        rest = both(rest, part.rest)
+    for index in range(max((len(part.prefix) for part in parts), default=0)):
+        item = ANY
+        for part in parts:
+            item = both(item, part.prefix[index] if index < len(part.prefix) else part.rest)
+        prefix.append(item)
+    if NEVER in prefix:
+        at = prefix.index(NEVER)
+        prefix, rest = prefix[:at], NEVER
+    if rest is NEVER:
+        high = len(prefix) if high is None else min(high, len(prefix))
+    if high is not None:
+        del prefix[high:]
+        if high == len(prefix):
+            rest = NEVER
+        if high < low:
+            return None
+    while prefix and prefix[-1] == rest:
+        prefix.pop()
+    needs = _needs([atom for atom in atoms if isinstance(atom, Contains)], low)
+    if needs is None:
+        return None
+    low = max([low, *(need.start + need.low for need in needs)])
+    if high is not None and high < low:
+        return None
+    marks = {atom.positive: atom for atom in atoms if isinstance(atom, Unique)}
+    if len(marks) == 2:
+        return None
+    unique = next(iter(marks.values()), None)
+    if unique and high is not None and high <= 1:
+        if not unique.positive:
+            return None
+        unique = None
+    return Arrays(tuple(prefix), rest, low, high, needs, unique)
+
+
+def _needs(atoms: list[Contains], low: int) -> tuple[Contains, ...] | None:
+    """One need for each (start, item), without those that always hold; None if one cannot be met."""
+    merged: dict[tuple[int, Conj], Contains] = {}
+    for atom in atoms:
+        known = merged.get((atom.start, atom.item))
+        if known is not None:
+            highs = [high for high in (known.high, atom.high) if high is not None]
+            atom = Contains(atom.item, max(known.low, atom.low), min(highs, default=None), atom.start)
+        merged[atom.start, atom.item] = atom
+    kept: list[Contains] = []
+    for need in merged.values():
+        if need.high is not None and need.high < need.low or (need.low and need.item is NEVER):
+            return None
+        if need.item is not NEVER and (need.low or need.high is not None):
+            kept.append(need)
+    if len(kept) > MAX_NEEDS:
+        raise UnsupportedError(f"more than {MAX_NEEDS} conditions on some items of one array are not supported")
+    return tuple(kept)
+
+
+def merge_objects(
+    atoms: Sequence[Atom], holds: Callable[[Atom, object], bool], matches: Callable[[Matches, str], bool]
+) -> Objects | None:
+    """One shape of objects, or None."""
+    count = counts(atoms)
+    if count is None:
+        return None
+    parts = [atom for atom in atoms if isinstance(atom, Members)]
+    needs = tuple(dict.fromkeys(atom for atom in atoms if isinstance(atom, SomeMember)))
+    required = tuple(dict.fromkeys(name for atom in atoms if isinstance(atom, Required) for name in atom.names))
+    key = ANY
+    for atom in atoms:
+        if isinstance(atom, Keys):
+            key = both(key, atom.key)
+    names = dict.fromkeys(_merged([name for name, _ in part.named] for part in parts if part.declares))
+    names.update(dict.fromkeys(required))
+    names.update(dict.fromkeys(name for part in parts for name, _ in part.named))
+    names.update(dict.fromkeys(name for need in needs for name in need.names))
+    tables = [(dict(part.named), part) for part in parts]
+    named: list[tuple[str, Conj]] = []
+    for name in names:
+        value = ANY if key is not NEVER and (key == ANY or holds(Keys(key), {name: None})) else NEVER
+        for table, part in tables:
+            value = both(value, table.get(name, ANY))
+            found = name in table
+            for match, inside in part.patterns:
+                if matches(match, name):
+                    found, value = True, both(value, inside)
+            if not found:
+                value = both(value, part.rest)
+        if value is NEVER and name in required:
+            return None
+        named.append((name, value))
+    opened = () if key is NEVER else _open_classes(parts)
+    low, high = max(count[0], len(required)), count[1]
+    if high is not None and high < low:
+        return None
+    if high == len(required):
+        opened, named = (), [(name, value) for name, value in named if name in required]
+    if not opened:
+        named = [(name, value) for name, value in named if value is not NEVER]
+        if low > len(named):
+            return None
+        if high is not None and high >= len(named):
+            high = None
+    if any(need.value is NEVER or need.key is NEVER for need in needs):
+        return None
+    needs = tuple(need for need in needs if not _always(need, required))
+    if len(needs) > MAX_NEEDS:
+        raise UnsupportedError(f"more than {MAX_NEEDS} conditions on some members of one object are not supported")
+    able = tuple(
+        sum(1 << bit for bit, need in enumerate(needs) if _may_meet(need, name, holds, matches)) for name, _ in named
+    )
+    return Objects(tuple(named), required, opened, low, high, key, needs, able if needs else ())
+
+
+def _always(need: SomeMember, required: tuple[str, ...]) -> bool:
+    """Whether a required member meets the need whatever its value."""
+    free = need.value == ANY and need.key == ANY and not need.patterns
+    return free and bool(set(required) - set(need.names))
+
+
+def _may_meet(
+    need: SomeMember, name: str, holds: Callable[[Atom, object], bool], matches: Callable[[Matches, str], bool]
+) -> bool:
+    if name in need.names or not all(matches(match, name) == match.positive for match in need.patterns):
+        return False
+    return not need.key or holds(Keys(need.key), {name: None})
+
+
+def _merged(orders: Iterable[list[str]]) -> list[str]:
+    """One order of names that keeps to every given order where they do not contradict each other, left before right."""
+    merged: list[str] = []
+    for order in orders:
+        if not merged:
+            merged = list(order)
+            continue
+        known = set(merged)
+        waiting: list[str] = []
+        for name in order:
+            if name not in known:
+                waiting.append(name)
+            elif waiting:
+                at = merged.index(name)
+                merged[at:at] = waiting
+                waiting = []
+        merged += waiting
+    return merged
+
+
+def _open_classes(parts: Sequence[Members]) -> tuple[OpenKeys, ...]:
+    """What undeclared keys may hold, by which of the patterns they match."""
+    tests: dict[tuple[str], Matches] = {}
+    for part in parts:
+        for match, _ in part.patterns:
+            tests.setdefault((match.pattern,), match)
+    if len(tests) > MAX_PATTERNS:
+        raise UnsupportedError(
+            f"more than {MAX_PATTERNS} patterns for the keys of one object are not supported",
+            place=next(iter(tests.values())).place,
+        )
+    found: list[OpenKeys] = []
+    for chosen in product((True, False), repeat=len(tests)):
+        matched = {pattern for pattern, yes in zip(tests, chosen) if yes}
+        value = ANY
+        for part in parts:
+            inside = [conj for match, conj in part.patterns if (match.pattern,) in matched]
+            for conj in inside or [part.rest]:
+                value = both(value, conj)
+        if value is not NEVER:
+            yes, no = ([match for key, match in tests.items() if (key in matched) == side] for side in (True, False))
+            found.append(OpenKeys(tuple(yes), tuple(no), value))
+    return tuple(found)

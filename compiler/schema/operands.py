@@ -1,0 +1,104 @@
+"""What keywords take, checked: numbers, counts, names, constants, types.
+
+Leaves out   sub-schemas (nodes.py), references (references.py).
+Invariants   numbers are exact; an operand that the specification does not allow is a SchemaError at its place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import SchemaError
+from .keywords import TYPES
+from .values import check_value, describe, exact, freeze
+
+
+def escape_pointer(step: str) -> str:
+    """One step of a JSON pointer."""
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value of ``enum`` or ``const``, compared as JSON does."""
+
+    key: Hashable
+    value: Any = field(compare=False)
+
+
+def parse_names(value: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        hint = None
+        if isinstance(value, bool):
+            hint = "name the required properties in a list beside properties"
+        raise SchemaError(place=place, found=describe(value), expected="a list of strings", hint=hint)
+    for index, name in enumerate(value):
+        if not isinstance(name, str):
+            raise SchemaError(place=f"{place}/{index}", found=describe(name), expected="a string")
+    return tuple(dict.fromkeys(value))
+
+
+def _number(value: Any, place: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) and type(value).__name__ != "Decimal":
+        hint = None
+        if isinstance(value, str):
+            try:
+                hint = f"write {value.strip()} without quotes" if float(value) == float(value) else None
+            except ValueError:
+                pass
+        raise SchemaError(place=place, found=describe(value), expected="a number", hint=hint)
+    check_value(value, place)
+    return exact(value)
+
+
+def parse_operand(form: str, value: Any, place: str) -> Any:
+    """The parsed value of a keyword without sub-schemas."""
+    if form in ("text", "pattern"):
+        if not isinstance(value, str):
+            raise SchemaError(place=place, found=describe(value), expected="a string")
+        return value
+    if form == "names":
+        return parse_names(value, place)
+    if form == "name lists":
+        if not isinstance(value, dict):
+            raise SchemaError(place=place, found=describe(value), expected="an object")
+        return {name: parse_names(item, f"{place}/{escape_pointer(name)}") for name, item in value.items()}
+    if form == "flag":
+        if not isinstance(value, bool):
+            raise SchemaError(place=place, found=describe(value), expected="true or false")
+        return value
+    if form == "count":
+        number = _number(value, place)
+        if not isinstance(number, int) or number < 0:
+            raise SchemaError(place=place, found=describe(value), expected="a whole number, at least 0")
+        return number
+    if form in ("number", "positive"):
+        number = _number(value, place)
+        if form == "positive" and number <= 0:
+            raise SchemaError(place=place, found=describe(value), expected="a number above 0")
+        return number
+    if form == "exclusive":
+        return value if isinstance(value, bool) else _number(value, place)
+    if form == "type":
+        names = value if isinstance(value, list) else [value]
+        for name in names:
+            if name not in TYPES or not isinstance(name, str):
+                near = difflib.get_close_matches(str(name), TYPES, n=1)
+                raise SchemaError(
+                    place=place,
+                    found=describe(name),
+                    expected="one of " + ", ".join(TYPES),
+                    hint=f"did you mean {near[0]}?" if near else None,
+                )
+        return tuple(sorted(set(names)))
+    if form == "enum":
+        if not isinstance(value, list):
+            raise SchemaError(place=place, found=describe(value), expected="a list of values")
+        check_value(value, place)
+        return tuple({constant.key: constant for constant in (Constant(freeze(v), v) for v in value)}.values())
+    assert form == "const", form
+    check_value(value, place)
+    return (Constant(freeze(value), value),)

@@ -1,0 +1,305 @@
+"""Documents, the identifiers inside them, and where references lead.
+
+Leaves out   reading schemas (nodes.py).
+Invariants   nothing is fetched: a document that is not part of the input comes from the caller's loader, or the
+             reference is refused; a *scope* holds, for every dynamic anchor met on the way, the outermost schema that
+             has it, so a dynamic reference is resolved when it is read.
+Source       json-schema.org 2020-12 core, 8.2 and 9; RFC 3986.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import unquote, urldefrag, urljoin
+
+from ..errors import SchemaError, UnsupportedError
+from .keywords import KEYWORDS
+from .operands import escape_pointer
+from .values import describe
+
+Loader: TypeAlias = Callable[[str], Any]
+RECURSIVE = "$recursiveAnchor"
+
+
+@dataclass(eq=False)
+class Document:
+    """A JSON document that holds schemas.
+
+    Attributes:
+        root: the parsed document.
+        file: how errors name it; may be empty.
+        prefix: pointer of ``root`` inside ``file``.
+        draft: 4, 6, 7, 2019 or 2020, by ``$schema``.
+        uri: where it was loaded from; empty for the input.
+    """
+
+    root: Any
+    file: str = ""
+    prefix: str = ""
+    draft: int = 2020
+    uri: str = ""
+    index: Index | None = field(default=None, repr=False)
+
+    def place(self, pointer: str) -> str:
+        """How errors name a location."""
+        return f"{self.file}#{self.prefix}{pointer}"
+
+    @property
+    def openapi(self) -> bool:
+        """Whether this is an OpenAPI description, whose schemas have keywords of their own."""
+        return isinstance(self.root, dict) and ("openapi" in self.root or "swagger" in self.root)
+
+
+@dataclass
+class Index:
+    """Identifiers of one document.
+
+    Attributes:
+        pointer_of: URI of every schema with an identifier → pointer; with ``#name``, of every anchor.
+        dynamic: URI of a resource → its dynamic anchors → pointer.
+    """
+
+    pointer_of: dict[str, str]
+    dynamic: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A dynamic anchor, and the schema that has it."""
+
+    name: str
+    document: Document
+    pointer: str
+
+
+Scope: TypeAlias = tuple[Anchor, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a reference leads: a value in a document, the base there, and the dynamic anchors in force."""
+
+    document: Document
+    pointer: str
+    base: str
+    scope: Scope = ()
+
+
+def draft_of(schema: Any, place: str, default: int = 2020) -> int:
+    """The draft that ``$schema`` names; the default where there is none, or one that we do not know."""
+    name = schema.get("$schema") if isinstance(schema, dict) else None
+    if name is None:
+        return default
+    if not isinstance(name, str):
+        raise SchemaError(place=f"{place}/$schema", found=describe(name), expected="a string")
+    marks = (("draft-03", 4), ("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 2019), ("2020-12", 2020))
+    return next((draft for mark, draft in marks if mark in name), default)
+
+
+def folder_loader(folder: Path, base: str = "") -> Loader:
+    """A loader that takes ``base`` + path from a folder, and nothing from anywhere else."""
+    import json
+
+    top = folder.resolve()
+
+    def load(uri: str) -> Any:
+        if not uri.startswith(base):
+            return None
+        path = (top / uri[len(base) :].lstrip("/")).resolve()
+        if not path.is_relative_to(top) or not path.is_file():
+            return None
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return load
+
+
+def id_of(schema: Any, draft: int) -> str | None:
+    """The identifier a schema declares, fragment-only ones (anchors of old drafts) included."""
+    if not isinstance(schema, dict) or (draft <= 7 and isinstance(schema.get("$ref"), str)):
+        return None
+    name = schema.get("id" if draft == 4 else "$id")
+    return name if isinstance(name, str) else None
+
+
+def base_in(schema: Any, base: str, draft: int) -> str:
+    """The base inside a schema that stands where the base is ``base``."""
+    name = id_of(schema, draft)
+    return base if name is None or name.startswith("#") else urldefrag(urljoin(base, name))[0]
+
+
+class Library:
+    """The documents of one compile, and resolution in them."""
+
+    def __init__(self, loader: Loader | None = None) -> None:
+        self.documents: list[Document] = []
+        self._loader = loader
+        self._missing: set[str] = set()
+
+    def add(self, document: Document) -> int:
+        """The number of a document."""
+        if document not in self.documents:
+            self.documents.append(document)
+        return self.documents.index(document)
+
+    # -- dynamic scopes
+
+    def enter(self, scope: Scope, document: Document, base: str) -> Scope:
+        """The scope inside a resource."""
+        anchors = index_of(document).dynamic.get(base)
+        if not anchors:
+            return scope
+        known = {anchor.name for anchor in scope}
+        new = [Anchor(name, document, at) for name, at in anchors.items() if name not in known]
+        return (*scope, *new)
+
+    # -- resolution
+
+    def target(self, keyword: str, ref: Any, document: Document, base: str, scope: Scope, place: str) -> Target:
+        """Where a reference leads that stands at a place with this base and scope."""
+        if not isinstance(ref, str):
+            raise SchemaError(place=place, found=describe(ref), expected="a reference as a string")
+        uri, fragment = urldefrag(urljoin(base, ref) if not ref.startswith("#") else base + ref)
+        fragment = unquote(fragment)
+        home, root = self._find(uri, document, ref, place)
+        index = index_of(home)
+        if not fragment or fragment.startswith("/"):
+            pointer = root + fragment
+            anchors = index.dynamic.get(uri, {})
+            name = RECURSIVE if keyword == "$recursiveRef" and not fragment and RECURSIVE in anchors else ""
+        else:
+            found = index.pointer_of.get(f"{uri}#{fragment}")
+            if found is None:
+                near = [key.split("#")[1] for key in index.pointer_of if key.startswith(f"{uri}#")]
+                raise _dangling(place, ref, ["#" + name for name in difflib.get_close_matches(fragment, near)])
+            pointer = found
+            dynamic = index.dynamic.get(uri, {}).get(fragment) == pointer
+            name = fragment if keyword == "$dynamicRef" and dynamic else ""
+        for anchor in scope:
+            if name and anchor.name == name:
+                home, pointer = anchor.document, anchor.pointer
+                break
+        try:
+            outer, inner = _bases_at(home, pointer)
+        except KeyError as missing:
+            raise _dangling(place, ref, missing.args[0]) from None
+        return Target(home, pointer, outer, self.enter(scope, home, inner))
+
+    def _find(self, uri: str, document: Document, ref: str, place: str) -> tuple[Document, str]:
+        """The document that has a URI, and the pointer of the schema there."""
+        if not uri:
+            return document, ""
+        for one in (document, *self.documents):
+            root = index_of(one).pointer_of.get(uri)
+            if root is not None:
+                return one, root
+        value = None if self._loader is None or uri in self._missing else self._loader(uri)
+        if value is None:
+            self._missing.add(uri)
+            raise UnsupportedError(
+                "the reference leads outside the document",
+                place=place,
+                found=f'"{ref}"',
+                expected="a reference into the same document",
+                hint="copy the other schema into $defs, or pass a loader that knows it",
+            )
+        loaded = Document(value, uri, "", draft_of(value, uri + "#", document.draft), uri)
+        self.add(loaded)
+        return loaded, ""
+
+
+def index_of(document: Document) -> Index:
+    """The identifiers of a document, found once."""
+    if document.index is None:
+        document.index = _index(document)
+    return document.index
+
+
+def _index(document: Document) -> Index:
+    pointer_of: dict[str, str] = {document.uri: ""} if document.uri else {}
+    dynamic: dict[str, dict[str, str]] = {}
+    stack: list[tuple[Any, str, str]] = [(document.root, "", document.uri)]
+    while stack:
+        value, at, outer = stack.pop()
+        if isinstance(value, list) and document.openapi:
+            stack.extend((item, f"{at}/{number}", outer) for number, item in enumerate(value))
+        if not isinstance(value, dict):
+            continue
+        base = base_in(value, outer, document.draft)
+        name = id_of(value, document.draft)
+        if name is not None and "#" in name and not name.endswith("#"):
+            pointer_of.setdefault(f"{base}#{urldefrag(name)[1]}", at)
+        if base != outer or not at:
+            pointer_of.setdefault(base, at)
+        if document.draft >= 2019 and isinstance(value.get("$anchor"), str):
+            pointer_of.setdefault(f"{base}#{value['$anchor']}", at)
+        if document.draft >= 2020 and isinstance(value.get("$dynamicAnchor"), str):
+            pointer_of.setdefault(f"{base}#{value['$dynamicAnchor']}", at)
+            dynamic.setdefault(base, {}).setdefault(value["$dynamicAnchor"], at)
+        if document.draft == 2019 and value.get(RECURSIVE) is True and pointer_of.get(base) == at:
+            dynamic.setdefault(base, {}).setdefault(RECURSIVE, at)
+        children = _everything(value) if document.openapi else _schemas(value)
+        stack.extend((child, at + path, base) for child, path in children)
+    return Index(pointer_of, dynamic)
+
+
+def _everything(value: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    for key, item in value.items():
+        if isinstance(item, (dict, list)) and key not in ("enum", "const"):
+            yield item, f"/{escape_pointer(str(key))}"
+
+
+def _schemas(schema: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    """The sub-schemas of a schema, also those that nothing uses."""
+    for key, value in schema.items():
+        form = "map" if key in ("$defs", "definitions") else KEYWORDS[key].value if key in KEYWORDS else ""
+        where = f"/{escape_pointer(key)}"
+        if form in ("schema", "items", "schemas") and isinstance(value, dict):
+            yield value, where
+        elif form in ("items", "schemas") and isinstance(value, list):
+            yield from ((item, f"{where}/{number}") for number, item in enumerate(value))
+        elif form in ("map", "dependencies") and isinstance(value, dict):
+            yield from ((item, f"{where}/{escape_pointer(str(name))}") for name, item in value.items())
+
+
+def _steps(document: Document, pointer: str) -> Iterator[tuple[Any, str]]:
+    """The values on the way of a pointer, the root first; KeyError with the near misses where there is none."""
+    value, at = document.root, ""
+    yield value, at
+    for raw in pointer.split("/")[1:]:
+        step = raw.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            if step not in value:
+                near = difflib.get_close_matches(step, [str(key) for key in value], n=3)
+                raise KeyError([f"#{at}/{escape_pointer(name)}" for name in near])
+            value = value[step]
+        elif isinstance(value, list):
+            if not step.isascii() or not step.isdigit() or int(step) >= len(value):
+                raise KeyError([f"#{at}/{len(value) - 1}"] if value else [])
+            value = value[int(step)]
+        else:
+            raise KeyError([f"#{at}"])
+        at += "/" + raw
+        yield value, at
+
+
+def resolve(document: Document, pointer: str) -> Any:
+    """The value at a pointer; KeyError with the near misses where there is none."""
+    *_, (value, _) = _steps(document, pointer)
+    return value
+
+
+def _bases_at(document: Document, pointer: str) -> tuple[str, str]:
+    """The base around the value at a pointer, and the base inside it."""
+    outer = inner = document.uri
+    for value, _ in _steps(document, pointer):
+        outer, inner = inner, base_in(value, inner, document.draft)
+    return outer, inner
+
+
+def _dangling(place: str, ref: str, near: list[str]) -> SchemaError:
+    hint = f"did you mean {' or '.join(near)}?" if near else "define it under $defs"
+    return SchemaError(place=place, found=f'"{ref}", which leads nowhere', expected="a reference", hint=hint)

@@ -1,0 +1,155 @@
+"""Scalars and constants as Lark text.
+
+Leaves out   arrays and objects (array_text.py, object_text.py), regular expressions of numbers (numbers.py).
+Invariants   no terminal matches the empty text; ``{ } [ ]`` are always literals of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import numbers, strings
+from .formats import FORMATS
+from .multiples import multiples_machine
+from .patterns import content
+from .shapes import Constants, Numbers, Strings
+from .values import kind_of
+
+if TYPE_CHECKING:
+    from .writer import LarkWriter
+
+INLINE = 24
+"""Expressions up to this many characters are repeated where they are used; longer ones get a rule."""
+
+
+def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -> str:
+    values = [constant.value for constant in shape.values]
+    if kind == "string":
+        writer.restrictions.add("minimal-escapes")
+        if len(values) < 4 and sum(map(len, values)) < 40:
+            return " | ".join(strings.quoted(value) for value in values)
+        return writer.terminal(strings.alternatives(values), hint)
+    if kind == "number":
+        texts = [numbers.constant(value, writer.options.digits) for value in values]
+        if len(texts) < 4 and all(text.isdigit() for text in texts):
+            return " | ".join(f'"{text}"' for text in texts)
+        return writer.terminal("|".join(texts), hint)
+    return " | ".join(constant_text(writer, value) for value in values)
+
+
+def constant_text(writer: LarkWriter, value: Any) -> str:
+    """One value as Lark text, blanks allowed between its tokens."""
+    kind = kind_of(value)
+    if kind == "string":
+        writer.restrictions.add("minimal-escapes")
+        return strings.quoted(value)
+    if kind == "number":
+        text = numbers.constant(value, writer.options.digits)
+        return f'"{text}"' if text.isdigit() else writer.terminal(text, "CONST")
+    if kind == "array":
+        return bracketed(writer, "[", [constant_text(writer, item) for item in value], "]")
+    if kind == "object":
+        return bracketed(
+            writer, "{", [f"{strings.quoted(k)} _k {constant_text(writer, v)}" for k, v in value.items()], "}"
+        )
+    return {None: '"null"', True: '"true"', False: '"false"'}[value]
+
+
+def bracketed(writer: LarkWriter, opening: str, items: Sequence[str], closing: str) -> str:
+    inside = " _c ".join(items)
+    return f'"{opening}" {writer.blank}{inside}{" " if inside else ""}{writer.blank if inside else ""}"{closing}"'
+
+
+def number_text(writer: LarkWriter, shape: Numbers, hint: str) -> str:
+    digits = writer.options.digits
+    writer.restrictions.add("digits")
+    if shape.multiples or shape.others or (shape.fractional and (shape.low is not None or shape.high is not None)):
+        return _multiples(writer, shape, hint)
+    if shape.integral:
+        writer.restrictions.add("plain-integers")
+    if shape.fractional:
+        writer.restrictions.add("plain-bounds")
+        return writer.terminal(numbers.free_fraction(digits), hint)
+    if shape.low is None and shape.high is None:
+        if shape.integral:
+            return writer.terminal(numbers.free_integer(digits), "INT")
+        return writer.terminal(numbers.free_number(digits), "NUM")
+    if not shape.integral:
+        writer.restrictions.add("plain-bounds")
+    regex = numbers.interval(shape.low, shape.low_strict, shape.high, shape.high_strict, shape.integral, digits)
+    assert regex is not None
+    return writer.terminal(regex, hint)
+
+
+def string_text(writer: LarkWriter, shape: Strings, hint: str) -> str:
+    """A string."""
+    if not shape.patterns and not shape.excluded:
+        if shape == Strings():
+            return writer.any_string()
+        char = writer.terminal(strings.CHAR, "CHAR")
+        return f'"\\"" {repeated(char, shape.low, shape.high)} "\\""'.replace("  ", " ")
+    heads, last = string_tail(writer, shape)
+    return writer.terminal('"' + "".join(heads) + last, hint)
+
+
+def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[str], str]:
+    """Look-aheads after the opening quote, and an expression for the rest of the string, closing quote included."""
+    writer.restrictions.add("minimal-escapes")
+    for match in shape.patterns:
+        if match.format and FORMATS[match.format].narrowed:
+            writer.restrictions.add("formats")
+    # One look-ahead for all that must not be found costs less than many.
+    never = [content(match.pattern, match.place, True) for match in shape.patterns if not match.positive]
+    if shape.excluded:
+        never.append("(?:" + "|".join(strings.regex_of(strings.spelled(text)) for text in shape.excluded) + ')"')
+    heads = [f"(?!{'|'.join(never)})"] if never else []
+    wanted = [match for match in shape.patterns if match.positive]
+    last = None
+    if wanted and not shape.low and shape.high is None:
+        last = content(wanted[0].pattern, wanted[0].place)
+        del wanted[0]
+    heads += [f"(?={content(match.pattern, match.place, True)})" for match in wanted]
+    if last is None:
+        times = f"{{{shape.low},{'' if shape.high is None else shape.high}}}"
+        last = strings.PLAIN + ("*" if times == "{0,}" else times) + '"'
+    return heads, last
+
+
+def _multiples(writer: LarkWriter, shape: Numbers, hint: str) -> str:
+    """Numbers as rules, one for each state of their spelling."""
+    writer.restrictions.update(("plain-bounds", "plain-integers") if shape.integral else ("plain-bounds",))
+    machine = multiples_machine(shape, writer.options.digits, None)
+    assert machine is not None, "normalise.py has asked"
+    moves, ends = machine
+    used = [index for index, out in enumerate(moves) if out or not index]
+    names = dict(zip(used, writer.state_rules(len(used), f"{hint}_n"), strict=True))
+    for index, name in names.items():
+        options = [f"{_chars(chars)} {names.get(to, '')}".rstrip() for chars, to in moves[index].items()]
+        writer.set_rule(name, " | ".join(options) + (" |" if ends[index] else ""))
+    return names[0]
+
+
+def _chars(chars: str) -> str:
+    if len(chars) == 1:
+        return f'"{chars}"'
+    whole = chars.isdigit() and len(chars) == int(chars[-1]) - int(chars[0]) + 1
+    return f"/[{chars[0]}-{chars[-1]}]/" if whole and len(chars) > 2 else f"/[{chars}]/"
+
+
+def grouped(text: str, needed: bool) -> str:
+    """The text fit to be followed by more: alternatives in parentheses (those of _choose, which are never nested)."""
+    return f"({text})" if needed and " | " in text else text
+
+
+def repeated(item: str, low: int, high: int | None) -> str:
+    """``low`` to ``high`` copies of an item as Lark writes it."""
+    if high is None:
+        return f"{item}*" if low == 0 else f"{item}+" if low == 1 else f"{item}~{low} {item}*"
+    if high == 0:
+        return ""
+    if (low, high) == (0, 1):
+        return f"{item}?"
+    if low == high:
+        return item if low == 1 else f"{item}~{low}"
+    return f"{item}~{low}..{high}"

@@ -1,0 +1,30 @@
+"""The tables of docs/json-schema.md, made from what the compiler uses.
+
+Leaves out   the text around them. tests/schema/test_docs.py checks that the document is current.
+"""
+
+from __future__ import annotations
+
+from .formats import FORMATS
+from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
+
+
+def keyword_table() -> str:
+    """Every keyword: which values it constrains, in which drafts, how far it is enforced."""
+    lines = ["| keyword | constrains | drafts | limits |", "|---|---|---|---|"]
+    for name, known in KEYWORDS.items():
+        drafts = "all" if (known.since, known.until) == (4, 2020) else f"{known.since} to {known.until}"
+        lines.append(f"| `{name}` | {known.kinds or 'any'} | {drafts} | {known.limit} |")
+    return "\n".join(lines)
+
+
+def format_table() -> str:
+    """Every format: where it is defined, what is left out of it."""
+    lines = ["| format | by | left out |", "|---|---|---|"]
+    for name, known in FORMATS.items():
+        left = "; ".join(part for part in (known.narrowed, "" if known.widest else "no complement") if part)
+        where = " (OpenAPI documents only)" if known.openapi else ""
+        lines.append(f"| `{name}`{where} | {known.source} | {left} |")
+    lines += [f"| `{name}` | OpenAPI: an integer of that size | |" for name in sorted(NUMBER_FORMATS)]
+    lines += [f"| `{name}` | OpenAPI: any value of the type | |" for name in sorted(FREE_FORMATS)]
+    return "\n".join(lines)

@@ -1,0 +1,127 @@
+"""A project file, toolc.yaml: which spec, for which tokenizer, in which protocol; then `toolc compile` alone is enough.
+
+    spec: tools.json                     # or a list of files, whose tools are joined
+    tokenizer: Qwen/Qwen3-8B             # as --tokenizer; a path starts from this file's folder
+    protocol: hermes                     # as --protocol
+    output: tools.toolc                  # as -o
+    eos: ["<|im_end|>"]                  # as --eos
+    options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true}
+
+Leaves out   compiling: the command line and ``compile_project`` use what is read here.
+Invariants   paths that exist beside the project file are taken from there; nothing else is known to the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import SpecError
+from .model import Spec, ToolSpec, make_spec, quote, shown, want
+from .read import read_spec
+from .source import MAX_BYTES, load_document
+
+NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
+_TEXTS = ("tokenizer", "protocol", "output")
+_OPTIONS: dict[str, tuple[type, ...]] = {
+    "whitespace": (str, int),
+    "digits": (int,),
+    "soft_depth": (int,),
+    "lenient": (bool,),
+    "standalone": (bool,),
+    "named": (bool,),
+}
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a project file says.
+
+    Attributes:
+        specs: the spec files.
+        tokenizer: as ``compile_tools`` takes it, or None; likewise protocol, output and eos.
+        options: fields of ``Options``.
+        name: the file's name.
+    """
+
+    specs: tuple[Path, ...]
+    tokenizer: str | None = None
+    protocol: str | None = None
+    output: str | None = None
+    eos: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    name: str = NAMES[0]
+
+
+def find_project(folder: Path) -> Path | None:
+    """The project file of a folder, if it has one."""
+    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+
+
+def read_project(path: Path) -> Project:
+    """Read a project file.
+
+    Raises:
+        SpecError: it is no project file, or names a file that is not there.
+    """
+    document, name = load_document(path, None, MAX_BYTES)
+    want(document, dict, f"{name}#", "an object with spec")
+    known = ["spec", "eos", "options", *_TEXTS]
+    for key in document:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            raise SpecError(
+                "a project file has no such key",
+                place=f"{name}#",
+                found=quote(key),
+                expected=", ".join(known),
+                hint=f"did you mean {near[0]}?" if near else None,
+            )
+    if "spec" not in document:
+        raise SpecError("the project names no spec", place=f"{name}#", expected="spec: FILE")
+    listed = document["spec"] if isinstance(document["spec"], list) else [document["spec"]]
+    specs = []
+    for i, one in enumerate(listed):
+        place = f"{name}#/spec" + (f"/{i}" if isinstance(document["spec"], list) else "")
+        specs.append(path.parent / want(one, str, place, "the path of a spec"))
+        if not specs[-1].is_file():
+            raise SpecError("no such file", place=place, found=quote(one))
+    texts = {}
+    for key in _TEXTS:
+        value = document.get(key)
+        if value is not None:
+            texts[key] = _near(want(value, str, f"{name}#/{key}", "text"), path.parent)
+    eos = document.get("eos", [])
+    eos = [eos] if isinstance(eos, (str, int)) else want(eos, list, f"{name}#/eos", "a list of tokens")
+    options = want(document.get("options") or {}, dict, f"{name}#/options", "an object of options")
+    for key, value in options.items():
+        if key not in _OPTIONS or not isinstance(value, _OPTIONS[key]):
+            raise SpecError(
+                place=f"{name}#/options/{key}",
+                found=shown(value),
+                expected=f"{' or '.join(t.__name__ for t in _OPTIONS[key])}"
+                if key in _OPTIONS
+                else ", ".join(_OPTIONS),
+            )
+    return Project(tuple(specs), **texts, eos=tuple(map(str, eos)), options=options, name=name)
+
+
+def _near(value: str, folder: Path) -> str:
+    """A path beside the project file where there is one, else the value itself."""
+    return str(folder / value) if (folder / value).exists() else value
+
+
+def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> Spec:
+    """The spec of one file, or all tools of several; a name that stands twice is an error that names both places."""
+    specs = [read_spec(path, max_bytes=max_bytes) for path in paths]
+    if len(specs) == 1:
+        return specs[0]
+    tools: list[ToolSpec] = []
+    for path, spec in zip(paths, specs, strict=True):
+        if spec.kind == "schema":
+            raise SpecError("a JSON Schema has no tools to join", place=f"{path.name}#", expected="specs of tools")
+        tools += spec.tools
+    name = ", ".join(spec.name for spec in specs)
+    return make_spec("tools", name, [spec.document for spec in specs], tools)

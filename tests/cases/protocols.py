@@ -1,0 +1,259 @@
+"""How each family writes calls, told a second time, without Lark: what tests write out, and what they read back by.
+
+A text is  begin item (joint item)* end;  an item has {name}, {arguments} and perhaps {index}. ``read`` is the
+independent reading that decides whether a text is a valid list of calls: delimiters by hand, JSON by the json module.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+
+
+@dataclass(frozen=True)
+class Family:
+    """One protocol.
+
+    Attributes:
+        item: one call; begin, joint, end: around and between several; many: whether several can stand in one turn.
+        tokens: delimiters that are single tokens in tokenizers of the family.
+        ends: tokens that end a turn there.
+        think: what opens reasoning and what ends it, or nothing.
+        text: whether a turn may be text.
+        before: text that may stand before the calls, or nothing.
+    """
+
+    item: str
+    begin: str = ""
+    joint: str = ""
+    end: str = ""
+    many: bool = True
+    tokens: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ("<|im_end|>",)
+    think: tuple[str, str] | None = None
+    text: str = "It is 12 < 13 here."
+    before: str = "I look it up."
+
+    def write(self, calls: list[tuple[str, Any]], compact: bool = False) -> str:
+        """The calls as the family writes them."""
+        items = []
+        for index, (name, arguments) in enumerate(calls):
+            text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":") if compact else None)
+            items.append(self.item.replace("{name}", name).replace("{index}", str(index)).replace("{arguments}", text))
+        return self.begin + self.joint.join(items) + self.end
+
+    def read(self, text: str) -> list[tuple[str, Any]] | None:
+        """The calls in a text that is nothing else; None if it is no such text."""
+        scan = _Scan(text)
+        try:
+            scan.take(self.begin)
+            calls = [scan.call(self.item)]
+            while not scan.at(self.end) or (not self.end and scan.rest.strip()):
+                scan.take(self.joint)
+                calls.append(scan.call(self.item))
+            scan.take(self.end)
+        except ValueError:
+            return None
+        return calls if not scan.rest.strip() and (self.many or len(calls) == 1) else None
+
+
+class _Scan:
+    """Reads what a family writes, blanks left open, as parsers of these formats do."""
+
+    def __init__(self, text: str) -> None:
+        self.rest = text
+
+    def at(self, text: str) -> bool:
+        before = self.rest
+        try:
+            self.take(text)
+        except ValueError:
+            return False
+        finally:
+            self.rest = before
+        return True
+
+    def take(self, text: str) -> None:
+        for word in re.findall(r'[{}\[\],:"]|[^\s{}\[\],:"]+', text):
+            self.rest = self.rest.lstrip()
+            if not self.rest.startswith(word):
+                raise ValueError(word)
+            self.rest = self.rest[len(word) :]
+
+    def call(self, item: str) -> tuple[str, Any]:
+        name: str | None = None
+        arguments: Any = None
+        for piece in re.split(r"(\{name\}|\{arguments\}|\{index\})", item):
+            if piece == "{name}":
+                found = re.match(r"[A-Za-z0-9_.-]+", self.rest)
+                if not found:
+                    raise ValueError("name")
+                name = found[0]
+                self.rest = self.rest[len(name) :]
+            elif piece == "{index}":
+                found = re.match(r"\d+", self.rest)
+                if not found:
+                    raise ValueError("index")
+                self.rest = self.rest[len(found[0]) :]
+            elif piece == "{arguments}":
+                self.rest = self.rest.lstrip()
+                arguments, length = json.JSONDecoder(object_pairs_hook=_once).raw_decode(self.rest)
+                self.rest = self.rest[length:]
+            else:
+                self.take(piece)
+        assert name is not None
+        return name, arguments
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
+def mutations(family: Family, call: tuple[str, Any], rng: random.Random) -> list[str]:
+    """Texts that are mostly no valid call."""
+    name, arguments = call
+    good = family.write([call])
+    out = [
+        family.write([(name[:-1], arguments)]),
+        family.write([(name + "x", arguments)]),
+        family.write([(name.upper(), arguments)]),
+        family.write([(name, {**arguments, "zzz": 1})]),
+        family.write([(name, dict(list(arguments.items())[1:]))]),
+        family.write([(name, {key: [value] for key, value in arguments.items()})]),
+        family.write([(name, [arguments])]),
+        family.write([(name, str(arguments))]),
+        good.replace('"', "'"),
+        good.replace('"', "", 1),
+        good.replace("}", "", 1),
+        good.replace(name, "", 1),
+        "x" + good,
+        good + "x",
+        good + good[:1],
+        good[1:],
+    ]
+    out += [good[: rng.randrange(len(good))] for _ in range(4)]
+    return out
+
+
+def is_valid(calls: list[tuple[str, Any]] | None, schemas: dict[str, Any]) -> bool:
+    """Whether there are calls, all of them of known tools with arguments that their schemas allow."""
+    return calls is not None and all(
+        name in schemas and jsonschema.Draft202012Validator(schemas[name]).is_valid(arguments)
+        for name, arguments in calls
+    )
+
+
+_THINK = ("<think>", "</think>")
+_OBJECT = '{"name": "{name}", "arguments": {arguments}}'
+
+FAMILIES: dict[str, Family] = {
+    "json": Family(_OBJECT, many=False, text="", before=""),
+    "hermes": Family(
+        f"<tool_call>\n{_OBJECT}\n</tool_call>",
+        joint="\n",
+        tokens=("<tool_call>", "</tool_call>", *_THINK),
+        think=_THINK,
+    ),
+    "llama3": Family(
+        '{"name": "{name}", "parameters": {arguments}}',
+        joint="; ",
+        tokens=("<|python_tag|>",),
+        ends=("<|eot_id|>",),
+        before="",
+    ),
+    "mistral": Family(_OBJECT, "[TOOL_CALLS] [", ", ", "]", tokens=("[TOOL_CALLS]",), ends=("</s>",)),
+    "mistral_v11": Family(
+        "[TOOL_CALLS]{name}[ARGS]{arguments}",
+        tokens=("[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"),
+        ends=("</s>",),
+        think=("[THINK]", "[/THINK]"),
+    ),
+    "deepseek_v3": Family(
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n```<｜tool▁call▁end｜>",
+        "<｜tool▁calls▁begin｜>",
+        "\n",
+        "<｜tool▁calls▁end｜>",
+        tokens=(
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁calls▁end｜>",
+            "<｜tool▁call▁begin｜>",
+            "<｜tool▁call▁end｜>",
+            "<｜tool▁sep｜>",
+        ),
+        ends=("<｜end▁of▁sentence｜>",),
+        think=_THINK,
+    ),
+    "deepseek_v31": Family(
+        "<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜>",
+        "<｜tool▁calls▁begin｜>",
+        "",
+        "<｜tool▁calls▁end｜>",
+        tokens=(
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁calls▁end｜>",
+            "<｜tool▁call▁begin｜>",
+            "<｜tool▁call▁end｜>",
+            "<｜tool▁sep｜>",
+            *_THINK,
+        ),
+        ends=("<｜end▁of▁sentence｜>",),
+        think=_THINK,
+    ),
+    "kimi_k2": Family(
+        "<|tool_call_begin|>functions.{name}:{index}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>",
+        "<|tool_calls_section_begin|>",
+        "",
+        "<|tool_calls_section_end|>",
+        tokens=(
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
+            "<|tool_call_begin|>",
+            "<|tool_call_end|>",
+            "<|tool_call_argument_begin|>",
+        ),
+        think=_THINK,
+    ),
+    "phi4_mini": Family(
+        _OBJECT,
+        "<|tool_call|>[",
+        ", ",
+        "]<|/tool_call|>",
+        tokens=("<|tool_call|>", "<|/tool_call|>"),
+        ends=("<|end|>",),
+    ),
+    "granite": Family(_OBJECT, "<|tool_call|>[", ", ", "]", tokens=("<|tool_call|>",), ends=("<|end_of_text|>",)),
+    "cohere": Family(
+        '{"tool_call_id": "{index}", "tool_name": "{name}", "parameters": {arguments}}',
+        "<|START_ACTION|>[",
+        ", ",
+        "]<|END_ACTION|>",
+        tokens=(
+            "<|START_ACTION|>",
+            "<|END_ACTION|>",
+            "<|START_THINKING|>",
+            "<|END_THINKING|>",
+            "<|START_RESPONSE|>",
+            "<|END_RESPONSE|>",
+        ),
+        ends=("<|END_OF_TURN_TOKEN|>",),
+        think=("<|START_THINKING|>", "<|END_THINKING|>"),
+        before="",
+        text="<|START_RESPONSE|>It is 12 < 13 here.<|END_RESPONSE|>",
+    ),
+    "harmony": Family(
+        "<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}",
+        many=False,
+        tokens=("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>"),
+        ends=("<|return|>", "<|call|>"),
+        think=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
+        text="<|channel|>final<|message|>It is 12 < 13 here.",
+        before="<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant",
+    ),
+}

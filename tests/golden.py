@@ -1,0 +1,17 @@
+"""Write the golden files of the tests anew: ``python -m tests.golden``, or ``make golden``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+MODULES = ("tests.schema.test_docs", "tests.schema.test_suite")
+
+
+def main() -> None:
+    """Rebuild what every module stores, and say where."""
+    for name in MODULES:
+        print(f"wrote {import_module(name).rebuild()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Masks of protocols: against trying every token from every entry, and against bundles compiled for one choice only."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cases.protocols import FAMILIES
+from tests.lift.brute import brute_mask
+from toolc.compiler import Options, compile_tools
+from toolc.runtime import Matcher
+from toolc.runtime.bundle import Bundle
+
+from .test_protocols import CALLS, TOOLS, accepts, allowed, bundle
+from .vocabularies import vocab_for
+
+
+@pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_against_every_token(name: str, as_tokens: bool) -> None:
+    held = bundle(name, as_tokens)
+    rng = random.Random(name)
+    special = set(held.vocab.special.values())
+    for entry in held.entry:
+        matcher = Matcher(held, entry)
+        for _ in range(12):
+            mask = allowed(matcher).astype(bool)
+            assert np.array_equal(mask, brute_mask(held, matcher)), entry
+            tokens = np.flatnonzero(mask).tolist()
+            marked = [token for token in tokens if token in special or held.vocab.token(token)[:1] in b'{[<"\n}]']
+            matcher.advance(rng.choice(marked if marked and rng.random() < 0.7 else tokens))
+            if matcher.is_finished:
+                break
+
+
+def equal_walks(one: Bundle, first: str, two: Bundle, second: str, seed: str) -> None:
+    rng = random.Random(seed)
+    for _ in range(6):
+        a, b = Matcher(one, first), Matcher(two, second)
+        for _ in range(40):
+            mask = allowed(a)
+            assert np.array_equal(mask, allowed(b))
+            token = rng.choice(np.flatnonzero(mask).tolist())
+            a.advance(token)
+            b.advance(token)
+            if a.is_finished:
+                break
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_entries_are_what_would_be_compiled_for_them_alone(name: str) -> None:
+    whole = bundle(name)
+    bare = compile_tools(TOOLS, vocab_for(name), options=Options(protocol=name, named=False)).bundle
+    assert set(bare.entry) == {entry for entry in whole.entry if not entry.startswith("tool:")}
+    for entry in bare.entry:
+        equal_walks(whole, entry, bare, entry, name + entry)
+    for tool in TOOLS:
+        alone = compile_tools([tool], vocab_for(name), options=Options(protocol=name)).bundle
+        equal_walks(whole, f"tool:{tool['name']}", alone, "required/one", name)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "name", "ids"),
+    [("qwen3.json", "hermes", True), ("llama3.json", "hermes", False), ("llama3.json", "llama3", True),
+     ("llama3.json", "kimi_k2", False), ("qwen3.json", "mistral_v11", False)],
+)  # fmt: skip
+def test_texts_as_real_tokenizers_cut_them(tokenizer: str, name: str, ids: bool, shared: Path) -> None:
+    from tokenizers import Tokenizer
+
+    path = shared / "tokenizers" / tokenizer
+    encoder = Tokenizer.from_file(str(path))
+    held = compile_tools(TOOLS, path, options=Options(protocol=name)).bundle
+    family = FAMILIES[name]
+    own = [token for d, token in held.meta["delimiters"].items() if token is not None and d in family.tokens]
+    assert bool(own) is ids or not ids
+    ends = held.vocab.end_of_turn
+    for call in CALLS:
+        for entry, text in (("required", family.write([call])), ("auto", family.before + family.write([call]))):
+            matcher = Matcher(held, entry)
+            for token in [*encoder.encode(text, add_special_tokens=False).ids, ends[0]]:
+                matcher.advance(token)
+            assert matcher.is_finished
+    assert accepts(held, family.write(CALLS), "required")

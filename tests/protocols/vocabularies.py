@@ -1,0 +1,31 @@
+"""Small vocabularies of the families: the built-in text tokens, and a family's delimiters as tokens or as text."""
+
+from __future__ import annotations
+
+import functools
+
+from tests.cases.protocols import FAMILIES
+from toolc.compiler.lift.vocab import build_vocab
+from toolc.compiler.vocab import load_tokens
+from toolc.compiler.vocab.table import TokenTable
+from toolc.runtime import Vocab
+
+
+@functools.cache
+def text_tokens() -> tuple[bytes, ...]:
+    """The built-in vocabulary's tokens that stand for text."""
+    return tuple(token for token in load_tokens("builtin").tokens if token)
+
+
+@functools.cache
+def vocab_for(family: str, as_tokens: bool = True) -> Vocab:
+    """The built-in text tokens and the family's own; without ``as_tokens`` only those that end a turn are tokens."""
+    chosen = FAMILIES[family]
+    special = [*chosen.ends, *(chosen.tokens if as_tokens else ())]
+    tokens = text_tokens()
+    ids = {name: len(tokens) + i for i, name in enumerate(special)}
+    ends = tuple(ids[name] for name in chosen.ends)
+    table = TokenTable(
+        tokens=tokens + (b"",) * len(special), special=ids, end_of_turn=ends, source=family, end_of_turn_origin="tests"
+    )
+    return build_vocab(table)

@@ -1,0 +1,258 @@
+"""The forms in which tools come beside OpenAI's and OpenAPI 3: Anthropic, MCP, BFCL, Swagger, Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional, TypedDict
+
+import jsonschema
+import pytest
+
+from tests.cases.bfcl import FILES, rows
+from toolc.compiler.errors import SpecError
+from toolc.compiler.specs import Spec, ToolSpec, read_spec
+
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+
+
+def only(spec: Spec) -> ToolSpec:
+    (tool,) = spec.tools
+    return tool
+
+
+def test_anthropic() -> None:
+    for tool in (
+        {"name": "a", "description": "d", "input_schema": SCHEMA},
+        {"type": "custom", "name": "a", "description": "d", "input_schema": SCHEMA, "cache_control": {}},
+    ):
+        for document, pointer in ((tool, "/input_schema"), ([tool], "/0/input_schema")):
+            found = only(read_spec(document))
+            assert (found.name, found.description, found.schema, found.pointer) == ("a", "d", SCHEMA, pointer)
+    assert only(read_spec({"model": "m", "tools": [tool]})).pointer == "/tools/0/input_schema"
+
+
+def test_mcp() -> None:
+    notes = {"title": "A", "readOnlyHint": True, "idempotentHint": False, "openWorldHint": True}
+    tools = [
+        {"name": "a", "title": "A", "inputSchema": SCHEMA, "outputSchema": {"type": "object"}, "annotations": notes},
+        {"name": "b", "inputSchema": {"type": "object"}},
+    ]
+    for document, head in (
+        ({"tools": tools, "nextCursor": "x"}, "/tools"),
+        ({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}, "/result/tools"),
+    ):
+        one, two = read_spec(document).tools
+        assert (one.pointer, one.schema, one.read_only, one.idempotent) == (
+            f"{head}/0/inputSchema",
+            SCHEMA,
+            True,
+            False,
+        )
+        assert (two.schema, two.read_only, two.idempotent) == ({"type": "object"}, None, None)
+
+
+def test_bfcl_words() -> None:
+    document = {
+        "name": "math.sum",
+        "description": "d",
+        "parameters": {
+            "type": "dict",
+            "properties": {
+                "a": {"type": "float", "optional": True, "default": 1},
+                "b": {"type": "tuple", "items": {"type": "integer"}},
+                "c": {"type": "any"},
+                "d": {"type": "dict", "properties": {"type": {"type": "string"}}},
+                "e": {"type": "dict"},
+                "f": {"type": "array", "items": {"type": "string"}, "enum": ["x", "y"]},
+            },
+            "required": ["a"],
+        },
+    }
+    tool = only(read_spec(document))
+    assert tool.pointer == "/parameters"
+    assert tool.schema == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "number"},
+            "b": {"type": "array", "items": {"type": "integer"}},
+            "c": {},
+            "d": {"type": "object", "properties": {"type": {"type": "string"}}, "additionalProperties": False},
+            "e": {"type": "object"},
+            "f": {"type": "array", "items": {"type": "string", "enum": ["x", "y"]}},
+        },
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    row = {"id": "x", "question": [], "function": [document]}
+    assert only(read_spec(row)).schema == tool.schema
+
+
+def test_bfcl_calls_are_valid(shared: Path) -> None:
+    count = 0
+    for row in rows(shared / "data" / "bfcl", FILES):
+        schemas = {tool.name: tool.schema for tool in read_spec(row.functions).tools}
+        for name, arguments in row.calls:
+            jsonschema.Draft202012Validator(schemas[name]).validate(arguments)
+            count += 1
+    assert count >= 599
+
+
+def test_swagger() -> None:
+    document = {
+        "swagger": "2.0",
+        "info": {},
+        "parameters": {"id": {"name": "id", "in": "path", "required": True, "type": "integer", "minimum": 1}},
+        "definitions": {"Pet": {"type": "object", "properties": {"name": {"type": "string", "x-nullable": True}}}},
+        "paths": {
+            "/pet/{id}": {
+                "parameters": [{"$ref": "#/parameters/id"}],
+                "put": {
+                    "operationId": "putPet",
+                    "parameters": [
+                        {"name": "pet", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Pet"}},
+                        {"name": "tags", "in": "query", "type": "array", "items": {"type": "string"},
+                         "collectionFormat": "csv", "x-nullable": True},
+                    ],
+                },
+                "post": {"consumes": ["multipart/form-data"], "parameters": [
+                    {"name": "file", "in": "formData", "type": "file", "required": True}]},
+            }
+        },
+    }  # fmt: skip
+    spec = read_spec(document, "pets.json")
+    put, post = spec.tools
+    assert (spec.kind, put.name, put.idempotent, put.read_only) == ("openapi", "putPet", True, None)
+    assert put.schema == {
+        "type": "object",
+        "properties": {
+            "id": {"type": "integer", "minimum": 1},
+            "body": {"$ref": "#/definitions/Pet"},
+            "tags": {"type": ["array", "null"], "items": {"type": "string"}},
+        },
+        "required": ["id", "body"],
+        "additionalProperties": False,
+    }
+    assert put.document["definitions"]["Pet"]["properties"]["name"]["type"] == ["string", "null"]
+    assert put.place("/properties/body/type") == "/paths/~1pet~1{id}/put/parameters/0/schema/type"
+    assert post.name == "post_pet_id" and post.schema["properties"]["file"] == {"type": "string"}  # type: ignore[index]
+    for broken, words in (
+        ({"name": "a", "in": "query"}, "no type"),
+        ({"name": "a", "in": "body"}, "no schema"),
+        ({"name": "a", "in": "data", "type": "string"}, "expected"),
+    ):
+        with pytest.raises(SpecError, match=words):
+            read_spec({"swagger": "2.0", "paths": {"/a": {"get": {"parameters": [broken]}}}})
+
+
+class Units(enum.Enum):
+    C = "celsius"
+    F = "fahrenheit"
+
+
+@dataclasses.dataclass
+class Place:
+    name: str
+    inside: Optional[Place] = None  # noqa: UP045
+
+
+class Window(TypedDict, total=False):
+    start: int
+
+
+def weather(
+    place: Place,
+    days: Annotated[int, "how many"] = 1,
+    *,
+    units: Units = Units.C,
+    mode: Literal["a", 1] | None = None,
+    pair: tuple[int, str] = (1, "a"),
+    many: list[dict[str, float]] = [],  # noqa: B006
+    window: Window | None = None,
+    rest=None,  # type: ignore[no-untyped-def]
+) -> str:
+    """Tell the weather.
+
+    Longer.
+    """
+    return ""
+
+
+def test_functions() -> None:
+    tool = only(read_spec(weather))
+    assert tool.name == "weather" and tool.description.startswith("Tell the weather.")
+    schema = tool.schema
+    assert isinstance(schema, dict)
+    assert list(schema["properties"]) == ["place", "days", "units", "mode", "pair", "many", "window", "rest"]
+    assert schema["required"] == ["place"] and schema["additionalProperties"] is False
+    good: dict[str, Any] = {"place": {"name": "Basel", "inside": {"name": "CH"}}, "units": "celsius", "pair": [1, "b"]}
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(good | {"mode": 1, "many": [{"a": 1.5}], "window": {"start": 1}, "rest": [None]})
+    for bad in ({"days": "1"}, {"units": "C"}, {"pair": [1]}, {"many": [{"a": "b"}]}, {"place": {}}, {"zzz": 1}):
+        assert not validator.is_valid(good | bad), bad
+
+
+def test_pydantic_models() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    Inner = pydantic.create_model("Inner", a=(int, ...))
+    Search = pydantic.create_model("Search", __doc__="Look.", query=(str, ...), inner=(list[Inner], []))
+    model, function = read_spec([Search, weather]).tools
+    assert (model.name, model.description) == ("Search", "Look.")
+    jsonschema.Draft202012Validator(model.schema).validate({"query": "x", "inner": [{"a": 1}]})
+    assert not jsonschema.Draft202012Validator(model.schema).is_valid({"inner": []})
+
+    def ask(search: Search) -> None: ...  # type: ignore[valid-type]
+
+    ask.__annotations__["search"] = Search
+    jsonschema.Draft202012Validator(only(read_spec(ask)).schema).validate({"search": {"query": "x"}})
+    assert function.name == "weather"
+
+
+def test_functions_that_cannot_be_tools() -> None:
+    def positional(a: int, /) -> None: ...
+    def keys(a: dict[int, str]) -> None: ...
+    def bytes_(a: bytes) -> None: ...
+
+    for function, words in ((positional, "without a name"), (keys, "keys that are str"), (bytes_, "no JSON Schema")):
+        with pytest.raises(SpecError, match=words):
+            read_spec(function)
+
+
+def test_no_arguments_in_every_form() -> None:
+    def nothing() -> None: ...
+
+    for document in (
+        {"type": "function", "function": {"name": "nothing"}},
+        {"type": "function", "name": "nothing", "parameters": None},
+        {"name": "nothing", "input_schema": {"type": "object", "properties": {}, "additionalProperties": False}},
+        {"name": "nothing", "parameters": {"type": "dict", "properties": {}}},
+        nothing,
+    ):
+        tool = only(read_spec(document))
+        assert jsonschema.Draft202012Validator(tool.schema).is_valid({})
+        assert not jsonschema.Draft202012Validator(tool.schema).is_valid({"a": 1})
+
+
+def test_project(tmp_path: Path) -> None:
+    from toolc.compiler.specs.project import find_project, joined_spec, read_project
+
+    (tmp_path / "a.json").write_text(json.dumps([{"name": "a", "input_schema": SCHEMA}]))
+    (tmp_path / "b.json").write_text(json.dumps({"name": "b", "parameters": {"type": "dict"}}))
+    path = tmp_path / "toolc.json"
+    path.write_text('{"spec": ["a.json", "b.json"], "protocol": "hermes", "eos": "<|end|>", "options": {"digits": 5}}')
+    assert find_project(tmp_path) == path
+    project = read_project(path)
+    assert (project.protocol, project.eos, project.options) == ("hermes", ("<|end|>",), {"digits": 5})
+    assert [tool.name for tool in joined_spec(project.specs).tools] == ["a", "b"]
+    for text, words in (
+        ("{}", "names no spec"),
+        ('{"spec": "c.json"}', "no such file"),
+        ('{"spec": "a.json", "protocl": "x"}', "did you mean protocol"),
+        ('{"spec": "a.json", "options": {"digits": "5"}}', "expected int"),
+        ('{"spec": "a.json", "options": {"digit": 5}}', "whitespace, digits"),
+    ):
+        path.write_text(text)
+        with pytest.raises(SpecError, match=words):
+            read_project(path)
