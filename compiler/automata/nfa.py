@@ -11,6 +11,7 @@ Source       continuation passing over expressions; Thompson 1968 for the pieces
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from ..budget import Budget
@@ -29,6 +30,7 @@ from .nodes import (
     TERMINAL,
     NodePool,
     components,
+    inline_references,
 )
 
 END_OF_TURN = 256  # the first symbol that is not a byte
@@ -116,25 +118,34 @@ class Nfa:
     # -- analysis ---------------------------------------------------------------------------------------------------
 
     def _sizes(self) -> dict[int, int]:
-        """About how many states each node costs when inlined, capped."""
-
-        def combine(node, of, rule):  # type: ignore[no-untyped-def]
-            kind = node[0]
-            if kind == LITERAL:
-                return len(node[1])
-            if kind in (TERMINAL, COUNTED):
-                return len(self.pool.dfas[node[1]].accepting)
-            if kind == REF:
-                return min(_SIZE_CAP, rule(node[1]))
-            if kind in (SEQUENCE, CHOICE):
-                return min(_SIZE_CAP, sum(of(n) for n in node[1]))
-            if kind == REPEAT:
-                copies = node[2] if node[3] is None else node[3]
-                cost = max(1, copies) * of(node[1])
-                return min(_SIZE_CAP, cost if cost <= EXPAND_STATES else of(node[1]) + 3)
-            return of(node[1]) if kind == QUOTED else 1
-
-        return self.pool.fixpoint(0, combine)  # type: ignore[return-value]
+        """About how many states each node costs when inlined, capped; rules that recur count as the cap."""
+        pool = self.pool
+        graph = inline_references(pool)
+        component = components(graph)
+        members = Counter(component.values())
+        of_rule = {r: _SIZE_CAP for r in graph if members[component[r]] > 1 or r in graph[r]}
+        value: dict[int, int] = {}
+        order = sorted(graph, key=lambda r: component[r])  # what a rule mentions outside of calls comes before it,
+        for rule in [*order, *order]:  # and what it mentions inside of them is known the second time
+            for n in sorted(pool.below(pool.rules[rule])):
+                node = pool.nodes[n]
+                kind = node[0]
+                if kind == LITERAL:
+                    size = len(node[1])
+                elif kind in (TERMINAL, COUNTED):
+                    size = len(pool.dfas[node[1]].accepting)
+                elif kind == REF:
+                    size = of_rule.get(node[1], 1)
+                elif kind in (SEQUENCE, CHOICE):
+                    size = sum(value[c] for c in node[1])
+                elif kind == REPEAT:
+                    cost = max(1, node[2] if node[3] is None else node[3]) * value[node[1]]
+                    size = cost if cost <= EXPAND_STATES else value[node[1]] + 3
+                else:
+                    size = value[node[1]] if kind == QUOTED else 1
+                value[n] = min(_SIZE_CAP, size)
+            of_rule.setdefault(rule, value[pool.rules[rule]])
+        return value
 
     def _heights(self) -> dict[int, int]:
         """Least number of nested calls in a text of each node."""

@@ -38,6 +38,7 @@ from .atoms import (
 from .formats import FORMATS
 from .keywords import KEYWORDS
 from .nodes import Node
+from .patterns import parse
 from .references import Target
 from .values import kind_of
 
@@ -165,6 +166,8 @@ def _patterns(node: Node) -> list[tuple[Matches, Conj]]:
         groups.setdefault(literal(child), []).append(pattern)
     found: list[tuple[Matches, Conj]] = []
     for value, patterns in groups.items():
+        for pattern in patterns:
+            parse(pattern, node.at("patternProperties", pattern))  # joined, two broken ones could make a whole one
         text = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{pattern})" for pattern in patterns)
         found.append((Matches(text, node.at("patternProperties", patterns[0])), value))
     return found
