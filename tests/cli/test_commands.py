@@ -195,7 +195,8 @@ def test_openapi_errors_name_the_place_in_the_document(toolc: Toolc) -> None:
 def test_budgets(toolc: Toolc, repository: Path, tmp_path: Path, limit: str) -> None:
     done = toolc("compile", repository / "tools_specs" / "calculator.json", limit)
     assert done.returncode == 4, done.stderr
-    assert done.stderr.startswith("BudgetError") and limit.split("=")[0] in done.stderr
+    told = done.stderr.splitlines()  # what stages ran may stand before it, where kernels are compiled anew
+    assert any(line.startswith("BudgetError") for line in told) and limit.split("=")[0] in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -210,7 +211,7 @@ def test_other_refusals(toolc: Toolc, repository: Path, bundle: Path, tmp_path: 
     (tmp_path / "cut.toolc").write_bytes(bundle.read_bytes()[:-100])
     for command in (["inspect", "cut.toolc"], ["check", "cut.toolc", "x"]):
         done = toolc(*command)
-        assert done.returncode == 5 and done.stderr.startswith("BundleError"), done.stderr
+        assert done.returncode == 5 and "BundleError at" in done.stderr, done.stderr
     edited = bytearray(bundle.read_bytes())
     edited[-1] ^= 1
     (tmp_path / "edited.toolc").write_bytes(edited)

@@ -168,7 +168,7 @@ def check(schema: Any, instances: list[Any]) -> bool:
         layout = (
             {"indent": 1} if len(str(value)) % 3 == 0 else {"separators": (",", ":")} if len(str(value)) % 3 else {}
         )
-        texts = [json.dumps(one, ensure_ascii=False, **layout) for one in orders(value)[:48]]  # type: ignore[arg-type]
+        texts = [json.dumps(one, ensure_ascii=False, **layout) for one in orders(value)[:2000]]  # type: ignore[arg-type]
         found = ours is not None and any(ours.accepts(one) for one in texts)
         assert found == valid, (schema, value, valid, text)
     return True
