@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..budget import Budget
 from ..errors import GrammarError, UnsatisfiableError
 from ..grammar import ir
-from ..grammar.regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
+from ..regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
 from .counted import Counted, count_units
 from .dfa import Dfa
 

@@ -10,7 +10,7 @@ Looking      A look-ahead seen while reading becomes an *obligation* on that thr
              refused. ``^``, ``\A`` are look-behinds for nothing before; ``$``, ``\Z`` look-aheads for nothing after;
              what lies outside the terminal's own text is not seen. ``\B`` holds in the empty text, as in ECMA-262 and
              in Python from 3.14 on.
-Leaves out   parsing (../grammar/regex.py), the byte level (utf8.py), merging (minimise.py).
+Leaves out   parsing (../regex), the byte level (utf8.py), merging (minimise.py).
 Invariants   node 0 is the end of the text, node 1 the end of a look-ahead's item (any text may follow). Results are
              kept by value, so equal expressions cost once.
 """
@@ -22,10 +22,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from .. import regex as rx
 from ..budget import Budget
 from ..errors import UnsupportedError
-from ..grammar import charset
-from ..grammar import regex as rx
+from ..regex import charset
 from .dfa import Dfa
 from .minimise import minimise_table
 from .utf8 import Segment, to_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import regex as rx
+from .. import regex as rx
 from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
 
 __all__ = ["dump", "expr_nullable", "left_corners", "nullable", "productive", "reachable", "recursive_components",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal as Literal_
 from typing import Union
 
-from .regex import Regex
+from ..regex import Regex
 
 Expr = Union["Literal", "Terminal", "Special", "Text", "Ref", "Sequence", "Choice", "Repeat"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .. import regex as rx
 from ..errors import GrammarError
-from . import regex as rx
 from .analysis import expr_nullable, left_corners, nullable, strong_components
 from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Ref, Repeat, Sequence, Terminal, choice, sequence
 

@@ -27,9 +27,9 @@ from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
 from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 
+from .. import regex as rx
 from ..errors import GrammarError, ToolcError
-from . import charset
-from . import regex as rx
+from ..regex import charset
 from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
 from .specials import meaning, special_of

@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal as Literal_
 
+from .. import regex as rx
 from ..errors import VocabError
-from . import regex as rx
 from .ir import EMPTY, Choice, Expr, Grammar, Literal, Repeat, Sequence, Special, Terminal, Text, choice, sequence
 
 MEANING = {

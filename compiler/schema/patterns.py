@@ -1,6 +1,6 @@
 """Patterns: ECMA-262 expressions about a string's value, rewritten to speak about its JSON text.
 
-Leaves out   parsing expressions (../grammar/regex.py), lengths and enums beside them (writer.py).
+Leaves out   parsing expressions (../regex), lengths and enums beside them (writer.py).
 Invariants   the expression that ``content`` gives matches from the first character of the string up to and with the
              closing quote; that quote is the only ``"`` at the start of a character, so End is a look at it;
              anchors are resolved by distributing the unions that hold them, within MAX_ALTERNATIVES.
@@ -14,9 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..errors import GrammarError, SchemaError, UnsupportedError
-from ..grammar import charset
-from ..grammar.charset import Ranges
-from ..grammar.regex import (
+from ..regex import (
     NOTHING,
     Chars,
     Concat,
@@ -27,6 +25,7 @@ from ..grammar.regex import (
     Start,
     Union,
     WordBoundary,
+    charset,
     concat,
     literal,
     parse_regex,
@@ -34,6 +33,7 @@ from ..grammar.regex import (
     to_text,
     union,
 )
+from ..regex.charset import Ranges
 
 MAX_ALTERNATIVES = 256
 """Alternatives that unions around anchors may multiply to in one pattern."""

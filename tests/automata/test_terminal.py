@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.grammar.expressions import anything, plain, texts
+from toolc.compiler import regex as rx
 from toolc.compiler.automata.dfa import enumerate_texts, equals, minimise, utf8_texts
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, UnsupportedError
-from toolc.compiler.grammar import charset
-from toolc.compiler.grammar import regex as rx
+from toolc.compiler.regex import charset
 
 regress = pytest.importorskip("regress")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from toolc.compiler.grammar import charset
-from toolc.compiler.grammar import regex as rx
+from toolc.compiler import regex as rx
+from toolc.compiler.regex import charset
 
 ALPHABET = "ab1_ \n-é"
 

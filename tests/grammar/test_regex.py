@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.cases.regex_errors import REGEX_ERRORS
 from tests.grammar.expressions import anything
+from toolc.compiler import regex as rx
 from toolc.compiler.errors import GrammarError, ToolcError, UnsupportedError
-from toolc.compiler.grammar import charset
-from toolc.compiler.grammar import regex as rx
+from toolc.compiler.regex import charset
 
 codes = st.one_of(st.integers(0, 0x10FFFF), st.sampled_from([0, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0x7F, 0x80, 0x10FFFF]))
 sets = st.lists(st.tuples(codes, codes).map(lambda pair: (min(pair), max(pair))), max_size=5).map(charset.normal)

@@ -1,11 +1,7 @@
-r"""Regular expressions over code points: the nodes, a parser for two dialects, and a printer.
+"""Text → nodes: a parser for two dialects of regular expressions.
 
-Leaves out   matching (../automata/terminal.py makes an automaton), sets of code points (charset.py).
-Invariants   nodes are frozen and compared by value, with the hash kept; those built by ``concat``, ``union`` and
-             ``repeat`` are in normal form: no Concat in a Concat, no Union in a Union, at most one Chars in a Union,
-             never exactly one item, no Repeat of 1..1 or of 0..0. ``EMPTY`` is the empty text, ``NOTHING`` no text.
-             Only the language is kept: captures and order of alternatives are read and dropped, greed too unless asked.
-             ``parse_regex(to_text(r)) == r`` for every r in normal form.
+Leaves out   what the nodes mean (nodes.py), sets of code points (charset.py).
+Invariants   ``parse_regex(to_text(r)) == r`` for every r in normal form.
 Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a i m s u x.
              "ecma": ECMA-262 with the u flag (JSON Schema patterns), flags s u; identity escapes and lone brackets are
              tolerated as without u. Case-insensitive matching is for the Python dialect only.
@@ -13,207 +9,29 @@ Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 from ..errors import GrammarError, UnsupportedError
 from . import charset
 from .charset import Ranges
+from .nodes import (
+    ANY,
+    END,
+    START,
+    Chars,
+    End,
+    Look,
+    Regex,
+    Repeat,
+    Start,
+    WordBoundary,
+    concat,
+    repeat,
+    union,
+)
 
-__all__ = [
-    "ANY", "EMPTY", "END", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat", "Start", "Union",
-    "WordBoundary", "concat", "literal", "literal_text", "parse_regex", "repeat", "searching", "shortest", "to_text",
-    "union",
-]  # fmt: skip
-
-
-def _kept_hash(self: object) -> int:
-    try:
-        return self._hash  # type: ignore[attr-defined]
-    except AttributeError:
-        # The tuple of fields, as dataclasses would; kept because a terminal can have ten thousand nodes.
-        fields = self.__dataclass_fields__  # type: ignore[attr-defined]
-        value = hash((_ORDER[type(self).__name__], *(getattr(self, name) for name in fields)))
-        object.__setattr__(self, "_hash", value)
-        return value
-
-
-@dataclass(frozen=True)
-class Chars:
-    """One code point of a set."""
-
-    ranges: Ranges
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class Concat:
-    """All items in order; no items is the empty text."""
-
-    items: tuple[Regex, ...]
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class Union:
-    """One of the options (at least two)."""
-
-    options: tuple[Regex, ...]
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """``low`` to ``high`` copies; ``high`` None is without bound. Only ``shortest`` gives ``lazy`` a sense."""
-
-    item: Regex
-    low: int
-    high: int | None
-    lazy: bool = False
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class Look:
-    """Nothing read, if the text from here (or up to here) starts (or ends) with the item; or if it does not."""
-
-    item: Regex
-    ahead: bool = True
-    negative: bool = False
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class Start:
-    r"""Nothing read, at the start of the text (``\A``)."""
-
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class End:
-    r"""Nothing read, at the very end of the text (``\Z``)."""
-
-    __hash__ = _kept_hash
-
-
-@dataclass(frozen=True)
-class WordBoundary:
-    r"""Nothing read, between a word character and another (``\b``), or not there (``\B``)."""
-
-    negative: bool = False
-    ascii: bool = False
-    __hash__ = _kept_hash
-
-
-Regex: TypeAlias = Chars | Concat | Union | Repeat | Look | Start | End | WordBoundary
-
-_KINDS = (Chars, Concat, Union, Repeat, Look, Start, End, WordBoundary)
-_ORDER = {kind.__name__: n for n, kind in enumerate(_KINDS)}
-
-EMPTY = Concat(())
-NOTHING = Chars(())
-ANY = Chars(charset.ALL)
-START = Start()
-END = End()
 _NEWLINE = Chars(((10, 10),))
 _MOST = 1 << 32
-
-
-def concat(*items: Regex) -> Regex:
-    """Items in order, in normal form."""
-    flat: list[Regex] = []
-    for item in items:
-        if type(item) is Concat:
-            flat.extend(item.items)
-        else:
-            flat.append(item)
-    return flat[0] if len(flat) == 1 else Concat(tuple(flat))
-
-
-def union(*options: Regex) -> Regex:
-    """One of the options, in normal form: sets of characters are joined where the first of them stood."""
-    flat: dict[Regex, None] = {}
-    sets: list[Ranges] = []
-    at: Chars | None = None
-    for option in options:
-        for one in option.options if type(option) is Union else (option,):
-            if type(one) is Chars:
-                sets.append(one.ranges)
-                at = at or one
-                flat.setdefault(at)
-            else:
-                flat.setdefault(one)
-    if at is None:
-        parts = tuple(flat)
-    else:
-        joined = Chars(sets[0] if len(sets) == 1 else charset.union(*sets))
-        parts = tuple(joined if one is at else one for one in flat)
-        if not joined.ranges and len(parts) > 1:
-            parts = tuple(one for one in parts if one is not joined)
-    if not parts:
-        return NOTHING
-    return parts[0] if len(parts) == 1 else Union(parts)
-
-
-def repeat(item: Regex, low: int, high: int | None, lazy: bool = False) -> Regex:
-    """``low`` to ``high`` copies of the item, in normal form."""
-    if (low, high) == (1, 1) or item == EMPTY:
-        return item
-    return EMPTY if high == 0 else Repeat(item, low, high, lazy)
-
-
-def literal(text: str) -> Regex:
-    """Exactly this text. A lone surrogate matches nothing."""
-    return concat(*(Chars(charset.single(ord(one))) for one in text))
-
-
-def literal_text(regex: Regex) -> str | None:
-    """The one text of an expression that is plainly a literal, else None."""
-    out: list[str] = []
-    for item in regex.items if type(regex) is Concat else (regex,):
-        if type(item) is not Chars or len(item.ranges) != 1 or item.ranges[0][0] != item.ranges[0][1]:
-            return None
-        out.append(chr(item.ranges[0][0]))
-    return "".join(out)
-
-
-def searching(regex: Regex) -> Regex:
-    """Any text with a match of the expression somewhere in it: how JSON Schema uses patterns."""
-    rest = Repeat(ANY, 0, None)
-    return concat(rest, regex, rest)
-
-
-def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:
-    """Give lazy repeats their sense: ``x*?y`` stops at the first ``y``, so it is ``(?:(?!y)x)*y``.
-
-    ``after`` is what follows the expression. Lazy repeats inside other repeats and inside looks become plain ones.
-    """
-    if type(regex) is Concat:
-        out: list[Regex] = []
-        for item in reversed(regex.items):
-            done = shortest(item, after)
-            out.append(done)
-            after = concat(done, after)
-        return concat(*reversed(out))
-    if type(regex) is Union:
-        return union(*(shortest(option, after) for option in regex.options))
-    if type(regex) is Repeat and regex.lazy:
-        item, low, high = _without_lazy(regex.item), regex.low, regex.high
-        more = repeat(concat(Look(after, negative=True), item), 0, None if high is None else high - low)
-        return concat(repeat(item, low, low), more)
-    return _without_lazy(regex)
-
-
-def _without_lazy(regex: Regex) -> Regex:
-    if type(regex) is Concat:
-        return concat(*map(_without_lazy, regex.items))
-    if type(regex) is Union:
-        return union(*map(_without_lazy, regex.options))
-    if type(regex) is Repeat:
-        return repeat(_without_lazy(regex.item), regex.low, regex.high)
-    return Look(_without_lazy(regex.item), regex.ahead, regex.negative) if type(regex) is Look else regex
 
 
 @lru_cache(maxsize=4096)
@@ -703,83 +521,3 @@ class _Parser:
             self.at += 2
             return 0x2D
         return self.escaped()
-
-
-# -- printing ------------------------------------------------------------------------------------------------------
-
-_PLAIN = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_ ,:;<>=!@%'`")
-_NAMED = {10: "\\n", 13: "\\r", 9: "\\t"}
-
-
-def _char_text(code: int) -> str:
-    one = chr(code)
-    if one in _PLAIN:
-        return one
-    if code in _NAMED:
-        return _NAMED[code]
-    if 0x20 < code < 0x7F:
-        # Lark drops one of two backslashes before a quote, so a quote is never written as itself.
-        return "\\x22" if one == '"' else "\\" + one
-    if code > 0x7F and one.isprintable():
-        return one
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _chars_text(ranges: Ranges) -> str:
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return _char_text(ranges[0][0])
-    if len(ranges) > 50:
-        for name, table in (("\\w", charset.python_word()), ("\\d", charset.python_digit())):
-            if ranges == table:
-                return name
-            if ranges == charset.complement(table):
-                return name.upper()
-    inverse = charset.complement(ranges)
-    negative = len(inverse) < len(ranges) and bool(inverse)
-    shown = list(inverse if negative else ranges)
-    if not shown:
-        return "[^\\x00-\\U0010ffff]"
-    out: list[str] = []
-    for n, (low, high) in enumerate(shown):
-        if low == 0xE000 and n and shown[n - 1][1] == 0xD7FF:
-            continue
-        if high == 0xD7FF and n + 1 < len(shown) and shown[n + 1][0] == 0xE000:
-            high = shown[n + 1][1]
-        dash = "-" if high > low + 1 else ""
-        out.append(_char_text(low) + ((dash + _char_text(high)) if high > low else ""))
-    return f"[{'^' if negative else ''}{''.join(out)}]"
-
-
-def to_text(regex: Regex) -> str:
-    """The expression in Python's ``re`` syntax, for use between the slashes of a Lark terminal.
-
-    Every slash, quote, line end and unprintable is escaped so that Lark's own unescaping leaves it alone. Look-behinds
-    of varying width are written, though Python's ``re`` (and Lark, which asks it) would refuse them.
-    """
-    text = _text(regex)
-    return text or "(?:)"
-
-
-def _text(regex: Regex) -> str:
-    if type(regex) is Chars:
-        return _chars_text(regex.ranges)
-    if type(regex) is Concat:
-        return "".join(f"(?:{_text(item)})" if type(item) in (Union, Concat) else _text(item) for item in regex.items)
-    if type(regex) is Union:
-        return "|".join(f"(?:{_text(o)})" if type(o) is Union else _text(o) for o in regex.options)
-    if type(regex) is Repeat:
-        low, high = regex.low, regex.high
-        count = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((low, high))
-        if count is None:
-            count = f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
-        inner = _text(regex.item)
-        return (inner if type(regex.item) is Chars else f"(?:{inner})") + count + ("?" if regex.lazy else "")
-    if type(regex) is Look:
-        return f"(?{'' if regex.ahead else '<'}{'!' if regex.negative else '='}{_text(regex.item)})"
-    if type(regex) is Start:
-        return "\\A"
-    if type(regex) is End:
-        return "\\Z"
-    assert type(regex) is WordBoundary
-    shown = "\\B" if regex.negative else "\\b"
-    return f"(?a:{shown})" if regex.ascii else shown

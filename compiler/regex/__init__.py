@@ -1,0 +1,35 @@
+"""Regular expressions over code points: nodes, a parser for two dialects, a printer, sets of code points."""
+
+from __future__ import annotations
+
+from .nodes import (
+    ANY,
+    EMPTY,
+    END,
+    NOTHING,
+    START,
+    Chars,
+    Concat,
+    End,
+    Look,
+    Regex,
+    Repeat,
+    Start,
+    Union,
+    WordBoundary,
+    concat,
+    literal,
+    literal_text,
+    repeat,
+    searching,
+    shortest,
+    union,
+)
+from .parser import parse_regex
+from .printer import to_text
+
+__all__ = [
+    "ANY", "EMPTY", "END", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat", "Start", "Union",
+    "WordBoundary", "concat", "literal", "literal_text", "parse_regex", "repeat", "searching", "shortest", "to_text",
+    "union",
+]  # fmt: skip
