@@ -66,7 +66,7 @@ def assemble(
         head = f"start: {gap}{rule} {gap}".rstrip() + "\n"
     else:
         assert protocol is not None
-        _reserve(writer, protocol.names)
+        writer.reserve(protocol.names)
         rule_of = {tool.name: _arguments(writer, spec, tool) for tool in spec.tools}
         head, entries = _around(protocol, rule_of, list(rule_of) if named else [])
         if not writer.gap:
@@ -82,12 +82,6 @@ def assemble(
         entries,
         protocol.name if entries and protocol is not None else "",
     )
-
-
-def _reserve(writer: LarkWriter, names: set[str]) -> None:
-    """Keep the writer off names that the protocol defines; ``ws`` is a terminal of its own."""
-    for name in sorted(names | {"WS"}):
-        (writer._rule_names if name.islower() else writer._terminal_names).add(name.lower())
 
 
 def _around(protocol: Protocol, rule_of: dict[str, str], named: list[str]) -> tuple[str, dict[str, str]]:

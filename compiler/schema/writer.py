@@ -9,6 +9,7 @@ Invariants   the text is linear in the shapes; ``{ } [ ]`` are always literals o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ class LarkWriter:
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
         self._rules: dict[str, str] = {}
         self._terminals: dict[str, str] = {}
-        self._terminal_names: set[str] = {"WS"}
+        self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
         self._rule_names: set[str] = {"start", "_w", "_c", "_k"}
         self._by_conj: dict[tuple[Literal, ...], str] = {}
         self._by_body: dict[str, str] = {}
@@ -160,6 +161,11 @@ class LarkWriter:
         if known is None:
             known = self._terminals[regex] = self._name(hint, self._terminal_names, upper=True)
         return known
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep off names that other parts of the grammar define."""
+        for name in names:
+            (self._rule_names if name.islower() else self._terminal_names).add(name.lower())
 
     def state_rules(self, count: int, hint: str) -> list[str]:
         """Names for the states of a small automaton, whose bodies are still to be set."""

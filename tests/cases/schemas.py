@@ -9,6 +9,12 @@ O: dict[str, Any] = {"type": "object"}
 
 SCHEMAS: list[tuple[str, Any, list[str], list[str]]] = [
     ("true", True, ["1", "{}", '"a"'], ["", "{", "nul"]),
+    (  # the name of the property was taken for that of the terminal of blanks
+        "names/ws",
+        {"type": "object", "properties": {"ws": {"type": "string", "pattern": "^a$"}}, "additionalProperties": False},
+        ['{"ws": "a"}', "{ }"],
+        ['{"ws": "b"}', '{"ws":" "}'],
+    ),
     ("type/list", {"type": ["string", "null"]}, ['"a"', "null"], ["1", "true", "[]"]),
     ("type/integer", {"type": "integer"}, ["0", "-0", "-12"], ["1.0", "1e2", "1.5", '"1"', "01"]),
     ("type/number", {"type": "number"}, ["0", "1.5", "-1.5e-7", "1E+20"], ["1.", ".5", "1e", "NaN", "true"]),

@@ -1,0 +1,45 @@
+"""``make bench``: the benchmarks that need nothing but this repository, then those whose data is there.
+
+    python -m benchmarks [--shared ../shared]
+
+Each prints one JSON line. The tables beside the peers come from the harnesses in the shared folder, which take
+``benchmarks/engine.py`` as the engine "toolc"; the commands are printed at the end.
+
+Leaves out   the benchmarks themselves: decodes.py, host.py, bfcl.py, engine.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+SPECS = Path(__file__).resolve().parent.parent / "tools_specs"
+
+
+def run(*arguments: str) -> int:
+    """One benchmark in a process of its own; its exit status."""
+    print("#", "python -m", *arguments, flush=True)
+    return subprocess.run([sys.executable, "-m", *arguments], check=False).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="where cases and tokenizers are")
+    shared = parser.parse_args().shared
+    status = 0
+    for spec in ("weather.json", "tree_schema.json"):
+        status |= run("benchmarks.decodes", str(SPECS / spec), "--count", "200")
+    cases, tokenizer = shared / "data" / "maskbench_dev.jsonl", shared / "tokenizers" / "llama3.json"
+    if cases.exists() and tokenizer.exists():
+        status |= run("benchmarks.host", "--cases", str(cases), "--tokenizer", str(tokenizer))
+        harness = f"{shared}/bench/maskbench.py ENGINE --project . --cases {cases} --tokenizer {tokenizer}"
+        print(f"# beside the peers (ENGINE: toolc, llg, xgr): python {harness}")
+    else:
+        print(f"# {shared} holds no cases: benchmarks.host and the comparison are left out")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
