@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ..budget import Budget
 from ..errors import GrammarError, UnsatisfiableError
 from ..grammar import ir
+from ..grammar.analysis import strong_components
 from ..regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
 from .counted import Counted, count_units
 from .dfa import Dfa
@@ -414,39 +415,9 @@ def inline_references(pool: NodePool) -> dict[str, set[str]]:
 
 
 def components(graph: dict[str, set[str]]) -> dict[str, int]:
-    """Strongly connected components: a number per vertex (Tarjan 1972, without recursion)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    component: dict[str, int] = {}
-    stack: list[str] = []
-    for root in graph:
-        if root in index:
-            continue
-        work: list[tuple[str, Iterator[str]]] = [(root, iter(sorted(graph[root])))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        while work:
-            vertex, rest = work[-1]
-            for other in rest:
-                if other not in index:
-                    index[other] = low[other] = len(index)
-                    stack.append(other)
-                    work.append((other, iter(sorted(graph.get(other, ())))))
-                    break
-                if other not in component:
-                    low[vertex] = min(low[vertex], index[other])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[vertex])
-                if low[vertex] == index[vertex]:
-                    number = len(component)
-                    while True:
-                        other = stack.pop()
-                        component[other] = number
-                        if other == vertex:
-                            break
-    return component
+    """Strongly connected components: a number per vertex, what is led to before what leads there."""
+    parts = strong_components({vertex: sorted(others) for vertex, others in graph.items()})
+    return {vertex: number for number, part in enumerate(parts) for vertex in part}
 
 
 def _enclose_recursion(pool: NodePool) -> None:
