@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from toolc.compiler.budget import Budget
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.pipeline import Options, compile_schema
 from toolc.runtime import BatchMatcher, Bundle, Matcher, ToolcError, Vocab
+
+SECONDS = 25.0  # the harness kills an engine at 30
 
 
 @functools.cache
@@ -30,7 +33,7 @@ class Engine:
         self.vocab = vocab
 
     def compile(self, schema: Any, path: str) -> None:
-        compile_schema(schema, self.vocab, options=Options()).write(path)
+        compile_schema(schema, self.vocab, options=Options(budget=Budget(seconds=SECONDS))).write(path)
 
     def load(self, path: str) -> None:
         self.matcher = Matcher(Bundle.open(path, self.vocab))
