@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from typing import Any
 
 import jsonschema
@@ -18,6 +19,8 @@ from toolc.compiler.errors import BudgetError, UnsatisfiableError, UnsupportedEr
 from toolc.compiler.schema import schema_to_lark
 
 from .recogniser import Recogniser
+
+EXAMPLES = 25_000 if os.environ.get("TOOLC_HYPOTHESIS_PROFILE") == "fuzz" else 300  # `make fuzz` runs more
 
 KEYS = ["a", "b", "c", 'q"']
 STRINGS = st.sampled_from(
@@ -138,7 +141,7 @@ def near(value: Any, other: Any) -> list[Any]:
     return out
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, schemas, st.lists(values, min_size=6, max_size=6))
 def test_language(schema: Any, x: Any, y: Any, instances: list[Any]) -> None:
     if isinstance(schema, dict):
