@@ -146,7 +146,9 @@ class _Lift:
         limit = self.limit[jobs[:, 0], choice[:, 0]]
         extra = [_NO_TOKENS] * len(jobs)
         for j in np.flatnonzero(choice[:, 1]).tolist():
-            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]))
+            q = int(jobs[j, 0])
+            # Exceptions hold for one counter value; a state whose counter can meet a threshold is walked as a whole.
+            found = None if self.ahead[q] else self._exceptions(q, int(jobs[j, 1]), int(choice[j, 0]))
             if found is None:
                 choice[j, 0] = -1
             else:
@@ -177,7 +179,7 @@ class _Lift:
         out = np.empty(listed.size, np.int32)
         found = exclude(
             self.machine, w.whole, units.next_unit, units.boundary, self.limit, before, listed, int(w.most_units[u]),
-            q, c, u, 0, w.state, out, w.pairs,
+            q, c, u, w.state, out, w.pairs,
         )  # fmt: skip
         return out[:found].copy() if 0 <= found <= self.rows.words else None
 

@@ -96,7 +96,7 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
 
 
 @njit(cache=True)
-def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0, u0, mode, st, out, pairs):  # type: ignore[no-untyped-def]
+def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
     """Tokens of the slice of u0 on which a state dies, where most of its ways lead to states that simulate the slice.
 
     before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;

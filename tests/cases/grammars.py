@@ -67,6 +67,13 @@ A: /"(?=[a-z ]+\x22)(?:[^"\\\x00-\x1f]|\\["\\bfnrt]){4,60}"/
 B: /"(?=[^"]*x[^"]*")(?![a-c])(?:[^"\\\x00-\x1f]|\\["\\bfnrt]){0,90}"/
 C: /"(?=(?:[a-z]+-)*\x22)(?:[^"\\\x00-\x1f]){0,40}"/
 """,
+    # from a counted loop most ways lead into free text: what dies of the slice depends on the counter
+    "counted-then-free": r"""
+start: "\"" AB~0..90 ("\"" | OTHER CHAR* "\"")
+AB: /[ a-]/
+OTHER: /[^" a\-\\\x00-\x1f]/
+CHAR: /[^"\\\x00-\x1f]/
+""",
     "counters-apart": r"""
 start: A~5..40 B~5..40 | A~30
 A: /[ab]/

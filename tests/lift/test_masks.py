@@ -131,3 +131,13 @@ def test_end_of_turn_only_where_the_text_is_whole() -> None:
     assert not ends & set(matcher.allowed_tokens().tolist())
     matcher.advance_bytes(b"]")
     assert set(matcher.allowed_tokens().tolist()) == ends
+
+
+def test_exceptions_to_a_slice_follow_the_counter() -> None:
+    """Blanks count to 90 and all else leads into free text: at 72 of them a token of 19 blanks was allowed."""
+    held = bundle("counted-then-free", "builtin")
+    matcher = Matcher(held)
+    matcher.advance_bytes(b'"' + b" " * 60)
+    for _ in range(30):
+        assert (bits(matcher, held.vocab.size) == brute_mask(held, matcher)).all(), matcher.counter
+        matcher.advance_bytes(b" ")
