@@ -34,46 +34,66 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
 
 
 @njit(cache=True)
+def _window(bits, at):  # type: ignore[no-untyped-def]
+    """Sixty-four places from ``at`` on, as bits."""
+    word, shift = at >> 6, np.uint64(at & 63)
+    low = bits[word] >> shift
+    return low | bits[word + 1] << (np.uint64(64) - shift) if shift else low
+
+
+@njit(cache=True)
+def _set(bits, at):  # type: ignore[no-untyped-def]
+    bits[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
+
+
+@njit(cache=True)
 def _pack(row_offset, columns, values, order, width, size):  # type: ignore[no-untyped-def]
     rows = row_offset.size - 1
+    size += 128  # a window looks a little past the end
     comb = np.zeros((size, 2), np.int32)
     comb[:, 0] = -1
-    taken = np.zeros(size, np.bool_)  # offsets in use
+    taken = np.zeros((size >> 6) + 3, np.uint64)  # offsets in use, as bits
+    occupied = np.zeros((size >> 6) + 3, np.uint64)  # places in use, as bits
     offset = np.empty(rows, np.int32)
     free = 0  # no place below it is free for a first entry
     used = 0
     for r in order:
         begin, end = row_offset[r], row_offset[r + 1]
         first = columns[begin] if end > begin else 0
-        while free < comb.shape[0] and comb[free, 0] >= 0:
+        while free < size and comb[free, 0] >= 0:
             free += 1
         at = max(0, free - first)
         tries = 0
         while True:
-            if at + width >= comb.shape[0]:
-                bigger = np.zeros((2 * comb.shape[0] + width, 2), np.int32)
+            if at + width + 128 >= size:
+                bigger = np.zeros((2 * size + width, 2), np.int32)
                 bigger[:, 0] = -1
-                bigger[: comb.shape[0]] = comb
+                bigger[:size] = comb
                 comb = bigger
-                more = np.zeros(comb.shape[0], np.bool_)
-                more[: taken.size] = taken
-                taken = more
-            fits = not taken[at]
-            if fits:
-                for i in range(begin, end):
-                    if comb[at + columns[i], 0] >= 0:
-                        fits = False
-                        break
-            if fits:
+                size = comb.shape[0]
+                further = np.zeros((2, (size >> 6) + 3), np.uint64)
+                further[0, : taken.size] = taken
+                further[1, : taken.size] = occupied
+                taken, occupied = further[0], further[1]
+            clash = _window(taken, at)  # of 64 offsets at a time
+            for i in range(begin, end):
+                clash |= _window(occupied, at + columns[i])
+                if clash == ~np.uint64(0):
+                    break
+            if clash != ~np.uint64(0):
+                while clash & np.uint64(1):
+                    clash >>= np.uint64(1)
+                    at += 1
                 break
-            at += 1
-            tries += 1
+            at += 64
+            tries += 64
             if tries == 256 and at < used:  # a crowded place: go to the end instead of searching on
                 at = used
-        taken[at] = True
+        _set(taken, at)
         offset[r] = at
         used = max(used, at + 1)
         for i in range(begin, end):
             comb[at + columns[i], 0] = at
             comb[at + columns[i], 1] = values[i]
+            _set(occupied, at + columns[i])
     return offset, comb, used

@@ -28,7 +28,8 @@ from . import comb
 from .pool import Pool, intern, room
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
-from .walk import Machine, walk_chains, walk_states
+from .slices import DIGITS
+from .walk import Machine, Memo, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
@@ -70,6 +71,7 @@ class _Lift:
         self.lists = Pool(vocab.size + 64)
         self.profiles = Pool(2 * vocab.node_byte.size + 2)
         self.rows = RowStore(vocab.size, self.lists)
+        self.memo = Memo.make((self.lists.longest, self.profiles.longest))
         self.machine = self._machine()
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
         units = self.words.units
@@ -77,6 +79,7 @@ class _Lift:
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.ahead = _thresholds_ahead(automaton)
         self.counting = any(self.ahead)
+        self.counts_on = np.array([bool(t) for t in self.ahead], np.bool_)
         self.tallest = 0
         self.walks = 0
 
@@ -139,20 +142,20 @@ class _Lift:
         """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
         w, m = self.words, self.machine
         units = w.units
-        choice = np.zeros((len(jobs), 2), np.int32)
+        choice = np.zeros((len(jobs), 3), np.int32)
+        copied = units.names.index(DIGITS)
         choose_slices(
-            m, units.next_unit, units.boundary, self.homes, _PROBE, self.limit, jobs, w.pairs, choice
+            m, units.next_unit, units.boundary, self.homes, _PROBE, self.counts_on, copied, int(w.most_units[copied]),
+            self.limit, jobs, w.pairs, choice,
         )  # fmt: skip
-        limit = self.limit[jobs[:, 0], choice[:, 0]]
+        limit = choice[:, 2]
         extra = [_NO_TOKENS] * len(jobs)
         for j in np.flatnonzero(choice[:, 1]).tolist():
-            q = int(jobs[j, 0])
-            # Exceptions hold for one counter value; a state whose counter can meet a threshold is walked as a whole.
-            found = None if self.ahead[q] else self._exceptions(q, int(jobs[j, 1]), int(choice[j, 0]))
+            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]))
             if found is None:
                 choice[j, 0] = -1
             else:
-                extra[j], limit[j] = found, UNLIMITED
+                extra[j] = found
         out = np.zeros((len(jobs), 5), np.int32)
         for slice_ in np.unique(choice[:, 0]).tolist():
             all_chosen = np.flatnonzero(choice[:, 0] == slice_)
@@ -165,7 +168,7 @@ class _Lift:
                 trie = w.rest(slice_)
                 self._run(
                     lambda at, *rest, t=trie, p=part, a=added, o=offset: walk_states(
-                        m, t, p, at, mode, self.specials, a, o, *rest
+                        m, t, p, at, mode, self.counts_on, self.specials, a, o, self.memo, *rest
                     ),
                     found_,
                 )

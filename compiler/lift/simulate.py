@@ -143,37 +143,74 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0
 
 
 @njit(cache=True)
-def choose_slices(m, next_unit, boundary, homes, probe, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
+def copies(m, next_unit, u, q, most):  # type: ignore[no-untyped-def]
+    """How many units a state reads that copies a loop of one-byte units; -1 where it is no such chain.
+
+    Every text of so many units is alive and none of one more; a chain of ``most`` units or more counts as UNLIMITED.
+    """
+    for n in range(most):
+        if m.threshold_offset[q + 1] > m.threshold_offset[q]:
+            return -1
+        target = -1
+        for byte in range(256):
+            if next_unit[u, byte] == u:
+                op = m.ops[m.state_row[q], m.symbol_class[byte]]
+                if target < 0:
+                    target = op
+                elif op != target:
+                    return -1
+        if target == 0:
+            return n
+        if target & 7 != 0:
+            return -1
+        q = target >> 3
+    return UNLIMITED
+
+
+@njit(cache=True)
+def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
     """The slice that each row starts from.
 
     Args:
         homes: int32, unit states between units, the richest automaton first.
         probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
+        ahead: bool [states]: the counter can meet a threshold: only what the counter bounds is of use.
+        copied: the unit state of the automaton whose units may be copied (see `copies`);  most: units of its tokens.
         jobs: int32 [·, 2]: state and counter.
-        out: int32 [·, 2], receives per job the unit state (-1: none) and whether exceptions must be looked for.
+        out: int32 [·, 3], receives per job the unit state (-1: none), whether exceptions must be looked for, and the
+            counter value that units may fill up to.
     """
     for j in range(jobs.shape[0]):
         q = jobs[j, 0]
         out[j, 0] = -1
         out[j, 1] = 0
+        out[j, 2] = UNLIMITED
         for u in range(limit.shape[1]):
             if limit[q, u] >= 0:
                 out[j, 0] = u
                 break
+        if out[j, 0] < 0:
+            stay = 0
+            for byte in probe:
+                op = find_op(m, q, jobs[j, 1], byte)
+                if op != 0 and op & 7 < 4:
+                    stay += 1
+            if 2 * stay > probe.size:
+                for u in homes:
+                    if simulate(m, next_unit, boundary, limit, q, u, pairs) >= 0:
+                        out[j, 0] = u
+                        break
         if out[j, 0] >= 0:
+            out[j, 2] = limit[q, out[j, 0]]
             continue
-        stay = 0
-        for byte in probe:
-            op = find_op(m, q, jobs[j, 1], byte)
-            if op != 0 and op & 7 < 4:
-                stay += 1
+        if ahead[q]:
+            continue
+        units = copies(m, next_unit, copied, q, most)
+        if units > 0:
+            out[j, 0] = copied
+            out[j, 2] = units
+            continue
         if 2 * stay <= probe.size:
-            continue
-        for u in homes:
-            if simulate(m, next_unit, boundary, limit, q, u, pairs) >= 0:
-                out[j, 0] = u
-                break
-        if out[j, 0] >= 0:
             continue
         for u in homes:
             inside = 0

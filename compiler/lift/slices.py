@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DEAD = 255
+DIGITS = "digits"  # name of the automaton whose units are also followed through copies, see simulate.py
 _HEX = b"0123456789abcdefABCDEF"
 
 
@@ -119,6 +120,13 @@ def _word(b: _Builder) -> int:
     return home
 
 
+def _digits(b: _Builder) -> int:
+    """Decimal digits."""
+    home = b.state(DIGITS)
+    b.on(home, b"0123456789", home)
+    return home
+
+
 def _text(b: _Builder) -> int:
     """Any UTF-8 text."""
     home = b.state("text")
@@ -145,7 +153,7 @@ class UnitAutomata:
 def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""
     b = _Builder()
-    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _word(b)]
+    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _word(b), _digits(b)]
     next_unit = np.full((len(b.names), 256), DEAD, np.uint8)
     for state, moves in enumerate(b.moves):
         for byte, target in moves.items():

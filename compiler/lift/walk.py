@@ -54,6 +54,33 @@ class Walkable(NamedTuple):
     units: np.ndarray
 
 
+class Memo(NamedTuple):
+    """Scratch of `walk_states`: walks that are known by their first byte and its op.
+
+    round_ int64 [1]: counts up whenever everything is forgotten;  slots int64 [power of two, 2]: round << 40 | op << 8
+    | byte, where it is of another round free; number of the walk;  ends int64 [walks + 1, 5]: the result of each
+    walk, as `_walk` gives it;  tokens, records int32: what the walks found.
+    """
+
+    round_: np.ndarray
+    slots: np.ndarray
+    ends: np.ndarray
+    tokens: np.ndarray
+    records: np.ndarray
+
+    @staticmethod
+    def make(longest: tuple[int, int]) -> Memo:
+        """Room for walks that find at most so many tokens and records each."""
+        walks = 1 << 14
+        return Memo(
+            np.zeros(1, np.int64),
+            np.zeros((4 * walks, 2), np.int64),
+            np.zeros((walks + 1, 5), np.int64),
+            np.empty(4 * longest[0], np.int32),
+            np.empty(2 * longest[1], np.int32),
+        )
+
+
 @njit(cache=True)
 def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol at a counter value."""
@@ -170,13 +197,20 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
 
 
 @njit(cache=True)
-def walk_states(m, t, jobs, at, mode, specials, extra, extra_offset, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
+def walk_states(
+    m, t, jobs, at, mode, counts_on, specials, extra, extra_offset, memo, st, frames, lists, profiles, limits, out
+):  # type: ignore[no-untyped-def]
     """Rows of states.
+
+    What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it
+    is walked once for all states of a call that share the op, as states of one gap between values do.
 
     Args:
         jobs: int32 [·, 2]: state and counter; those from number ``at`` are walked.
+        counts_on: bool [states]: the counter can meet a threshold.
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         extra, extra_offset: int32: tokens that job j adds as they are: ``extra[extra_offset[j]:extra_offset[j + 1]]``.
+        memo: scratch, see `Memo`.
         lists, profiles: the arrays of two pools; limits int64 [2]: the longest sequence of each.
         out: int32 [·, 5], receives per job the list, the profile (-1 none), the most increments, frames, whether it
             pushed.
@@ -188,28 +222,82 @@ def walk_states(m, t, jobs, at, mode, specials, extra, extra_offset, st, frames,
     data2, offset2, table2, count2 = profiles
     segment = np.zeros((1, 5), np.int32)
     result = np.zeros(5, np.int64)
+    top = np.empty(256, np.int32)  # places in `order` of the first bytes, and their classes
+    top_class = np.empty(256, np.int32)
+    tops = 0
+    i = 0
+    while i < t.order.size:
+        top[tops] = i
+        top_class[tops] = m.symbol_class[t.node_byte[t.order[i]]]
+        tops += 1
+        i = t.skip[i]
+    ends, tokens, records = memo.ends, memo.tokens, memo.records
+    slots = memo.slots
+    memo.round_[0] += 1
+    known = 0
     for j in range(at, jobs.shape[0]):
         if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
             return j
-        segment[0, 1] = t.order.size
-        segment[0, 2] = jobs[j, 0]
-        segment[0, 3] = jobs[j, 1]
+        q = jobs[j, 0]
+        end = offset[count[0]]
         begin2 = offset2[count2[0]]
+        end2 = begin2 + 1
         data2[begin2] = mode
-        _walk(m, t, segment, 1, mode, st, frames, data, offset[count[0]], data2, begin2 + 1, result)
-        end = result[0]
+        segment[0, 2] = q
+        segment[0, 3] = jobs[j, 1]
+        if counts_on[q]:
+            segment[0, 0] = 0
+            segment[0, 1] = t.order.size
+            _walk(m, t, segment, 1, mode, st, frames, data, end, data2, end2, result)
+            end = result[0]
+            end2 = result[1]
+            out[j, 2:] = result[2:]
+        else:
+            out[j, 2:] = 0
+            row = m.state_row[q]
+            for x in range(tops):
+                op = m.ops[row, top_class[x]]
+                if op == 0:
+                    continue
+                key = memo.round_[0] << 40 | np.int64(op) << 8 | x
+                slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
+                while slots[slot, 0] >> 40 == memo.round_[0] and slots[slot, 0] != key:
+                    slot = (slot + 1) & (slots.shape[0] - 1)
+                n = slots[slot, 1]
+                if slots[slot, 0] != key:
+                    if (
+                        known + 1 == ends.shape[0]
+                        or tokens.size - ends[known, 0] < limits[0]
+                        or records.size - ends[known, 1] < limits[1]
+                    ):
+                        memo.round_[0] += 1  # full: forget
+                        known = 0
+                        key = memo.round_[0] << 40 | np.int64(op) << 8 | x
+                    n = known
+                    slots[slot, 0] = key
+                    slots[slot, 1] = n
+                    segment[0, 0] = top[x]
+                    segment[0, 1] = t.skip[top[x]]
+                    _walk(m, t, segment, 1, mode, st, frames, tokens, ends[n, 0], records, ends[n, 1], result)
+                    ends[n + 1] = result
+                    known += 1
+                first, last = ends[n, 0], ends[n + 1, 0]
+                data[end : end + last - first] = tokens[first:last]
+                end += last - first
+                for k in range(ends[n, 1], ends[n + 1, 1]):
+                    data2[end2] = records[k]
+                    end2 += 1
+                for k in range(2, 5):
+                    out[j, k] = max(out[j, k], ends[n + 1, k])
         for k in range(extra_offset[j], extra_offset[j + 1]):
             data[end] = extra[k]
             end += 1
         for k in range(specials.shape[0]):
-            if find_op(m, jobs[j, 0], jobs[j, 1], specials[k, 0]) != 0:
+            if find_op(m, q, jobs[j, 1], specials[k, 0]) != 0:
                 data[end] = specials[k, 1]
                 end += 1
         out[j, 0] = intern(data, offset, table, count, end)
-        out[j, 1] = intern(data2, offset2, table2, count2, result[1]) if result[1] > begin2 + 1 else -1
-        out[j, 2] = result[2]
-        out[j, 3] = result[3]
-        out[j, 4] = result[4]
+        out[j, 1] = intern(data2, offset2, table2, count2, end2) if end2 > begin2 + 1 else -1
     return jobs.shape[0]
 
 
