@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .container import UNSOUND, encode_header, header_digest, open_container, refuse, write_container
+from .container import UNSOUND, address, open_container, refuse, write_container
 from .errors import BundleError
 from .tables import ARRAYS, Tables, check_tables
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .host import Host
 
 MAGIC = b"TOOLCBND"
-VERSION = 1
+VERSION = 2
 VOCAB_FILE = "vocab_file"
 
 
@@ -87,14 +87,14 @@ class Bundle:
         arrays = self.tables.arrays()
         if standalone:
             arrays[VOCAB_FILE] = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
-        return write_container(path, MAGIC, VERSION, self.meta, arrays)
+        return write_container(path, MAGIC, VERSION, self.meta, arrays, deflate=True)
 
     @cached_property
     def digest(self) -> str:
         """The content address, hex, of the bundle file without an embedded vocab."""
         if known := self.__dict__.get("_digest"):
             return str(known)
-        return header_digest(encode_header(MAGIC, VERSION, self.meta, self.tables.arrays())[0])
+        return address(MAGIC, VERSION, self.meta, self.tables.arrays())
 
     @property
     def entry(self) -> dict[str, int]:

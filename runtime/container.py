@@ -1,27 +1,32 @@
-"""The container of both files: a checked header, then raw little-endian arrays that are memory mapped.
+"""The container of both files: a checked header, then little-endian arrays, memory mapped or deflated.
 
 Layout       8 bytes magic, uint32 version, uint32 header length, 16 bytes header digest, header (msgpack map of
              ``arrays`` and ``meta``), zeros up to a multiple of 64, then each array at the next multiple of 64, zeros
-             between; the file ends with the last byte of the last array.
-             The header digest is BLAKE2b-128 of magic, version, length and header; as the header holds the digest of
-             every array, it is the content address of the whole file.
+             between; the file ends with the last byte of the last array. An array whose stored size is smaller than
+             its own is a zlib stream.
+             The header digest is BLAKE2b-128 of magic, version, length and header, which holds the digest of every
+             array as stored and as such. The content address is that of magic, version, meta and every array's name,
+             dtype, shape and own digest: it does not depend on how the arrays are stored.
 Leaves out   what the arrays mean: see vocab.py and tables.py.
-Invariants   equal input gives equal bytes; a file is whole or absent; nothing is unpickled or executed; an array is
-             handed out only after every check of `open_container` passed. A mapped file is trusted not to be
-             overwritten in place while open (our writer replaces files, it never rewrites them).
+Invariants   equal input gives equal bytes (with one zlib) and one address (with any); a file is whole or absent;
+             nothing is unpickled or executed; an array is handed out only after every check of `open_container`
+             passed. A mapped file is trusted not to be overwritten in place while open (our writer replaces files, it
+             never rewrites them).
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import mmap
 import os
 import secrets
 import struct
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 import numpy as np
@@ -36,6 +41,9 @@ MAX_FILE_BYTES = 4 << 30
 MAX_HEADER_BYTES = 256 << 20
 MAX_NAME_BYTES = 64
 MAX_DIMENSIONS = 4
+MAX_ARRAYS = 256
+DEFLATE_LEVEL = 3
+MIN_DEFLATE, MAX_DEFLATE = 256, 1 << 20  # smaller arrays gain nothing, larger ones are worth mapping
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
 
@@ -48,17 +56,13 @@ class Container:
         name: the file as errors call it.
         meta: the header's ``meta``.
         arrays: read-only views, in the order of the header.
-        data: uint8 [·], everything from the first array on; views of it are aligned to 64 bytes.
-        offsets: of each array in `data`, in bytes.
-        digest: the header digest, hex: the content address.
+        digest: the content address, hex.
         size: bytes of the whole container.
     """
 
     name: str
     meta: dict[str, Any]
     arrays: dict[str, np.ndarray]
-    data: np.ndarray
-    offsets: dict[str, int]
     digest: str
     size: int
 
@@ -75,47 +79,77 @@ def _aligned(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-def encode_header(
-    magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> tuple[bytes, list[np.ndarray]]:
-    """The bytes before the first array, padding included, and the arrays as contiguous little-endian uint8."""
+class Encoded(NamedTuple):
+    """A container before it is written: everything before the first array, the arrays as stored, the address (hex)."""
+
+    prefix: bytes
+    stored: list[memoryview]
+    digest: str
+
+
+def encode(
+    magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], deflate: bool = False
+) -> Encoded:
+    """Encode a container; `deflate` stores arrays of middling size as zlib streams where that is smaller."""
     assert len(magic) == 8
     entries: list[dict[str, Any]] = []
-    raw: list[np.ndarray] = []
+    stored: list[memoryview] = []
     end = 0
     for name, array in arrays.items():
-        dtype = array.dtype.name
-        if dtype not in DTYPES:
-            raise TypeError(f"array {name} is {dtype}, a container holds {', '.join(DTYPES)}")
-        contiguous = np.ascontiguousarray(array, dtype=DTYPES[dtype])
-        flat = contiguous.reshape(-1).view(np.uint8)
-        offset = _aligned(end)
-        end = offset + flat.size
-        entries.append(
-            {"name": name, "dtype": dtype, "shape": list(array.shape), "offset": offset, "digest": blake(flat)}
-        )
-        raw.append(flat)
+        flat = _flat(name, array)
+        data = flat.data
+        entry: dict[str, Any] = {"name": name, "dtype": array.dtype.name, "shape": list(array.shape), "digest": blake(flat)}
+        if deflate and MIN_DEFLATE <= flat.size <= MAX_DEFLATE:
+            packed = zlib.compress(flat.data, DEFLATE_LEVEL)
+            if len(packed) < flat.size:
+                data = memoryview(packed)
+        entry |= {"offset": _aligned(end), "stored": len(data)}
+        entry |= {"stored_digest": entry["digest"] if len(data) == flat.size else blake(data)}
+        end = entry["offset"] + len(data)
+        entries.append(entry)
+        stored.append(data)
     header = msgpack.packb({"arrays": entries, "meta": dict(meta)}, use_bin_type=True)
     head = struct.pack("<8sII", magic, version, len(header))
     prefix = head + blake(head, header) + header
-    return prefix + bytes(_aligned(len(prefix)) - len(prefix)), raw
+    content = [(e["name"], e["dtype"], e["shape"], e["digest"]) for e in entries]
+    return Encoded(prefix + bytes(_aligned(len(prefix)) - len(prefix)), stored, _address(magic, version, meta, content))
 
 
-def header_digest(prefix: bytes) -> str:
-    """The content address, hex, that the bytes of `encode_header` carry."""
-    return prefix[16 : 16 + DIGEST_BYTES].hex()
+def _flat(name: str, array: np.ndarray) -> np.ndarray:
+    """The bytes of an array, contiguous and little-endian; uint8."""
+    dtype = array.dtype.name
+    if dtype not in DTYPES:
+        raise TypeError(f"array {name} is {dtype}, a container holds {', '.join(DTYPES)}")
+    return np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(-1).view(np.uint8)
 
 
-def encode_container(magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+def _address(magic: bytes, version: int, meta: Mapping[str, Any], content: Sequence[tuple[Any, ...]]) -> str:
+    """The content address, hex, from (name, dtype, shape, digest) of every array."""
+    packed = msgpack.packb([version, dict(meta), [list(entry) for entry in content]], use_bin_type=True)
+    return blake(magic, packed).hex()
+
+
+def address(magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """The content address, hex, of a container that is not written."""
+    content = [(name, a.dtype.name, list(a.shape), blake(_flat(name, a))) for name, a in arrays.items()]
+    return _address(magic, version, meta, content)
+
+
+def encode_container(
+    magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], deflate: bool = False
+) -> bytes:
     """A whole container as bytes."""
-    prefix, raw = encode_header(magic, version, meta, arrays)
-    parts: list[bytes] = [prefix]
+    encoded = encode(magic, version, meta, arrays, deflate)
+    return b"".join([encoded.prefix, *_padded(encoded.stored)])
+
+
+def _padded(stored: list[memoryview]) -> Iterator[bytes | memoryview]:
+    """The arrays with the zeros between them."""
     end = 0
-    for flat in raw:
-        parts.append(bytes(_aligned(end) - end))
-        parts.append(flat.tobytes())
-        end = _aligned(end) + flat.size
-    return b"".join(parts)
+    for data in stored:
+        yield bytes(_aligned(end) - end)
+        yield data
+        end = _aligned(end) + len(data)
 
 
 def write_container(
@@ -124,24 +158,21 @@ def write_container(
     version: int,
     meta: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
+    deflate: bool = False,
 ) -> str:
-    """Write a container beside `path`, flush it to the disk, and move it into place; return its digest, hex.
+    """Write a container beside `path`, flush it to the disk, and move it into place; return its address, hex.
 
     On any error, a Ctrl-C included, the neighbouring file is removed and `path` is as it was.
     """
     target = Path(path)
-    prefix, raw = encode_header(magic, version, meta, arrays)
+    encoded = encode(magic, version, meta, arrays, deflate)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(prefix)
-                end = 0
-                for flat in raw:
-                    file.write(bytes(_aligned(end) - end))
-                    file.write(flat.data)
-                    end = _aligned(end) + flat.size
+                file.write(encoded.prefix)
+                file.writelines(_padded(encoded.stored))
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
@@ -155,7 +186,7 @@ def write_container(
             found=error.strerror or str(error),
             hint="check that the folder exists, that it can be written, and that the disk has room",
         ) from error
-    return header_digest(prefix)
+    return encoded.digest
 
 
 def open_container(
@@ -169,7 +200,8 @@ def open_container(
     """Map and verify a container.
 
     The checks, in this order: size cap, magic, version, header length, header digest, header structure, place of
-    every array (aligned, no holes, no overlaps, ending with the file), zero padding, digest of every array.
+    every array (aligned, no holes, no overlaps, ending with the file), zero padding, digest of every array as stored,
+    size of every deflated array, its own digest.
 
     Args:
         source: a path, or the bytes themselves.
@@ -247,33 +279,63 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
         raise refuse(name, "padding", "other bytes", "zeros after the header", DAMAGED)
     data = raw[start:]
     views: dict[str, np.ndarray] = {}
-    offsets: dict[str, int] = {}
     end = 0
-    for key, dtype, _, count, offset, _ in entries:
+    for entry in entries:
         expected = _aligned(end)
-        if offset != expected:
-            why = "overlaps the one before" if offset < end else "is not at the next multiple of 64"
-            raise refuse(name, f"{key}/offset", offset, expected, UNSOUND, f"the array {why}")
-        end = offset + count * dtype.itemsize
-        offsets[key] = offset
+        if entry.offset != expected:
+            why = "overlaps the one before" if entry.offset < end else "is not at the next multiple of 64"
+            raise refuse(name, f"{entry.name}/offset", entry.offset, expected, UNSOUND, f"the array {why}")
+        end = entry.offset + entry.stored
     if start + end != size:
         short = start + end > size
         hint = "the file was cut off; " + DAMAGED if short else "something was appended; " + DAMAGED
         raise refuse(name, "size", f"{size} bytes", start + end, hint)
     end = 0
-    for key, dtype, shape, count, offset, want in entries:
-        if data[end:offset].any():
-            raise refuse(name, f"{key}/padding", "other bytes", "zeros before the array", DAMAGED)
-        end = offset + count * dtype.itemsize
-        flat = data[offset:end]
-        found = blake(flat)
-        if found != want:
-            raise refuse(name, f"{key}/digest", found.hex(), want.hex(), DAMAGED)
-        views[key] = flat.view(dtype).reshape(shape)
-    return Container(name, meta, views, data, offsets, digest.hex(), size)
+    for entry in entries:
+        if data[end : entry.offset].any():
+            raise refuse(name, f"{entry.name}/padding", "other bytes", "zeros before the array", DAMAGED)
+        end = entry.offset + entry.stored
+        flat = data[entry.offset : end]
+        _check_digest(name, entry, flat, entry.stored_digest)
+        if entry.stored < entry.nbytes:
+            flat = _inflate(name, entry, flat)
+            _check_digest(name, entry, flat, entry.digest)
+        elif entry.digest != entry.stored_digest:
+            raise refuse(name, f"{entry.name}/digest", entry.stored_digest.hex(), entry.digest.hex(), DAMAGED)
+        views[entry.name] = flat.view(entry.dtype).reshape(entry.shape)
+    content = [(e.name, e.dtype.name, list(e.shape), e.digest) for e in entries]
+    return Container(name, meta, views, _address(magic, version, meta, content), size)
 
 
-Entry = tuple[str, "np.dtype[Any]", tuple[int, ...], int, int, bytes]
+def _check_digest(name: str, entry: Entry, flat: np.ndarray, want: bytes) -> None:
+    found = blake(flat)
+    if found != want:
+        raise refuse(name, f"{entry.name}/digest", found.hex(), want.hex(), DAMAGED)
+
+
+def _inflate(name: str, entry: Entry, stored: np.ndarray) -> np.ndarray:
+    """The bytes of a deflated array; never more than its shape says."""
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(stored.data, entry.nbytes + 1)  # one more: the end of the stream is read, too
+    except zlib.error as error:
+        raise refuse(name, f"{entry.name}/stored", str(error), "a zlib stream", UNSOUND) from error
+    if len(data) != entry.nbytes or not stream.eof or stream.unused_data:
+        raise refuse(name, f"{entry.name}/stored", "a zlib stream of another size", f"{entry.nbytes} bytes", UNSOUND)
+    return np.frombuffer(data, np.uint8)
+
+
+class Entry(NamedTuple):
+    """One array of the header; `nbytes` of its own, `stored` in the file."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    nbytes: int
+    offset: int
+    stored: int
+    digest: bytes
+    stored_digest: bytes
 
 
 def _read_header(name: str, header: bytes) -> tuple[dict[str, Any], list[Entry]]:
@@ -289,14 +351,16 @@ def _read_header(name: str, header: bytes) -> tuple[dict[str, Any], list[Entry]]
         raise refuse(name, "meta", type(meta).__name__, "a map", UNSOUND)
     if not isinstance(listed, list):
         raise refuse(name, "arrays", type(listed).__name__, "a list", UNSOUND)
+    if len(listed) > MAX_ARRAYS:
+        raise refuse(name, "arrays", len(listed), f"at most {MAX_ARRAYS} arrays", UNSOUND)
     _check_plain(name, meta)
     entries: list[Entry] = []
     seen: set[str] = set()
     for number, item in enumerate(listed):
         entry = _read_entry(name, number, item)
-        if entry[0] in seen:
-            raise refuse(name, f"arrays/{number}/name", entry[0], "a name not used before", UNSOUND)
-        seen.add(entry[0])
+        if entry.name in seen:
+            raise refuse(name, f"arrays/{number}/name", entry.name, "a name not used before", UNSOUND)
+        seen.add(entry.name)
         entries.append(entry)
     return meta, entries
 
@@ -321,12 +385,15 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_FILE_BYTES
 
 
+_KEYS = ("name", "dtype", "shape", "digest", "offset", "stored", "stored_digest")
+
+
 def _read_entry(name: str, number: int, item: object) -> Entry:
     place = f"arrays/{number}"
-    if not isinstance(item, dict) or sorted(map(str, item)) != ["digest", "dtype", "name", "offset", "shape"]:
+    if not isinstance(item, dict) or sorted(map(str, item)) != sorted(_KEYS):
         found = sorted(map(str, item)) if isinstance(item, dict) else type(item).__name__
-        raise refuse(name, place, found, "a map of name, dtype, shape, offset, digest", UNSOUND)
-    key, dtype, shape, offset, digest = (item[k] for k in ("name", "dtype", "shape", "offset", "digest"))
+        raise refuse(name, place, found, f"a map of {', '.join(_KEYS)}", UNSOUND)
+    key, dtype, shape, digest, offset, stored, stored_digest = (item[k] for k in _KEYS)
     if not isinstance(key, str) or not key or len(key.encode()) > MAX_NAME_BYTES:
         raise refuse(name, f"{place}/name", repr(key)[:80], f"a name of 1 to {MAX_NAME_BYTES} bytes", UNSOUND)
     if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -335,13 +402,14 @@ def _read_entry(name: str, number: int, item: object) -> Entry:
         raise refuse(
             name, f"{key}/shape", repr(shape)[:80], f"{MAX_DIMENSIONS} sizes at most, 0 to {MAX_FILE_BYTES}", UNSOUND
         )
-    count = 1
-    for n in shape:
-        count *= n
-    if count * DTYPES[dtype].itemsize > MAX_FILE_BYTES:
+    size = DTYPES[dtype].itemsize * math.prod(shape)
+    if size > MAX_FILE_BYTES:
         raise refuse(name, f"{key}/shape", shape, f"at most {MAX_FILE_BYTES} bytes", UNSOUND)
     if not _is_size(offset) or offset % ALIGN:
         raise refuse(name, f"{key}/offset", repr(offset)[:80], f"a multiple of {ALIGN}", UNSOUND)
-    if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
-        raise refuse(name, f"{key}/digest", repr(digest)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
-    return key, DTYPES[dtype], tuple(shape), count, offset, digest
+    if not _is_size(stored) or stored > size or (stored < size and size > MAX_DEFLATE):
+        raise refuse(name, f"{key}/stored", repr(stored)[:80], f"{size}, or less if at most {MAX_DEFLATE}", UNSOUND)
+    for field, value in (("digest", digest), ("stored_digest", stored_digest)):
+        if not isinstance(value, bytes) or len(value) != DIGEST_BYTES:
+            raise refuse(name, f"{key}/{field}", repr(value)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
+    return Entry(key, DTYPES[dtype], tuple(shape), size, offset, stored, digest, stored_digest)

@@ -59,6 +59,7 @@ TABLES = (
     "row_list",
     "list_offset",
     "list_tokens",
+    "list_base",
     "dense",
 )
 VOCAB = ("token_offset", "token_bytes", "slice_token_offset", "slice_tokens", "slice_units")
@@ -103,6 +104,7 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     ROW_LIST,
     LIST_OFFSET,
     LIST_TOKENS,
+    LIST_BASE,
     DENSE,
     TOKEN_OFFSET,
     TOKEN_BYTES,
@@ -450,7 +452,7 @@ def _stop(host, s, units):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _expand(host, row, out):  # type: ignore[no-untyped-def]
-    """The row at an address: the part of its slice, its bit row and its list, each toggling what is there."""
+    """The row at an address: its slice, bit row, list and base of the list, each toggling what is there."""
     words = _long(host, WORDS)
     if row == _long(host, ROWS):
         _set(out, 0, 4 * words)
@@ -472,10 +474,12 @@ def _expand(host, row, out):  # type: ignore[no-untyped-def]
         _copy(out, _long(host, DENSE) + 4 * words * dense, 4 * words)
     else:
         _set(out, 0, 4 * words)
-    first = _int(_long(host, ROW_LIST), row)
+    number = _int(_long(host, ROW_LIST), row)
     tokens = _long(host, LIST_TOKENS)
-    for i in range(_int(_long(host, LIST_OFFSET), first), _int(_long(host, LIST_OFFSET), first + 1)):
-        _toggle(out, _int(tokens, i))
+    while number >= 0:  # twice at most: a base has none
+        for i in range(_int(_long(host, LIST_OFFSET), number), _int(_long(host, LIST_OFFSET), number + 1)):
+            _toggle(out, _int(tokens, i))
+        number = _int(_long(host, LIST_BASE), number)
 
 
 @numba.njit

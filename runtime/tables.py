@@ -43,6 +43,7 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "row_list": ("int32", ()),
     "list_offset": ("int32", ()),
     "list_tokens": ("int32", ()),
+    "list_base": ("int32", ()),
     "dense": ("uint32", ("W",)),
 }
 DEAD, FINISHED = 0, 1
@@ -82,6 +83,7 @@ class Tables:
     row_list: np.ndarray
     list_offset: np.ndarray
     list_tokens: np.ndarray
+    list_base: np.ndarray
     dense: np.ndarray
 
     def __post_init__(self) -> None:
@@ -307,6 +309,11 @@ def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
     check_offsets(name, "list_offset", t.list_offset, int(t.list_tokens.size))
     check_range(name, "list_tokens", t.list_tokens, 0, vocab.size)
     check_ascending(name, "list_tokens", t.list_tokens, t.list_offset)
+    if t.list_base.size != t.list_offset.size - 1:
+        raise refuse(name, "list_base/shape", int(t.list_base.size), f"{t.list_offset.size - 1}, the lists", UNSOUND)
+    check_range(name, "list_base", t.list_base, -1, int(t.list_base.size))
+    if (t.list_base[t.list_base[t.list_base >= 0]] >= 0).any():
+        raise refuse(name, "list_base", "a base that has a base", "bases without one", UNSOUND)
     if t.dense.shape[1] != vocab.words:
         raise refuse(name, "dense/shape", t.dense.shape[1], f"{vocab.words} words", UNSOUND)
     if vocab.size % 32 and (t.dense[:, -1] >> np.uint32(vocab.size % 32)).any():

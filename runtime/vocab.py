@@ -20,16 +20,15 @@ import numpy as np
 from .container import (
     UNSOUND,
     Buffer,
+    address,
     encode_container,
-    encode_header,
-    header_digest,
     open_container,
     refuse,
     write_container,
 )
 
 MAGIC = b"TOOLCVOC"
-VERSION = 1
+VERSION = 2
 ARRAYS: dict[str, str] = {
     "token_offset": "int32",
     "token_bytes": "uint8",
@@ -92,8 +91,8 @@ class Vocab:
 
     @cached_property
     def digest(self) -> str:
-        """The content address, hex: the header digest of the file."""
-        return header_digest(encode_header(MAGIC, VERSION, self.meta, self.arrays())[0])
+        """The content address of the file, hex."""
+        return address(MAGIC, VERSION, self.meta, self.arrays())
 
     @property
     def size(self) -> int:

@@ -114,7 +114,10 @@ class Oracle:
                     found.add(int(v.slice_tokens[k]))
         if dense >= 0:
             found ^= {i for i in range(v.size) if int(t.dense[dense, i >> 5]) >> (i & 31) & 1}
-        return found ^ {int(x) for x in t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]]}
+        while number >= 0:
+            found ^= {int(x) for x in t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]]}
+            number = int(t.list_base[number])
+        return found
 
     def mask(self) -> set[int]:
         """The allowed tokens, from rows and chains."""
@@ -422,7 +425,8 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         return 1 + max((depth_of(x) for x in exits), default=0)
 
     # rows in every form that the format has
-    row_slice, row_units, row_dense, row_list, lists, dense = [], [], [], [], [], []
+    row_slice, row_units, row_dense, row_list, dense = [], [], [], [], []
+    lists: list[tuple[int, list[int]]] = []  # base or -1, tokens
     for number, members in enumerate(rows):
         best: tuple[int, int, int, set[int]] = (0, -1, -1, set())
         for s in range(vocab.slice_token_offset.size - 1):
@@ -442,9 +446,12 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             more = sorted(set(more) - set(half))
         else:
             row_dense.append(-1)
-        if more not in lists:
-            lists.append(more)
-        row_list.append(lists.index(more))
+        # Every second list is the difference to the list before it, if that has no base.
+        base = len(lists) - 1 if number % 2 and lists and lists[-1][0] < 0 else -1
+        entry = base, sorted(set(more) ^ set(lists[base][1])) if base >= 0 else more
+        if entry not in lists:
+            lists.append(entry)
+        row_list.append(lists.index(entry))
 
     def ints(values: Any, *shape: int) -> np.ndarray:
         return np.array(values, dtype=np.int32).reshape(*(shape or (-1,)))
@@ -476,8 +483,9 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         row_units=ints(row_units),
         row_dense=ints(row_dense),
         row_list=ints(row_list),
-        list_offset=np.cumsum([0, *map(len, lists)], dtype=np.int32),
-        list_tokens=ints([i for tokens in lists for i in tokens]),
+        list_offset=np.cumsum([0, *(len(tokens) for _, tokens in lists)], dtype=np.int32),
+        list_tokens=ints([i for _, tokens in lists for i in tokens]),
+        list_base=ints([base for base, _ in lists]),
         dense=np.array(dense, dtype=np.uint32).reshape(len(dense), vocab.words),
     )
     meta = {

@@ -197,9 +197,9 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
 
 
 @njit(cache=True)
-def walk_states(
+def walk_states(  # type: ignore[no-untyped-def]
     m, t, jobs, at, mode, counts_on, specials, extra, extra_offset, memo, st, frames, lists, profiles, limits, out
-):  # type: ignore[no-untyped-def]
+):
     """Rows of states.
 
     What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it

@@ -7,6 +7,7 @@ the bytes of a good file.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from toolc.runtime import Bundle, BundleError, Vocab
 from toolc.runtime import container as c
 from toolc.runtime.bundle import MAGIC, VERSION
 from toolc.runtime.vocab import MAGIC as VOCAB_MAGIC
+from toolc.runtime.vocab import VERSION as VOCAB_VERSION
 
 from .handmade import bundle, tiny_vocab
 
@@ -150,6 +152,10 @@ EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]
         ("#list_offset", "last"),
     ),
     ("offsets-short", cut("list_offset"), ("#row_list", "out of range")),
+    ("base-past", setter("list_base", 0, 1 << 20), ("#list_base", "out of range")),
+    ("base-negative", setter("list_base", 0, -2), ("#list_base", "out of range")),
+    ("base-of-itself", setter("list_base", 0, 0), ("#list_base", "a base that has a base")),
+    ("bases-short", cut("list_base"), ("#list_base/shape", "the lists")),
     (
         "dense-width",
         lambda a, m: a.update(dense=np.zeros((a["dense"].shape[0], 2), np.uint32)),
@@ -254,7 +260,7 @@ def dirty_gap(data: bytes) -> bytes:
     _, _, length, _ = c.PREFIX.unpack(data[:32])
     start = -(-(32 + length) // 64) * 64
     for item in msgpack.unpackb(data[32 : 32 + length])["arrays"]:
-        end = start + item["offset"] + int(np.prod(item["shape"])) * 4
+        end = start + item["offset"] + item["stored"]
         if end % 64:
             return data[:end] + b"\x01" + data[end + 1 :]
     raise AssertionError("no gap")
@@ -266,7 +272,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
     ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
     ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
-    ("newer", at(8, struct.pack("<I", 2)), ("#version", "found 2", "expected 1", "newer toolc", "upgrade")),
+    ("newer", at(8, struct.pack("<I", 3)), ("#version", "found 3", "expected 2", "newer toolc", "upgrade")),
     ("older", at(8, struct.pack("<I", 0)), ("#version", "older toolc", "compile again")),
     ("header-huge", at(12, struct.pack("<I", 0xFFFFFFFF)), ("#header length", "4294967295", "at most")),
     ("header-longer", at(12, struct.pack("<I", 10**9)), ("#header length",)),
@@ -312,6 +318,11 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("offset-hole", entry(1, offset=1 << 20), ("#special_token/offset", "next multiple")),
     ("offset-swapped", swap, ("/offset", "next multiple")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
+    ("arrays-many", lambda d: reheaded(d, lambda v: v["arrays"].extend([7] * 300)), ("#arrays", "at most 256")),
+    ("stored-more", entry(0, stored=1 << 20), ("#symbol_class/stored", "or less")),
+    ("stored-negative", entry(0, stored=-1), ("#symbol_class/stored",)),
+    ("stored-less", entry(0, stored=7), ("/offset", "next multiple")),
+    ("stored-digest-wrong", entry(0, stored_digest=bytes(16)), ("#symbol_class/digest", "damaged")),
     ("digest-wrong", entry(0, digest=bytes(16)), ("#symbol_class/digest", "damaged")),
 ]
 
@@ -326,6 +337,41 @@ def test_damaged_bytes(change: Callable[[bytes], bytes], fragments: tuple[str, .
         Bundle.open(path, vocab=tiny_vocab())
     for fragment in ("bad.toolc", *fragments):
         assert fragment in str(caught.value)
+
+
+def test_deflated_arrays(tmp_path: Path) -> None:
+    """A stream must be whole, of the right size, and of the content that the header promises."""
+    good = np.arange(500, dtype=np.int32)
+    data = c.encode_container(MAGIC, 1, {}, {"x": good}, deflate=True)
+    start = -(-(32 + c.PREFIX.unpack(data[:32])[2]) // 64) * 64
+    stream = data[start:]
+    assert len(stream) < good.nbytes and (c.open_container(data, MAGIC, 1).arrays["x"] == good).all()
+
+    def stored(stream: bytes) -> bytes:
+        change = {"stored": len(stream), "stored_digest": c.blake(stream)}
+        return reheaded(data, lambda v: v["arrays"][0].update(change))[:start] + stream
+
+    assert stored(stream) == data
+    for bad, message in (
+        (stream[:-1], "another size"),
+        (stream + b"\0", "another size"),
+        (zlib.compress(good.tobytes() + b"\0"), "another size"),
+        (zlib.compress(good.tobytes()[:-1]), "another size"),
+        (zlib.compress(bytes(1 << 26)), "or less"),
+        (zlib.compress(bytes(1 << 20)), "another size"),
+        (b"", "another size"),
+        (b"\xff" * 20, "header check"),
+        (stream[:50] + b"\xff" + stream[51:], "zlib stream"),
+        (zlib.compress((good + 1).tobytes()), "x/digest"),
+    ):
+        with pytest.raises(BundleError, match=message):
+            c.open_container(stored(bad), MAGIC, 1)
+    for i in range(0, len(data), 3):
+        with pytest.raises(BundleError):
+            c.open_container(data[:i] + bytes([data[i] ^ 0x10]) + data[i + 1 :], MAGIC, 1)
+    large = {"stored": 30, "shape": [1 << 20], "stored_digest": c.blake(b"")}
+    with pytest.raises(BundleError, match="or less"):
+        c.open_container(reheaded(data, lambda v: v["arrays"][0].update(large)), MAGIC, 1)
 
 
 def test_every_single_byte_matters(tmp_path: Path) -> None:
@@ -397,7 +443,7 @@ def test_edited_vocab(
     arrays, meta = {k: a.copy() for k, a in vocab.arrays().items()}, dict(vocab.meta)
     change(arrays, meta)
     path = tmp_path / "bad.vocab"
-    c.write_container(path, VOCAB_MAGIC, 1, meta, arrays)
+    c.write_container(path, VOCAB_MAGIC, VOCAB_VERSION, meta, arrays)
     with pytest.raises(BundleError) as caught:
         Vocab.open(path)
     for fragment in ("bad.vocab", *fragments):
