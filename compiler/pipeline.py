@@ -7,9 +7,11 @@ Invariants   equal spec, tokenizer and options give equal bundles; times are in 
 
 from __future__ import annotations
 
+import gc
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,6 +118,20 @@ def compile_schema(
     return compile_spec(schema_spec(schema, name), tokenizer, eos=eos, options=options, progress=progress)
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cyclic garbage collection inside: a compile makes many small objects and no garbage that would be worth it."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@_collector_paused()
 def compile_spec(
     spec: Spec,
     tokenizer: Tokenizer | None = None,
@@ -139,6 +155,7 @@ def compile_spec(
     return _compile(assembled, spec.name, about, tokenizer, eos, options, clock)
 
 
+@_collector_paused()
 def compile_grammar(
     lark_text: str,
     tokenizer: Tokenizer | None = None,

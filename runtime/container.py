@@ -98,7 +98,12 @@ def encode(
     for name, array in arrays.items():
         flat = _flat(name, array)
         data = flat.data
-        entry: dict[str, Any] = {"name": name, "dtype": array.dtype.name, "shape": list(array.shape), "digest": blake(flat)}
+        entry: dict[str, Any] = {
+            "name": name,
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "digest": blake(flat),
+        }
         if deflate and MIN_DEFLATE <= flat.size <= MAX_DEFLATE:
             packed = zlib.compress(flat.data, DEFLATE_LEVEL)
             if len(packed) < flat.size:

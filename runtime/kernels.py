@@ -23,15 +23,19 @@ Source       docs/architecture.md, "Reading a symbol"; tests/oracle_runtime.py i
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from typing import Any
-
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from .memory import combine as _combine
+from .memory import copy as _copy
+from .memory import fill as _set
+from .memory import kernel
+from .memory import read_byte as _byte
+from .memory import read_int as _int
+from .memory import read_long as _long
+from .memory import toggle as _toggle
+from .memory import write_int as _set_int
+from .memory import write_long as _set_long
 
 # Places in `host`. First addresses: arrays of a bundle, of its vocabulary, of what bundles share. Then numbers.
 TABLES = (
@@ -133,146 +137,6 @@ SEAT = ("host", "history", "frames", "history_size", "frames_size", "position")
 HOST, HISTORY, FRAMES, HISTORY_SIZE, FRAMES_SIZE, POSITION = range(len(SEAT))
 
 REFUSED, ACCEPTED, FULL, OVERFLOW, STAYED = 0, 1, 2, 3, 4  # what reading a token returns
-
-_warned = False
-
-
-class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on this machine."""
-
-
-def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with a cache on disk where there is a place for one; says so once where there is none."""
-
-    def wrap(function: Callable[..., Any]) -> Any:
-        global _warned
-        try:
-            return numba.njit(*arguments, cache=True, **options)(function)
-        except (RuntimeError, OSError) as error:
-            if not _warned:
-                _warned = True
-                warnings.warn(
-                    f"toolc cannot keep compiled kernels ({error}); every process compiles them anew, some seconds. "
-                    "Set NUMBA_CACHE_DIR to a folder that can be written.",
-                    CacheWarning,
-                    stacklevel=2,
-                )
-            return numba.njit(*arguments, **options)(function)
-
-    return wrap
-
-
-# ---------------------------------------------------------------- memory by address
-
-
-def _pointer(builder: Any, address: Any, bits: int) -> Any:
-    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
-
-
-@intrinsic
-def _byte(context, address):  # type: ignore[no-untyped-def]
-    """The uint8 at an address."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(_pointer(builder, arguments[0], 8))
-
-    return numba.uint8(numba.int64), codegen
-
-
-@intrinsic
-def _int(context, address, index):  # type: ignore[no-untyped-def]
-    """int32 number `index` of the array at an address, as int64."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        place = builder.gep(_pointer(builder, arguments[0], 32), [arguments[1]])
-        return builder.sext(builder.load(place), ir.IntType(64))
-
-    return numba.int64(numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _set_int(context, address, index, value):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        place = builder.gep(_pointer(builder, arguments[0], 32), [arguments[1]])
-        builder.store(builder.trunc(arguments[2], ir.IntType(32)), place)
-        return context.get_dummy_value()
-
-    return numba.void(numba.int64, numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _long(context, address, index):  # type: ignore[no-untyped-def]
-    """int64 number `index` of the array at an address."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(builder.gep(_pointer(builder, arguments[0], 64), [arguments[1]]))
-
-    return numba.int64(numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _set_long(context, address, index, value):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        builder.store(arguments[2], builder.gep(_pointer(builder, arguments[0], 64), [arguments[1]]))
-        return context.get_dummy_value()
-
-    return numba.void(numba.int64, numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _toggle(context, address, token):  # type: ignore[no-untyped-def]
-    """Flip bit `token` of the mask at an address."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        token = arguments[1]
-        place = builder.gep(_pointer(builder, arguments[0], 32), [builder.lshr(token, ir.Constant(ir.IntType(64), 5))])
-        shift = builder.trunc(builder.and_(token, ir.Constant(ir.IntType(64), 31)), ir.IntType(32))
-        bit = builder.shl(ir.Constant(ir.IntType(32), 1), shift)
-        builder.store(builder.xor(builder.load(place), bit), place)
-        return context.get_dummy_value()
-
-    return numba.void(numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _copy(context, target, source, size):  # type: ignore[no-untyped-def]
-    """Copy `size` bytes."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        target, source, size = arguments
-        cgutils.raw_memcpy(builder, _pointer(builder, target, 8), _pointer(builder, source, 8), size, 1)
-        return context.get_dummy_value()
-
-    return numba.void(numba.int64, numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _set(context, target, value, size):  # type: ignore[no-untyped-def]
-    """Set `size` bytes to a value."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        target, value, size = arguments
-        cgutils.memset(builder, _pointer(builder, target, 8), size, builder.trunc(value, ir.IntType(8)))
-        return context.get_dummy_value()
-
-    return numba.void(numba.int64, numba.int64, numba.int64), codegen
-
-
-@intrinsic
-def _combine(context, target, source, words, exclusive):  # type: ignore[no-untyped-def]
-    """target[w] |= source[w], or ^= where `exclusive` (a constant), for words of 32 bits that do not overlap."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        target, source, words, exclusive = arguments
-        one, two = _pointer(builder, target, 32), _pointer(builder, source, 32)
-        with cgutils.for_range(builder, words, intp=ir.IntType(64)) as loop:
-            place = builder.gep(one, [loop.index])
-            old, new = builder.load(place), builder.load(builder.gep(two, [loop.index]))
-            builder.store(builder.select(exclusive, builder.xor(old, new), builder.or_(old, new)), place)
-        return context.get_dummy_value()
-
-    return numba.void(numba.int64, numba.int64, numba.int64, numba.boolean), codegen
-
 
 # ---------------------------------------------------------------- one symbol
 

@@ -10,15 +10,14 @@ States, stack symbols and (stack symbol, R) pairs are found by a worklist; only 
 alternatives disagree (one pushes where another stays, two counters run apart) the choice of what is called, inlined
 or copied is revised and the NFA built anew; where nothing is left to revise the grammar is refused.
 
-Leaves out   NFA states (nfa.py), the automata of terminals (terminal.py), vocabularies (../lift).
-Invariants   state 0 is dead, 1 finished; every other state can reach the end; numbers follow discovery over sorted
-             classes.
-Source       the summary edges are those of Reps, Horwitz, Sagiv 1995, kept backwards as sets of completions per state.
+Leaves out   the loops over states (determinise.py), NFA states (nfa.py), the automata of terminals (terminal.py),
+             vocabularies (../lift).
+Invariants   state 0 is dead, 1 finished; every other state can reach the end; numbers follow discovery.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,12 +25,23 @@ import numpy as np
 from ..budget import Budget
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
+from .determinise import (
+    ALL_DONE,
+    APART,
+    CLASH,
+    FULL,
+    GOES_ON,
+    GROUP,
+    NESTED,
+    ONE_BYTE,
+    PAUSED,
+    Workspace,
+    determinise,
+)
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool, read_nodes
 from .terminal import terminal_dfa
 
-KEEP, ADD_ONE, SET_ZERO, SET_ONE = range(4)
-PUSH, POP = 4, 5
 _REVISIONS = 64
 
 
@@ -44,7 +54,8 @@ class Automaton:
         specials: names of the special tokens beyond end of turn: symbol 257 + i.
         classes: number of symbol classes.
         thresholds: per state the counter values at which it changes: region r of counter c is how many are <= c.
-        rows: per state one op array int32 [classes] per region.
+        ops: int32 [rows, classes], one row per region of every state: those of q begin at row ``state_row[q]``.
+        state_row: int32 [states + 1].
         pushes: (stack symbol, state entered in mode 0, in mode 1, action on the caller's counter).
         returns: (stack symbol, R) → (state, action on the restored counter).
         under: per state, the stack symbols that can be on top of the stack in it, as a bit set.
@@ -58,7 +69,8 @@ class Automaton:
     specials: tuple[str, ...]
     classes: int
     thresholds: list[tuple[int, ...]]
-    rows: list[list[np.ndarray]]
+    ops: np.ndarray
+    state_row: np.ndarray
     pushes: list[tuple[int, int, int, int]]
     returns: dict[tuple[int, int], tuple[int, int]]
     stack_symbols: int
@@ -108,330 +120,94 @@ def build_automaton(grammar: Grammar, *, budget: Budget | None = None, soft_dept
     )
 
 
-Item = tuple[int, int]  # NFA state, action on the counter that is live in it
-
-
 class _Determiniser:
+    """Runs the kernels over an NFA, and says what is wrong where they stop."""
+
     def __init__(self, pool: NodePool, nfa: Nfa, budget: Budget) -> None:
         self.pool = pool
         self.nfa = nfa
         self.budget = budget
-        self.core = [
-            bool(nfa.edges[s] or nfa.guards[s] or nfa.calls[s] or nfa.final[s] >= 0) for s in range(len(nfa.edges))
-        ]
         self.symbol_class, self.classes_of_mask = _classes(nfa.masks, len(nfa.specials))
         self.classes = int(self.symbol_class.max()) + 1
-        self.symbols_of_class = [0] * self.classes
-        for symbol, k in enumerate(self.symbol_class.tolist()):
-            self.symbols_of_class[k] |= 1 << symbol
-        self.states: list[tuple[int, ...]] = [()]
-        self.number_of: dict[tuple[int, ...], int] = {(): 0}
-        self.thresholds: list[tuple[int, ...]] = [()]
-        self.rows: list[list[np.ndarray]] = [[np.zeros(self.classes, np.int32)]]
-        self.symbols: list[dict[int, tuple[int, ...]]] = []
-        self.symbol_of: dict[tuple, int] = {}
-        self.pushes: list[tuple[int, int, int, int]] = []
-        self.push_of: dict[tuple[int, int, int, int], int] = {}
-        self.completion: list[int] = [-1]  # per state, see completed()
-        self.completions: list[tuple[int, ...]] = []
-        self.completion_of: dict[tuple[int, ...], int] = {}
-        self.returns: dict[tuple[int, int], tuple[int, int]] = {}
-        self.todo: list[int] = []
-        # The summary: comes_before[q] are states of the frame that go on to q; completes[q] is a bit set of the R
-        # that can follow in the frame; callers[e] are the (state, stack symbol) that enter a frame in e.
-        self.comes_before: list[dict[int, None]] = [{}]
-        self.completes: list[int] = [0]
-        self.callers: list[dict[tuple[int, int], None]] = [{}]
-        self.spread: list[tuple[int, int]] = []
-        self._closed: dict[tuple[Item, ...], tuple[int, int]] = {}
-        self._first: dict[int, dict[int, list[int]]] = {}
+        self.space = Workspace(self._flatten(), self.classes)
 
-    # -- sets of NFA states ------------------------------------------------------------------------------------------
-
-    def close(self, items: tuple[Item, ...]) -> tuple[int, int]:
-        """The local state after these moves and the action on the counter that is live in it (-1: none is)."""
-        known = self._closed.get(items)
-        if known is not None:
-            return known
+    def _flatten(self) -> dict[str, np.ndarray]:
+        """The NFA as the arrays that the kernels read."""
         nfa = self.nfa
-        action_of: dict[int, int] = {}
-        todo = list(items)
-        while todo:
-            s, action = todo.pop()
-            before = action_of.get(s)
-            if before is not None:
-                if before != action and nfa.scope[s] >= 0:
-                    self.apart({nfa.scope[s]})
-                continue
-            action_of[s] = action
-            todo.extend((t, SET_ZERO if enters else action) for t, enters in nfa.free[s])
-        core = tuple(sorted(s for s in action_of if self.core[s]))
-        live = {action_of[s] for s in core if nfa.scope[s] >= 0}
-        if len(live) > 1:
-            self.apart({nfa.scope[s] for s in core if nfa.scope[s] >= 0})
-        result = self.state(core), live.pop() if live else -1
-        self._closed[items] = result
-        return result
-
-    def state(self, core: tuple[int, ...]) -> int:
-        number = self.number_of.get(core)
-        if number is None:
-            number = self.number_of[core] = len(self.states)
-            self.states.append(core)
-            self.completion.append(self.completed(core))
-            self.thresholds.append(())
-            self.rows.append([])
-            self.comes_before.append({})
-            self.completes.append(0)
-            self.callers.append({})
-            self.todo.append(number)
-        return number
-
-    def moves(self, q: int) -> list[tuple[int, list[Item]]]:
-        """For every region of the counter: its number and the NFA states of q whose moves are open in it."""
-        nfa = self.nfa
-        core = self.states[q]
-        if not any(nfa.guards[s] for s in core):
-            return [(0, [(s, KEEP) for s in core])]
-        thresholds: set[int] = set()
-        todo, seen = list(core), set(core)
-        while todo:
-            s = todo.pop()
-            targets = [t for t, _ in nfa.free[s]] if s not in core else []
-            for _, threshold, t in nfa.guards[s]:
-                thresholds.add(threshold)
-                targets.append(t)
-            todo.extend(t for t in targets if t not in seen)
-            seen.update(targets)
-        self.thresholds[q] = tuple(sorted(thresholds))
-        out = []
-        for region in range(len(thresholds) + 1):
-            low = self.thresholds[q][region - 1] if region else 0
-            action_of: dict[int, int] = {}
-            items = [(s, KEEP) for s in core]
-            while items:
-                s, action = items.pop()
-                if s in action_of:
-                    if action_of[s] != action and nfa.scope[s] >= 0:
-                        self.apart({nfa.scope[s]})
-                    continue
-                action_of[s] = action
-                count = low if action == KEEP else 0
-                for at_least, threshold, t in nfa.guards[s]:
-                    if (count >= threshold) == at_least:
-                        items.append((t, action))
-                if s not in core:
-                    items += [(t, SET_ZERO if enters else action) for t, enters in nfa.free[s]]
-            out.append((region, sorted(action_of.items())))
+        core = [bool(e or g or c or f >= 0) for e, g, c, f in zip(nfa.edges, nfa.guards, nfa.calls, nfa.final)]
+        first, first_bad = zip(*map(self._first, range(len(nfa.instances))), strict=True)
+        out = {
+            "scope": np.array(nfa.scope),
+            "final": np.array(nfa.final),
+            "core": np.array(core),
+            "first_bad": np.array(first_bad),
+        }
+        for name, rows, columns in (
+            ("edge", nfa.edges, 3), ("free", nfa.free, 2), ("guard", nfa.guards, 3), ("call", nfa.calls, 4),
+            ("first", first, 2),
+        ):  # fmt: skip
+            out[f"{name}_offset"] = np.cumsum([0, *map(len, rows)])
+            out[name] = np.array([entry for row in rows for entry in row], np.int32).reshape(-1, columns)
+        out["mask_offset"] = np.cumsum([0, *map(len, self.classes_of_mask)])
+        out["mask_class"] = np.concatenate(self.classes_of_mask)
         return out
 
-    def first(self, instance: int) -> dict[int, list[int]]:
-        """Class → NFA states after it, from the start of an instance."""
-        known = self._first.get(instance)
-        if known is None:
-            known = self._first[instance] = {}
-            todo = [self.nfa.starts[instance]]
-            seen = set(todo)
-            while todo:
-                s = todo.pop()
-                for mask, t, _ in self.nfa.edges[s]:
-                    for k in self.classes_of_mask[mask].tolist():
-                        known.setdefault(k, []).append(t)
-                if self.nfa.calls[s] or self.nfa.guards[s]:
-                    self.refuse_group({instance}, "begins with another group or a counted repeat")
-                for t, _ in self.nfa.free[s]:
-                    if t not in seen:
-                        seen.add(t)
-                        todo.append(t)
-        return known
-
-    # -- transitions -------------------------------------------------------------------------------------------------
-
-    def expand(self, q: int) -> None:
-        """Fill in the op rows of a state."""
+    def _first(self, instance: int) -> tuple[list[tuple[int, int]], bool]:
+        """(class, NFA state after it) from the start of an instance, by class; whether it has other first moves."""
         nfa = self.nfa
-        scoped = any(nfa.scope[s] >= 0 for s in self.states[q])
-        for _, items in self.moves(q):
-            row = np.zeros(self.classes, np.int32)
-            edges: list[tuple[int, Item]] = []
-            calls: dict[int, list[tuple[int, int, int, int]]] = {}
-            for s, action in items:
-                for mask, t, adds in nfa.edges[s]:
-                    edges.append((mask, (t, action + adds if nfa.scope[t] >= 0 else KEEP)))
-                for free, shallow, back, adds in nfa.calls[s]:
-                    call = (free, shallow, back, action + adds if nfa.scope[back] >= 0 else -1)
-                    for k in self.first(free if free >= 0 else shallow):
-                        calls.setdefault(k, []).append(call)
-            once = twice = 0  # symbols of some edge; of several
-            for mask, _ in edges:
-                symbols = nfa.masks[mask]
-                twice |= once & symbols
-                once |= symbols
-            for mask, item in edges:
-                classes = self.classes_of_mask[mask]
-                if nfa.masks[mask] & twice:
-                    classes = classes[[not twice & self.symbols_of_class[k] for k in classes.tolist()]]
-                    if not classes.size:
-                        continue
-                row[classes] = self.stay(q, (item,), scoped)
-            if twice:
-                self.expand_shared(q, edges, twice, scoped, row)
-            for k in sorted(calls):
-                if row[k]:
-                    self.disagree_on_push(calls[k], items, k)
-                row[k] = self.push(q, calls[k], k) << 3 | PUSH
-            self.rows[q].append(row)
-
-    def expand_shared(self, q: int, edges: list[tuple[int, Item]], symbols: int, scoped: bool, row: np.ndarray) -> None:
-        """The ops on symbols that several edges share: class by class."""
-        targets: dict[int, list[Item]] = {}
-        for mask, item in edges:
-            if self.nfa.masks[mask] & symbols:
-                for k in self.classes_of_mask[mask].tolist():
-                    if self.symbols_of_class[k] & symbols:
-                        targets.setdefault(k, []).append(item)
-        known: dict[tuple[Item, ...], int] = {}
-        for k, items in sorted(targets.items()):
-            key = tuple(sorted(set(items)))
-            if key not in known:
-                known[key] = self.stay(q, key, scoped)
-            row[k] = known[key]
-
-    def stay(self, q: int, targets: tuple[Item, ...], scoped: bool) -> int:
-        target, action = self.close(targets)
-        if target == 0:
-            return 0
-        number = self.completion[target]
-        if number >= 0:
-            if not self.completes[q] >> number & 1:
-                self.spread.append((q, number))
-            return number << 3 | POP
-        self.link(q, target)
-        return target << 3 | (action if action >= 0 else SET_ZERO if scoped else KEEP)
-
-    def completed(self, core: tuple[int, ...]) -> int:
-        """The number of the set of instances that is complete in a state, -1 if none is."""
-        final = self.nfa.final
-        done = tuple(sorted({final[s] for s in core if final[s] >= 0}))
-        if not done:
-            return -1
-        if any(final[s] < 0 for s in core):
-            self.refuse_group(
-                {self.nfa.instance[s] for s in core}, "can end where another alternative goes on with the same text"
-            )
-        number = self.completion_of.setdefault(done, len(self.completions))
-        if number == len(self.completions):
-            self.completions.append(done)
-        return number
-
-    def push(self, q: int, calls: list[tuple[int, int, int, int]], k: int) -> int:
-        nfa = self.nfa
-        actions = {action for *_, action in calls if action >= 0}
-        if len(actions) > 1:
-            self.apart({nfa.scope[back] for _, _, back, _ in calls if nfa.scope[back] >= 0})
-        back_of: dict[int, set[int]] = {}
-        for free, shallow, back, _ in calls:
-            for instance in (free, shallow):
-                if instance >= 0:
-                    back_of.setdefault(instance, set()).add(back)
-        key = tuple((instance, tuple(sorted(back_of[instance]))) for instance in sorted(back_of))
-        g = self.symbol_of.get(key)
-        if g is None:
-            g = self.symbol_of[key] = len(self.symbols)
-            self.symbols.append(dict(key))
-        deep = sorted({shallow for _, shallow, _, _ in calls if shallow >= 0})
-        free_or_deep = sorted({free if free >= 0 else shallow for free, shallow, _, _ in calls})
-        entry = self.enter(free_or_deep, k)
-        shallow_entry = self.enter(deep, k) if deep else entry
-        push = (g, entry, shallow_entry, actions.pop() if actions else KEEP)
-        number = self.push_of.get(push)
-        if number is None:
-            number = self.push_of[push] = len(self.pushes)
-            self.pushes.append(push)
-        for e in {entry: None, shallow_entry: None}:
-            self.called_from(e, q, g)
-        return number
-
-    def enter(self, instances: Iterable[int], k: int) -> int:
-        targets = sorted({t for instance in instances for t in self.first(instance).get(k, ())})
-        entry, _ = self.close(tuple((t, KEEP) for t in targets))
-        if self.completion[entry] >= 0:
-            self.refuse_group({self.nfa.instance[s] for s in self.states[entry]}, "is complete after one byte")
-        return entry
-
-    # -- the summary -------------------------------------------------------------------------------------------------
-
-    def link(self, q: int, target: int) -> None:
-        """q goes on to target in the same frame."""
-        if q not in self.comes_before[target]:
-            self.comes_before[target][q] = None
-            new = self.completes[target] & ~self.completes[q]
-            while new:
-                number = (new & -new).bit_length() - 1
-                self.spread.append((q, number))
-                new &= new - 1
-
-    def called_from(self, entry: int, q: int, g: int) -> None:
-        if (q, g) in self.callers[entry]:
-            return
-        self.callers[entry][q, g] = None
-        done = self.completes[entry]
-        while done:
-            number = (done & -done).bit_length() - 1
-            self.come_back(q, g, number)
-            done &= done - 1
-
-    def come_back(self, q: int, g: int, number: int) -> None:
-        known = self.returns.get((g, number))
-        if known is None:
-            backs = sorted({b for instance in self.completions[number] for b in self.symbols[g].get(instance, ())})
-            target, action = self.close(tuple((b, KEEP) for b in backs))
-            known = self.returns[g, number] = target, max(action, 0)
-        if known[0]:
-            self.link(q, known[0])
-
-    def settle(self) -> None:
-        """Carry completions backwards to every state they can follow, and return to the callers."""
-        while self.spread:
-            q, number = self.spread.pop()
-            if self.completes[q] >> number & 1:
-                continue
-            self.completes[q] |= 1 << number
-            self.spread.extend((p, number) for p in self.comes_before[q] if not self.completes[p] >> number & 1)
-            for caller, g in self.callers[q]:
-                self.come_back(caller, g, number)
+        if nfa.instances[instance][0] < 0:
+            return [], False
+        moves: set[tuple[int, int]] = set()
+        todo, seen, bad = [nfa.starts[instance]], {nfa.starts[instance]}, False
+        while todo:
+            s = todo.pop()
+            moves.update((k, t) for mask, t, _ in nfa.edges[s] for k in self.classes_of_mask[mask].tolist())
+            bad = bad or bool(nfa.calls[s] or nfa.guards[s])
+            for t, _ in nfa.free[s]:
+                if t not in seen:
+                    seen.add(t)
+                    todo.append(t)
+        return sorted(moves), bad
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
     def run(self, soft_depth: int) -> Automaton:
-        nfa = self.nfa
-        finished, _ = self.close(((nfa.finished, KEEP),))
-        assert finished == 1
-        entries = {
-            rule: self.close(((state, KEEP),))[0] for rule, state in zip(self.pool.entries, nfa.entries, strict=True)
-        }
-        position = 0
-        while position < len(self.todo) or self.spread:
-            self.settle()
-            if position < len(self.todo):
-                self.expand(self.todo[position])
-                position += 1
-                if not position & 255:
-                    self.budget.check("states", len(self.states), self.rule_at(self.todo[position - 1]))
-        self.budget.check("states", len(self.states))
+        nfa, space = self.nfa, self.space
+        enter = np.array([nfa.finished, *nfa.entries], np.int32)
+        states = space.pools["states"]
+        code = int(PAUSED)
+        while code != ALL_DONE:
+            code = int(determinise(space.address, enter))
+            if code == FULL:
+                space.grow()
+            elif code in (APART, GROUP, CLASH):
+                self.refuse(code, space.arrays["why"])
+            else:
+                self.budget.check("states", len(states), self.rule_at(space.expanded - 1))
+        self.cores = states.sequences()
+        closed, closed_to = space.pools["closed"], space.arrays["closed_to"]
+        state_of = {int(closed[i][0]): int(closed_to[2 * i]) for i in range(1, min(len(closed), len(enter) + 1))}
+        assert state_of[nfa.finished] == 1
+        entries = {rule: state_of[state] for rule, state in zip(self.pool.entries, nfa.entries, strict=True)}
         under, beneath = self.stack_order()
         max_depth = nfa.max_depth
         height = max((nfa._height[node] + 1 for node, shallow in nfa.instances if shallow), default=0)
+        ops, row_end, threshold_end = space.rows()
+        ends = [0, *threshold_end.tolist()]
+        thresholds = space.arrays["threshold"][: ends[-1]].tolist()
+        pushes, returns = space.pools["pushes"].sequences(), space.pools["returns"].sequences()
+        returned = space.arrays["return_to"][: 2 * len(returns)].reshape(-1, 2).tolist()
         return Automaton(
             symbol_class=self.symbol_class,
             specials=tuple(nfa.specials),
             classes=self.classes,
-            thresholds=self.thresholds,
-            rows=self.rows,
-            pushes=self.pushes,
-            returns=self.returns,
-            stack_symbols=len(self.symbols),
-            completions=len(self.completions),
+            thresholds=[tuple(thresholds[a:b]) for a, b in itertools.pairwise(ends)],
+            ops=ops.copy(),
+            state_row=np.concatenate([[0], row_end]).astype(np.int32),
+            pushes=[(g, entry, shallow, action) for g, entry, shallow, action in pushes],
+            returns={(g, r): (to, action) for (g, r), (to, action) in zip(returns, returned, strict=True)},
+            stack_symbols=len(space.pools["symbols"]),
+            completions=len(space.pools["completions"]),
             under=under,
             beneath=beneath,
             start=entries[self.pool.start],
@@ -439,42 +215,62 @@ class _Determiniser:
             modes=1 if max_depth is not None else 2,
             soft_depth=soft_depth if max_depth is None else max_depth,
             shallow_height=height if max_depth is None else 0,
-            counts={"nfa_states": len(nfa.edges), "local_states": len(self.states), "classes": self.classes},
+            counts={"nfa_states": len(nfa.edges), "local_states": len(states), "classes": self.classes},
         )
 
     def stack_order(self) -> tuple[list[int], list[int]]:
         """Which stack symbols can be on top in each state, and which right under each stack symbol; bit sets."""
-        goes_on: list[list[int]] = [[] for _ in self.states]
-        for target, sources in enumerate(self.comes_before):
-            for q in sources:
-                goes_on[q].append(target)
-        top = [0] * len(self.states)
+        pools = self.space.pools
+        callers = pools["callers"].sequences()
+        goes_on: list[list[int]] = [[] for _ in self.cores]
+        for q, target in pools["links"].sequences():
+            goes_on[q].append(target)
+        top = [0] * len(self.cores)
         todo = []
-        for entry, callers in enumerate(self.callers):
-            for _, g in callers:
-                top[entry] |= 1 << g
-            if callers:
-                todo.append(entry)
+        for entry, _, g in callers:
+            top[entry] |= 1 << g
+            todo.append(entry)
         while todo:
             q = todo.pop()
             for target in goes_on[q]:
                 if top[q] & ~top[target]:
                     top[target] |= top[q]
                     todo.append(target)
-        below = [0] * len(self.symbols)
-        for callers in self.callers:
-            for q, g in callers:
-                below[g] |= top[q]
+        below = [0] * len(pools["symbols"])
+        for _, q, g in callers:
+            below[g] |= top[q]
         return top, below
 
     # -- disagreements -----------------------------------------------------------------------------------------------
 
     def rule_at(self, q: int) -> str:
         """The rule that a state is in, for errors."""
-        core = self.states[q]
-        node = self.nfa.instances[self.nfa.instance[core[0]]][0] if core else -1
+        core = self.space.pools["states"][q]
+        node = self.nfa.instances[self.nfa.instance[core[0]]][0] if core.size else -1
         rule = self.pool.start if node < 0 else self.nfa.rule_of(node)
         return self.pool.grammar.place(rule)
+
+    def refuse(self, code: int, why: np.ndarray) -> None:
+        """Raise what a kernel stopped for."""
+        count = int(why[0])
+        things = set(why[1 : 1 + count].tolist())
+        extra = int(why[1 + count])
+        if code == APART:
+            self.apart(things)
+        if code == CLASH:
+            items = why[3 + count : 3 + count + int(why[2 + count])].tolist()
+            here = {s for s in items if any(extra in self.classes_of_mask[m] for m, _, _ in self.nfa.edges[s])}
+            self.disagree_on_push(things, here)
+        assert code == GROUP
+        instances = things if extra == NESTED else {self.nfa.instance[s] for s in things}
+        self.refuse_group(
+            instances,
+            {
+                int(NESTED): "begins with another group or a counted repeat",
+                int(GOES_ON): "can end where another alternative goes on with the same text",
+                int(ONE_BYTE): "is complete after one byte",
+            }[extra],
+        )
 
     def apart(self, loops: set[int]) -> None:
         """Two counters run apart: copy the cheaper repeat."""
@@ -487,10 +283,9 @@ class _Determiniser:
         node = min(nodes, key=lambda n: (nfa.copies_cost(n), n))
         raise _Clash(Choices(nfa.choices.called, nfa.choices.inlined, nfa.choices.expanded | {node}))
 
-    def disagree_on_push(self, calls: list[tuple[int, int, int, int]], items: list[Item], k: int) -> None:
+    def disagree_on_push(self, instances: set[int], staying: set[int]) -> None:
         """A symbol opens a group in one alternative and is plain text in another: call both, or none."""
         nfa = self.nfa
-        staying = {s for s, _ in items if any(k in self.classes_of_mask[m] for m, _, _ in nfa.edges[s])}
         strings: dict[int, set[int]] = {}
         for entry, node in nfa.string_entries:
             todo, seen = [entry], {entry}
@@ -505,7 +300,6 @@ class _Determiniser:
             more = set().union(*strings.values()) - nfa.choices.called
             if more:
                 raise _Clash(Choices(nfa.choices.called | more, nfa.choices.inlined, nfa.choices.expanded))
-        instances = {i for free, shallow, _, _ in calls for i in (free, shallow) if i >= 0}
         self.refuse_group(instances, "opens with a byte that another alternative reads as plain text")
 
     def refuse_group(self, instances: set[int], why: str) -> None:

@@ -20,12 +20,13 @@ import numpy as np
 from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import Vocab
 
+from ..automata.determinise import ADD_ONE, KEEP, PUSH
 from ..automata.nfa import END_OF_TURN
-from ..automata.pushdown import ADD_ONE, KEEP, PUSH, Automaton
+from ..automata.pool import Pool, intern, room
+from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb
-from .pool import Pool, intern, room
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS
@@ -75,7 +76,7 @@ class _Lift:
         self.machine = self._machine()
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
         units = self.words.units
-        self.limit = np.full((len(automaton.rows), len(units.names)), UNKNOWN, np.int32)
+        self.limit = np.full((len(automaton.thresholds), len(units.names)), UNKNOWN, np.int32)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.ahead = _thresholds_ahead(automaton)
         self.counting = any(self.ahead)
@@ -85,12 +86,9 @@ class _Lift:
 
     def _machine(self) -> Machine:
         a = self.a
-        state_row = np.zeros(len(a.rows) + 1, np.int32)
-        np.cumsum([len(r) for r in a.rows], out=state_row[1:])
-        threshold_offset = np.zeros(len(a.rows) + 1, np.int32)
+        threshold_offset = np.zeros(len(a.thresholds) + 1, np.int32)
         np.cumsum([len(t) for t in a.thresholds], out=threshold_offset[1:])
         threshold = np.array([t for ts in a.thresholds for t in ts], np.int32)
-        ops = np.array([row for rows in a.rows for row in rows], np.int32)
         push = np.array(a.pushes, np.int32).reshape(-1, 4)
         keys = sorted(a.returns)
         offset = np.zeros(a.stack_symbols + 1, np.int32)
@@ -102,7 +100,7 @@ class _Lift:
             np.array(values, np.int32),
             max(a.completions, 1),
         )
-        return Machine(state_row, threshold_offset, threshold, ops, a.symbol_class, push, return_offset, return_)
+        return Machine(a.state_row, threshold_offset, threshold, a.ops, a.symbol_class, push, return_offset, return_)
 
     def _specials(self, end_of_turn: Sequence[int]) -> list[tuple[int, int]]:
         """(symbol, token id) of every special token that the automaton reads."""
@@ -306,7 +304,7 @@ class _Lift:
 
     def tables(self) -> tuple[Tables, dict[str, int]]:
         a = self.a
-        states = self.cells(np.arange(len(a.rows), dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
+        states = self.cells(np.arange(len(a.thresholds), dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
         above: dict[int, int] = {}  # profile → bit set of the stack symbols that can lie above it
         ends = [*states.first[1:], len(states.counter)]
         for q, (begin, end) in enumerate(zip(states.first, ends, strict=True)):
@@ -347,7 +345,7 @@ class _Lift:
         width = max([len(b) for b in states.breaks + chains.breaks], default=0)
         ops_row, delta_offset, delta = self._delta()
         chain_offset, chain = self._chain(chain_of)
-        owner = np.repeat(np.arange(len(a.rows)), np.diff([*states.first, len(states.counter)]))
+        owner = np.repeat(np.arange(len(a.thresholds)), np.diff([*states.first, len(states.counter)]))
         region = np.zeros(owner.size, np.int64)
         if self.counting:
             thresholds = [a.thresholds[q] for q in owner.tolist()]
@@ -379,7 +377,7 @@ class _Lift:
         deeper = a.shallow_height + self.tallest if a.modes == 2 else 0
         counts = {
             **a.counts,
-            "states": len(a.rows),
+            "states": len(a.thresholds),
             "stack_symbols": a.stack_symbols,
             "profiles": len(self.profiles),
             "cells": len(states.counter),
@@ -461,15 +459,14 @@ def _thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
         if action <= ADD_ONE:
             backs.setdefault(g, []).append(target)
     comes_before: dict[int, set[int]] = {}
-    for q, rows in enumerate(a.rows):
-        for row in rows:
-            for op in np.unique(row).tolist():
-                kind, value = op & 7, op >> 3
-                if kind in (KEEP, ADD_ONE):
-                    comes_before.setdefault(value, set()).add(q)
-                elif kind == PUSH and a.pushes[value][3] <= ADD_ONE:
-                    for target in backs.get(a.pushes[value][0], ()):
-                        comes_before.setdefault(target, set()).add(q)
+    for q in range(len(ahead)):
+        for op in np.unique(a.ops[a.state_row[q] : a.state_row[q + 1]]).tolist():
+            kind, value = op & 7, op >> 3
+            if kind in (KEEP, ADD_ONE):
+                comes_before.setdefault(value, set()).add(q)
+            elif kind == PUSH and a.pushes[value][3] <= ADD_ONE:
+                for target in backs.get(a.pushes[value][0], ()):
+                    comes_before.setdefault(target, set()).add(q)
     todo = [q for q in range(len(ahead)) if ahead[q]]
     while todo:
         q = todo.pop()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .pool import Pool
+from ..automata.pool import Pool
 
 _SKETCH = 4096  # bits
 _MOST_BASES = 64

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .pool import intern, room
+from ..automata.pool import intern, room
 
 
 class Machine(NamedTuple):

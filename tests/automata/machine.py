@@ -8,8 +8,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from toolc.compiler.automata.determinise import PUSH
 from toolc.compiler.automata.nfa import END_OF_TURN
-from toolc.compiler.automata.pushdown import PUSH, Automaton
+from toolc.compiler.automata.pushdown import Automaton
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 
@@ -31,7 +32,7 @@ class Run:
     def op(self, symbol: int) -> int:
         a = self.automaton
         region = sum(t <= self.counter for t in a.thresholds[self.state])
-        return int(a.rows[self.state][region][a.symbol_class[symbol]])
+        return int(a.ops[a.state_row[self.state] + region, a.symbol_class[symbol]])
 
     def step(self, symbol: int) -> bool:
         a, op = self.automaton, self.op(symbol)

@@ -1,4 +1,4 @@
-"""Interned sequences of int32, filled from inside the kernels: token lists and exit profiles exist once.
+"""Interned sequences of int32, filled from inside the kernels: each exists once and has a number.
 
 A kernel writes a candidate behind the stored sequences and calls `intern`, which keeps it or finds its equal. When
 a pool is nearly full the kernel stops early and the caller grows the pool and goes on.
@@ -11,8 +11,12 @@ Arrays       data int32 [·];  offset int64 [·];  table int32 [power of two], a
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numba import njit
+
+from toolc.runtime.memory import read_int, read_long, write_int, write_long
 
 
 class Pool:
@@ -30,6 +34,12 @@ class Pool:
 
     def __getitem__(self, number: int) -> np.ndarray:
         return self.data[self.offset[number] : self.offset[number + 1]]
+
+    def sequences(self) -> list[tuple[int, ...]]:
+        """All of them, by number."""
+        ends = self.offset[: len(self) + 1].tolist()
+        data = self.data[: ends[-1]].tolist()
+        return [tuple(data[a:b]) for a, b in itertools.pairwise(ends)]
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -55,19 +65,19 @@ def room(data, offset, table, count, longest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _hash(data, begin, end):  # type: ignore[no-untyped-def]
-    """Four lanes that do not wait for each other."""
+    """Of the int32 from ``begin`` to ``end`` at an address; four lanes that do not wait for each other."""
     prime = np.uint64(0xFF51AFD7ED558CCD)
     a = np.uint64(end - begin) * np.uint64(0x9E3779B97F4A7C15)
     b, c, d = a ^ np.uint64(1), a ^ np.uint64(2), a ^ np.uint64(3)
     i = begin
     while i + 4 <= end:
-        a = (a ^ np.uint64(np.uint32(data[i]))) * prime
-        b = (b ^ np.uint64(np.uint32(data[i + 1]))) * prime
-        c = (c ^ np.uint64(np.uint32(data[i + 2]))) * prime
-        d = (d ^ np.uint64(np.uint32(data[i + 3]))) * prime
+        a = (a ^ np.uint64(read_int(data, i))) * prime
+        b = (b ^ np.uint64(read_int(data, i + 1))) * prime
+        c = (c ^ np.uint64(read_int(data, i + 2))) * prime
+        d = (d ^ np.uint64(read_int(data, i + 3))) * prime
         i += 4
     while i < end:
-        a = (a ^ np.uint64(np.uint32(data[i]))) * prime
+        a = (a ^ np.uint64(read_int(data, i))) * prime
         i += 1
     for lane in (b, c, d):
         a = (a ^ lane ^ a >> np.uint64(29)) * prime
@@ -77,31 +87,37 @@ def _hash(data, begin, end):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _rehash(data, offset, table, count):  # type: ignore[no-untyped-def]
     for n in range(count):
-        slot = _hash(data, offset[n], offset[n + 1]) & np.uint64(table.size - 1)
+        slot = _hash(data.ctypes.data, offset[n], offset[n + 1]) & np.uint64(table.size - 1)
         while table[slot] >= 0:
             slot = (slot + np.uint64(1)) & np.uint64(table.size - 1)
         table[slot] = n
 
 
 @njit(cache=True)
-def intern(data, offset, table, count, end):  # type: ignore[no-untyped-def]
-    """The number of the sequence from ``offset[count]`` to ``end``, a new one if it has no equal."""
-    begin = offset[count[0]]
-    slot = _hash(data, begin, end) & np.uint64(table.size - 1)
-    while table[slot] >= 0:
-        n = table[slot]
-        other = offset[n]
-        if offset[n + 1] - other == end - begin:
+def intern_at(data, offset, table, size, count, end):  # type: ignore[no-untyped-def]
+    """`intern` for arrays given by address; ``size`` is that of the table."""
+    begin = read_long(offset, read_long(count, 0))
+    slot = np.int64(_hash(data, begin, end) & np.uint64(size - 1))
+    while read_int(table, slot) >= 0:
+        n = read_int(table, slot)
+        other = read_long(offset, n)
+        if read_long(offset, n + 1) - other == end - begin:
             same = True
             for i in range(end - begin):
-                if data[other + i] != data[begin + i]:
+                if read_int(data, other + i) != read_int(data, begin + i):
                     same = False
                     break
             if same:
                 return n
-        slot = (slot + np.uint64(1)) & np.uint64(table.size - 1)
-    n = count[0]
-    table[slot] = n
-    count[0] = n + 1
-    offset[n + 1] = end
+        slot = (slot + 1) & (size - 1)
+    n = read_long(count, 0)
+    write_int(table, slot, n)
+    write_long(count, 0, n + 1)
+    write_long(offset, n + 1, end)
     return n
+
+
+@njit(cache=True)
+def intern(data, offset, table, count, end):  # type: ignore[no-untyped-def]
+    """The number of the sequence from ``offset[count]`` to ``end``, a new one if it has no equal."""
+    return intern_at(data.ctypes.data, offset.ctypes.data, table.ctypes.data, table.size, count.ctypes.data, end)

@@ -1,0 +1,155 @@
+"""Memory by address, for kernels whose arguments are too many to hand over one by one; and compiling with a cache.
+
+Handing an array to a numba function costs more than reading a number from it, and so do dozens of them each time one
+kernel calls another, in time and in code. Tables of addresses cost nothing.
+
+Leaves out   what lies at the addresses. Whoever writes an address down keeps the array alive and in place.
+Invariants   nothing is checked here: indices are the callers' matter. Little-endian machines only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_warned = False
+
+
+class CacheWarning(UserWarning):
+    """Compiled kernels cannot be kept on this machine."""
+
+
+def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit` with a cache on disk where there is a place for one; says so once where there is none."""
+
+    def wrap(function: Callable[..., Any]) -> Any:
+        global _warned
+        try:
+            return numba.njit(*arguments, cache=True, **options)(function)
+        except (RuntimeError, OSError) as error:
+            if not _warned:
+                _warned = True
+                warnings.warn(
+                    f"toolc cannot keep compiled kernels ({error}); every process compiles them anew, some seconds. "
+                    "Set NUMBA_CACHE_DIR to a folder that can be written.",
+                    CacheWarning,
+                    stacklevel=2,
+                )
+            return numba.njit(*arguments, **options)(function)
+
+    return wrap
+
+
+def _pointer(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+
+
+@intrinsic
+def read_byte(context, address):  # type: ignore[no-untyped-def]
+    """The uint8 at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(_pointer(builder, arguments[0], 8))
+
+    return numba.uint8(numba.int64), codegen
+
+
+@intrinsic
+def read_int(context, address, index):  # type: ignore[no-untyped-def]
+    """int32 number `index` of the array at an address, as int64."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        place = builder.gep(_pointer(builder, arguments[0], 32), [arguments[1]])
+        return builder.sext(builder.load(place), ir.IntType(64))
+
+    return numba.int64(numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def write_int(context, address, index, value):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        place = builder.gep(_pointer(builder, arguments[0], 32), [arguments[1]])
+        builder.store(builder.trunc(arguments[2], ir.IntType(32)), place)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def read_long(context, address, index):  # type: ignore[no-untyped-def]
+    """int64 number `index` of the array at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(builder.gep(_pointer(builder, arguments[0], 64), [arguments[1]]))
+
+    return numba.int64(numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def write_long(context, address, index, value):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        builder.store(arguments[2], builder.gep(_pointer(builder, arguments[0], 64), [arguments[1]]))
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def toggle(context, address, token):  # type: ignore[no-untyped-def]
+    """Flip bit `token` of the mask at an address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        token = arguments[1]
+        place = builder.gep(_pointer(builder, arguments[0], 32), [builder.lshr(token, ir.Constant(ir.IntType(64), 5))])
+        shift = builder.trunc(builder.and_(token, ir.Constant(ir.IntType(64), 31)), ir.IntType(32))
+        bit = builder.shl(ir.Constant(ir.IntType(32), 1), shift)
+        builder.store(builder.xor(builder.load(place), bit), place)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def copy(context, target, source, size):  # type: ignore[no-untyped-def]
+    """Copy `size` bytes."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, source, size = arguments
+        cgutils.raw_memcpy(builder, _pointer(builder, target, 8), _pointer(builder, source, 8), size, 1)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def fill(context, target, value, size):  # type: ignore[no-untyped-def]
+    """Set `size` bytes to a value."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, value, size = arguments
+        cgutils.memset(builder, _pointer(builder, target, 8), size, builder.trunc(value, ir.IntType(8)))
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64), codegen
+
+
+@intrinsic
+def combine(context, target, source, words, exclusive):  # type: ignore[no-untyped-def]
+    """target[w] |= source[w], or ^= where `exclusive` (a constant), for words of 32 bits that do not overlap."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, source, words, exclusive = arguments
+        one, two = _pointer(builder, target, 32), _pointer(builder, source, 32)
+        with cgutils.for_range(builder, words, intp=ir.IntType(64)) as loop:
+            place = builder.gep(one, [loop.index])
+            old, new = builder.load(place), builder.load(builder.gep(two, [loop.index]))
+            builder.store(builder.select(exclusive, builder.xor(old, new), builder.or_(old, new)), place)
+        return context.get_dummy_value()
+
+    return numba.void(numba.int64, numba.int64, numba.int64, numba.boolean), codegen
