@@ -38,77 +38,109 @@ class RowStore:
         row = np.array(list(self._rows), np.int32).reshape(-1, 3)
         used, first, which = np.unique(row[:, 2], return_index=True, return_inverse=True)
         by_use = np.argsort(first)
-        lists = [np.sort(self.lists[n]) for n in used[by_use].tolist()]
-        bases = choose_bases(lists)
-        is_base = set(bases)
-        kept: list[np.ndarray] = []
-        kept_base: list[int] = []
-        dense: list[np.ndarray] = []
-        list_of = np.zeros(used.size, np.int32)
+        numbers = used[by_use]
+        lists = [np.sort(self.lists[n]) for n in numbers.tolist()]
+        tokens, offset, base = difference_lists(
+            np.concatenate([np.zeros(0, np.int32), *lists]), np.cumsum([0, *map(len, lists)])
+        )
+        list_of = np.empty(used.size, np.int32)
+        list_of[by_use] = np.arange(used.size)
+        size = np.diff(offset)
+        is_base = np.zeros(used.size, np.bool_)
+        is_base[base[base >= 0]] = True
+        long = np.flatnonzero((size > self.words) & ~is_base)
+        bits = np.zeros((long.size, self.words * 32), np.uint8)
+        for n, i in enumerate(long.tolist()):
+            bits[n, tokens[offset[i] : offset[i + 1]]] = 1
         dense_of = np.full(used.size, -1, np.int32)
-        for n, (i, tokens, base) in enumerate(zip(by_use.tolist(), lists, bases, strict=True)):
-            if base >= 0:
-                tokens = np.setxor1d(tokens, lists[base], assume_unique=True)
-            if tokens.size > self.words and n not in is_base:
-                dense_of[i] = len(dense)
-                dense.append(tokens)
-                tokens = tokens[:0]
-            list_of[i] = len(kept)
-            kept.append(tokens)
-            kept_base.append(base)
-        offset = np.zeros(len(kept) + 1, np.int32)
-        np.cumsum([t.size for t in kept], out=offset[1:])
-        bits = np.zeros((len(dense), self.words * 32), np.uint8)
-        for n, tokens in enumerate(dense):
-            bits[n, tokens] = 1
+        dense_of[long] = np.arange(long.size)
+        kept = np.repeat(dense_of < 0, size)
+        size[long] = 0
         return {
             "row_slice": row[:, 0].copy(),
             "row_units": row[:, 1].copy(),
-            "row_dense": dense_of[which.reshape(-1)],
+            "row_dense": dense_of[list_of[which.reshape(-1)]],
             "row_list": list_of[which.reshape(-1)],
-            "list_offset": offset,
-            "list_tokens": np.concatenate([np.zeros(0, np.int32), *kept]).astype(np.int32),
-            "list_base": np.array(kept_base, np.int32),
+            "list_offset": np.cumsum([0, *size.tolist()], dtype=np.int32),
+            "list_tokens": tokens[kept],
+            "list_base": base,
             "dense": np.packbits(bits, axis=1, bitorder="little").view("<u4"),
         }
 
 
-def choose_bases(lists: list[np.ndarray]) -> list[int]:
-    """For each list the earlier one that it is stored as a difference to, -1 for none; no base has a base itself.
-
-    Lists are compared by sketches, bit sets of hashed tokens: the difference of two sketches is at most that of the
-    lists. A list that is like no base so far becomes one.
-    """
-    sketches = np.zeros((len(lists), _SKETCH), np.bool_)
-    for sketch, tokens in zip(sketches, lists, strict=True):
-        sketch[(tokens.astype(np.int64) * 0x9E3779B1 >> 12) & (_SKETCH - 1)] = True
-    packed = np.packbits(sketches, axis=1).view(np.uint64)
-    return _bases(packed, np.array([t.size for t in lists], np.int32)).tolist()
+@njit(cache=True)
+def _bits(x):  # type: ignore[no-untyped-def]
+    """How many bits of a uint64 are set (Warren, Hacker's Delight)."""
+    x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + (x >> np.uint64(2) & np.uint64(0x3333333333333333))
+    x = x + (x >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
 @njit(cache=True)
-def _bases(sketch, size):  # type: ignore[no-untyped-def]
-    out = np.full(size.size, -1, np.int32)
-    bases = np.empty(_MOST_BASES, np.int32)
-    count = 0
+def difference_lists(data, start):  # type: ignore[no-untyped-def]
+    """Ascending lists, each as itself or as its difference to an earlier one, its base.
+
+    Lists are compared by sketches, bit sets of hashed tokens: the difference of two sketches is at most that of the
+    lists. A list that is like no base so far becomes one; a base has no base itself.
+
+    Args:
+        data int32 [·], start int64 [lists + 1]: list i is ``data[start[i]:start[i + 1]]``.
+
+    Returns:
+        tokens int32 [·], offset int64 [lists + 1], base int32 [lists], -1 for none.
+    """
+    count = start.size - 1
+    words = _SKETCH // 64
     one = np.uint64(1)
-    for i in range(size.size):
-        if size[i] < _WORTH:
-            continue
-        nearest = size[i] // 3
-        for b in bases[:count]:
-            distance = 0
-            for k in range(sketch.shape[1]):
-                x = sketch[i, k] ^ sketch[b, k]
-                while x and distance < nearest:
-                    x &= x - one
-                    distance += 1
-                if distance >= nearest:
-                    break
-            if distance < nearest:
-                nearest = distance
-                out[i] = b
-        if out[i] < 0 and count < _MOST_BASES:
-            bases[count] = i
-            count += 1
-    return out
+    sketch = np.zeros(words, np.uint64)
+    sketches = np.zeros((_MOST_BASES, words), np.uint64)
+    bases = np.empty(_MOST_BASES, np.int32)  # numbers of the bases
+    known = 0
+    out = np.empty(data.size, np.int32)
+    offset = np.zeros(count + 1, np.int64)
+    base = np.full(count, -1, np.int32)
+    for i in range(count):
+        tokens = data[start[i] : start[i + 1]]
+        end = offset[i]
+        nearest = tokens.size // 3
+        if tokens.size >= _WORTH:
+            sketch[:] = 0
+            for t in tokens:
+                place = np.int64(t) * 0x9E3779B1 >> 12 & _SKETCH - 1
+                sketch[place >> 6] |= one << np.uint64(place & 63)
+            for b in range(known):
+                distance = 0
+                for k in range(words):
+                    distance += _bits(sketch[k] ^ sketches[b, k])
+                    if distance >= nearest:
+                        break
+                if distance < nearest:
+                    nearest = distance
+                    base[i] = bases[b]
+            if base[i] < 0 and known < _MOST_BASES:
+                sketches[known] = sketch
+                bases[known] = i
+                known += 1
+        if base[i] >= 0:
+            k, last = offset[base[i]], offset[base[i] + 1]
+            j = 0
+            while (j < tokens.size or k < last) and end - offset[i] < tokens.size:
+                if k == last or (j < tokens.size and tokens[j] < out[k]):
+                    out[end] = tokens[j]
+                    end += 1
+                    j += 1
+                elif j == tokens.size or out[k] < tokens[j]:
+                    out[end] = out[k]
+                    end += 1
+                    k += 1
+                else:
+                    j += 1
+                    k += 1
+            if end - offset[i] == tokens.size:  # full sketches can look alike: it is no smaller
+                base[i] = -1
+        if base[i] < 0:
+            end = offset[i] + tokens.size
+            out[offset[i] : end] = tokens
+        offset[i + 1] = end
+    return out[: offset[count]].copy(), offset, base
