@@ -1,7 +1,7 @@
 """The random-decode law on many schemas: texts that masks allow are judged valid, and no mask is empty.
 
-    python -m benchmarks.law walk --cases ../shared/data/maskbench_dev.jsonl --tokenizer ../shared/tokenizers/llama3.json --out F
-    python -m benchmarks.law judge --cases ../shared/data/maskbench_dev.jsonl --out F
+    python -m benchmarks.law walk --cases CASES.jsonl --tokenizer TOKENIZER.json --out F
+    python -m benchmarks.law judge --cases CASES.jsonl --out F
 
 ``walk`` compiles every schema, walks along its masks (walks.py) and appends one line per case to F; cases that F holds
 already are left out, so it can be stopped and started. ``judge`` reads F and judges every text (tests/schema/judge.py).
@@ -99,7 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("walk", "judge"))
     parser.add_argument("--cases", required=True)
-    parser.add_argument("--tokenizer", default="../shared/tokenizers/llama3.json")
+    parser.add_argument("--tokenizer", default="../shared/tokenizers/llama3.json", help="for walk")
     parser.add_argument("--out", required=True)
     parser.add_argument("--walks", type=int, default=4, help="walks of each kind")
     parser.add_argument("--every", type=int, default=1, help="only every so many cases")

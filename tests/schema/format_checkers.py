@@ -163,8 +163,12 @@ def _mail_address(text: str) -> bool:
         parts = text.split(".")
         return len(parts) == 4 and all(_digits(one) and len(one) <= 3 and int(one) <= 255 for one in parts)
     if tag.lower() != "ipv6":
-        return bool(tag) and set(tag) <= ALPHA | DIGIT | {"-"} and tag[-1] != "-" and bool(rest) and all(
-            "!" <= char <= "~" and char not in "[\\]" for char in rest
+        return (
+            bool(tag)
+            and set(tag) <= ALPHA | DIGIT | {"-"}
+            and tag[-1] != "-"
+            and bool(rest)
+            and all("!" <= char <= "~" and char not in "[\\]" for char in rest)
         )
     head, dot, _ = rest.partition(".")
     if dot:  # the last part is an IPv4 address, whose octets may begin with 0
@@ -336,7 +340,9 @@ def is_uri_template(text: str) -> bool:
         literal = end + 1
     pieces.append(text[literal:])
     return all(
-        _made_of(one, lambda char: is_ucs(char) or is_private(char) or ("!" <= char <= "~" and char not in "\"<>\\^`{|}"))
+        _made_of(
+            one, lambda char: is_ucs(char) or is_private(char) or ("!" <= char <= "~" and char not in '"<>\\^`{|}')
+        )
         for one in pieces
     )
 

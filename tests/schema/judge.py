@@ -191,7 +191,9 @@ def _contains(validator: Any, inner: Any, instance: Any, schema: dict[str, Any])
 
 def _within(validator: Any, schema: Any, *, plain: bool = True) -> Any:
     """A validator of a sub-schema; a plain one does not mind declared keys that stand twice."""
-    resolver = validator._resolver.in_subresource(validator.SPECIFICATION.create_resource(schema))
+    resolver = validator._resolver
+    if isinstance(schema, dict):
+        resolver = resolver.in_subresource(validator.SPECIFICATION.create_resource(schema))
     return (validator.PLAIN if plain else type(validator))(schema, _resolver=resolver)
 
 
@@ -303,8 +305,12 @@ def _is_whole(value: Any) -> bool:
 KEYWORDS: dict[str, Any] = {
     "minimum": _simple(_is_number, _minimum, "is below"),
     "maximum": _simple(_is_number, _maximum, "is above"),
-    "exclusiveMinimum": _simple(_is_number, lambda bound, value, _: isinstance(bound, bool) or value > bound, "is not above"),
-    "exclusiveMaximum": _simple(_is_number, lambda bound, value, _: isinstance(bound, bool) or value < bound, "is not below"),
+    "exclusiveMinimum": _simple(
+        _is_number, lambda bound, value, _: isinstance(bound, bool) or value > bound, "is not above"
+    ),
+    "exclusiveMaximum": _simple(
+        _is_number, lambda bound, value, _: isinstance(bound, bool) or value < bound, "is not below"
+    ),
     "multipleOf": _simple(
         _is_number, lambda of, value, _: (Fraction(value) / Fraction(of)).denominator == 1, "is no multiple of"
     ),
@@ -365,7 +371,9 @@ def _evolve(self: Any, **changes: Any) -> Any:
 def validator_class(draft: int, plain: bool = False) -> Any:
     """The mended validator of a draft."""
     base = BASES[draft]
-    known = {name: check for name, check in KEYWORDS.items() if name in base.VALIDATORS} | {"dependencies": _dependencies}
+    known = {name: check for name, check in KEYWORDS.items() if name in base.VALIDATORS} | {
+        "dependencies": _dependencies
+    }
     if draft <= 4:
         known.update({name: KEYWORDS[name] for name in ("exclusiveMinimum", "exclusiveMaximum")})
     if not plain:

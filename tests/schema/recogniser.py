@@ -8,8 +8,9 @@ Lark's own Earley parser; tests/automata the second against plain readings of gr
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.automata.machine import accepts
 from toolc.compiler.automata.pushdown import Automaton, build_automaton
@@ -44,68 +45,109 @@ def _automaton(text: str) -> Automaton | None:
         return None
 
 
+Ends: TypeAlias = Callable[[int], Collection[int]]
+"""Where a match that begins at a position may end."""
+_NONE: tuple[int, ...] = ()
+
+
 class Recogniser:
-    """Matches texts against one grammar."""
+    """Matches texts against one grammar: every part of it is a function from a position to where matches end."""
 
     def __init__(self, text: str) -> None:
-        self.rules: dict[str, Any] = {}
+        self.text = ""
+        self.memo: dict[tuple[str, int], Collection[int]] = {}
+        self.rules: dict[str, Ends] = {}
         for line in text.splitlines():
             tokens = [m for m in _TOKEN.finditer(line) if m.lastgroup != "blank"]
             assert sum(len(m[0]) for m in _TOKEN.finditer(line)) == len(line), line
             if tokens:
                 assert tokens[1][0] == ":", line
-                self.rules[tokens[0][0]] = _choice(tokens, 2)[0]
+                name, body = tokens[0][0], _choice(tokens, 2)[0]
+                self.rules[name] = self._free(body[1]) if name in ("CHAR", "WS") else self._part(body)
 
     def accepts(self, text: str, start: str = "start") -> bool:
         """Whether the whole text is derived."""
         self.text, self.memo = text, {}
-        return len(text) in self._ends(("ref", start), 0)
+        return len(text) in self._rule(start)(0)
 
-    def _ends(self, node: Any, at: int) -> frozenset[int]:
+    def _part(self, node: Any) -> Ends:
         kind = node[0]
         if kind == "literal":
-            return frozenset((at + len(node[1]),)) if self.text.startswith(node[1], at) else frozenset()
+            return self._literal(node[1])
         if kind == "regex":
-            return self._regex(node[1], at)
+            return self._regex(node[1])
         if kind == "ref":
-            key = (node[1], at)
-            if key not in self.memo:
-                self.memo[key] = frozenset()
-                body = self.rules[node[1]]
-                if node[1] in ("CHAR", "WS"):
-                    found = body[1].match(self.text, at)
-                    self.memo[key] = frozenset((found.end(),)) if found else frozenset()
-                else:
-                    self.memo[key] = self._ends(body, at)
-            return self.memo[key]
+            return self._rule(node[1])
         if kind == "choice":
-            return frozenset().union(*(self._ends(one, at) for one in node[1]))
+            return self._any_of([self._part(one) for one in node[1]])
         if kind == "sequence":
-            ends = frozenset((at,))
-            for one in node[1]:
-                ends = frozenset().union(*(self._ends(one, end) for end in ends))
-                if not ends:
-                    break
-            return ends
+            return self._all_of([self._part(one) for one in node[1]])
         assert kind == "repeat"
-        _, item, low, high = node
-        done: set[int] = set()
-        ends, count = frozenset((at,)), 0
-        while ends and (high is None or count <= high):
-            if count >= low:
-                if ends <= done and high is None:
-                    break
-                done |= ends
-            ends, count = frozenset().union(*(self._ends(item, end) for end in ends)), count + 1
-        return frozenset(done)
+        return self._repeat(self._part(node[1]), node[2], node[3])
 
-    def _regex(self, regex: re.Pattern[str], at: int) -> frozenset[int]:
-        if _DIGIT.fullmatch(regex.pattern):  # one character of a number that is written as rules
-            return frozenset((at + 1,)) if regex.fullmatch(self.text, at, at + 1) else frozenset()
-        token = _SCALAR.match(self.text, at)
-        if token and regex.fullmatch(self.text, at, token.end()):
-            return frozenset((token.end(),))
-        return frozenset()
+    def _literal(self, literal: str) -> Ends:
+        return lambda at: (at + len(literal),) if self.text.startswith(literal, at) else _NONE
+
+    def _free(self, regex: re.Pattern[str]) -> Ends:
+        def ends(at: int) -> Collection[int]:
+            found = regex.match(self.text, at)
+            return (found.end(),) if found else _NONE
+
+        return ends
+
+    def _regex(self, regex: re.Pattern[str]) -> Ends:
+        digit = _DIGIT.fullmatch(regex.pattern)  # one character of a number that is written as rules
+
+        def ends(at: int) -> Collection[int]:
+            token = digit or _SCALAR.match(self.text, at)
+            end = at + 1 if digit else token.end() if token else at
+            return (end,) if token and regex.fullmatch(self.text, at, end) else _NONE
+
+        return ends
+
+    def _rule(self, name: str) -> Ends:
+        def ends(at: int) -> Collection[int]:
+            found = self.memo.get((name, at))
+            if found is None:
+                self.memo[name, at] = _NONE
+                found = self.memo[name, at] = self.rules[name](at)
+            return found
+
+        return ends
+
+    def _any_of(self, options: list[Ends]) -> Ends:
+        def ends(at: int) -> Collection[int]:
+            found: set[int] = set()
+            for one in options:
+                found.update(one(at))
+            return found
+
+        return ends
+
+    def _all_of(self, parts: list[Ends]) -> Ends:
+        def ends(at: int) -> Collection[int]:
+            found: Collection[int] = (at,)
+            for one in parts:
+                found = one(next(iter(found))) if len(found) == 1 else {end for here in found for end in one(here)}
+                if not found:
+                    break
+            return found
+
+        return ends
+
+    def _repeat(self, item: Ends, low: int, high: int | None) -> Ends:
+        def ends(at: int) -> Collection[int]:
+            done: set[int] = set()
+            here, count = {at}, 0
+            while here and (high is None or count <= high):
+                if count >= low:
+                    if here <= done and high is None:
+                        break
+                    done |= here
+                here, count = {end for one in here for end in item(one)}, count + 1
+            return done
+
+        return ends
 
 
 def _choice(tokens: list[re.Match[str]], at: int) -> tuple[Any, int]:
