@@ -37,6 +37,13 @@ def _schema_options(command: Command) -> Command:
     for option in (
         click.option("--max-spec-bytes", type=click.IntRange(1), help="Largest spec that is read.  [default: 32 MiB]"),
         click.option("--lenient", is_flag=True, help="Drop keywords that cannot be compiled, and list them."),
+        click.option(
+            "--key-order",
+            type=click.Choice(("declared", "any")),
+            default="declared",
+            show_default=True,
+            help="Keys of objects as the schema lists them, or in every order.",
+        ),
         click.option("--digits", type=click.IntRange(1, 300), help="Most digits before and after the point."),
         click.option(
             "--whitespace",

@@ -45,6 +45,8 @@ class Options:
         whitespace: blanks between the tokens of JSON: ``"compact"`` none, ``"spaced"`` exactly as ``json.dumps`` writes
             them, ``"flexible"`` any number, or a number: at most so many in a gap.
         digits: most digits of a number before and after its point; None for the default of the schema stage.
+        key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
+            object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
         lenient: drop keywords that cannot be compiled, and list them, instead of failing.
         standalone: pack the vocabulary into the bundle file.
@@ -55,6 +57,7 @@ class Options:
     named: bool = True
     whitespace: str | int = 8
     digits: int | None = None
+    key_order: str = "declared"
     soft_depth: int = 64
     lenient: bool = False
     standalone: bool = False
@@ -190,7 +193,7 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
             hint="leave the protocol out, or give a tools list or an OpenAPI document",
         )
     protocol = None if spec.kind == "schema" else load_protocol(options.protocol)
-    schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient)
+    schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
     return assemble(spec, schema_options, options.budget, protocol, options.named)

@@ -54,4 +54,5 @@ def schema_options(options: dict[str, Any]) -> Options:
         whitespace=options["whitespace"],
         digits=options["digits"],
         lenient=options["lenient"],
+        key_order=options["key_order"],
     )

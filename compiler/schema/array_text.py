@@ -6,14 +6,14 @@ Invariants   the text is linear in the shape, or in the states of its automaton.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .atoms import NEVER
-from .machine import Item, Machine, Payload, array_is_plain
+from .machine import Item, Payload, array_is_plain
 from .nodes import Constant
 from .scalar_text import bracketed, constant_text, grouped, repeated
 from .shapes import Arrays
+from .state_text import state_text
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
@@ -67,27 +67,13 @@ def _by_states(writer: LarkWriter, shape: Arrays, hint: str) -> str:
     def text(payload: Payload, started: bool) -> str:
         assert isinstance(payload, Item) and payload.value is not None
         value = payload.value
-        one = constant_text(writer, value.value) if isinstance(value, Constant) else writer.value(value, stem)
+        one = (
+            constant_text(writer, value.value, writer.places.get(hint))
+            if isinstance(value, Constant)
+            else writer.value(value, stem)
+        )
         if " | " in one:
             one = f"({one})"
         return f"_c {one}" if started else one
 
     return f'"[" {writer.blank}{state_text(writer, machine, text, hint)} "]"'
-
-
-def state_text(writer: LarkWriter, machine: Machine, text: Callable[[Payload, bool], str], hint: str) -> str:
-    """The rules of a machine, from which the start is returned; blanks before the closing bracket are theirs."""
-    used = [index for index, moves in enumerate(machine.moves) if moves or not index]
-    names = dict(zip(used, writer.state_rules(len(used), f"{hint}_s"), strict=True))
-    for index, name in names.items():
-        started = machine.started[index]
-        end = writer.blank.strip() if started else ""
-        options: list[str] = []
-        for payload, to in machine.moves[index]:
-            after = names[to] if machine.moves[to] else writer.blank.strip()
-            options.append(" ".join(part for part in (text(payload, started), after) if part))
-        if machine.ends[index]:
-            options.append(end)
-        options.sort(key=lambda option: not option)
-        writer.set_rule(name, " | ".join(options).rstrip())
-    return names[0]

@@ -74,9 +74,13 @@ class Machine:
     started: tuple[bool, ...]
 
 
-def _build(
-    start: State, moves: Callable[[State], Moves], started: Callable[[State], bool], place: str | None
+def build(
+    start: State,
+    moves: Callable[[State], Moves],
+    started: Callable[[State], bool],
+    refusal: Callable[[], UnsupportedError],
 ) -> Machine | None:
+    """The automaton that is met from a start, None if it cannot end; past the limits, the refusal is raised."""
     number: dict[State, int] = {start: 0}
     found: list[Moves] = []
     order, total = [start], 0
@@ -84,11 +88,7 @@ def _build(
         ends, out = moves(state)
         total += len(out)
         if len(order) > MAX_STATES or total > MAX_MOVES:
-            raise UnsupportedError(
-                "counts and conditions on some members multiply to too many states here",
-                place=place,
-                hint="lower the bounds, or drop one of contains, uniqueItems, minProperties, maxProperties and not",
-            )
+            raise refusal()
         found.append((ends, out))
         for _, target in out:
             if target not in number:
@@ -114,6 +114,14 @@ def _build(
         for index in kept
     )
     return Machine(table, tuple(found[index][0] for index in kept), tuple(started(order[index]) for index in kept))
+
+
+def _too_many(place: str | None) -> UnsupportedError:
+    return UnsupportedError(
+        "counts and conditions on some members multiply to too many states here",
+        place=place,
+        hint="lower the bounds, or drop one of contains, uniqueItems, minProperties, maxProperties and not",
+    )
 
 
 # -- arrays
@@ -218,7 +226,7 @@ def array_machine(
         return ends, list(out)
 
     place = shape.unique.place if shape.unique else None
-    return _build((0, (0,) * len(needs), 0, False), moves, lambda state: state[0] > 0, place)
+    return build((0, (0,) * len(needs), 0, False), moves, lambda state: state[0] > 0, lambda: _too_many(place))
 
 
 # -- objects
@@ -231,7 +239,7 @@ def object_is_plain(shape: Objects) -> bool:
     return shape.low <= max(len(shape.required), 1)
 
 
-def _subsets(able: int) -> list[int]:
+def subsets(able: int) -> list[int]:
     """The sub-masks of a mask, largest first."""
     found, sub = [], able
     while True:
@@ -241,7 +249,8 @@ def _subsets(able: int) -> list[int]:
         sub = (sub - 1) & able
 
 
-def _with_needs(value: Conj, shape: Objects, chosen: int) -> Conj:
+def with_needs(value: Conj, shape: Objects, chosen: int) -> Conj:
+    """What a member holds that is to meet some needs (bits)."""
     for bit, need in enumerate(shape.needs):
         if chosen >> bit & 1:
             value = both(value, need.value)
@@ -252,11 +261,11 @@ def member_choices(shape: Objects) -> list[Conj]:
     """Every conj that a member of the machine may have to satisfy."""
     found: dict[Conj, None] = {}
     for index, (_, value) in enumerate(shape.named):
-        for chosen in _subsets(shape.able[index] if shape.able else 0):
-            found.setdefault(_with_needs(value, shape, chosen))
+        for chosen in subsets(shape.able[index] if shape.able else 0):
+            found.setdefault(with_needs(value, shape, chosen))
     for one in shape.opened:
-        for chosen in _subsets((1 << len(shape.needs)) - 1):
-            found.setdefault(_with_needs(one.value, shape, chosen))
+        for chosen in subsets((1 << len(shape.needs)) - 1):
+            found.setdefault(with_needs(one.value, shape, chosen))
     return list(found)
 
 
@@ -285,8 +294,8 @@ def object_machine(
         if at < last:
             name, value = shape.named[at]
             able = shape.able[at] & ~met if shape.able and room else 0
-            for chosen in _subsets(able) if room else []:
-                inner = _with_needs(value, shape, chosen)
+            for chosen in subsets(able) if room else []:
+                inner = with_needs(value, shape, chosen)
                 if alive(inner):
                     out.setdefault((Named(name, inner), (at + 1, min(count + 1, most), met | chosen)))
             if name not in required:
@@ -297,10 +306,10 @@ def object_machine(
                 out.setdefault((Run(max(0, low - count), None if high is None else high - count), "end"))
             return count >= low, list(out)
         for index, one in enumerate(shape.opened) if room else ():
-            for chosen in _subsets(full & ~met):
-                inner = _with_needs(one.value, shape, chosen)
+            for chosen in subsets(full & ~met):
+                inner = with_needs(one.value, shape, chosen)
                 if alive(inner) and keyed(chosen):
                     out.setdefault((Open(index, chosen, inner), (at, min(count + 1, most), met | chosen)))
         return False, list(out)
 
-    return _build((0, 0, 0), moves, lambda state: state == "end" or state[1] > 0, place)
+    return build((0, 0, 0), moves, lambda state: state == "end" or state[1] > 0, lambda: _too_many(place))

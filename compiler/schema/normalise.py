@@ -13,6 +13,7 @@ from ..budget import Budget
 from ..errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
 from . import machine
 from .absorb import absorbed
+from .any_order import any_order_machine
 from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, both, conj
 from .evaluate import holds_atom, search
 from .formulas import formula, types_of
@@ -376,6 +377,10 @@ class Normaliser:
     def object_machine(self, shape: Objects) -> Machine | None:
         """The automaton of an object that is not plain; None if it has no value."""
         return machine.object_machine(shape, self.alive, lambda needs: self._keyed(shape, needs))
+
+    def any_order_machine(self, shape: Objects, place: str | None) -> Machine:
+        """The automaton of an object that has a value, its declared keys in any order."""
+        return any_order_machine(shape, self.alive, lambda needs: self._keyed(shape, needs), place)
 
     def _keyed(self, shape: Objects, needs: int) -> bool:
         """Whether some undeclared key, as far as shapes tell, meets some needs of an object."""

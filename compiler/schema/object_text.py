@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import strings
-from .array_text import state_text
 from .atoms import Conj, both
-from .machine import Named, Open, Payload, Run, object_is_plain
+from .machine import Machine, Named, Open, Payload, Run, object_is_plain
 from .patterns import content
 from .scalar_text import INLINE, bracketed, grouped, repeated, string_tail
 from .shapes import Constants, Objects, OpenKeys, Strings
+from .state_text import state_text
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 
 def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     """An object."""
+    if writer.options.key_order == "any" and len(shape.named) > 0:
+        return _by_states(writer, shape, hint, writer.normaliser.any_order_machine(shape, writer.places.get(hint)))
     if not object_is_plain(shape):
-        return _by_states(writer, shape, hint)
+        machine = writer.normaliser.object_machine(shape)
+        assert machine is not None, "a shape that does not live is not written"
+        if len(shape.named) + len(shape.opened) > 1:
+            writer.restrictions.add("key-order")
+        return _by_states(writer, shape, hint, machine)
     required = set(shape.required)
     members: list[tuple[str, bool]] = []
     for name, value in shape.named:
@@ -133,12 +139,8 @@ def _choose(writer: LarkWriter, texts: list[str], hint: str) -> str:
     return f"{first} (_c {second})? | {right}"
 
 
-def _by_states(writer: LarkWriter, shape: Objects, hint: str) -> str:
+def _by_states(writer: LarkWriter, shape: Objects, hint: str, machine: Machine) -> str:
     """An object as rules, one for each state of its automaton."""
-    machine = writer.normaliser.object_machine(shape)
-    assert machine is not None, "a shape that does not live is not written"
-    if len(shape.named) + len(shape.opened) > 1:
-        writer.restrictions.add("key-order")
     if shape.named:
         writer.restrictions.add("minimal-escapes")
 

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import numbers, strings
+from .any_order import constant_machine
 from .formats import FORMATS
+from .machine import Named, Payload
 from .multiples import multiples_machine
 from .patterns import content
 from .shapes import Constants, Numbers, Strings
+from .state_text import state_text
 from .values import kind_of
 
 if TYPE_CHECKING:
@@ -35,11 +38,11 @@ def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -
         if len(texts) < 4 and all(text.isdigit() for text in texts):
             return " | ".join(f'"{text}"' for text in texts)
         return writer.terminal("|".join(texts), hint)
-    return " | ".join(constant_text(writer, value) for value in values)
+    return " | ".join(constant_text(writer, value, writer.places.get(hint)) for value in values)
 
 
-def constant_text(writer: LarkWriter, value: Any) -> str:
-    """One value as Lark text, blanks allowed between its tokens."""
+def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> str:
+    """One value as Lark text, blanks allowed between its tokens; ``place`` is for errors."""
     kind = kind_of(value)
     if kind == "string":
         writer.restrictions.add("minimal-escapes")
@@ -48,12 +51,28 @@ def constant_text(writer: LarkWriter, value: Any) -> str:
         text = numbers.constant(value, writer.options.digits)
         return f'"{text}"' if text.isdigit() else writer.terminal(text, "CONST")
     if kind == "array":
-        return bracketed(writer, "[", [constant_text(writer, item) for item in value], "]")
+        return bracketed(writer, "[", [constant_text(writer, item, place) for item in value], "]")
     if kind == "object":
-        return bracketed(
-            writer, "{", [f"{strings.quoted(k)} _k {constant_text(writer, v)}" for k, v in value.items()], "}"
-        )
+        members = {
+            name: f"{strings.quoted(name)} _k {constant_text(writer, item, place)}" for name, item in value.items()
+        }
+        if len(members) > 1:
+            if writer.options.key_order == "any":
+                return _any_order(writer, members, place)
+            writer.restrictions.add("key-order")
+        return bracketed(writer, "{", list(members.values()), "}")
     return {None: '"null"', True: '"true"', False: '"false"'}[value]
+
+
+def _any_order(writer: LarkWriter, members: dict[str, str], place: str | None) -> str:
+    """A constant object, its members in any order."""
+
+    def text(payload: Payload, started: bool) -> str:
+        assert isinstance(payload, Named)
+        return f"{'_c ' if started else ''}{members[payload.name]}"
+
+    machine = constant_machine(list(members), place)
+    return f'"{{" {writer.blank}{state_text(writer, machine, text, "const")} "}}"'
 
 
 def bracketed(writer: LarkWriter, opening: str, items: Sequence[str], closing: str) -> str:

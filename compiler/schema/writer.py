@@ -34,6 +34,7 @@ class SchemaOptions:
         whitespace: ``compact`` (no blank), ``spaced`` (exactly one after ``,`` and ``:``), ``flexible`` (any number),
             or at most so many blanks in a gap.
         digits: digits of a number before and after its point.
+        key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         lenient: drop keywords that are not supported, and report them, instead of failing.
     """
@@ -41,6 +42,7 @@ class SchemaOptions:
     whitespace: str | int = 8
     digits: int = 20
     lenient: bool = False
+    key_order: str = "declared"
     loader: Loader | None = None
 
 
@@ -68,6 +70,8 @@ class LarkWriter:
         known = blanks in ("compact", "spaced", "flexible")
         if not known and not (isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0):
             raise SchemaError(found=repr(blanks), expected="compact, spaced, flexible or a number of blanks")
+        if options.key_order not in ("declared", "any"):
+            raise SchemaError(found=repr(options.key_order), expected="declared or any, as the order of keys")
         self.options = options
         self.budget = budget or Budget(None, None, None, None)
         self.gap = blanks == "flexible" or (isinstance(blanks, int) and blanks > 0)

@@ -5,7 +5,8 @@
     protocol: hermes                     # as --protocol
     output: tools.toolc                  # as -o
     eos: ["<|im_end|>"]                  # as --eos
-    options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true}
+    options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true,
+              key_order: declared}
 
 Leaves out   compiling: the command line and ``compile_project`` use what is read here.
 Invariants   paths that exist beside the project file are taken from there; nothing else is known to the file.
@@ -30,6 +31,7 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "digits": (int,),
     "soft_depth": (int,),
     "lenient": (bool,),
+    "key_order": (str,),
     "standalone": (bool,),
     "named": (bool,),
 }

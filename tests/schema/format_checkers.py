@@ -1,9 +1,10 @@
-"""Formats read character by character from the RFCs: the oracle for compiler/schema/formats.py, which it shares nothing with.
+"""Formats read character by character from the RFCs: the oracle for compiler/schema/formats.py, sharing nothing.
 
 Leaves out   formats of numbers; limits on whole addresses and mailboxes that stand outside of their grammars (RFC 5321,
              4.5.3.1).
-Source       RFC 3339, 5321, 6531, 1123, 5890 to 5892 (by the library ``idna``), 2673, 4291 (by ``ipaddress``), 3986, 3987,
-             6570 with erratum 6937, 4122, 6901, draft-handrews-relative-json-pointer-01, ECMA-262 (by ``regress``), 4648.
+Source       RFC 3339, 5321, 6531, 1123, 5890 to 5893 (by the library ``idna``), 2673, 4291 (by ``ipaddress``), 3986,
+             3987, 6570 with erratum 6937, 4122, 6901, draft-handrews-relative-json-pointer-01, 4648, ECMA-262 (by
+             ``regress``).
 """
 
 from __future__ import annotations
@@ -262,9 +263,7 @@ def _is_reference(text: str, ucs: Callable[[str], bool], private: Callable[[str]
         return False
     scheme, colon, after = rest.partition(":")
     if colon and scheme[:1] in ALPHA and set(scheme) <= ALPHA | DIGIT | set("+-.") and scheme:
-        if _is_hierarchy(after, plain):
-            return True
-        return False
+        return _is_hierarchy(after, plain)
     if absolute or not _is_hierarchy(rest, plain):
         return False
     return rest[:1] == "/" or ":" not in rest.split("/")[0]

@@ -1,7 +1,7 @@
 """Is a JSON text valid under a schema? ``jsonschema``, mended where it is not exact enough to be an oracle.
 
-Mended       numbers are int and Decimal, so bounds and ``multipleOf`` are exact; patterns are read by an ECMA-262 engine;
-             formats are asserted by format_checkers.py; objects are judged over their pairs, so a key that stands
+Mended       numbers are int and Decimal, so bounds and ``multipleOf`` are exact; patterns are read by an ECMA-262
+             engine; formats are asserted by format_checkers.py; objects are judged over their pairs, so a key that stands
              twice is judged twice and counts twice; a declared key that stands twice is an error; what is
              evaluated is found by rules of its own (jsonschema takes ``additionalProperties: S`` for names of keys, and
              never looks at the schema of ``unevaluatedItems``); the draft is that of the whole document; equality is
@@ -408,9 +408,13 @@ class Judge:
             value = read(text)
         except ValueError as error:
             return f"no JSON: {error}"
-        for error in self.validator.iter_errors(value):
-            return f"{error.json_path}: {error.message[:300]}"
-        return None
+        try:
+            error = next(self.validator.iter_errors(value), None)
+        except BaseException as raised:  # the resolver's library panics, outside of Exception, where the stack ends
+            if type(raised).__name__ == "PanicException":
+                raise RecursionError("references without end") from None
+            raise
+        return None if error is None else f"{error.json_path}: {error.message[:300]}"
 
     def accepts(self, text: str) -> bool:
         """Whether a text is valid JSON under the schema."""
