@@ -119,6 +119,7 @@ def grammar_command(**options: Any) -> None:
 @cli.command("inspect")
 @click.argument("bundle", type=click.Path())
 @_vocab_option
+@click.option("--keywords", is_flag=True, help="Show what became of every keyword, place by place.")
 @_json_option
 @guarded
 def inspect_command(**options: Any) -> None:

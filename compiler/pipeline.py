@@ -236,6 +236,7 @@ def _compile(
     from .grammar.specials import resolve_specials
     from .lift.lift import lift
     from .lift.vocab import load_vocab
+    from .schema.report import pack
 
     budget = options.budget
     clock.begin("grammar")
@@ -272,6 +273,7 @@ def _compile(
         },
         "restrictions": list(assembled.restrictions),
         "keywords": keyword_counts(assembled.keywords),
+        "report": pack(assembled.report),
         "dropped": sorted(f"{place}/{keyword}" for place, keyword, status in assembled.keywords if status == "dropped"),
         "counts": counts,
     }

@@ -10,12 +10,16 @@ from typing import Any
 
 from toolc.runtime.bundle import Bundle
 
+from ..schema.report import Row, unpack
 from .terminal import console, facts, figures, listed, print_json, size
 
 
-def run(bundle: str, vocab: str | None, as_json: bool) -> None:
+def run(bundle: str, vocab: str | None, keywords: bool, as_json: bool) -> None:
     """Open, verify and describe."""
     opened = Bundle.open(bundle, vocab)
+    if keywords:
+        _keywords(unpack(opened.meta.get("report") or [[], []]), as_json)
+        return
     if as_json:
         print_json({"ok": True, **describe(opened, bundle)})
         return
@@ -65,6 +69,23 @@ def run(bundle: str, vocab: str | None, as_json: bool) -> None:
         out.print(table)
 
 
+def _keywords(rows: tuple[Row, ...], as_json: bool) -> None:
+    """The keyword report: one row for every keyword at every place."""
+    if as_json:
+        names = ("place", "keyword", "status", "restrictions")
+        print_json({"ok": True, "keywords": [dict(zip(names, (*row[:3], list(row[3])))) for row in rows]})
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("place", overflow="fold")
+    for name in ("keyword", "status", "narrowed by"):
+        table.add_column(name, no_wrap=name != "narrowed by", overflow="fold")
+    for place, keyword, status, names_ in rows:
+        table.add_row(place, keyword, status, ", ".join(names_))
+    console().print(table)
+
+
 def describe(opened: Bundle, path: str) -> dict[str, Any]:
     """What ``--json`` prints."""
     arrays = opened.tables.arrays()
@@ -83,6 +104,6 @@ def describe(opened: Bundle, path: str) -> dict[str, Any]:
         },
         "end_of_turn": [opened.vocab.shown(int(token)) for token in special],
         "counts": opened.meta.get("counts") or {},
-        "meta": {key: value for key, value in opened.meta.items() if key not in ("counts", "spec")},
+        "meta": {key: value for key, value in opened.meta.items() if key not in ("counts", "spec", "report")},
         "spec": {key: value for key, value in (opened.meta.get("spec") or {}).items() if key != "tools"},
     }

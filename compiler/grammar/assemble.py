@@ -15,6 +15,7 @@ from typing import Any
 from ..budget import Budget
 from ..errors import ToolcError
 from ..schema import LarkWriter, SchemaOptions
+from ..schema.report import Row
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .protocol import Protocol, entries_of
@@ -29,6 +30,7 @@ class Assembled:
         places: rule → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
         keywords: (place, keyword, status) for every keyword of every schema.
+        report: the same, with the declared restrictions that narrow each (schema/report.py).
         entries: where a text may begin, name → rule.
         protocol: name of the protocol; empty for a bare schema or grammar.
     """
@@ -37,6 +39,7 @@ class Assembled:
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
     keywords: tuple[tuple[str, str, str], ...] = ()
+    report: tuple[Row, ...] = ()
     entries: dict[str, str] = field(default_factory=dict)
     protocol: str = ""
 
@@ -79,6 +82,7 @@ def assemble(
         dict(writer.places),
         tuple(sorted(restrictions)),
         tuple(writer.keywords),
+        writer.report(),
         entries,
         protocol.name if entries and protocol is not None else "",
     )

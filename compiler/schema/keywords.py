@@ -21,6 +21,8 @@ class Keyword:
         kinds: JSON types it constrains; none: all.
         limit: where it is refused or narrowed; empty: nowhere.
         since, until: first and last draft that has it (4, 6, 7, 2019, 2020).
+        restrictions: the declared restrictions that may narrow it, whatever its value; report.py knows more of
+            ``type``, ``enum``, ``const`` and ``format``.
     """
 
     value: str
@@ -28,7 +30,13 @@ class Keyword:
     limit: str = ""
     since: int = 4
     until: int = 2020
+    restrictions: tuple[str, ...] = ()
 
+
+ESCAPES = ("minimal-escapes",)
+NAMES = ("key-order", "minimal-escapes")
+OPEN = ("open-keys", "minimal-escapes")
+BOUNDS = ("digits", "plain-bounds")
 
 KEYWORDS: dict[str, Keyword] = {
     "$ref": Keyword("reference", limit="other documents only through a loader"),
@@ -47,21 +55,24 @@ KEYWORDS: dict[str, Keyword] = {
     "if": Keyword("schema", since=7),
     "then": Keyword("schema", since=7),
     "else": Keyword("schema", since=7),
-    "properties": Keyword("map", "object"),
-    "patternProperties": Keyword("map", "object", limit="up to 6 different schemas by pattern in one object"),
-    "additionalProperties": Keyword("schema", "object"),
-    "required": Keyword("names", "object"),
-    "propertyNames": Keyword("schema", "object", since=6),
-    "minProperties": Keyword("count", "object", limit="bounds times declared keys up to 4,096 states"),
-    "maxProperties": Keyword("count", "object", limit="bounds times declared keys up to 4,096 states"),
-    "dependencies": Keyword("dependencies", "object"),
-    "dependentRequired": Keyword("name lists", "object", since=2019),
-    "dependentSchemas": Keyword("map", "object", since=2019),
+    "properties": Keyword("map", "object", restrictions=NAMES),
+    "patternProperties": Keyword(
+        "map", "object", limit="up to 6 different schemas by pattern in one object", restrictions=OPEN
+    ),
+    "additionalProperties": Keyword("schema", "object", restrictions=OPEN),
+    "required": Keyword("names", "object", restrictions=NAMES),
+    "propertyNames": Keyword("schema", "object", since=6, restrictions=OPEN),
+    "minProperties": Keyword(
+        "count", "object", limit="bounds times declared keys up to 4,096 states", restrictions=("open-keys",)
+    ),
+    "maxProperties": Keyword(
+        "count", "object", limit="bounds times declared keys up to 4,096 states", restrictions=("open-keys",)
+    ),
+    "dependencies": Keyword("dependencies", "object", restrictions=NAMES),
+    "dependentRequired": Keyword("name lists", "object", since=2019, restrictions=NAMES),
+    "dependentSchemas": Keyword("map", "object", since=2019, restrictions=NAMES),
     "unevaluatedProperties": Keyword(
-        "schema",
-        "object",
-        since=2019,
-        limit="up to 256 combinations of sub-schemas that hold",
+        "schema", "object", since=2019, limit="up to 256 combinations of sub-schemas that hold", restrictions=OPEN
     ),
     "items": Keyword("items", "array"),
     "prefixItems": Keyword("schemas", "array", since=2020),
@@ -93,16 +104,18 @@ KEYWORDS: dict[str, Keyword] = {
         "pattern",
         "string",
         limit="no back-references, look-behinds of more than one character, anchors in repeated groups",
+        restrictions=ESCAPES,
     ),
-    "format": Keyword("text", "string", limit="see below; other names are annotations"),
-    "minimum": Keyword("number", "number"),
-    "maximum": Keyword("number", "number"),
-    "exclusiveMinimum": Keyword("exclusive", "number"),
-    "exclusiveMaximum": Keyword("exclusive", "number"),
+    "format": Keyword("text", "string", limit="see below; other names are annotations", restrictions=ESCAPES),
+    "minimum": Keyword("number", "number", restrictions=BOUNDS),
+    "maximum": Keyword("number", "number", restrictions=BOUNDS),
+    "exclusiveMinimum": Keyword("exclusive", "number", restrictions=BOUNDS),
+    "exclusiveMaximum": Keyword("exclusive", "number", restrictions=BOUNDS),
     "multipleOf": Keyword(
         "positive",
         "number",
         limit="integers up to about 150, and multiples of them by 2, 5 and 10 up to 10,000; so too decimals",
+        restrictions=BOUNDS,
     ),
 }
 

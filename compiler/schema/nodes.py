@@ -17,6 +17,7 @@ from .formats import FORMATS
 from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
 from .operands import Constant, escape_pointer, parse_names, parse_operand
 from .references import Document, Library, Loader, Scope, Target, base_in, resolve
+from .report import narrowed_by
 from .values import MAX_NESTING, describe, freeze
 
 __all__ = ["Constant", "Node", "Reader", "escape_pointer"]
@@ -49,10 +50,12 @@ class Reader:
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
+        narrowed: (place, keyword) → the declared restrictions that may narrow it, where there are any.
     """
 
     def __init__(self, loader: Loader | None = None) -> None:
         self.report: list[tuple[str, str, str]] = []
+        self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
         self._nodes: dict[Hashable, Node] = {}
         self._read: dict[tuple[int, str, Scope], Node] = {}
         self._library = Library(loader)
@@ -168,6 +171,8 @@ class Reader:
                 parsed = parse_operand(form, value, document.place(where))
             keywords[keyword] = parsed
             self.report.append((document.place(at), keyword, _status(keyword, value, document)))
+            if names := narrowed_by(keyword, value):
+                self.narrowed[document.place(at), keyword] = names
         for keyword in schema:
             if keyword not in active:
                 self.report.append((document.place(at), keyword, "annotation"))

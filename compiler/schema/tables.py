@@ -7,14 +7,25 @@ from __future__ import annotations
 
 from .formats import FORMATS
 from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
+from .report import TYPE_RESTRICTIONS
+
+NARROWED = {
+    "type": "; ".join(
+        f"{kind}: {', '.join(f'`{one}`' for one in names)}" for kind, names in TYPE_RESTRICTIONS.items() if names
+    ),
+    "enum": "`minimal-escapes`, `key-order`, `digits`, by its values",
+    "const": "`minimal-escapes`, `key-order`, `digits`, by its value",
+}
+"""Keywords whose restrictions go by their value."""
 
 
 def keyword_table() -> str:
-    """Every keyword: which values it constrains, in which drafts, how far it is enforced."""
-    lines = ["| keyword | constrains | drafts | limits |", "|---|---|---|---|"]
+    """Every keyword: which values it constrains, in which drafts, how far it is enforced, and what narrows it."""
+    lines = ["| keyword | constrains | drafts | limits | restrictions that may narrow it |", "|---|---|---|---|---|"]
     for name, known in KEYWORDS.items():
         drafts = "all" if (known.since, known.until) == (4, 2020) else f"{known.since} to {known.until}"
-        lines.append(f"| `{name}` | {known.kinds or 'any'} | {drafts} | {known.limit} |")
+        narrowed = ", ".join(f"`{one}`" for one in known.restrictions) or NARROWED.get(name, "")
+        lines.append(f"| `{name}` | {known.kinds or 'any'} | {drafts} | {known.limit} | {narrowed} |")
     return "\n".join(lines)
 
 

@@ -22,6 +22,7 @@ from .nodes import Reader
 from .normalise import Normaliser
 from .object_text import object_text
 from .references import Document, Loader, draft_of
+from .report import Row, keyword_report
 from .scalar_text import INLINE, constants_text, number_text, string_text
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 
@@ -92,6 +93,10 @@ class LarkWriter:
     def keywords(self) -> list[tuple[str, str, str]]:
         """What became of every keyword."""
         return self._reader.report
+
+    def report(self) -> tuple[Row, ...]:
+        """What became of every keyword, place by place, and which declared restrictions narrow it."""
+        return keyword_report(self._reader.report, self._reader.narrowed, self.restrictions)
 
     def add(self, schema: Any, *, document: Any = None, pointer: str = "", base: str = "", name: str = "value") -> str:
         """Write the rules of one more schema.
