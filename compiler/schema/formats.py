@@ -90,6 +90,21 @@ def _ipv6() -> str:
 
 _IPV6 = _ipv6()
 
+
+def _mail_ipv6() -> str:
+    """RFC 5321, 4.1.3: ``::`` stands for two groups or more, and octets may begin with 0."""
+    octet = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})"
+    ipv4 = rf"{octet}(?:\.{octet}){{3}}"
+    options = [f"{_H16}(?::{_H16}){{7}}", f"{_H16}(?::{_H16}){{5}}:{ipv4}"]
+    for before in range(7):
+        head = f"{_H16}(?::{_H16}){{{before - 1}}}::" if before else "::"
+        tail = f"(?:{_H16}(?::{_H16}){{0,{5 - before}}})?" if before < 6 else ""
+        options.append(head + tail)
+        if before < 5:
+            options.append(head + f"(?:{_H16}:){{0,{4 - before}}}{ipv4}")
+    return rf"(?:{ipv4}|[Ii][Pp][Vv]6:(?:{'|'.join(options)}))"
+
+
 # -- URI: RFC 3986 appendix A; IRI: RFC 3987 2.2
 
 _UCS = (
@@ -144,7 +159,7 @@ def _mailbox(more: str) -> str:
     quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
     label = f"[A-Za-z0-9{more}](?:[A-Za-z0-9{more}-]*[A-Za-z0-9{more}])?"
     general = r"(?![Ii][Pp][Vv]6:)[A-Za-z0-9-]*[A-Za-z0-9]:[!-Z^-~]+"
-    literal = rf"\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6}|{general})\]"
+    literal = rf"\[(?:{_mail_ipv6()}|{general})\]"
     return rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{literal})"
 
 
@@ -174,7 +189,10 @@ def _expressions() -> str:
     return body
 
 
-_HOST_NOTE = "no A-labels (xn--); more than three labels only up to eight of at most 30 characters"
+_HOST_NOTE = (
+    "no label with hyphens in third and fourth place (A-labels, xn--, among them); more than three labels only up to "
+    "eight of at most 30 characters"
+)
 
 FORMATS: dict[str, Format] = {
     "date-time": Format(
@@ -184,12 +202,16 @@ FORMATS: dict[str, Format] = {
     "time": Format(_whole(_TIME), "RFC 3339 full-time", _whole(_WIDE_TIME), _LEAP_NOTE),
     "duration": Format(_whole(_DURATION), "RFC 3339 appendix A", _whole(_DURATION)),
     "email": Format(_whole(_EMAIL), "RFC 5321 Mailbox", _whole(_EMAIL)),
-    "idn-email": Format(_whole(_IDN_EMAIL), "RFC 6531 Mailbox", _whole(_IDN_EMAIL)),
+    "idn-email": Format(
+        _whole(_IDN_EMAIL), "RFC 6531 Mailbox, domain labels by their characters alone", _whole(_IDN_EMAIL)
+    ),
     "hostname": Format(_whole(_HOSTNAME), "RFC 1123 2.1, RFC 5890", _whole(rf"{_LDH}(?:\.{_LDH})*"), _HOST_NOTE),
     "idn-hostname": Format(
         _whole(_IDN_HOSTNAME),
         "RFC 5890 2.3.2.3",
-        narrowed=_HOST_NOTE + "; other than ASCII only Latin-1, Greek, Cyrillic, kana, Han and Hangul letters",
+        narrowed="no label with hyphens in third and fourth place (A-labels, xn--, among them); more than three "
+        "labels, or one outside of ASCII, only up to four of at most 30 characters; labels outside of ASCII only of up "
+        "to 14 small letters of Latin-1, Greek and Cyrillic, kana, Han and Hangul letters, digits and hyphens",
     ),
     "ipv4": Format(_whole(_IPV4), "RFC 2673 3.2", _whole(_IPV4)),
     "ipv6": Format(_whole(_IPV6), "RFC 4291 2.2", _whole(_IPV6)),

@@ -1,8 +1,8 @@
 """Is a JSON text valid under a schema? ``jsonschema``, mended where it is not exact enough to be an oracle.
 
 Mended       numbers are int and Decimal, so bounds and ``multipleOf`` are exact; patterns are read by an ECMA-262
-             engine; formats are asserted by format_checkers.py; objects are judged over their pairs, so a key that stands
-             twice is judged twice and counts twice; a declared key that stands twice is an error; what is
+             engine; formats are asserted by format_checkers.py; objects are judged over their pairs, so a key that
+             stands twice is judged twice and counts twice; a declared key that stands twice is an error; what is
              evaluated is found by rules of its own (jsonschema takes ``additionalProperties: S`` for names of keys, and
              never looks at the schema of ``unevaluatedItems``); the draft is that of the whole document; equality is
              that of JSON; bounds and counts are read as written, also booleans of draft 4 where no draft is named.
