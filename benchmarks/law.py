@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -69,29 +70,48 @@ def walk(a: argparse.Namespace) -> None:
             out.flush()
 
 
-def judge(a: argparse.Namespace) -> None:
+def verdicts(schema: Any, texts: list[str]) -> list[str | None]:
+    """Why each text is not valid; None where it is."""
     from tests.schema.judge import Judge
 
+    judge = Judge(schema)
+    return [judge.why_not(text) for text in texts]
+
+
+def judge(a: argparse.Namespace) -> None:
+    """Every case in another process, since some patterns take the judge's engine more than any time."""
     schema_of = {case["id"]: case["schema"] for case in cases(a.cases)}
     counts: Counter[str] = Counter()
+    context = multiprocessing.get_context("fork")
+    pool = context.Pool(1)
     for line in cases(a.out):
         counts["cases"] += 1
         if "refused" in line:
             counts["refused " + line["refused"].split(":")[0]] += 1
             continue
         counts["compiled"] += 1
-        judge = Judge(schema_of[line["id"]])
         for found in line["walks"]:
             counts["walks"] += 1
             counts["tokens"] += found["tokens"]
             counts[found["end"]] += 1
+            counts[f"deepest {found['kind']}"] = max(counts[f"deepest {found['kind']}"], found["deepest"])
             if found["end"] == "dead":
                 print("DEAD END", line["id"], found["text"][-200:])
-            elif found["end"] == "ended":
-                why = judge.why_not(found["text"])
-                counts["valid" if why is None else "invalid"] += 1
-                if why is not None:
-                    print("INVALID", line["id"], why[:300], "\n   ", found["text"][:600])
+        texts = [found["text"] for found in line["walks"] if found["end"] == "ended"]
+        waiting = [pool.apply_async(verdicts, (schema_of[line["id"]], [text])) for text in texts]
+        for text, one in zip(texts, waiting):
+            try:
+                (why,) = one.get(a.seconds)
+            except multiprocessing.TimeoutError:
+                pool.terminate()
+                pool = context.Pool(1)
+                counts["undecided in time"] += len(texts) - texts.index(text)
+                print("UNDECIDED", line["id"], flush=True)
+                break
+            counts["valid" if why is None else "invalid"] += 1
+            if why is not None:
+                print("INVALID", line["id"], why[:300], "\n   ", text[:600], flush=True)
+    pool.terminate()
     print(json.dumps(counts))
 
 
@@ -103,7 +123,7 @@ def main() -> None:
     parser.add_argument("--out", required=True)
     parser.add_argument("--walks", type=int, default=4, help="walks of each kind")
     parser.add_argument("--every", type=int, default=1, help="only every so many cases")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="limit on one compile")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="limit on one compile, and on one verdict")
     a = parser.parse_args()
     (walk if a.what == "walk" else judge)(a)
 
