@@ -50,7 +50,7 @@ def walk(a: argparse.Namespace) -> None:
             line: dict[str, Any] = {"id": case["id"]}
             begin = time.perf_counter()
             try:
-                options = Options(budget=Budget(seconds=a.seconds))
+                options = Options(budget=Budget(seconds=a.seconds), soft_depth=a.soft_depth)
                 bundle = compile_schema(case["schema"], vocab, options=options).bundle
             except ToolcError as error:
                 line["refused"] = f"{type(error).__name__}: {error}"
@@ -122,6 +122,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", default="../shared/tokenizers/llama3.json", help="for walk")
     parser.add_argument("--out", required=True)
     parser.add_argument("--walks", type=int, default=4, help="walks of each kind")
+    parser.add_argument("--soft-depth", type=int, default=64)
     parser.add_argument("--every", type=int, default=1, help="only every so many cases")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="limit on one compile, and on one verdict")
     a = parser.parse_args()

@@ -84,6 +84,8 @@ def parse_operand(form: str, value: Any, place: str) -> Any:
         return value if isinstance(value, bool) else _number(value, place)
     if form == "type":
         names = value if isinstance(value, list) else [value]
+        if not names:
+            raise SchemaError(place=place, found=describe(value), expected="a type, or a list of at least one")
         for name in names:
             if name not in TYPES or not isinstance(name, str):
                 near = difflib.get_close_matches(str(name), TYPES, n=1)

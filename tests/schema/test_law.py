@@ -1,12 +1,10 @@
-"""The random-decode law on schemas: what masks allow is valid, and no mask is empty. benchmarks/law.py has all cases."""
+"""The random-decode law: what masks allow is valid, and no mask is empty. benchmarks/law.py does it for all cases."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from benchmarks.walks import KINDS, Walker
 from tests.cases.schemas import SCHEMAS
@@ -45,10 +43,10 @@ def test_on_development_cases(shared: Path) -> None:
     vocab = load_vocab(shared / "tokenizers" / "llama3.json", ("<|eot_id|>",))
     walker, ended = Walker(vocab), 0
     lines = (shared / "data" / "maskbench_dev.jsonl").read_text(encoding="utf-8").splitlines()
-    for case in map(json.loads, lines[7::150]):
+    for case in map(json.loads, lines[7::300]):
         try:
             bundle = compile_schema(case["schema"], vocab, options=Options(budget=Budget(seconds=5))).bundle
         except ToolcError:
             continue
         ended += hold(walker, bundle, case["schema"], case["id"])
-    assert ended > 10
+    assert ended > 5

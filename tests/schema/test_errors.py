@@ -1,0 +1,46 @@
+"""Three kinds of refusal, kept apart: malformed, unsatisfiable, unsupported; each with the place that makes it so."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cases.schema_errors import MALFORMED, UNSATISFIABLE, UNSUPPORTED
+from toolc.compiler.errors import SchemaError, ToolcError, UnsatisfiableError, UnsupportedError
+from toolc.compiler.schema import schema_to_lark
+
+ROWS = [
+    (kind, schema, place)
+    for kind, rows in ((SchemaError, MALFORMED), (UnsatisfiableError, UNSATISFIABLE), (UnsupportedError, UNSUPPORTED))
+    for schema, place in rows
+]
+
+
+def wrapped(schema: Any, place: str) -> list[tuple[Any, str]]:
+    """The schema, and the schema as a required member and as an item that there must be."""
+    if not isinstance(schema, dict):
+        return [(schema, place)]
+    if "$" in json.dumps(schema):
+        return [(schema, place)]  # references and dialects belong to the root
+    inside = place[1:]
+    return [
+        (schema, place),
+        ({"type": "object", "properties": {"a/b": schema}, "required": ["a/b"]}, f"#/properties/a~1b{inside}"),
+        ({"type": "array", "items": {"type": "array", "items": schema, "minItems": 1}, "minItems": 1},
+         f"#/items/items{inside}"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind, schema, place", ROWS, ids=[f"{kind.__name__} {schema}"[:70] for kind, schema, _ in ROWS]
+)
+def test_refused(kind: type[ToolcError], schema: Any, place: str) -> None:
+    for one, where in wrapped(schema, place):
+        with pytest.raises(ToolcError) as caught:
+            schema_to_lark(one)
+        assert type(caught.value) is kind, caught.value
+        assert caught.value.place is not None and caught.value.place.partition("#")[1:] == ("#", where[1:]), (
+            caught.value
+        )
