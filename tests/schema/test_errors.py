@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cases.schema_errors import MALFORMED, UNSATISFIABLE, UNSUPPORTED
+from tests.cases.schema_errors import CONTRADICTING_PATTERNS, MALFORMED, UNSATISFIABLE, UNSUPPORTED
+from toolc.compiler import compile_schema
 from toolc.compiler.errors import SchemaError, ToolcError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.schema import schema_to_lark
 
@@ -41,6 +42,11 @@ def test_refused(kind: type[ToolcError], schema: Any, place: str) -> None:
         with pytest.raises(ToolcError) as caught:
             schema_to_lark(one)
         assert type(caught.value) is kind, caught.value
-        assert caught.value.place is not None and caught.value.place.partition("#")[1:] == ("#", where[1:]), (
-            caught.value
-        )
+        assert caught.value.place == where, caught.value
+
+
+@pytest.mark.parametrize("schema", CONTRADICTING_PATTERNS)
+def test_patterns_that_contradict_each_other(schema: Any) -> None:
+    with pytest.raises(UnsatisfiableError) as caught:
+        compile_schema(schema)
+    assert caught.value.place is not None and "schema#" in caught.value.place
