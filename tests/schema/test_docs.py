@@ -7,13 +7,15 @@ from pathlib import Path
 
 from toolc.compiler.schema.tables import format_table, keyword_table
 
+from .peers import peer_table
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "json-schema.md"
 
 
 def current() -> str:
     """The document with its tables made anew."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    for name, table in (("keywords", keyword_table()), ("formats", format_table())):
+    for name, table in (("keywords", keyword_table()), ("formats", format_table()), ("peers", peer_table())):
         pattern = rf"(<!-- {name}: [^>]*-->\n).*?(<!-- end -->)"
         text = re.sub(pattern, lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text, flags=re.S)  # type: ignore[misc]
     return text
