@@ -54,6 +54,9 @@ def test_compile_then_inspect(toolc: Toolc, repository: Path, tmp_path: Path, sp
     assert report["counts"]["states"] > 2 and report["counts"]["rows"] > 2
     assert set(report["seconds"]) == {"schema", "grammar", "automaton", "tokenizer", "tables", "bundle"}
     assert "blanks" in report["restrictions"]
+    rows = json.loads(toolc("inspect", path, "--keywords", "--json").stdout)["keywords"]
+    assert {"enforced"} <= {row["status"] for row in rows} and all("#" in row["place"] for row in rows)
+    assert rows[0]["keyword"] in toolc("inspect", path, "--keywords").stdout
     about = json.loads(toolc("inspect", path, "--json").stdout)
     assert [tool["name"] for tool in about["tools"]] == report["tools"]
     assert about["digest"] == report["digest"]
