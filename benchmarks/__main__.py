@@ -5,7 +5,7 @@
 Each prints one JSON line. The tables beside the peers come from the harnesses in the shared folder, which take
 ``benchmarks/engine.py`` as the engine "toolc"; the commands are printed at the end.
 
-Leaves out   the benchmarks themselves: decodes.py, host.py, bfcl.py, engine.py.
+Leaves out   the benchmarks themselves: decodes.py, host.py, bfcl.py, engine.py; law.py, which takes most of an hour.
 """
 
 from __future__ import annotations

@@ -408,6 +408,10 @@ class Judge:
             value = read(text)
         except ValueError as error:
             return f"no JSON: {error}"
+        return self.why_not_value(value)
+
+    def why_not_value(self, value: Any) -> str | None:
+        """Why a value that ``read`` gave is not valid; None if it is."""
         try:
             error = next(self.validator.iter_errors(value), None)
         except BaseException as raised:  # the resolver's library panics, outside of Exception, where the stack ends
