@@ -37,12 +37,11 @@ class Constraint(torch.nn.Module):
         super().__init__()
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
         arena = Arena(torch.device("cpu"))
-        for bundle in given:
-            arena.add(bundle)
+        self._numbers = numbers = arena.extend(given)
         self.limits = arena.limits
         self._starts = [
             {name: arena.global_state(n, entry_state(b, name)) for name in b.meta["entry"]}
-            for n, b in enumerate(arena.bundles)
+            for n, b in zip(numbers, given, strict=True)
         ]
         for name, table in arena.table.items():
             # "return" is no name for an attribute of the exported module
@@ -62,7 +61,14 @@ class Constraint(torch.nn.Module):
         first = ints([self._starts[n][entry] if n >= 0 else 0 for n in bundle_of_row])
         zeros = [torch.zeros(shape, dtype=torch.int32, device=device) for shape in ((size,), (size,))]
         stacks = [torch.zeros((size, width), dtype=torch.int32, device=device) for _ in range(2)]
-        return ints(bundle_of_row), first, zeros[0], zeros[1], stacks[0], stacks[1]
+        return (
+            ints([self._numbers[n] if n >= 0 else n for n in bundle_of_row]),
+            first,
+            zeros[0],
+            zeros[1],
+            stacks[0],
+            stacks[1],
+        )
 
     def forward(self, logits: torch.Tensor, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
         """Read the tokens sampled last, then mask.

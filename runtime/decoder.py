@@ -29,7 +29,7 @@ from . import step
 from .arena import Arena
 from .errors import DecodeError
 from .masks import check_logits, mask_logits_
-from .matcher import Matcher
+from .matcher import Matcher, entry_state
 from .step import Config
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Decoder:
         history: how many tokens can be rolled back at most.
         room: the arena's size, in multiples of the bundles given here; bundles that fit can be added without any new
             tensor, also after a graph was captured.
+        memory_limit: the most bytes that the tables may take on the device. Bundles that no row is in make place for
+            new ones, the one used longest ago first; their numbers may be given again.
         backend: "torch" (tensor operations, any device), "fused" (a Triton kernel), or "auto": fused on a CUDA device
             where Triton is installed.
     """
@@ -86,6 +88,7 @@ class Decoder:
         check: bool | None = None,
         history: int = 16,
         room: float = 1.0,
+        memory_limit: int | None = None,
         backend: str = "auto",
     ) -> None:
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
@@ -100,11 +103,11 @@ class Decoder:
         if backend == "auto":
             backend = "fused" if self.device.type == "cuda" and find_spec("triton") is not None else "torch"
         self.backend = backend
-        self.arena = Arena(self.device, room)
+        self.arena = Arena(self.device, room, memory_limit)
         self.history = max(0, history)
         self.batch_size = batch_size
         self._on_cpu = self.device.type == "cpu"
-        numbers = [self.arena.add(bundle) for bundle in given]
+        numbers = self.arena.extend(given)
 
         self._make(batch_size)
         chosen = [0] * batch_size if bundle_of_row is None else list(bundle_of_row)
@@ -114,6 +117,7 @@ class Decoder:
             if not NO_BUNDLE <= n < len(given):
                 raise DecodeError("no such bundle", found=str(n), expected=f"-1 to {len(given) - 1}")
         self.reset_rows(None, [numbers[n] if n >= 0 else n for n in chosen], entry)
+        self.arena.holders.add(self)
 
     def _make(self, size: int) -> None:
         """All state, of rows without a bundle."""
@@ -148,6 +152,16 @@ class Decoder:
         self._widen()
         return number
 
+    def bundles_in_use(self) -> set[int]:
+        """The numbers of bundles that some row is in; copies from the device."""
+        return set(self.bundle_of_row.tolist()) - {NO_BUNDLE}
+
+    def shift_states_(self, shift: torch.Tensor) -> None:
+        """Follow the arena's tables to other numbers of states; see `arena.Holder`."""
+        moved = torch.where(self.bundle_of_row >= 0, shift[self.bundle_of_row.clamp(min=0)], 0)
+        for part in (self.state, self.log.state):
+            part.add_(torch.where(part > 1, moved, 0))
+
     def _widen(self) -> None:
         """Stacks as deep as the arena's bundles need: it may have grown, by a fork of this decoder too."""
         missing = self.arena.limits.capacity + 1 - self.stack.shape[1]
@@ -175,12 +189,7 @@ class Decoder:
             raise DecodeError("bundles and rows", found=f"{len(chosen)} bundles", expected=f"{index.numel()}")
         start = {NO_BUNDLE: 0}
         for n in sorted(set(chosen) - {NO_BUNDLE}):
-            if not 0 <= n < len(self.arena.bundles):
-                raise DecodeError("no such bundle", found=str(n), expected=f"-1 to {len(self.arena.bundles) - 1}")
-            entries = self.arena.bundles[n].meta["entry"]
-            if entry not in entries:
-                raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
-            start[n] = self.arena.global_state(n, entries[entry])
+            start[n] = self.arena.global_state(n, entry_state(self.arena.bundle(n), entry))
         self.bundle_of_row[index] = torch.tensor(chosen, dtype=torch.int32, device=self.device)
         self.state[index] = torch.tensor([start[n] for n in chosen], dtype=torch.int32, device=self.device)
         for part in (self.counter, self.depth, self.length, self.kept):
@@ -216,6 +225,7 @@ class Decoder:
         """An independent copy of all rows; the arena is shared."""
         twin = object.__new__(Decoder)
         twin.__dict__.update(self.__dict__)
+        self.arena.holders.add(twin)
         for name in ("bundle_of_row", "state", "counter", "depth", "stack", "saved", "error", "length", "kept"):
             setattr(twin, name, getattr(self, name).clone())
         twin.log = Config(*(part.clone() for part in self.log))
@@ -278,7 +288,7 @@ class Decoder:
         depth = int(self.depth[row])
         frames = list(zip(self.stack[row, :depth].tolist(), self.saved[row, :depth].tolist(), strict=True))
         state = self.arena.local_state(number, int(self.state[row]))
-        return Matcher.at_configuration(self.arena.bundles[number], state, int(self.counter[row]), frames)
+        return Matcher.at_configuration(self.arena.bundle(number), state, int(self.counter[row]), frames)
 
     @property
     def finished(self) -> torch.Tensor:

@@ -17,24 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-EMPTY_ROW, FULL_ROW = 0, 1
-
-
-class Limits(NamedTuple):
-    """What loops and shapes depend on, over all bundles of an arena.
-
-    Attributes:
-        size: V.
-        breaks, modes, capacity, max_chain: docs/architecture.md.
-        steps: bytes of the longest token that is read byte by byte.
-    """
-
-    size: int
-    breaks: int
-    modes: int
-    capacity: int
-    max_chain: int
-    steps: int
+from .relocate import EMPTY_ROW, FULL_ROW, Limits
 
 
 class Config(NamedTuple):

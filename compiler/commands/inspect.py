@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from toolc.runtime.bundle import Bundle
+from toolc.runtime.relocate import device_bytes
 
 from ..schema.report import Row, unpack
 from .terminal import console, facts, figures, listed, print_json, size
@@ -49,6 +50,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, as_json: bool) -> None:
         ),
         ("figures", figures(about["counts"])),
         ("arrays", f"{size(about['bytes'])} in {len(about['arrays'])} arrays"),
+        ("on a device", _device(about["device"])),
         ("restrictions", listed(list(meta.get("restrictions") or []), 20)),
         ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),
     ]
@@ -86,6 +88,11 @@ def _keywords(rows: tuple[Row, ...], as_json: bool) -> None:
     console().print(table)
 
 
+def _device(memory: dict[str, int]) -> str:
+    rows = f"{memory['rows']:,} rows, {size(memory['row_bytes'])}; other tables {size(memory['table_bytes'])}"
+    return f"{size(memory['total_bytes'])}: {rows}; the vocabulary {size(memory['vocab_bytes'])}"
+
+
 def describe(opened: Bundle, path: str) -> dict[str, Any]:
     """What ``--json`` prints."""
     arrays = opened.tables.arrays()
@@ -96,6 +103,7 @@ def describe(opened: Bundle, path: str) -> dict[str, Any]:
         "file_bytes": os.path.getsize(path),
         "bytes": sum(array.nbytes for array in arrays.values()),
         "arrays": {name: [str(array.dtype), list(array.shape)] for name, array in arrays.items()},
+        "device": device_bytes(opened),
         "tools": opened.tools,
         "tokenizer": {
             "source": opened.vocab.meta.get("source"),

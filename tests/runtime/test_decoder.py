@@ -24,7 +24,7 @@ DEVICES = [
 @pytest.fixture(autouse=True)
 def small_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices of the tiny vocabulary count as worth looking at."""
-    monkeypatch.setattr("toolc.runtime.arena.LEAST_LOOP", 1)
+    monkeypatch.setattr("toolc.runtime.loops.LEAST_LOOP", 1)
 
 
 def check_rows(decoder: Decoder, oracles: list[Oracle | None]) -> None:
