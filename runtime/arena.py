@@ -277,8 +277,7 @@ class Arena:
                 found="; ".join(missing),
                 hint="make the decoder with more room, or allow it to grow and capture its graphs again",
             )
-        words = fresh[0].vocab.words
-        least = self._bytes(fresh[0], limits, self._sizes(needs, short, 1.0, words))
+        least = self._bytes(fresh[0], limits, self._tight(fresh))
         here = [bundle.name for bundle in self.bundles if bundle is not None]
         return DecodeError(
             "the bundle does not fit into the memory limit, and every bundle there is in use",
