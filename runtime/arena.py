@@ -217,7 +217,7 @@ class Arena:
                         return
                 sizes = self._tight(fresh)
                 if self.limit is not None and self._bytes(fresh[0], limits, sizes) <= self.limit:
-                    self._compact(limits, sizes)
+                    self._compact(limits, sizes, fresh[0])
                     return
             if self.limit is None or not self._evict_one(kept):
                 raise self._full(fresh, short, wider, needs, limits, grow)
@@ -326,19 +326,18 @@ class Arena:
             self.table.update(old)
         self.limits = limits
 
-    def _compact(self, limits: Limits, sizes: dict[str, int]) -> None:
+    def _compact(self, limits: Limits, sizes: dict[str, int], some: Bundle) -> None:
         """All tables anew, without holes. Bundles keep their numbers; the rows in them are told how far states moved."""
         old, used_at = {number: base["state"] for number, base in self._base.items()}, dict(self._used_at)
         self._extents = {group: self._extents[group] if group == "bundle" else Extents() for group in GROUPS}
         for users in (self._row_of_key, self._row_users, self._special_of_key, self._special_users, self.table):
             users.clear()
         here = {number: bundle for number, bundle in enumerate(self.bundles) if bundle is not None}
-        first = next(iter(here.values()))
-        self._grow(limits, sizes, first)
+        self._grow(limits, sizes, some)
         for number, bundle in here.items():
             self._copy_in(bundle, number)
         self._used_at = used_at
-        shift = torch.zeros(len(self.bundles), dtype=torch.int32)
+        shift = torch.zeros(max(1, len(self.bundles)), dtype=torch.int32)
         for number, start in old.items():
             shift[number] = self._base[number]["state"] - start
         shift = shift.to(self.device)

@@ -133,7 +133,7 @@ def test_the_one_used_longest_ago_goes() -> None:
     decoder.reset_rows([0], 1)
     twin = decoder.fork()
     decoder.reset_rows([0], -1)
-    decoder.add_bundle(bundle("scrambled-3"))
+    decoder.add_bundle(replace(made[0], meta={**made[0].meta, "spec": {"kind": "other"}}))
     # 1 is in use by the fork; 0 was used before 2.
     assert decoder.arena.number(made[0]) is None and decoder.arena.number(made[1]) == 1
     with pytest.raises(DecodeError, match="in use"):
@@ -165,7 +165,8 @@ def test_extents(seed: int) -> None:
         if pick.random() < 0.5 and held:
             start = pick.choice(list(held))
             extents.give(start, held[start])
-            cells[start : start + held[start]] = [False] * held.pop(start)
+            length = held.pop(start)
+            cells[start : start + length] = [False] * length
         elif pick.random() < 0.1:
             cells += [False] * 5
             extents.grow(len(cells))

@@ -1,0 +1,267 @@
+"""Logits processors for vLLM: of model runner V2, on the device, and of the V1 runner.
+
+    vllm serve … --logits-processors toolc.runtime.adapters.vllm:ToolcLogitsProcessor
+
+or nothing at all: installing toolc registers it (entry-point group `vllm.logits_processors`). A request chooses its bundle
+with `SamplingParams(extra_args={"toolc_bundle": "weather"})`, over HTTP with `vllm_xargs`; see choice.py.
+
+Leaves out   the masks: see decoder.py and matcher.py. The bundle of a request: see choice.py.
+Loading      one class for both runners, since both load the same entry point.
+Invariants   V2: the mask of a row depends on the tokens that vLLM holds for its request and on the drafts before it, and
+             nothing is read back from the device while requests run; adding one copies a few numbers to the device. A
+             request whose slot was taken away begins again from `all_token_ids`.
+             V1: the same on the host, from the list of output tokens; vLLM does not run it under speculative decoding.
+Slots        one row of the decoder for each slot of vLLM (V2) or place in its batch (V1); a slot without a bundle
+             costs nothing but its share of a step that others need.
+Forced       a token that vLLM forces against the mask (the end of a thinking budget, a replayed trace) ends the
+             constraint of its request: only the end of turn stays allowed. Give the entry that begins after the
+             reasoning, or one that reads it.
+Source       vLLM 0.33: v1/worker/gpu/sample/logits_processor/interface.py, v1/sample/logits_processor/interface.py.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+from vllm.v1.sample.logits_processor.builtin import process_dict_updates
+from vllm.v1.sample.logits_processor.interface import LogitsProcessor as V1Interface
+from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as V2Interface
+
+from .. import step
+from ..decoder import NO_BUNDLE, Decoder
+from ..errors import DecodeError, ToolcError
+from ..masks import check_logits, mask_logits_
+from ..matcher import Matcher
+from ..step import Config
+from .choice import Choice, Shelf
+
+MEMORY = "TOOLC_DEVICE_BYTES"
+REFUSED = ("min_tokens", "allowed_token_ids", "bad_words", "structured_outputs")
+
+_SHELF = Shelf()
+
+
+def chosen(params: Any) -> Choice | None:
+    """What a request's sampling parameters ask for.
+
+    Raises:
+        ValueError: it cannot be met. vLLM turns it into an answer with status 400.
+    """
+    try:
+        choice = _SHELF.choose(getattr(params, "extra_args", None))
+    except ToolcError as error:
+        raise ValueError(str(error)) from error
+    if choice is not None:
+        for name in REFUSED:
+            if getattr(params, name, None):
+                raise ValueError(
+                    f"{name} cannot be used together with toolc_bundle: it could leave no token that is allowed"
+                )
+    return choice
+
+
+class OnDevice(V2Interface):
+    """For model runner V2.
+
+    Args:
+        vllm_config: gives the number of drafts in a step.
+        req_states: vLLM's slots; only read.
+    """
+
+    def __init__(self, vllm_config: Any, req_states: Any) -> None:
+        self._states = req_states
+        speculative = getattr(vllm_config, "speculative_config", None)
+        self._drafts: int = 0 if speculative is None else int(speculative.num_speculative_tokens)
+        self._decoder: Decoder | None = None
+        self._slots = int(req_states.max_num_reqs)
+        self._constrained = np.zeros(self._slots, dtype=bool)
+        self._staged: dict[int, Choice | None] = {}
+        # How many output tokens of a slot have been read.
+        self._read = torch.zeros(self._slots, dtype=torch.int64, device=req_states.device)
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        chosen(sampling_params)
+
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        choice = chosen(sampling_params)
+        self._constrained[req_idx] = choice is not None
+        self._staged[req_idx] = choice
+        return choice is not None
+
+    def apply_staged_writes(self) -> None:
+        staged, self._staged = self._staged, {}
+        if self._decoder is None:
+            first = next((choice for choice in staged.values() if choice is not None), None)
+            if first is None:
+                return
+            self._decoder = Decoder(
+                first.bundle,
+                self._slots,
+                self._states.device,
+                bundle_of_row=[NO_BUNDLE] * self._slots,
+                check=False,
+                history=0,
+                memory_limit=_memory_limit(),
+            )
+        self._begin(self._decoder, staged)
+
+    def _begin(self, decoder: Decoder, staged: dict[int, Choice | None]) -> None:
+        """Rows of new occupants, with what a request said before its slot was taken away."""
+        if not staged:
+            return
+        decoder.reset_rows(list(staged), NO_BUNDLE)  # what was there no longer holds a bundle
+        for slot, choice in staged.items():
+            if choice is not None:
+                decoder.reset_rows([slot], decoder.add_bundle(choice.bundle), choice.entry)
+        slots = torch.tensor(list(staged), dtype=torch.int64)
+        said = (self._states.prefill_len.np - self._states.prompt_len.np)[list(staged)]
+        if said.max(initial=0) > 0:
+            slots, first = slots.to(self._read.device), torch.from_numpy(self._states.prompt_len.np[list(staged)].copy())
+            counts = torch.from_numpy(said.copy()).to(self._read.device)
+            self._catch_up(decoder, slots, first.to(self._read.device), counts, int(said.max()))
+        self._read[slots.to(self._read.device)] = torch.from_numpy(said.astype(np.int64)).to(self._read.device)
+
+    def _catch_up(
+        self, decoder: Decoder, slots: torch.Tensor, first: torch.Tensor, counts: torch.Tensor, most: int
+    ) -> None:
+        """Read `counts` int [n] tokens of each slot from place `first`; `most` bounds them on the host."""
+        history = self._states.all_token_ids.gpu
+        last = history.shape[1] - 1
+        tokens = torch.zeros(self._slots, dtype=torch.int64, device=self._read.device)
+        moves = torch.zeros(self._slots, dtype=torch.bool, device=self._read.device)
+        for n in range(most):
+            tokens[slots] = history[slots, (first + n).clamp(max=last).to(torch.int64)].to(torch.int64)
+            moves.zero_()
+            moves[slots] = counts > n
+            decoder._advance(tokens, moves)
+
+    def apply(self, logits: torch.Tensor, ctx: Any) -> torch.Tensor:
+        decoder = self._decoder
+        if decoder is None or not self._constrained[ctx.idx_mapping_np].any():
+            return logits
+        arena = decoder.arena
+        check_logits(logits, ctx.expanded_idx_mapping.shape[0], arena.size)
+        slot = ctx.expanded_idx_mapping.to(torch.int64)
+        offset = ctx.expanded_local_pos.to(torch.int64)
+        prompt = self._states.prompt_len.gpu.to(torch.int64)
+
+        # What was committed since: a request's first row stands after its last committed token.
+        requests = ctx.idx_mapping.to(torch.int64)
+        where = torch.zeros(self._slots, dtype=torch.int64, device=slot.device)
+        where.index_reduce_(0, slot, ctx.pos.to(torch.int64) - offset, "amax", include_self=False)
+        said = (where + 1 - prompt)[requests].clamp(min=0)
+        read = self._read[requests]
+        self._catch_up(decoder, requests, prompt[requests] + read, said - read, self._drafts + 1)
+        self._read[requests] = torch.maximum(read, said)
+
+        # Drafts are in `input_ids` only: row j of a request has read those of its rows 1 to j.
+        bundle = decoder.bundle_of_row[slot]
+        config = Config(*(part[slot] for part in decoder._config))
+        place = torch.arange(slot.shape[0], device=slot.device)
+        for n in range(1, self._drafts + 1):
+            token = ctx.input_ids[(place - offset + n).clamp(max=slot.shape[0] - 1)].to(torch.int64)
+            after, _ = step.advance(arena.table, arena.limits, bundle, config, token)
+            reads = offset >= n
+            config = Config(
+                *(
+                    torch.where(reads if old.dim() == 1 else reads.unsqueeze(1), new, old)
+                    for old, new in zip(config, after, strict=True)
+                )
+            )
+        bits = step.mask_bits(arena.table, arena.limits, bundle, config)
+        return mask_logits_(logits, bits, arena.size, bundle >= 0)
+
+
+class OnHost(V1Interface):
+    """For the V1 runner.
+
+    Args:
+        vllm_config: unused; device: unused, logits say where they are; is_pin_memory: whether masks are copied from pinned memory.
+    """
+
+    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+        self._pin = is_pin_memory
+        self._rows: dict[int, _Row] = {}
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        chosen(params)
+
+    def is_argmax_invariant(self) -> bool:
+        return False
+
+    def update_state(self, batch_update: Any) -> None:
+        process_dict_updates(self._rows, batch_update, _Row.new)
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        if not self._rows:
+            return logits
+        vocab = next(iter(self._rows.values())).matcher.bundle.vocab
+        check_logits(logits, logits.shape[0], vocab.size)
+        index = sorted(self._rows)
+        bits = torch.empty(len(index), vocab.words, dtype=torch.int32, pin_memory=self._pin)
+        masks = bits.numpy().view(np.uint32)
+        for n, row in enumerate(index):
+            self._rows[row].fill(masks[n])
+        words = bits.to(logits.device, non_blocking=True)
+        if len(index) == logits.shape[0]:
+            every = torch.ones(len(index), dtype=torch.bool, device=logits.device)
+            return mask_logits_(logits, words, vocab.size, every)
+        place = torch.tensor(index, pin_memory=self._pin).to(logits.device, non_blocking=True)
+        some = logits[place]
+        every = torch.ones(len(index), dtype=torch.bool, device=logits.device)
+        return logits.index_copy_(0, place, mask_logits_(some, words, vocab.size, every))
+
+
+class _Row:
+    """A request of the V1 runner: the matcher that follows its list of output tokens."""
+
+    def __init__(self, choice: Choice, output: list[int]) -> None:
+        self.matcher = Matcher(choice.bundle, choice.entry)
+        self.output = output
+        self.refused = False
+
+    @staticmethod
+    def new(params: Any, prompt: list[int] | None, output: list[int]) -> _Row | None:
+        """As vLLM's batch updates make state."""
+        choice = chosen(params)
+        return None if choice is None else _Row(choice, output)
+
+    def fill(self, mask: np.ndarray) -> None:
+        matcher = self.matcher
+        for token in self.output[len(matcher) :]:
+            if matcher.is_finished or self.refused:
+                break
+            if token < 0:
+                raise DecodeError(
+                    "vLLM holds back the output tokens",
+                    found=f"{token} as token {len(matcher)}",
+                    hint="name the processor with --logits-processors, or start with --no-async-scheduling",
+                )
+            self.refused = not matcher.try_advance(token)
+        if self.refused:
+            matcher.bundle.host.expand(matcher.bundle.host.rows, mask)  # the end of turn
+        else:
+            matcher.fill(mask)
+
+
+class ToolcLogitsProcessor(V1Interface, V2Interface):
+    """What vLLM loads: makes the processor of the runner that asks for it, by the arguments it is made with."""
+
+    def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
+        return OnHost(vllm_config, *arguments) if len(arguments) == 2 else OnDevice(vllm_config, *arguments)
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        chosen(sampling_params)
+
+
+def _memory_limit() -> int | None:
+    given = os.environ.get(MEMORY)
+    if given is not None and not given.isdecimal():
+        raise DecodeError("no number of bytes", place=f"${MEMORY}", found=repr(given))
+    return None if given is None else int(given)
