@@ -58,7 +58,7 @@ class Extents:
         """Free a held stretch, or a part of one."""
         if length == 0:
             return
-        assert 0 <= start and start + length <= self.size
+        assert start >= 0 and start + length <= self.size
         i = bisect_left(self.free, (start, 0))
         if i < len(self.free):
             assert start + length <= self.free[i][0]

@@ -1,8 +1,8 @@
 """What a request asks for, and the bundle that answers: shared by the adapters of serving engines.
 
 Leaves out   the engines: see vllm.py, sglang.py.
-Invariants   a request names a bundle; it never gives a path, since requests come from strangers. Bundles lie in the folders
-             of $TOOLC_BUNDLES. A file is opened, verified and kept until it changes.
+Invariants   a request names a bundle; it never gives a path, since requests come from strangers. Bundles lie in the
+             folders of $TOOLC_BUNDLES. A file is opened, verified and kept until it changes.
 Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundle` (a name, with or without ".toolc"),
              `toolc_entry` (default "start").
 """

@@ -120,7 +120,10 @@ class OnDevice(V2Interface):
         slots = torch.tensor(list(staged), dtype=torch.int64)
         said = (self._states.prefill_len.np - self._states.prompt_len.np)[list(staged)]
         if said.max(initial=0) > 0:
-            slots, first = slots.to(self._read.device), torch.from_numpy(self._states.prompt_len.np[list(staged)].copy())
+            slots, first = (
+                slots.to(self._read.device),
+                torch.from_numpy(self._states.prompt_len.np[list(staged)].copy()),
+            )
             counts = torch.from_numpy(said.copy()).to(self._read.device)
             self._catch_up(decoder, slots, first.to(self._read.device), counts, int(said.max()))
         self._read[slots.to(self._read.device)] = torch.from_numpy(said.astype(np.int64)).to(self._read.device)

@@ -1,0 +1,263 @@
+"""The vLLM processors, driven by vLLM's own loader, contexts and batch updates; its slots on the CPU are small fakes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from toolc.runtime import DecodeError
+
+from ..oracle_runtime import Oracle
+from .handmade import bundle
+from .peers import peer
+
+interface = peer("vllm", "vllm.v1.worker.gpu.sample.logits_processor")
+state = peer("vllm", "vllm.v1.sample.logits_processor.state")
+v1 = peer("vllm", "vllm.v1.sample.logits_processor")
+SamplingParams = peer("vllm", "vllm.sampling_params").SamplingParams
+
+from toolc.runtime.adapters.vllm import OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
+
+SIZE, PADDED = 96, 104
+
+
+@pytest.fixture(autouse=True)
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLC_BUNDLES", str(tmp_path))
+    for kind in ("brackets", "counted", "words"):
+        bundle(kind).write(tmp_path / f"{kind}.toolc", standalone=True)
+
+
+def params(kind: str | None, **more: Any) -> Any:
+    return SamplingParams(extra_args={"toolc_bundle": kind} if kind else None, **more)
+
+
+class Buffer:
+    """As vLLM's buffers: what the host writes (`np`) and what the device reads (`gpu`)."""
+
+    def __init__(self, *shape: int) -> None:
+        self.gpu = torch.zeros(shape, dtype=torch.int32)
+        self.np = self.gpu.numpy()
+
+
+class Runner:
+    """The slots of model runner V2 and its order of calls: v1/worker/gpu/states.py, model_runner.py, sample/sampler.py."""
+
+    def __init__(self, slots: int, drafts: int) -> None:
+        self.slots, self.drafts = slots, drafts
+        self.states = SimpleNamespace(
+            device=torch.device("cpu"), max_num_reqs=slots, vocab_size=PADDED, all_token_ids=Buffer(slots, 128),
+            prompt_len=Buffer(slots), prefill_len=Buffer(slots), total_len=Buffer(slots),
+        )  # fmt: skip
+        config = SimpleNamespace(
+            speculative_config=SimpleNamespace(num_speculative_tokens=drafts) if drafts else None, model_config=None
+        )
+        (self.processor,) = interface.build_custom_logits_processors(
+            config, self.states, False, ["toolc.runtime.adapters.vllm:ToolcLogitsProcessor"]
+        )[-1:]
+        self.free = list(range(slots))
+        self.needs = np.zeros(slots, dtype=bool)
+
+    def add(self, given: Any, prompt: list[int], output: list[int]) -> int:
+        slot, s = self.free.pop(), self.states
+        s.prompt_len.np[slot] = len(prompt)
+        s.prefill_len.np[slot] = s.total_len.np[slot] = len(prompt) + len(output)
+        s.all_token_ids.np[slot, : len(prompt) + len(output)] = prompt + output
+        self.needs[slot] = self.processor.add_request(slot, given)
+        return slot
+
+    def logits(self, batch: list[tuple[int, list[int]]]) -> list[torch.Tensor]:
+        """Masked logits of each request of (slot, drafts): one row for it and one for each draft."""
+        s = self.states
+        self.processor.apply_staged_writes()
+        rows = [(slot, j) for slot, drafts in batch for j in range(len(drafts) + 1)]
+        fed = [
+            s.all_token_ids.np[slot, s.total_len.np[slot] - 1] if j == 0 else dict(batch)[slot][j - 1]
+            for slot, j in rows
+        ]
+        order = np.array([slot for slot, _ in batch], dtype=np.int32)
+        ctx = interface.LogitsContext(
+            expanded_idx_mapping=torch.tensor([slot for slot, _ in rows], dtype=torch.int32),
+            idx_mapping=torch.from_numpy(order),
+            idx_mapping_np=order,
+            expanded_local_pos=torch.tensor([j for _, j in rows], dtype=torch.int32),
+            input_ids=torch.tensor(np.array(fed), dtype=torch.int32),
+            pos=torch.tensor([int(s.total_len.np[slot]) - 1 + j for slot, j in rows]),
+            seq_lens_upper_bound_np=s.total_len.np[order],
+        )
+        logits = torch.zeros(len(rows), PADDED)
+        if self.needs[order].any():
+            logits = self.processor.apply(logits, ctx)
+        return list(logits.split([len(drafts) + 1 for _, drafts in batch]))
+
+    def commit(self, slot: int, tokens: list[int]) -> None:
+        s = self.states
+        start = int(s.total_len.np[slot])
+        s.all_token_ids.np[slot, start : start + len(tokens)] = tokens
+        s.total_len.np[slot] += len(tokens)
+
+
+def after(kind: str, tokens: list[int]) -> Oracle | None:
+    oracle = Oracle.start(bundle(kind))
+    for token in tokens:
+        if oracle.q != 1 and not oracle.advance(token):
+            return None
+    return oracle
+
+
+def check(row: torch.Tensor, kind: str | None, tokens: list[int]) -> list[int]:
+    """The row allows what the specification allows after the tokens; returns it."""
+    found = torch.isfinite(row).nonzero().view(-1).tolist()
+    if kind is None:
+        assert found == list(range(PADDED))
+        return found
+    oracle = after(kind, tokens)
+    assert found == ([0, 3] if oracle is None else sorted(oracle.mask())), (kind, tokens)
+    return found
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_model_runner_v2(seed: int, drafts: int) -> None:
+    """Requests join, are preempted, come back in other slots and finish; drafts of any kind are accepted in part."""
+    pick = random.Random(seed)
+    runner = Runner(4, drafts)
+    assert isinstance(runner.processor, OnDevice)
+    running: dict[int, tuple[str | None, list[int], list[int]]] = {}
+    waiting: list[tuple[str | None, list[int], list[int]]] = []
+    resumed = 0
+    for _ in range(40):
+        while runner.free and pick.random() < 0.7:
+            if waiting and pick.random() < 0.7:
+                kind, prompt, output = waiting.pop()
+                resumed += bool(output)
+            else:
+                kind, output = pick.choice(["brackets", "counted", "words", None]), []
+                prompt = [pick.randrange(SIZE) for _ in range(pick.randint(1, 5))]
+            running[runner.add(params(kind), prompt, output)] = (kind, prompt, output)
+        if not running:
+            continue
+        batch = [(slot, []) for slot in running]
+        pick.shuffle(batch)
+        if drafts:
+            batch = [
+                (slot, [pick.choice([7, 4, 8, 11, 30]) for _ in range(pick.randint(0, drafts))]) for slot, _ in batch
+            ]
+        for (slot, proposed), rows in zip(batch, runner.logits(batch), strict=True):
+            kind, _, output = running[slot]
+            said: list[int] = []
+            for j, row in enumerate(rows):
+                live = check(row, kind, output + proposed[:j])
+                if len(said) == j:  # all before were accepted
+                    short = after(kind, output + said) if kind else None
+                    live = (
+                        live if short is None or len(short.stack) < 20 else [t for t in live if t == 6 or t < 4] or live
+                    )
+                    keep = j < len(proposed) and proposed[j] in live and pick.random() < 0.8
+                    said.append(proposed[j] if keep else pick.choice(live) % SIZE)
+                    if not keep:
+                        break
+            runner.commit(slot, said)
+            output += said
+        for slot in list(running):
+            if len(running[slot][2]) > 20 or pick.random() < 0.1:
+                waiting.append(running.pop(slot)) if len(running[slot][2]) <= 20 else running.pop(slot)
+                runner.free.append(slot)
+    assert resumed
+
+
+def test_bundles_make_place_in_v2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit for one bundle, the second one waits for the first one's request to go."""
+    from toolc.runtime.relocate import device_bytes
+
+    most = max(device_bytes(bundle(kind))["total_bytes"] for kind in ("brackets", "words"))
+    monkeypatch.setenv("TOOLC_DEVICE_BYTES", str(most + 100))
+    runner = Runner(2, 0)
+    slot = runner.add(params("brackets"), [5], [])
+    check(runner.logits([(slot, [])])[0][0], "brackets", [])
+    runner.free.append(slot)
+    other = runner.add(params("words"), [5], [])
+    check(runner.logits([(other, [])])[0][0], "words", [])
+    runner.add(params("brackets"), [5], [])
+    with pytest.raises(DecodeError, match="every bundle there is in use"):
+        runner.logits([(other, [])])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_v1(seed: int) -> None:
+    """Batch updates as vLLM's own builder makes them: removed, added, moved and swapped."""
+    pick = random.Random(seed)
+    (processor,) = v1._load_logitsprocs_by_fqcns(["toolc.runtime.adapters.vllm:ToolcLogitsProcessor"])
+    made = processor(None, torch.device("cpu"), False)
+    assert isinstance(made, OnHost) and not made.is_argmax_invariant()
+    builder = state.BatchUpdateBuilder()
+    rows: list[tuple[str | None, list[int]]] = []
+    for turn in range(60):
+        update = None
+        if pick.random() < 0.5:
+            removed = [i for i in range(len(rows)) if pick.random() < 0.3]
+            for i in removed:
+                builder.removed_append(i)
+            empty = sorted(removed)
+            while len(rows) - len(empty) < 5 and pick.random() < 0.6:
+                index = empty.pop(0) if empty else len(rows)
+                if empty or index < len(rows):
+                    builder.pop_removed()
+                entry = (pick.choice(["brackets", "counted", None]), list[int]())
+                rows[index : index + 1] = [entry]
+                builder.added.append((index, params(entry[0]), [1, 2], entry[1]))
+            while empty:  # as InputBatch.condense
+                last = len(rows) - 1
+                if last in empty:
+                    empty.remove(last)
+                    rows.pop()
+                    continue
+                index = builder.pop_removed()
+                empty.remove(index)
+                builder.moved.append((last, index, v1.MoveDirectionality.UNIDIRECTIONAL))
+                rows[index] = rows.pop()
+            if len(rows) > 1 and pick.random() < 0.5:
+                builder.moved.append((0, len(rows) - 1, v1.MoveDirectionality.SWAP))
+                rows[0], rows[-1] = rows[-1], rows[0]
+            update = builder.get_and_reset(len(rows))
+        made.update_state(update)
+        if not rows:
+            continue
+        masked = made.apply(torch.zeros(len(rows), PADDED))
+        for row, (kind, output) in enumerate(rows):
+            live = check(masked[row], kind, output)
+            if len(output) > 12:
+                live = [t for t in live if t in (0, 3, 6, 7)] or live
+            output.append(pick.choice(live))
+    assert turn
+
+
+def test_refused_requests() -> None:
+    validate = interface.build_custom_logits_processors_params_validator(
+        ["toolc.runtime.adapters.vllm:ToolcLogitsProcessor"]
+    )
+    validate(params(None))
+    validate(params("words"))
+    for given, message in (
+        (SamplingParams(extra_args={"toolc_bundle": "nothing"}), "expected one of brackets, counted, words"),
+        (SamplingParams(extra_args={"toolc_bundle": "../words"}), "without a folder"),
+        (SamplingParams(extra_args={"toolc_bundle": "words", "toolc_entry": "x"}), "no such entry"),
+        (SamplingParams(extra_args={"toolc_tool": "words"}), "no such argument"),
+        (params("words", min_tokens=3), "min_tokens cannot be used together"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            validate(given)
+
+
+def test_tokens_held_back_in_v1() -> None:
+    made = ToolcLogitsProcessor(None, torch.device("cpu"), False)
+    builder = state.BatchUpdateBuilder(added=[(0, params("words"), [1], [-1])])
+    made.update_state(builder.get_and_reset(1))
+    with pytest.raises(DecodeError, match="holds back"):
+        made.apply(torch.zeros(1, PADDED))
