@@ -327,7 +327,7 @@ class Arena:
         self.limits = limits
 
     def _compact(self, limits: Limits, sizes: dict[str, int], some: Bundle) -> None:
-        """All tables anew, without holes. Bundles keep their numbers; the rows in them are told how far states moved."""
+        """All tables anew, without holes. Bundles keep their numbers; rows in them are told how far states moved."""
         old, used_at = {number: base["state"] for number, base in self._base.items()}, dict(self._used_at)
         self._extents = {group: self._extents[group] if group == "bundle" else Extents() for group in GROUPS}
         for users in (self._row_of_key, self._row_users, self._special_of_key, self._special_users, self.table):

@@ -131,7 +131,7 @@ def special_map(bundle: Bundle) -> np.ndarray:
 
 
 def expanded(bundle: Bundle, rows: np.ndarray | None = None) -> Iterator[np.ndarray]:
-    """int32 [·, words] a chunk at a time: the given rows, or all; row number `rows` of the tables is the end of turn."""
+    """int32 [·, words] a chunk at a time: the given rows, or all; the one after the last is that of the end of turn."""
     host = bundle.host
     numbers = np.arange(host.rows + 1) if rows is None else rows
     for start in range(0, numbers.size, CHUNK):

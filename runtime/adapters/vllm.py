@@ -2,12 +2,12 @@
 
     vllm serve … --logits-processors toolc.runtime.adapters.vllm:ToolcLogitsProcessor
 
-or nothing at all: installing toolc registers it (entry-point group `vllm.logits_processors`). A request chooses its bundle
-with `SamplingParams(extra_args={"toolc_bundle": "weather"})`, over HTTP with `vllm_xargs`; see choice.py.
+or nothing at all: installing toolc registers it (entry-point group `vllm.logits_processors`). A request chooses its
+bundle with `SamplingParams(extra_args={"toolc_bundle": "weather"})`, over HTTP with `vllm_xargs`; see choice.py.
 
 Leaves out   the masks: see decoder.py and matcher.py. The bundle of a request: see choice.py.
 Loading      one class for both runners, since both load the same entry point.
-Invariants   V2: the mask of a row depends on the tokens that vLLM holds for its request and on the drafts before it, and
+Invariants   V2: the mask of a row depends on the tokens that vLLM holds for its request and on the drafts before it;
              nothing is read back from the device while requests run; adding one copies a few numbers to the device. A
              request whose slot was taken away begins again from `all_token_ids`.
              V1: the same on the host, from the list of output tokens; vLLM does not run it under speculative decoding.
@@ -155,7 +155,7 @@ class OnDevice(V2Interface):
         # What was committed since: a request's first row stands after its last committed token.
         requests = ctx.idx_mapping.to(torch.int64)
         where = torch.zeros(self._slots, dtype=torch.int64, device=slot.device)
-        where.index_reduce_(0, slot, ctx.pos.to(torch.int64) - offset, "amax", include_self=False)
+        where[slot] = ctx.pos.to(torch.int64) - offset  # equal for all rows of a request
         said = (where + 1 - prompt)[requests].clamp(min=0)
         read = self._read[requests]
         self._catch_up(decoder, requests, prompt[requests] + read, said - read, self._drafts + 1)
@@ -183,7 +183,9 @@ class OnHost(V1Interface):
     """For the V1 runner.
 
     Args:
-        vllm_config: unused; device: unused, logits say where they are; is_pin_memory: whether masks are copied from pinned memory.
+        vllm_config: unused.
+        device: unused, since the logits say where they are.
+        is_pin_memory: whether masks are copied from pinned memory.
     """
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:

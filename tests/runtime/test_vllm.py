@@ -1,4 +1,4 @@
-"""The vLLM processors, driven by vLLM's own loader, contexts and batch updates; its slots on the CPU are small fakes."""
+"""The vLLM processors, driven by vLLM's own loader, contexts and batch updates; its slots are small fakes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .peers import peer
 interface = peer("vllm", "vllm.v1.worker.gpu.sample.logits_processor")
 state = peer("vllm", "vllm.v1.sample.logits_processor.state")
 v1 = peer("vllm", "vllm.v1.sample.logits_processor")
+VLLMValidationError = peer("vllm", "vllm.exceptions").VLLMValidationError
 SamplingParams = peer("vllm", "vllm.sampling_params").SamplingParams
 
 from toolc.runtime.adapters.vllm import OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
@@ -47,7 +48,7 @@ class Buffer:
 
 
 class Runner:
-    """The slots of model runner V2 and its order of calls: v1/worker/gpu/states.py, model_runner.py, sample/sampler.py."""
+    """The slots of model runner V2 and its order of calls: v1/worker/gpu, states.py and model_runner.py."""
 
     def __init__(self, slots: int, drafts: int) -> None:
         self.slots, self.drafts = slots, drafts
@@ -198,7 +199,7 @@ def test_v1(seed: int) -> None:
     assert isinstance(made, OnHost) and not made.is_argmax_invariant()
     builder = state.BatchUpdateBuilder()
     rows: list[tuple[str | None, list[int]]] = []
-    for turn in range(60):
+    for _ in range(60):
         update = None
         if pick.random() < 0.5:
             removed = [i for i in range(len(rows)) if pick.random() < 0.3]
@@ -235,7 +236,6 @@ def test_v1(seed: int) -> None:
             if len(output) > 12:
                 live = [t for t in live if t in (0, 3, 6, 7)] or live
             output.append(pick.choice(live))
-    assert turn
 
 
 def test_refused_requests() -> None:
@@ -251,7 +251,7 @@ def test_refused_requests() -> None:
         (SamplingParams(extra_args={"toolc_tool": "words"}), "no such argument"),
         (params("words", min_tokens=3), "min_tokens cannot be used together"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(VLLMValidationError, match=message):
             validate(given)
 
 
