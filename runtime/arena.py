@@ -75,9 +75,13 @@ class Arena:
         device: of the tensors.
         room: how many times the size of what it first holds is allocated.
         limit: the most bytes that the tensors may take; None for no limit.
+        closes_holes: whether rows and states may move to make room under a limit.
     """
 
-    def __init__(self, device: torch.device, room: float = 1.0, limit: int | None = None) -> None:
+    def __init__(
+        self, device: torch.device, room: float = 1.0, limit: int | None = None, closes_holes: bool = True
+    ) -> None:
+        self.closes_holes = closes_holes
         self.device = device
         self.room = max(room, 1.0)
         self.limit = limit
@@ -216,7 +220,7 @@ class Arena:
                         self._grow(limits, sizes, fresh[0])
                         return
                 sizes = self._tight(fresh)
-                if self.limit is not None and self._bytes(fresh[0], limits, sizes) <= self.limit:
+                if self.closes_holes and self.limit is not None and self._bytes(fresh[0], limits, sizes) <= self.limit:
                     self._compact(limits, sizes, fresh[0])
                     return
             if self.limit is None or not self._evict_one(kept):

@@ -23,9 +23,18 @@ if TYPE_CHECKING:
     from ..vocab import Vocab
 
 FOLDERS = "TOOLC_BUNDLES"
+MEMORY = "TOOLC_DEVICE_BYTES"
 SUFFIX = ".toolc"
 PREFIX = "toolc_"
 KEYS = ("toolc_bundle", "toolc_entry")
+
+
+def memory_limit() -> int | None:
+    """The most bytes that tables may take on a device: $TOOLC_DEVICE_BYTES; None if it is not set."""
+    given = os.environ.get(MEMORY)
+    if given is not None and not given.isdecimal():
+        raise DecodeError("no number of bytes", place=f"${MEMORY}", found=repr(given))
+    return None if given is None else int(given)
 
 
 class Choice(NamedTuple):

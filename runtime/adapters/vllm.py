@@ -21,7 +21,6 @@ Source       vLLM 0.33: v1/worker/gpu/sample/logits_processor/interface.py, v1/s
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -36,9 +35,8 @@ from ..errors import DecodeError, ToolcError
 from ..masks import check_logits, mask_logits_
 from ..matcher import Matcher
 from ..step import Config
-from .choice import Choice, Shelf
+from .choice import Choice, Shelf, memory_limit
 
-MEMORY = "TOOLC_DEVICE_BYTES"
 REFUSED = ("min_tokens", "allowed_token_ids", "bad_words", "structured_outputs")
 
 _SHELF = Shelf()
@@ -105,7 +103,7 @@ class OnDevice(V2Interface):
                 bundle_of_row=[NO_BUNDLE] * self._slots,
                 check=False,
                 history=0,
-                memory_limit=_memory_limit(),
+                memory_limit=memory_limit(),
             )
         self._begin(self._decoder, staged)
 
@@ -263,10 +261,3 @@ class ToolcLogitsProcessor(V1Interface, V2Interface):
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
         chosen(sampling_params)
-
-
-def _memory_limit() -> int | None:
-    given = os.environ.get(MEMORY)
-    if given is not None and not given.isdecimal():
-        raise DecodeError("no number of bytes", place=f"${MEMORY}", found=repr(given))
-    return None if given is None else int(given)

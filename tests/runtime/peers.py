@@ -7,13 +7,31 @@ The variable of a library names the folder of its wheel's contents, and folders 
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+def function(module: Any, path: str, name: str, names: dict[str, Any]) -> Any:
+    """One function of a library's file that cannot be imported as a whole.
+
+    Args:
+        module: a module of the library; path: of the file, from the library's folder.
+        name: the function; names: what it refers to.
+    """
+    root = Path(module.__file__ or "")
+    while root.name != module.__name__.split(".")[0]:
+        root = root.parent
+    tree = ast.parse((root / path).read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    exec(compile(tree, path, "exec"), names)  # the library's own code
+    return names[name]
 
 
 def peer(library: str, module: str) -> Any:

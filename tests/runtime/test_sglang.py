@@ -1,0 +1,159 @@
+"""The SGLang backend, driven by SGLang's own base class, draft tree walk and grammar masks."""
+
+from __future__ import annotations
+
+import json
+import random
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Optional
+
+import pytest
+import torch
+
+from ..oracle_runtime import Oracle
+from .handmade import bundle
+from .peers import function, peer
+
+base = peer("sglang", "sglang.srt.constrained.base_grammar_backend")
+
+from toolc.runtime.adapters.sglang import ToolcBackend, ToolcGrammar, make, register  # noqa: E402
+
+PADDED = 104
+
+
+@pytest.fixture
+def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolcBackend:
+    monkeypatch.setenv("TOOLC_BUNDLES", str(tmp_path))
+    for kind in ("brackets", "counted", "words"):
+        bundle(kind).write(tmp_path / f"{kind}.toolc", standalone=True)
+    return ToolcBackend(SimpleNamespace(name_or_path="builtin"), PADDED)
+
+
+def request(backend: Any, kind: str) -> Any:
+    """As the scheduler gets a grammar: from the thread pool the first time, then as copies from the cache."""
+    key = ("json", json.dumps({"toolc_bundle": kind}))
+    value, hit = backend.get_cached_or_future_value(key, False)
+    if not hit:
+        assert isinstance(value, Future)
+        value = value.result()
+        backend.set_cache(key, value.copy())
+    return value
+
+
+def allowed(row: torch.Tensor) -> list[int]:
+    return torch.isfinite(row).nonzero().view(-1).tolist()
+
+
+@pytest.mark.parametrize("form", ["bits", "rows"])
+@pytest.mark.parametrize("seed", range(3))
+def test_walks(backend: ToolcBackend, form: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks in both forms; requests come, roll back and go."""
+    pick = random.Random(seed)
+    kinds = [pick.choice(["brackets", "counted", "words", None]) for _ in range(5)]
+    kinds[0] = "brackets"
+    grammars = [None if kind is None else request(backend, kind) for kind in kinds]
+    oracles = [None if kind is None else Oracle.start(bundle(kind)) for kind in kinds]
+    trails: list[list[Oracle]] = [[] for _ in kinds]
+    if form == "rows":  # the device's form, on the CPU
+        table = backend.table(torch.device("cpu"))
+        monkeypatch.setattr(
+            ToolcBackend, "allocate_vocab_mask", lambda self, vocab, rows, device: table.blank(rows, self._width)
+        )
+    for _ in range(25):
+        first = next(g for g in grammars if g)
+        mask = first.allocate_vocab_mask(PADDED, len(kinds), "cpu")
+        entries = [base.GrammarRow(row, g) for row, g in enumerate(grammars) if g and not g.is_terminated()]
+        first.fill_vocab_mask_batched(entries, mask)
+        mask = first.move_vocab_mask(mask, "cpu")
+        logits = torch.zeros(len(kinds), PADDED)
+        base.GrammarMask(first, mask).apply(logits)
+        for row, (grammar, oracle) in enumerate(zip(grammars, oracles, strict=True)):
+            if grammar is None or oracle is None or grammar.is_terminated():
+                assert allowed(logits[row]) == list(range(PADDED))
+                continue
+            live = sorted(oracle.mask())
+            assert allowed(logits[row]) == live
+            if trails[row] and pick.random() < 0.3:
+                back = pick.randint(1, len(trails[row]))
+                grammar.rollback(back)
+                oracles[row] = trails[row][-back]
+                del trails[row][-back:]
+                continue
+            if len(oracle.stack) > 20:
+                live = [t for t in live if t == 6 or t < 4] or live
+            token = pick.choice(live)
+            trails[row].append(Oracle(**{**vars(oracle), "stack": list(oracle.stack)}))
+            grammar.accept_token(token)
+            assert oracle.advance(token)
+            twin = grammar.copy()
+            twin.rollback(1)
+            assert len(twin.matcher) == len(grammar.matcher) - 1
+
+
+def test_draft_tree(backend: ToolcBackend) -> None:
+    """SGLang's own walk: bits read on the host, tokens accepted and rolled back."""
+    names = {"torch": torch, "Optional": Optional, "BaseGrammarObject": base.BaseGrammarObject}
+    traverse_tree = function(base, "srt/speculative/spec_utils.py", "traverse_tree", names)
+    grammar = request(backend, "brackets")
+    grammar.accept_token(4)
+    #           0 -> 1 ([) -> 2 (a)      0 -> 3 (,: refused) -> 4
+    tokens = torch.tensor([4, 4, 7, 6, 7])
+    child = torch.tensor([1, 2, -1, 4, -1])
+    sibling = torch.tensor([-1, 3, -1, -1, -1])
+    mask = grammar.allocate_vocab_mask(PADDED, 5, "cpu")
+    traverse_tree(child, sibling, tokens, grammar, mask, PADDED)
+    logits = torch.zeros(5, PADDED)
+    grammar.apply_vocab_mask(logits, mask)
+    for node, path in ((0, [4]), (1, [4, 4]), (2, [4, 4, 7])):
+        oracle = Oracle.start(bundle("brackets"))
+        assert all(oracle.advance(t) for t in path)
+        assert allowed(logits[node]) == sorted(oracle.mask())
+    assert allowed(logits[4]) == list(range(PADDED))  # below a refused node nothing is filled
+    assert len(grammar.matcher) == 1
+
+
+def test_refusals(backend: ToolcBackend) -> None:
+    grammar = request(backend, "words")
+    with pytest.raises(ValueError, match="not allowed here"):
+        grammar.accept_token(5)
+    assert len(grammar.matcher) == 0
+    for found, message in (
+        (backend.dispatch_json('{"toolc_bundle": "nothing"}'), "no such bundle"),
+        (backend.dispatch_json("{"), "Expecting"),
+        (backend.dispatch_json('{"type": "array", "uniqueItems": true}'), "uniqueItems"),
+        (backend.dispatch_structural_tag('{"format": {}}'), "toolc_bundle"),
+        (backend.dispatch_regex("a"), "JSON Schema"),
+        (backend.dispatch_ebnf("a"), "Lark"),
+        (ToolcBackend(None, 64).dispatch_json('{"toolc_bundle": "words"}'), "another tokenizer"),
+    ):
+        assert isinstance(found, base.InvalidGrammarObject) and message in found.error_message
+
+
+def test_a_schema_is_compiled(backend: ToolcBackend) -> None:
+    wide = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 1 << 17)
+    grammar = wide.dispatch_json('{"enum": ["über"]}')
+    assert isinstance(grammar, ToolcGrammar)
+    assert grammar.try_jump_forward(None) == ([], '"über"')
+    assert grammar.jump_forward_str_state(([], "x")) == ("x", -1)
+    vocab = grammar.matcher.bundle.vocab
+    quote, long = (next(t for t in range(vocab.size) if vocab.token(t) == b) for b in (b'"', b"b"))
+    grammar.accept_token(quote)
+    grammar.jump_and_retokenize([quote], [quote], -1)
+    assert len(grammar.matcher) == 1
+    with pytest.raises(ValueError, match="not allowed here"):
+        grammar.jump_and_retokenize([quote], [quote, long], -1)
+
+
+def test_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = peer("sglang", "sglang.srt.runtime_context")
+    choices = peer("sglang", "sglang.srt.arg_groups.choices")
+    register()
+    register()
+    assert choices.GRAMMAR_BACKEND_CHOICES.count("toolc") == 1 and base.GRAMMAR_BACKEND_REGISTRY["toolc"] is make
+    monkeypatch.setattr(context, "get_serving", lambda: SimpleNamespace(reasoning_parser=None))
+    monkeypatch.setattr(
+        base, "get_exec", lambda: SimpleNamespace(kernel=SimpleNamespace(grammar_backend="toolc")), raising=True
+    )
+    assert isinstance(base.create_grammar_backend(None, None, PADDED, {0}), ToolcBackend)
