@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .decoder import Decoder
     from .matcher import Matcher
     from .tables import Tables
+    from .text import TextStream
     from .vocab import Vocab, find_vocab, vocab_cache_dir
 
 _HOME = {
@@ -28,6 +29,7 @@ _HOME = {
     "Decoder": "decoder",
     "Matcher": "matcher",
     "Tables": "tables",
+    "TextStream": "text",
     "Vocab": "vocab",
     "find_vocab": "vocab",
     "vocab_cache_dir": "vocab",
@@ -42,6 +44,7 @@ __all__ = [
     "Decoder",
     "Matcher",
     "Tables",
+    "TextStream",
     "ToolcError",
     "Vocab",
     "errors",

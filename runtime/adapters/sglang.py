@@ -1,8 +1,9 @@
 """A grammar backend for SGLang: `--grammar-backend toolc`, once toolc is installed beside it.
 
 SGLang loads the entry point `toolc` of the group `sglang.srt.plugins` in every process, which calls `register`. A
-request's `json_schema` (or `structural_tag`) is either {"toolc_bundle": "weather", "toolc_entry": "required"}, a bundle that was
-compiled before (see choice.py), or, for `json_schema`, a JSON Schema, compiled where toolc.compiler is installed.
+request's `json_schema` (or `structural_tag`) is either {"toolc_bundle": "weather", "toolc_entry": "required"}, a bundle
+that was compiled before (see choice.py), or, for `json_schema`, a JSON Schema, compiled where toolc.compiler is
+installed.
 
 Leaves out   the masks: see matcher.py and rows.py. Free text before the end of reasoning: SGLang's own wrapper does
              that, as for its other backends, but for bundles whose entry reads the reasoning itself.

@@ -135,11 +135,12 @@ def test_a_schema_is_compiled(backend: ToolcBackend) -> None:
     wide = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 1 << 17)
     grammar = wide.dispatch_json('{"enum": ["über"]}')
     assert isinstance(grammar, ToolcGrammar)
-    assert grammar.try_jump_forward(None) == ([], '"über"')
+    assert grammar.try_jump_forward(None) is None  # blanks may come first
     assert grammar.jump_forward_str_state(([], "x")) == ("x", -1)
     vocab = grammar.matcher.bundle.vocab
     quote, long = (next(t for t in range(vocab.size) if vocab.token(t) == b) for b in (b'"', b"b"))
     grammar.accept_token(quote)
+    assert grammar.try_jump_forward(None) == ([], 'über"')
     grammar.jump_and_retokenize([quote], [quote], -1)
     assert len(grammar.matcher) == 1
     with pytest.raises(ValueError, match="not allowed here"):

@@ -1,0 +1,111 @@
+"""Continuous batching of `transformers` with the constraint in its step, on the CPU."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from toolc.runtime import DecodeError
+
+from ..oracle_runtime import Oracle
+from .handmade import bundle
+
+pytest.importorskip("transformers.generation.continuous_batching")
+
+from toolc.runtime.adapters.continuous import ToolcContinuousProcessor, install
+
+from .test_huggingface import END, accepted, model
+
+KINDS = {kind: bundle(kind) for kind in ("brackets", "counted")}
+
+
+def state(name: str, prompt: list[int], **more: Any) -> Any:
+    from transformers.generation.continuous_batching.requests import RequestState
+
+    return RequestState(request_id=name, initial_tokens=prompt, max_new_tokens=50, **more)
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_steps(seed: int, unknown: bool) -> None:
+    """Slots, resets and forks by transformers' own request states; tokens known to the host or not yet."""
+    pick = random.Random(seed)
+    processor = ToolcContinuousProcessor(KINDS, 4, torch.device("cpu"))
+    held: list[list[Any]] = []  # state, its kind or None, text, the last token if the host has yet to see it
+    for turn in range(60):
+        if len(held) < 4 and pick.random() < 0.5:
+            kind = pick.choice(["brackets", "counted", None])
+            kwargs = {} if kind is None else {"toolc_bundle": kind}
+            prompt = [9] * pick.randint(1, 4)
+            held.append([state(f"r{turn}", prompt, logit_processor_kwargs=kwargs), kind, [], None])
+        batch = [entry for entry in held if pick.random() < 0.8]
+        for entry in batch:
+            request, _, text, pending = entry
+            if text and pending is None and pick.random() < 0.2:
+                entry[0] = request = request.create_equivalent_initial_request()
+            if text and pending is None and len(held) < 4 and pick.random() < 0.2:
+                held.append([request.fork(f"f{turn}"), entry[1], list(text), None])
+            prompt = request._true_initial_tokens or len(request.initial_tokens)
+            request.position_offset = prompt + len(text)
+        if not batch:
+            continue
+        args = torch.full((8,), -1, dtype=torch.int32)
+        args[: len(batch)] = processor.prepare_tensor_args([SimpleNamespace(state=e[0]) for e in batch])
+        fed = torch.tensor([e[2][-1] if e[2] else 9 for e in batch] + [5, 5])
+        scores = processor.reader(fed, torch.zeros(len(batch) + 2, 104))
+        masked = processor(scores, args)
+        for row, entry in enumerate(batch):
+            request, kind, text, pending = entry
+            found = torch.isfinite(masked[row]).nonzero().view(-1).tolist()
+            live = list(range(96))
+            if kind is not None:
+                oracle = Oracle.start(bundle(kind))
+                assert all(oracle.q == 1 or oracle.advance(t) for t in text)
+                live = sorted(oracle.mask())
+                assert found == live
+                if len(oracle.stack) > 20:
+                    live = [t for t in live if t in (0, 6, 3)] or live
+            if pending is not None:
+                request.generated_tokens.append(pending)
+            token = pick.choice(live)
+            text.append(token)
+            entry[3] = token if unknown and pick.random() < 0.5 else None
+            if entry[3] is None:
+                request.generated_tokens.append(token)
+        assert torch.isfinite(masked[len(batch) :]).all()
+        held = [e for e in held if pick.random() < 0.9]
+
+
+def test_generate_batch() -> None:
+    from transformers import ContinuousBatchingConfig, GenerationConfig
+
+    made = model(3)
+    config = GenerationConfig(max_new_tokens=20, do_sample=True, eos_token_id=[END, 3], pad_token_id=2)
+    manager = made.init_continuous_batching(
+        generation_config=config,
+        continuous_batching_config=ContinuousBatchingConfig(block_size=16, num_blocks=32, max_batch_tokens=32),
+    )
+    install(manager, KINDS)
+    manager.start()
+    try:
+        with pytest.raises(DecodeError, match="has started"):
+            install(manager, KINDS)
+        asked = {}
+        for n in range(9):
+            kind = ["brackets", "counted", None][n % 3]
+            kwargs = {} if kind is None else {"toolc_bundle": kind}
+            asked[manager.add_request([30 + n, 31, 32], max_new_tokens=20, **kwargs)] = kind
+        results = {}
+        for _ in range(9):
+            result = manager.get_result(timeout=60)
+            assert result is not None and result.error is None, result
+            results[result.request_id] = result.generated_tokens
+    finally:
+        manager.stop(block=True)
+    for name, kind in asked.items():
+        if kind is not None:
+            assert accepted(kind, results[name])[0], (kind, results[name])
