@@ -1,8 +1,8 @@
 """Text for people, as tokens come: characters as soon as all their bytes are there.
 
 Leaves out   what the text means: see the specs of a bundle's tools.
-Invariants   the pieces, put together, are the text of all tokens at once. Bytes that are no UTF-8 become U+FFFD, once for
-             each maximal part of a character, as `bytes.decode("utf-8", "replace")` does; a special token ends a
+Invariants   the pieces, put together, are the text of all tokens at once. Bytes that are no UTF-8 become U+FFFD, once
+             for each maximal part of a character, as `bytes.decode("utf-8", "replace")` does; a special token ends a
              character.
 """
 

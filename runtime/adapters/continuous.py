@@ -7,8 +7,8 @@
 
 Leaves out   the step: see step.py. `generate`: see huggingface.py.
 Invariants   what runs in a step is a fixed list of tensor operations on tensors that exist, so that it can be captured
-             in a CUDA graph or compiled. The host only tells each row its slot, in the one int32 that transformers hands
-             over; it copies to the device when a request begins, and never reads from it.
+             in a CUDA graph or compiled. The host only tells each row its slot, in the one int32 that transformers
+             hands over; it copies to the device when a request begins, and never reads from it.
 Slots        one for each request that is alive. The argument of a row is slot + slots x how: 0, its state reads the
              token; 1, it begins; 2, it begins and reads the token, which is not on the host yet; -1 for no bundle.
              Requests that were reset or forked begin anew, with what they have said so far.
