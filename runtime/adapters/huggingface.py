@@ -1,6 +1,7 @@
 """A logits processor for `transformers` `generate`: greedy, sampling, beam search and assisted decoding.
 
-Leaves out   the masks: see matcher.py. This only finds the matcher that has read a row's tokens.
+Leaves out   the masks: see matcher.py. This only finds the matcher that has read a row's tokens. Rows that are followed
+             on a GPU: see follow.py. Continuous batching: see continuous.py.
 Invariants   the mask depends on nothing but the tokens after the prompt, so reordered beams, rows that came and went,
              rejected drafts and repeated calls are all right; what is kept from call to call only saves time.
 Rows         A row that read an end-of-turn id is finished: whatever follows (padding) is ignored, and only the
@@ -19,6 +20,7 @@ import torch
 from ..errors import DecodeError
 from ..masks import check_logits, mask_logits_
 from ..matcher import Matcher
+from .follow import Follower
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
@@ -36,6 +38,8 @@ class ToolcLogitsProcessor:
         prompt_length: columns of `input_ids` before the constrained text; those of the first call if None.
         entry: the name of the entry where the texts begin.
         strict: raise on a token that is not allowed, instead of ending its row.
+        on_device: follow the rows where they are, without a synchronisation, as long as they grow by one token a call
+            from the prompt on; otherwise, and with `strict`, they are read on the host. None: on a CUDA device.
     """
 
     supports_continuous_batching = False
@@ -47,6 +51,7 @@ class ToolcLogitsProcessor:
         *,
         entry: str = "start",
         strict: bool = False,
+        on_device: bool | None = None,
     ) -> None:
         self._bundles: list[Bundle | None] = list(bundle) if isinstance(bundle, Sequence) else [bundle]
         some = [b for b in self._bundles if b is not None]
@@ -61,12 +66,28 @@ class ToolcLogitsProcessor:
         self._given_length = prompt_length
         self._entry = entry
         self._strict = strict
+        self._on_device = on_device
         self.reset()
 
     def reset(self) -> None:
         """Forget the last call, and the prompt's length if it was not given."""
         self._length = self._given_length
         self._read: list[_Read] = []
+        self._follower: Follower | None = None
+
+    def _follows(self, tokens: torch.Tensor) -> bool:
+        """Whether the rows could be followed on their device, and were."""
+        wanted = tokens.is_cuda if self._on_device is None else self._on_device
+        if self._strict or not wanted:
+            return False
+        if tokens.shape[1] == 0:
+            share = tokens.shape[0] // len(self._bundles)
+            self._follower = Follower([b for b in self._bundles for _ in range(share)], self._entry, tokens.device)
+        elif self._follower is not None and self._follower.fits(tokens):
+            self._follower.read(tokens)
+        else:
+            self._follower = None
+        return self._follower is not None
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
         """Scores with -inf where a token is not allowed; the given scores are not changed."""
@@ -87,6 +108,9 @@ class ToolcLogitsProcessor:
                 expected=f"at least {self._length}",
                 hint="make a new processor for each call of generate, or call reset()",
             )
+        if self._follows(input_ids[:, self._length :]):
+            assert self._follower is not None
+            return self._follower.mask_(scores.clone())
         tokens = input_ids[:, self._length :].cpu().numpy()
         share = rows // len(self._bundles)
         bits = np.full((rows, self._vocab.words), 0xFFFFFFFF, dtype=np.uint32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("kind", ["brackets", "counted"])
 @pytest.mark.parametrize("options", [pytest.param(o, id=i) for i, o in WAYS])
 def test_generate(options: dict[str, Any], kind: str, seed: int) -> None:
-    processor = ToolcLogitsProcessor(bundle(kind))
+    processor = ToolcLogitsProcessor(bundle(kind), on_device=seed == 1)
     out = model(seed).generate(
         PROMPT, attention_mask=PROMPT != PAD, logits_processor=[processor], max_new_tokens=30, **options
     )
@@ -109,10 +110,11 @@ def allowed(scores: torch.Tensor) -> list[list[int]]:
     return [torch.isfinite(row).nonzero().view(-1).tolist() for row in scores]
 
 
-def test_any_order_of_calls() -> None:
+@pytest.mark.parametrize("on_device", [False, True])
+def test_any_order_of_calls(on_device: bool) -> None:
     """Prefixes that grow, shrink, swap and branch give what a fresh matcher gives."""
     made = bundle("brackets")
-    processor = ToolcLogitsProcessor(made, prompt_length=2)
+    processor = ToolcLogitsProcessor(made, prompt_length=2, on_device=on_device)
     for batch in (
         [[], []],
         [[4], [7]],
@@ -129,6 +131,33 @@ def test_any_order_of_calls() -> None:
         masked = processor(ids, scores)
         assert not scores.any()
         assert allowed(masked) == [Matcher.from_tokens(made, row).allowed_tokens().tolist() for row in batch]
+
+
+def test_rows_followed_on_the_device_equal_those_read_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beams that branch and swap, rows that end and are refused, several bundles; and nothing goes to the host."""
+    made = [bundle("brackets"), None, bundle("counted")]
+    pick = random.Random(4)
+    for _ in range(6):
+        device = ToolcLogitsProcessor(made, prompt_length=1, on_device=True)
+        rows: list[list[int]] = [[] for _ in range(9)]
+        for _ in range(14):
+            ids = torch.tensor([[9, *row] for row in rows])
+            host = ToolcLogitsProcessor(made, prompt_length=1, on_device=False)
+            want = host(ids, torch.zeros(9, 100))
+            with monkeypatch.context() as patch:
+                patch.setattr(torch.Tensor, "cpu", None)
+                assert torch.equal(device(ids, torch.zeros(9, 100)), want)
+            live = allowed(want)
+            rows = [
+                [*rows[n], pick.choice(live[n]) if pick.random() < 0.95 else pick.randrange(96)]
+                for group in range(3)
+                for n in pick.choices(range(3 * group, 3 * group + 3), k=3)
+            ]
+    # The same length with other tokens before the last: no row of the call before goes on like that.
+    device = ToolcLogitsProcessor(bundle("brackets"), prompt_length=0, on_device=True)
+    for row in ([], [4], [7, 7]):
+        found = allowed(device(torch.tensor([row], dtype=torch.int64), torch.zeros(1, 96)))
+    assert found == [[0, 3]]
 
 
 def test_finished_padded_and_refused_rows() -> None:
