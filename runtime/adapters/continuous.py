@@ -91,11 +91,11 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         name = state.logit_processor_kwargs.get("toolc_bundle", self._default)
         if name is None:
             return NO_BUNDLE
-        slot, known, position = self._held.get(state.request_id, (-1, None, -1))
-        if known is not None and known() is state and state.position_offset == position + 1:
+        held = self._held.get(state.request_id)
+        slot = self._slot() if held is None else held[0]
+        if held is not None and held[1]() is state and held[2] + 1 == state.position_offset:
             how = STAYS
         else:
-            slot = slot if slot >= 0 else self._slot()
             how = self._start(slot, name, state)
         self._held[state.request_id] = slot, weakref.ref(state), state.position_offset
         return slot + self._slots * how

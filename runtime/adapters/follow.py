@@ -2,7 +2,7 @@
 
 Leaves out   histories that change otherwise: `Follower.fits` says so, and the caller reads them on the host.
 Invariants   nothing is read on the host. A row's state is that of a row of the call before which had the same bundle
-             and the same tokens but the last; it is found by a hash of the tokens and then compared token by token. Where
+             and the same tokens but the last; it is found by a hash of the tokens, then compared token by token. Where
              there is none the row is dead, which allows the end of turn only.
 Arrays       ids int64 [B, T], the tokens after the prompt; hash int64 [B], the sum of token x weight modulo 2^64.
 """
