@@ -26,13 +26,12 @@ from typing import Any
 import torch
 from transformers.generation.continuous_batching.cb_logits_processors import ContinuousBatchingLogitsProcessor
 
-from .. import step
 from ..bundle import Bundle
 from ..decoder import NO_BUNDLE, Decoder
 from ..errors import DecodeError
-from ..masks import mask_logits_
 from ..matcher import Matcher
 from ..step import Config
+from .gather import advance_, mask_
 
 FINISHED = 3  # RequestStatus.FINISHED; what is larger has failed
 STAYS, BEGINS, BEGINS_AND_READS = 0, 1, 2
@@ -93,7 +92,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
             return NO_BUNDLE
         held = self._held.get(state.request_id)
         slot = self._slot() if held is None else held[0]
-        if held is not None and held[1]() is state and held[2] + 1 == state.position_offset:
+        if held is not None and held[2] + 1 == state.position_offset and held[1]() is state:
             how = STAYS
         else:
             how = self._start(slot, name, state)
@@ -143,18 +142,16 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         free = argument < 0
         slot = torch.where(free, self._slots, argument % self._slots)
         how = torch.where(free, STAYS, argument // self._slots)
-        here, begin, arena = self._here, self._begin, self._here.arena
+        here, begin = self._here, self._begin
         begins = how > STAYS
         bundle = torch.where(begins, begin.bundle_of_row[slot], here.bundle_of_row[slot])
         bundle = torch.where(free, NO_BUNDLE, bundle)
-        before = Config(*(_pick(begins, b[slot], h[slot]) for b, h in zip(begin._config, here._config, strict=True)))
-        after, _ = step.advance(arena.table, arena.limits, bundle, before, self.reader.tokens)
-        config = Config(*(_pick(how == BEGINS, b, a) for b, a in zip(before, after, strict=True)))
+        config = Config(*(_pick(begins, b[slot], h[slot]) for b, h in zip(begin._config, here._config, strict=True)))
+        advance_(here, torch.where(how == BEGINS, NO_BUNDLE, bundle), config, self.reader.tokens.to(torch.int64))
         here.bundle_of_row[slot] = bundle
         for part, new in zip(here._config, config, strict=True):
             part[slot] = new
-        bits = step.mask_bits(arena.table, arena.limits, bundle, config)
-        return mask_logits_(scores, bits, arena.size, bundle >= 0)
+        return mask_(here, bundle, config, scores)
 
 
 def _pick(chosen: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> torch.Tensor:

@@ -29,13 +29,13 @@ from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor as V1Interface
 from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as V2Interface
 
-from .. import step
 from ..decoder import NO_BUNDLE, Decoder
 from ..errors import DecodeError, ToolcError
 from ..masks import check_logits, mask_logits_
 from ..matcher import Matcher
 from ..step import Config
 from .choice import Choice, Shelf, memory_limit
+from .gather import advance_, mask_
 
 REFUSED = ("min_tokens", "allowed_token_ids", "bad_words", "structured_outputs")
 
@@ -138,14 +138,13 @@ class OnDevice(V2Interface):
             tokens[slots] = history[slots, (first + n).clamp(max=last).to(torch.int64)].to(torch.int64)
             moves.zero_()
             moves[slots] = counts > n
-            decoder._advance(tokens, moves)
+            advance_(decoder, torch.where(moves, decoder.bundle_of_row, NO_BUNDLE), decoder._config, tokens)
 
     def apply(self, logits: torch.Tensor, ctx: Any) -> torch.Tensor:
         decoder = self._decoder
         if decoder is None or not self._constrained[ctx.idx_mapping_np].any():
             return logits
-        arena = decoder.arena
-        check_logits(logits, ctx.expanded_idx_mapping.shape[0], arena.size)
+        check_logits(logits, ctx.expanded_idx_mapping.shape[0], decoder.arena.size)
         slot = ctx.expanded_idx_mapping.to(torch.int64)
         offset = ctx.expanded_local_pos.to(torch.int64)
         prompt = self._states.prompt_len.gpu.to(torch.int64)
@@ -165,16 +164,8 @@ class OnDevice(V2Interface):
         place = torch.arange(slot.shape[0], device=slot.device)
         for n in range(1, self._drafts + 1):
             token = ctx.input_ids[(place - offset + n).clamp(max=slot.shape[0] - 1)].to(torch.int64)
-            after, _ = step.advance(arena.table, arena.limits, bundle, config, token)
-            reads = offset >= n
-            config = Config(
-                *(
-                    torch.where(reads if old.dim() == 1 else reads.unsqueeze(1), new, old)
-                    for old, new in zip(config, after, strict=True)
-                )
-            )
-        bits = step.mask_bits(arena.table, arena.limits, bundle, config)
-        return mask_logits_(logits, bits, arena.size, bundle >= 0)
+            advance_(decoder, torch.where(offset >= n, bundle, NO_BUNDLE), config, token)
+        return mask_(decoder, bundle, config, logits)
 
 
 class OnHost(V1Interface):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import os
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from toolc.runtime import DecodeError
+from toolc.runtime import DecodeError, Decoder
 
 from ..oracle_runtime import Oracle
 from .handmade import bundle
@@ -26,6 +29,10 @@ SamplingParams = peer("vllm", "vllm.sampling_params").SamplingParams
 from toolc.runtime.adapters.vllm import OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
 
 SIZE, PADDED = 96, 104
+FUSED = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None or os.environ.get("TRITON_INTERPRET") != "1",
+    reason="needs triton, and TRITON_INTERPRET=1 set before it is loaded",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -123,10 +130,12 @@ def check(row: torch.Tensor, kind: str | None, tokens: list[int]) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("backend", ["torch", pytest.param("fused", marks=FUSED)])
 @pytest.mark.parametrize("drafts", [0, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_model_runner_v2(seed: int, drafts: int) -> None:
+def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests join, are preempted, come back in other slots and finish; drafts of any kind are accepted in part."""
+    monkeypatch.setattr("toolc.runtime.adapters.vllm.Decoder", functools.partial(Decoder, backend=backend))
     pick = random.Random(seed)
     runner = Runner(4, drafts)
     assert isinstance(runner.processor, OnDevice)

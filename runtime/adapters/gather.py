@@ -1,0 +1,46 @@
+"""Steps of rows that were gathered from a decoder's, on whichever backend it has.
+
+Leaves out   the step: see step.py and fused.py. Which rows: see vllm.py, continuous.py.
+Arrays       bundle int32 [R], -1 for a row that takes no part; config as in step.py, [R, …], contiguous; tokens
+             integers [R].
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .. import step
+from ..decoder import Decoder
+from ..masks import mask_logits_
+from ..step import Config
+
+
+def advance_(decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: torch.Tensor) -> None:
+    """Read a token in the rows that have a bundle, in place; a token that is not allowed leaves its row dead."""
+    if decoder.backend == "fused":
+        _launch(decoder, bundle, config, tokens, None)
+        return
+    after, _ = step.advance(decoder.arena.table, decoder.arena.limits, bundle, config, tokens)
+    for part, new in zip(config, after, strict=True):
+        part.copy_(new)
+
+
+def mask_(decoder: Decoder, bundle: torch.Tensor, config: Config, logits: torch.Tensor) -> torch.Tensor:
+    """Mask logits [R, at least V] in place; returns them."""
+    if decoder.backend == "fused":
+        _launch(decoder, bundle, config, None, logits)
+        return logits
+    arena = decoder.arena
+    bits = step.mask_bits(arena.table, arena.limits, bundle, config)
+    return mask_logits_(logits, bits, arena.size, bundle >= 0)
+
+
+def _launch(
+    decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: torch.Tensor | None, logits: torch.Tensor | None
+) -> None:
+    from ..fused import launch
+
+    error = torch.zeros_like(bundle, dtype=torch.bool)
+    counts = torch.zeros_like(bundle, dtype=torch.int64)
+    # Without a history nothing is logged, so the tensors in the places of the log are not looked at.
+    launch(decoder.arena, bundle, config, error, counts, counts.clone(), config, 0, tokens, logits)
