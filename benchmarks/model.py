@@ -3,9 +3,9 @@
     python -m benchmarks.model tools_specs/weather.json [--device cuda] [--batch 16] [--layers 4] [--hidden 512]
 
 A llama of `transformers` with a static cache, sampling by argmax over logits with noise. A row that finished goes on
-with the end of turn, so both runs have the same steps. Rounds with and without take turns, and the medians are compared. On
-the CPU one thread works, and its processor time is what counts, since others may share the machine. Prints one JSON
-line.
+with the end of turn, so both runs have the same steps. Rounds with and without take turns, and the medians are
+compared. On the CPU one thread works, and its processor time is what counts, since others may share the machine.
+Prints one JSON line.
 """
 
 from __future__ import annotations
