@@ -1,4 +1,4 @@
-"""toolc as an engine of the shared harnesses maskbench.py and batch.py.
+"""toolc as an engine of the shared harnesses maskbench.py, batch.py and tools.py.
 
 Leaves out   the harnesses: they make engines, tokenize the instances and read the bits.
 Invariants   the vocabulary is prepared once per process, in ``make``; ``compile`` times the schema alone.
@@ -14,7 +14,8 @@ import numpy as np
 
 from toolc.compiler.budget import Budget
 from toolc.compiler.lift.vocab import load_vocab
-from toolc.compiler.pipeline import Options, compile_schema
+from toolc.compiler.pipeline import Compiled, Options, compile_schema, compile_spec
+from toolc.compiler.specs import read_spec
 from toolc.runtime import BatchMatcher, Bundle, Matcher, ToolcError, Vocab
 
 SECONDS = 25.0  # the harness kills an engine at 30
@@ -24,6 +25,12 @@ SECONDS = 25.0  # the harness kills an engine at 30
 def vocab_of(tokenizer_path: str, eos_token_id: int) -> Vocab:
     """The vocabulary of a tokenizer, from the cache on disk where it is there."""
     return load_vocab(tokenizer_path, (eos_token_id,))
+
+
+def compile_tools(tokenizer_path: str, eos_token_id: int, tools: list[Any]) -> Compiled:
+    """Compile an OpenAI tools list in the format of Hermes and Qwen, for tools.py; named tools get no entry there."""
+    options = Options(protocol="hermes", named=False, budget=Budget(seconds=None))
+    return compile_spec(read_spec(tools), vocab_of(tokenizer_path, eos_token_id), options=options)
 
 
 class Engine:

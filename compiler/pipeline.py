@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .budget import Budget
 from .errors import SpecError, VocabError
 from .specs import Spec, read_spec
+from .specs.model import with_strictness
 
 if TYPE_CHECKING:
     from toolc.runtime.bundle import Bundle
@@ -42,6 +43,9 @@ class Options:
     Attributes:
         protocol: how calls are written: the name of a protocol or a .lark file; None for plain JSON. Not for schemas.
         named: whether every tool gets an entry of its own, for a named tool_choice.
+        response: JSON Schema of a structured response, the alternative to a call: entries "response" and "either".
+        strict: whether arguments have to meet the schema of their tool, else they are any object; None: as each tool
+            says (OpenAI's ``strict``), and they have to where it says nothing.
         whitespace: blanks between the tokens of JSON: ``"compact"`` none, ``"spaced"`` exactly as ``json.dumps`` writes
             them, ``"flexible"`` any number, or a number: at most so many in a gap.
         digits: most digits of a number before and after its point; None for the default of the schema stage.
@@ -55,6 +59,8 @@ class Options:
 
     protocol: str | Path | None = None
     named: bool = True
+    response: dict[str, Any] | bool | None = None
+    strict: bool | None = None
     whitespace: str | int = 8
     digits: int | None = None
     key_order: str = "declared"
@@ -148,10 +154,13 @@ def compile_spec(
     clock = _Clock(options, progress)
     clock.begin("schema")
     assembled = grammar_of(spec, options)
+    spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
         | ({} if tool.read_only is None else {"read_only": tool.read_only})
         | ({} if tool.idempotent is None else {"idempotent": tool.idempotent})
+        | ({} if tool.strict is None else {"strict": tool.strict})
+        | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
         for tool in spec.tools
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
@@ -186,6 +195,10 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     from .schema import SchemaOptions
 
     options = options or Options()
+    if spec.kind == "schema" and options.response is not None:
+        raise SpecError(
+            "a JSON Schema has no tools to which a response could be the alternative", place=f"{spec.name}#"
+        )
     if spec.kind == "schema" and options.protocol is not None:
         raise SpecError(
             "a JSON Schema has no tools, so no protocol can write calls of them",
@@ -196,7 +209,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
-    return assemble(spec, schema_options, options.budget, protocol, options.named)
+    spec = with_strictness(spec, options.strict)
+    return assemble(spec, schema_options, options.budget, protocol, options.named, options.response)
 
 
 class _Clock:
@@ -241,7 +255,10 @@ def _compile(
     budget = options.budget
     clock.begin("grammar")
     grammar = read_grammar(assembled.text, name)
-    grammar = replace(grammar, places={**grammar.places, **assembled.places}, entries=assembled.entries)
+    grammar = replace(
+        grammar, places={**grammar.places, **assembled.places}, entries=assembled.entries,
+        marks={**grammar.marks, **assembled.marks},
+    )
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
         vocab = tokenizer
@@ -267,9 +284,13 @@ def _compile(
         | {entry: automaton.entries[rule] for entry, rule in grammar.entries.items()},
         "protocol": assembled.protocol,
         "delimiters": delimiters,
+        "separable": automaton.marks.separable,
+        "arguments": assembled.arguments,
         "spec": about,
         "options": {
-            key: value for key, value in asdict(options).items() if key not in ("budget", "standalone", "protocol")
+            key: value
+            for key, value in asdict(options).items()
+            if key not in ("budget", "standalone", "protocol", "response")
         },
         "restrictions": list(assembled.restrictions),
         "keywords": keyword_counts(assembled.keywords),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .constraint import Constraint
     from .decoder import Decoder
     from .matcher import Matcher
+    from .reader import Call, Event, Reader, read_calls
     from .tables import Tables
     from .text import TextStream
     from .vocab import Vocab, find_vocab, vocab_cache_dir
@@ -27,11 +28,15 @@ _HOME = {
     "Bundle": "bundle",
     "Constraint": "constraint",
     "Decoder": "decoder",
+    "Call": "reader",
+    "Event": "reader",
     "Matcher": "matcher",
+    "Reader": "reader",
     "Tables": "tables",
     "TextStream": "text",
     "Vocab": "vocab",
     "find_vocab": "vocab",
+    "read_calls": "reader",
     "vocab_cache_dir": "vocab",
 }
 
@@ -39,16 +44,20 @@ __all__ = [
     "BatchMatcher",
     "Bundle",
     "BundleError",
+    "Call",
     "Constraint",
     "DecodeError",
     "Decoder",
+    "Event",
     "Matcher",
+    "Reader",
     "Tables",
     "TextStream",
     "ToolcError",
     "Vocab",
     "errors",
     "find_vocab",
+    "read_calls",
     "vocab_cache_dir",
 ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from .container import UNSOUND, address, open_container, refuse, write_container
 from .errors import BundleError
-from .tables import ARRAYS, Tables, check_tables
+from .tables import ARRAYS, Tables, check_tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 if TYPE_CHECKING:
@@ -103,9 +104,25 @@ class Bundle:
 
     @property
     def tools(self) -> list[Any]:
-        """The tools of the spec, if it had any."""
-        spec = self.meta.get("spec")
-        return list(spec.get("tools") or []) if isinstance(spec, dict) else []
+        """The tools of the spec, if it had any; of a subset those that were chosen."""
+        some = self.meta.get("subset")
+        return [tool for tool in tools_of(self.meta) if some is None or tool["name"] in some]
+
+    def subset(self, tools: Iterable[str]) -> Bundle:
+        """The same for some of the tools only: an overlay that shares all but a few rows; nothing is compiled.
+
+        Its masks are those of a bundle that was compiled for these tools alone. It takes some milliseconds to make:
+        keep it where requests choose alike.
+
+        Args:
+            tools: names; their order does not matter.
+
+        Raises:
+            DecodeError: a tool is unknown, none was named, or calls of different tools can look alike to their end.
+        """
+        from .subset import subset
+
+        return subset(self, tools)
 
     def renamed(self, name: str) -> Bundle:
         """The same under another name in errors."""

@@ -37,6 +37,12 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "chain_break": ("int32", ("B", 2)),
     "chain_row": ("int32", ()),
     "chain_exit": ("int32", ()),
+    "state_mark": ("int32", ()),
+    "symbol_mark": ("int32", ()),
+    "mark": ("int32", (4,)),
+    "tool_offset": ("int32", ()),
+    "tool_members": ("int32", ()),
+    "narrowing": ("int32", ()),
     "row_slice": ("int32", ()),
     "row_units": ("int32", ()),
     "row_dense": ("int32", ()),
@@ -50,6 +56,7 @@ DEAD, FINISHED = 0, 1
 END_OF_TURN = 256  # the symbol
 KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and the op kinds that go to a state
 PUSH, POP = 4, 5  # the other op kinds
+UNSETTLED, AROUND, TEXT, REASONING, NAME, ARGUMENTS, KEY, VALUE, STRING = range(-1, 8)  # kinds of marks
 MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30
 MAX_RANGE_CELLS = 1 << 27
@@ -77,6 +84,12 @@ class Tables:
     chain_break: np.ndarray
     chain_row: np.ndarray
     chain_exit: np.ndarray
+    state_mark: np.ndarray
+    symbol_mark: np.ndarray
+    mark: np.ndarray
+    tool_offset: np.ndarray
+    tool_members: np.ndarray
+    narrowing: np.ndarray
     row_slice: np.ndarray
     row_units: np.ndarray
     row_dense: np.ndarray
@@ -140,8 +153,8 @@ def _field(name: str) -> str:
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
     """Refuse tables that any index could leave.
 
-    In this order: shapes, symbols, meta numbers, states, transitions, pushes, returns, chains, rows, entries, the
-    longest chain.
+    In this order: shapes, symbols, meta numbers, states, transitions, pushes, returns, chains, rows, marks, entries,
+    the longest chain.
     """
     _check_shapes(name, t)
     _check_symbols(name, t, vocab.size)
@@ -160,6 +173,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     _check_returns(name, t)
     _check_chains(name, t)
     _check_rows(name, t, vocab)
+    _check_marks(name, t, meta)
     _check_entries(name, t, meta)
     _check_longest_chain(name, t, int(meta["max_chain"]))
 
@@ -177,7 +191,8 @@ def _check_shapes(name: str, t: Tables) -> None:
             raise refuse(name, f"{key}/shape", list(array.shape), f"[{shown}]", UNSOUND)
     for first, others in (
         ("special_token", ("special_symbol",)),
-        ("state_cell", ("state_break",)),
+        ("state_cell", ("state_break", "state_mark")),
+        ("return_offset", ("symbol_mark",)),
         ("cell_delta", ("cell_row", "cell_exit")),
         ("chain_cell", ("chain_break",)),
         ("chain_row", ("chain_exit",)),
@@ -318,6 +333,31 @@ def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
         raise refuse(name, "dense/shape", t.dense.shape[1], f"{vocab.words} words", UNSOUND)
     if vocab.size % 32 and (t.dense[:, -1] >> np.uint32(vocab.size % 32)).any():
         raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {vocab.size}", UNSOUND)
+
+
+def _check_marks(name: str, t: Tables, meta: dict[str, Any]) -> None:
+    """Marks name sets of tools, and those tools of the spec."""
+    tools = tools_of(meta)
+    check_range(name, "state_mark", t.state_mark, 0, int(t.mark.shape[0]))
+    check_range(name, "symbol_mark", t.symbol_mark, 0, int(t.mark.shape[0]))
+    check_range(name, "mark/kind", t.mark[:, 0], UNSETTLED, STRING + 1)
+    check_range(name, "mark/age", t.mark[:, 1], -1, 1 << 8)
+    check_range(name, "mark/ended", t.mark[:, 3], 0, 2)
+    if t.tool_offset.size < 1:
+        raise refuse(name, "tool_offset/shape", 0, "one more than there are sets of tools", UNSOUND)
+    check_range(name, "mark/tools", t.mark[:, 2], -1, int(t.tool_offset.size) - 1)
+    check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
+    check_range(name, "tool_members", t.tool_members, 0, len(tools))
+    check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
+    check_range(name, "narrowing", t.narrowing, 0, t.states)
+    check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
+
+
+def tools_of(meta: dict[str, Any]) -> list[Any]:
+    """The tools of a bundle's spec, if it had any."""
+    spec = meta.get("spec")
+    found = spec.get("tools") if isinstance(spec, dict) else None
+    return list(found) if isinstance(found, list) else []
 
 
 def _check_entries(name: str, t: Tables, meta: dict[str, Any]) -> None:

@@ -487,6 +487,12 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         list_tokens=ints([i for _, tokens in lists for i in tokens]),
         list_base=ints([base for base, _ in lists]),
         dense=np.array(dense, dtype=np.uint32).reshape(len(dense), vocab.words),
+        state_mark=ints([0] * m.states),
+        symbol_mark=ints([0] * m.stack_symbols),
+        mark=ints([[0, -1, -1, 0]], 1, 4),
+        tool_offset=ints([0]),
+        tool_members=ints([]),
+        narrowing=ints([]),
     )
     meta = {
         "format": 1,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .counted import masks_of
+from .marks import OUTSIDE, Region
 from .nodes import (
     CALL,
     CHOICE,
@@ -77,6 +78,7 @@ class Nfa:
         calls: (free instance or -1, shallow instance or -1, state to return to, adds one to the counter).
         scope: counted loop of the state, or -1.
         instance: frame of the state.
+        region: of the state, a number in ``regions``: see marks.py.
         final: instance that is complete here, or -1.
         masks: distinct sets of symbols as bit masks, bit s for symbol s.
         instances: (called node or -1 for the root, shallow); starts: first state of each.
@@ -86,6 +88,7 @@ class Nfa:
 
     def __init__(self, pool: NodePool, choices: Choices, budget: Budget) -> None:
         self.pool = pool
+        self._marks = pool.grammar.marks
         self.choices = choices
         self.budget = budget
         self.edges: list[list[tuple[int, int, bool]]] = []
@@ -94,6 +97,12 @@ class Nfa:
         self.calls: list[list[tuple[int, int, int, bool]]] = []
         self.scope: list[int] = []
         self.instance: list[int] = []
+        self.region: list[int] = []
+        self.regions: list[Region] = [OUTSIDE]
+        self._here = 0  # region of the states that are being made
+        self.fresh: dict[int, int] = {}  # state at the border of a region → state whose first moves it takes over
+        self.taken: dict[int, list[int]] = {}  # the same → states whose moves it has
+        self._entered: list[tuple[int, int]] = []  # (state at a border, head of a counted loop that begins there)
         self.final: list[int] = []
         self.masks: list[int] = []
         self._mask_number: dict[int, int] = {}
@@ -289,6 +298,7 @@ class Nfa:
         self.calls.append([])
         self.scope.append(scope)
         self.instance.append(instance)
+        self.region.append(self._here)
         self.final.append(-1)
         return len(self.edges) - 1
 
@@ -312,9 +322,11 @@ class Nfa:
             number = self._instance_number[key] = len(self.instances)
             self.instances.append(key)
             self.starts.append(-1)
+            here, self._here = self._here, 0
             end = self._new(number, -1)
             self.final[end] = number
             entry = self.starts[number] = self._new(number, -1)
+            self._here = here
             self._tasks.append((entry, node, end, self._height[node] if shallow else -1))
         return number
 
@@ -329,17 +341,20 @@ class Nfa:
         self.starts.append(self.entries[0])
         while self._tasks:
             entry, node, back, height = self._tasks.pop()
+            self._here = self.region[back]
             self._fill(entry, node, back, height)
             if not len(self.edges) & 1023:
                 self.budget.check("states", len(self.edges), self.pool.grammar.place(self.rule_of(node)))
         self.budget.check("states", len(self.edges))
+        self._finish_borders()
         self._finish_loops()
+        self._finish_entered()
 
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
         pool = self.pool
         seen = 0
-        while pool.nodes[node][0] == REF and seen < len(pool.rules) + 1:
+        while pool.nodes[node][0] == REF and pool.nodes[node][1] not in self._marks and seen < len(pool.rules) + 1:
             node = pool.rules[pool.nodes[node][1]]
             seen += 1
         if node == pool.empty:
@@ -377,6 +392,8 @@ class Nfa:
             self._inline_dfa(entry, pool.copies[number](), back)
         elif kind == SPECIAL:
             self.edges[entry].append((self.mask(1 << self._special(node[1])), back, False))
+        elif kind == REF and node[1] in self._marks:
+            self._mark(entry, node[1], back, height)
         elif kind == REF:  # a cycle of rules that only name each other
             return
         elif kind == SEQUENCE:
@@ -399,6 +416,67 @@ class Nfa:
         shallow = self._instance(callee, True) if self.recursive and self._may_be_deeper(callee) else -1
         free = self._instance(callee, False) if height < 0 or shallow < 0 else -1
         self.calls[entry].append((free, shallow, back, False))
+
+    def _mark(self, entry: int, rule: str, back: int, height: int) -> None:
+        """The text of a marked rule, whose states lie in a region of their own.
+
+        Where its kind is another than that around, no state of the one is shared with the other, so that a state
+        tells on which side the last byte was: the first moves of both sides are copied to states at the border.
+        """
+        outer = self.regions[self._here]
+        inner = outer.inside(self._marks[rule])
+        if inner not in self.regions:
+            self.regions.append(inner)
+        around, self._here = self._here, self.regions.index(inner)
+        last = self._new(self.instance[back], self.scope[back])
+        first = self._get(self.pool.rules[rule], last, height)
+        if inner.kind == outer.kind:
+            self.free[entry].append((first, False))
+            self.free[last].append((back, False))
+            return
+        border = self._new(self.instance[back], self.scope[back])
+        self._here = around
+        after = self._new(self.instance[back], self.scope[back])
+        self.free[entry].append((border, False))
+        self.free[last].append((after, False))
+        self.fresh[border], self.fresh[after] = first, back
+
+    def _finish_borders(self) -> None:
+        """Give the states at the borders of regions the first moves of what follows."""
+        for state, source in self.fresh.items():
+            todo, seen = [source], {source}
+            while todo:
+                s = todo.pop()
+                if s in self.fresh or self.final[s] >= 0 or self.guards[s] or self.scope[s] != self.scope[state]:
+                    self.free[state].append((s, False))
+                    continue
+                self.taken.setdefault(state, []).append(s)
+                self.edges[state] += self.edges[s]
+                self.calls[state] += self.calls[s]
+                for target, enters in self.free[s]:
+                    if enters:
+                        self._entered.append((state, target))
+                    elif target not in seen:
+                        seen.add(target)
+                        todo.append(target)
+
+    def _finish_entered(self) -> None:
+        """Where a counted loop begins a region, its first iteration gets states of its own: those before any edge."""
+        for state, head in self._entered:
+            copy_of: dict[int, int] = {}
+            todo = [head]
+            while todo:
+                s = todo.pop()
+                if s in copy_of or self.scope[s] != self.scope[head] or self.final[s] >= 0:
+                    continue
+                self._here = self.region[s]
+                copy_of[s] = self._new(self.instance[s], self.scope[s])
+                todo += [t for t, enters in self.free[s] if not enters] + [t for _, _, t in self.guards[s]]
+            for s, copy in copy_of.items():
+                self.edges[copy], self.calls[copy] = list(self.edges[s]), list(self.calls[s])
+                self.free[copy] = [(t if enters else copy_of.get(t, t), enters) for t, enters in self.free[s]]
+                self.guards[copy] = [(least, limit, copy_of.get(t, t)) for least, limit, t in self.guards[s]]
+            self.free[state].append((copy_of[head], True))
 
     def _may_be_deeper(self, callee: int) -> bool:
         """Whether some texts of a called node are higher than others; else its shallow twin would be its equal."""

@@ -38,6 +38,7 @@ from .determinise import (
     Workspace,
     determinise,
 )
+from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool, read_nodes
 from .terminal import terminal_dfa
@@ -62,6 +63,7 @@ class Automaton:
         beneath: per stack symbol, the stack symbols that can lie right under it, as a bit set.
         soft_depth: see the document; the bound on frames where the grammar has one of its own.
         shallow_height: most frames that the twins add beyond it.
+        marks: what states and stack symbols are to whoever reads calls back.
         entries: state of every entry of the grammar, by rule; ``start`` is that of the start rule.
     """
 
@@ -81,6 +83,7 @@ class Automaton:
     modes: int
     soft_depth: int
     shallow_height: int
+    marks: Marks
     entries: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -190,6 +193,8 @@ class _Determiniser:
         assert state_of[nfa.finished] == 1
         entries = {rule: state_of[state] for rule, state in zip(self.pool.entries, nfa.entries, strict=True)}
         under, beneath = self.stack_order()
+        for_all = {rule for name, rule in self.pool.grammar.entries.items() if not name.startswith("tool:")}
+        kept = [state for rule, state in entries.items() if rule == self.pool.start or rule in for_all]
         max_depth = nfa.max_depth
         height = max((nfa._height[node] + 1 for node, shallow in nfa.instances if shallow), default=0)
         ops, row_end, threshold_end = space.rows()
@@ -212,11 +217,19 @@ class _Determiniser:
             beneath=beneath,
             start=entries[self.pool.start],
             entries=entries,
+            marks=self.marks(kept),
             modes=1 if max_depth is not None else 2,
             soft_depth=soft_depth if max_depth is None else max_depth,
             shallow_height=height if max_depth is None else 0,
             counts={"nfa_states": len(nfa.edges), "local_states": len(states), "classes": self.classes},
         )
+
+    def marks(self, kept: list[int]) -> Marks:
+        """Marks of states and stack symbols; ``kept`` are the entries that any choice among the tools keeps."""
+        pools = self.space.pools
+        backs = [pairs[1::2] for pairs in pools["symbols"].sequences()]
+        links, callers = pools["links"].sequences(), pools["callers"].sequences()
+        return read_marks(self.nfa, self.cores, backs, links, callers, kept)
 
     def stack_order(self) -> tuple[list[int], list[int]]:
         """Which stack symbols can be on top in each state, and which right under each stack symbol; bit sets."""
@@ -294,8 +307,9 @@ class _Determiniser:
                     if t not in seen:
                         seen.add(t)
                         todo.append(t)
-            for s in seen & staying:
-                strings.setdefault(s, set()).add(node)
+            for s in staying:
+                if s in seen or not seen.isdisjoint(nfa.taken.get(s, ())):
+                    strings.setdefault(s, set()).add(node)
         if set(strings) == staying:
             more = set().union(*strings.values()) - nfa.choices.called
             if more:

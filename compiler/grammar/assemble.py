@@ -15,10 +15,13 @@ from typing import Any
 from ..budget import Budget
 from ..errors import ToolcError
 from ..schema import LarkWriter, SchemaOptions
+from ..schema.parameters import parameters_of
 from ..schema.report import Row
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
+from .ir import Mark
 from .protocol import Protocol, entries_of
+from .reading import arguments_of, marked
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,9 @@ class Assembled:
         report: the same, with the declared restrictions that narrow each (schema/report.py).
         entries: where a text may begin, name → rule.
         protocol: name of the protocol; empty for a bare schema or grammar.
+        marks: rule → what its text is, for reading calls back.
+        arguments: how arguments are written, as the bundle stores it: see reading.py.
+        parameters: tool → [name, types] of each parameter, where arguments are no object of JSON.
     """
 
     text: str
@@ -42,6 +48,9 @@ class Assembled:
     report: tuple[Row, ...] = ()
     entries: dict[str, str] = field(default_factory=dict)
     protocol: str = ""
+    marks: dict[str, Mark] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=lambda: {"encoding": "json"})
+    parameters: dict[str, list[list[object]]] = field(default_factory=dict)
 
 
 def assemble(
@@ -50,6 +59,7 @@ def assemble(
     budget: Budget | None = None,
     protocol: Protocol | None = None,
     named: bool = True,
+    response: dict[str, Any] | bool | None = None,
 ) -> Assembled:
     """The grammar of a spec: of calls of its tools, or of the one value of a bare schema.
 
@@ -59,9 +69,13 @@ def assemble(
         budget: limits of the schema stage.
         protocol: how calls are written; needed for tools.
         named: whether each tool gets an entry of its own.
+        response: schema of a structured response, which gets entries of its own; None for none.
     """
     writer = LarkWriter(options, budget)
     entries: dict[str, str] = {}
+    marks: dict[str, Mark] = {}
+    how: dict[str, Any] = {"encoding": "json"}
+    parameters: dict[str, list[list[object]]] = {}
     if spec.kind == "schema":
         gap = "_w " if writer.gap else ""
         with _places_in(spec):
@@ -70,8 +84,14 @@ def assemble(
     else:
         assert protocol is not None
         writer.reserve(protocol.names)
-        rule_of = {tool.name: _arguments(writer, spec, tool) for tool in spec.tools}
-        head, entries = _around(protocol, rule_of, list(rule_of) if named else [])
+        how = arguments_of(protocol)
+        rule_of = {}
+        for tool in spec.tools:
+            rule_of[tool.name] = _arguments(writer, spec, tool)
+            if how["encoding"] in ("parameters", "positional"):
+                parameters[tool.name] = parameters_of(writer)
+        answer = "" if response is None else writer.add(response, base="response", name="response")
+        head, entries, marks = _around(protocol, rule_of, list(rule_of) if named else [], answer, writer.gap)
         if not writer.gap:
             head += "_w:\n"
     restrictions = set(writer.restrictions)
@@ -85,22 +105,46 @@ def assemble(
         writer.report(),
         entries,
         protocol.name if entries and protocol is not None else "",
+        marks,
+        how,
+        parameters,
     )
 
 
-def _around(protocol: Protocol, rule_of: dict[str, str], named: list[str]) -> tuple[str, dict[str, str]]:
-    """The protocol, its entries and one alternative for every tool: Lark text, and entry → rule."""
+def _around(
+    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, gap: bool
+) -> tuple[str, dict[str, str], dict[str, Mark]]:
+    """The protocol, its entries and one alternative for every tool: Lark text, entry → rule, and marks."""
+    number_of = {tool: number for number, tool in enumerate(rule_of)}
     templates: dict[str, str] = {}
+    used: dict[tuple[str, int], None] = {}
 
     def alternatives(template: str, tool: str | None) -> str:
         if tool is not None:
-            return f"{template}{{{literal(tool)}, {rule_of[tool]}}}"
+            used.setdefault((template, number_of[tool]))
+            return _alternative(template, number_of[tool])
         return templates.setdefault(template, "_tools" + template[4:])
 
-    entries, rules = entries_of(protocol, named, alternatives)
+    entries, rules = entries_of(protocol, named, alternatives, "_the_response" if answer else "")
     for template, rule in templates.items():
-        rules[rule] = "\n    | ".join(f"{template}{{{literal(tool)}, {name}}}" for tool, name in rule_of.items())
-    return protocol.text + "".join(f"{rule}: {body}\n" for rule, body in rules.items()), entries
+        used.update(dict.fromkeys((template, number) for number in number_of.values()))
+        rules[rule] = "\n    | ".join(_alternative(template, number) for number in number_of.values())
+    marks = {rule: Mark("reasoning") for rule in ("think", "thought") if protocol.has(rule)}
+    if answer:
+        rules["_the_response"], marks["_the_response"] = f"_w {answer} _w" if gap else answer, Mark("text")
+    for template, number in used:
+        rule = _alternative(template, number)
+        rules[rule] = f"{template}{{_name_{number}, _arguments_{number}}}"
+        marks[rule] = Mark("tool", number)
+    for tool, number in number_of.items():
+        rules[f"_name_{number}"], marks[f"_name_{number}"] = literal(tool), Mark("name")
+        rules[f"_arguments_{number}"], marks[f"_arguments_{number}"] = rule_of[tool], Mark("arguments")
+    return marked(protocol) + "".join(f"{rule}: {body}\n" for rule, body in rules.items()), entries, marks
+
+
+def _alternative(template: str, number: int) -> str:
+    """The rule of a tool's call as a template of the protocol writes it."""
+    return f"_{template}_{number}"
 
 
 def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec) -> str:

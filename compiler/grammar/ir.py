@@ -114,6 +114,21 @@ def choice(*options: Expr) -> Expr:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """What the text of a rule is to whoever reads it back (docs/architecture.md, "Marks").
+
+    Attributes:
+        kind: "text" said freely; "reasoning" makes reasoning of the free text inside; "tool" a call of one tool, from
+            where it differs from those of others; "name", "arguments" those of the tool around; "key", "value" and
+            "string" the name of a parameter, its value, and one that is a string as it is.
+        number: which tool.
+    """
+
+    kind: Literal_["text", "reasoning", "tool", "name", "arguments", "key", "value", "string"]
+    number: int = 0
+
+
+@dataclass(frozen=True)
 class Grammar:
     """Rules by name and the rule to start from.
 
@@ -122,12 +137,14 @@ class Grammar:
         start: name of the first rule.
         places: for errors, the JSON pointer or ``file:line`` that a rule came from, where known.
         entries: further places to start from, name → rule; all end where the start rule does.
+        marks: what the texts of some rules are.
     """
 
     rules: dict[str, Expr]
     start: str = "start"
     places: dict[str, str] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
 
     def place(self, rule: str) -> str:
         """How to name a rule in an error."""

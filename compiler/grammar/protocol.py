@@ -7,6 +7,7 @@ A protocol is Lark text that defines
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
     lead, tail              what may be said before calls, and after them                          else nothing
+    response{value}         a structured response, of JSON, in place of text                       else the value alone
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
 
 A parameter ``tools_x`` of call or calls takes the alternatives of a template ``tool_x``. From these come the *entries*,
@@ -134,7 +135,7 @@ def _with_shared(text: str) -> str:
 
 
 def entries_of(
-    protocol: Protocol, named: list[str], alternatives: Callable[[str, str | None], str]
+    protocol: Protocol, named: list[str], alternatives: Callable[[str, str | None], str], response: str = ""
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Where a text may begin.
 
@@ -142,6 +143,7 @@ def entries_of(
         protocol: with its rules.
         named: the tools that get an entry of their own.
         alternatives: (template, a tool's name or None for all) → what is to stand for a parameter of call and calls.
+        response: rule of a structured response; empty for none.
 
     Returns:
         Entry → rule, "start" first; and the rules' bodies in Lark.
@@ -164,6 +166,11 @@ def entries_of(
     bodies["required/one"] = "_required_one", use("call", None)
     if protocol.has("text"):
         bodies["none"] = "text", ""
+    if response:
+        whole = f"response{{{response}}}" if protocol.has("response") else response
+        bodies["response"] = "_response", whole
+        bodies["either"] = "_either", f"{whole} | {use('calls', None)}"
+        bodies["either/one"] = "_either_one", f"{whole} | {use('call', None)}"
     for number, tool in enumerate(named):
         bodies[f"tool:{tool}"] = f"_named_{number}", use("call", tool)
     entries: dict[str, str] = {}

@@ -30,9 +30,9 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from .. import regex as rx
 from ..errors import GrammarError, ToolcError
 from ..regex import charset
-from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
-from .specials import meaning, special_of
+from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]
 
@@ -110,6 +110,7 @@ class _Reader:
         self.regexes: dict[int, rx.Regex] = {}
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
         self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
+        self.marks: dict[str, Mark] = {}
         self.nesting = 0
         self.where = ""
         parts = [self.terminal(one) for one in dict.fromkeys(map(str, built.ignore))]
@@ -310,7 +311,7 @@ class _Reader:
             rules[_START] = sequence(Ref(start), self.ignored)
             rules[_IGNORE] = self.ignoring
             start = _START
-        return Grammar(rules, start, places)
+        return Grammar(rules, start, places, marks=self.marks)
 
     def expression(self, tree: Any, env: dict[str, Expr]) -> Expr:
         kind, children = tree.data, tree.children
@@ -384,6 +385,9 @@ class _Reader:
             if made in taken:
                 made += f"#{len(taken)}"
             self.instances[key] = made
+            mark = mark_of(params)
+            if mark is not None:
+                self.marks[made] = mark
             self.pending.append((made, name, args, self.nesting + 1))
         return Ref(made)
 

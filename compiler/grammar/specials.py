@@ -14,6 +14,7 @@ STOP and FIRST are strings: one, or a terminal that lists several.
 
 Leaves out   reading Lark text (reader.py), ids (../lift): a Special names a token by its content.
 Invariants   a resolved grammar has no Text and no Special that may be text; rules without either are the same objects.
+             Every Text becomes a rule of its own, marked as text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,22 @@ from typing import Literal as Literal_
 
 from .. import regex as rx
 from ..errors import VocabError
-from .ir import EMPTY, Choice, Expr, Grammar, Literal, Repeat, Sequence, Special, Terminal, Text, choice, sequence
+from .ir import (
+    EMPTY,
+    Choice,
+    Expr,
+    Grammar,
+    Literal,
+    Mark,
+    Ref,
+    Repeat,
+    Sequence,
+    Special,
+    Terminal,
+    Text,
+    choice,
+    sequence,
+)
 
 MEANING = {
     "token_or_text": "_tag",
@@ -35,6 +51,13 @@ MEANING = {
     "text_not_beginning_with": "_other_text",
 }
 """Parameter → template: the parameter's name is what tells toolc's own templates from others of the same name."""
+
+MARKS = {
+    "name_of_a_parameter": Mark("key"),
+    "value_of_a_parameter": Mark("value"),
+    "text_of_a_parameter": Mark("string"),
+}
+"""Likewise of the templates _key, _value and _string, whose texts are marked for reading calls back."""
 
 _TEXTS: dict[str, Literal_["", "last", "other"]] = {"_text": "", "_last_text": "last", "_other_text": "other"}
 _OTHERWISE: dict[str, Literal_["refuse", "text", "end"]] = {"_tag": "text", "_token": "refuse", "_end": "end"}
@@ -48,6 +71,11 @@ def meaning(params: tuple[str, ...]) -> str | None:
         return None
     _, imported, name = params[0].rpartition("protocol__")  # how lark names what comes from a file called protocol
     return MEANING.get(name if imported else params[0])
+
+
+def mark_of(params: tuple[str, ...]) -> Mark | None:
+    """How the texts of a template with these parameters are marked; None: not at all."""
+    return MARKS.get(params[0].rpartition("protocol__")[2]) if len(params) == 1 else None
 
 
 def special_of(kind: str, argument: Expr) -> Expr | None:
@@ -92,6 +120,7 @@ def resolve_specials(
     """
     found: dict[str, int | None] = {}
     end_ids = set(ends)
+    texts: dict[Text, str] = {}
     known: dict[int, Expr] = {}  # by identity: the automaton's stages share what is one object
 
     def resolve(expr: Expr, rule: str) -> Expr:
@@ -104,7 +133,7 @@ def resolve_specials(
         if isinstance(expr, Special):
             return delimiter(expr, rule)
         if isinstance(expr, Text):
-            return Terminal(text_regex([stop for stop in expr.stops if stop not in special], expr.kind), "free text")
+            return Ref(texts.setdefault(expr, f"free text {len(texts)}"))
         if isinstance(expr, Repeat):
             item = resolve(expr.item, rule)
             return expr if item is expr.item else EMPTY if item == EMPTY else Repeat(item, expr.low, expr.high)
@@ -138,7 +167,11 @@ def resolve_specials(
         return Special(expr.name)
 
     rules = {name: resolve(expr, name) for name, expr in grammar.rules.items()}
-    return replace(grammar, rules=rules), dict(sorted(found.items()))
+    for text, rule in texts.items():
+        stops = [stop for stop in text.stops if stop not in special]
+        rules[rule] = Terminal(text_regex(stops, text.kind), "free text")
+    marks = {**grammar.marks, **{rule: Mark("text") for rule in texts.values()}}
+    return replace(grammar, rules=rules, marks=marks), dict(sorted(found.items()))
 
 
 def text_regex(stops: Iterable[str], kind: str) -> rx.Regex:

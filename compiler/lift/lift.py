@@ -21,6 +21,7 @@ from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.determinise import ADD_ONE, KEEP, PUSH
+from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
 from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
@@ -51,16 +52,19 @@ class _Walks(NamedTuple):
     reach: np.ndarray
     slice_: np.ndarray
     limit: np.ndarray
+    narrow: np.ndarray
 
 
 class _Cells(NamedTuple):
-    """Cells of many subjects (states or chains): the first of each, its breakpoints; row and exit by mode."""
+    """Cells of many subjects (states or chains): the first of each, its breakpoints; row and exit by mode; and those
+    subjects from which a token can decide against a tool."""
 
     first: list[int]
     breaks: list[list[tuple[int, int]]]
     counter: list[int]
     rows: list[list[int]]
     exits: list[list[int]]
+    narrow: set[int]
 
 
 class _Lift:
@@ -100,7 +104,10 @@ class _Lift:
             np.array(values, np.int32),
             max(a.completions, 1),
         )
-        return Machine(a.state_row, threshold_offset, threshold, a.ops, a.symbol_class, push, return_offset, return_)
+        return Machine(
+            a.state_row, threshold_offset, threshold, a.ops, a.symbol_class, push, return_offset, return_,
+            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]],
+        )  # fmt: skip
 
     def _specials(self, end_of_turn: Sequence[int]) -> list[tuple[int, int]]:
         """(symbol, token id) of every special token that the automaton reads."""
@@ -154,7 +161,7 @@ class _Lift:
                 choice[j, 0] = -1
             else:
                 extra[j] = found
-        out = np.zeros((len(jobs), 5), np.int32)
+        out = np.zeros((len(jobs), 6), np.int32)
         for slice_ in np.unique(choice[:, 0]).tolist():
             all_chosen = np.flatnonzero(choice[:, 0] == slice_)
             for begin in range(0, len(all_chosen), _BATCH):
@@ -171,7 +178,7 @@ class _Lift:
                     found_,
                 )
                 out[chosen] = found_
-        return _Walks(out[:, 0], out[:, 1], out[:, 2], choice[:, 0], limit), out[:, 4] > 0
+        return _Walks(out[:, 0], out[:, 1], out[:, 2], choice[:, 0], limit, out[:, 5] > 0), out[:, 4] > 0
 
     def _exceptions(self, q: int, c: int, u: int) -> np.ndarray | None:
         """Tokens of a slice on which a state dies; None where the slice is of no use."""
@@ -211,7 +218,7 @@ class _Lift:
 
     def chain_runs(self, jobs: np.ndarray) -> list[_Walks]:
         """Rows of (profile, stack symbol, saved counter)."""
-        out = np.zeros((len(jobs), 5), np.int32)
+        out = np.zeros((len(jobs), 6), np.int32)
         for begin in range(0, len(jobs), _BATCH):
             part = jobs[begin : begin + _BATCH]
             self._run(
@@ -219,7 +226,7 @@ class _Lift:
                 out[begin : begin + _BATCH],
             )
         none = np.full(len(jobs), -1, np.int32)
-        return [_Walks(out[:, 0], out[:, 1], out[:, 2], none, none)]
+        return [_Walks(out[:, 0], out[:, 1], out[:, 2], none, none, out[:, 5] > 0)]
 
     # -- cells -------------------------------------------------------------------------------------------------------
 
@@ -258,7 +265,10 @@ class _Lift:
                 j += 1
             j += 1
         near = run(_jobs(subjects, wanted)) if wanted else []
-        out = _Cells([], [], [], [[] for _ in found], [[] for _ in found])
+        out = _Cells([], [], [], [[] for _ in found], [[] for _ in found], set())
+        for chosen, made in ((starts, found), (wanted, near)):
+            for walks in made:
+                out.narrow.update(chosen[k][0] for k in np.flatnonzero(walks.narrow).tolist())
         j = 0
         ranges = iter(plan)
         for t in thresholds:
@@ -313,7 +323,8 @@ class _Lift:
                     above[e] = above.get(e, 0) | a.under[q]
         self.budget.check("rows", len(self.rows))
         chain_of: dict[tuple[int, int], int] = {}
-        chains = _Cells([], [], [], [[]], [[]])
+        chains = _Cells([], [], [], [[]], [[]], set())
+        deciding: set[int] = set()  # profiles
         follows: dict[int, set[int]] = {}
         while above:
             wave = [(e, g) for e in above for g in _bits(above[e]) if (e, g) not in chain_of]
@@ -324,6 +335,7 @@ class _Lift:
             )
             self.budget.check("rows", len(self.rows))
             above = {}
+            deciding.update(wave[i][0] for i in found.narrow)
             place = len(chains.counter)
             ends = [*found.first[1:], len(found.counter)]
             for (e, g), begin, end in zip(wave, found.first, ends, strict=True):
@@ -336,6 +348,10 @@ class _Lift:
             chains.counter.extend(found.counter)
             chains.rows[0].extend(found.rows[0])
             chains.exits[0].extend(found.exits[0])
+        deciding = _leading_to(deciding, follows)
+        for q, (begin, end) in enumerate(zip(states.first, [*states.first[1:], len(states.counter)], strict=True)):
+            if any(e in deciding for exits in states.exits for e in exits[begin:end]):
+                states.narrow.add(q)
         return self._assemble(states, chains, chain_of, _longest(follows, len(self.profiles)))
 
     def _assemble(
@@ -371,6 +387,7 @@ class _Lift:
             chain_row=np.array(chains.rows[0], np.int32),
             chain_exit=np.array(chains.exits[0], np.int32),
             **self.rows.arrays(),
+            **_marks(a.marks, sorted(states.narrow)),
         )
         total = sum(x.nbytes for x in arrays.values())
         self.budget.check("bytes", total)
@@ -475,6 +492,27 @@ def _thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
                 ahead[p] |= ahead[q]
                 todo.append(p)
     return [tuple(sorted(t)) for t in ahead]
+
+
+def _leading_to(found: set[int], follows: dict[int, set[int]]) -> set[int]:
+    """Profiles that some of these follow on, and these."""
+    found = set(found)
+    while more := {e for e, after in follows.items() if e not in found and not found.isdisjoint(after)}:
+        found |= more
+    return found
+
+
+def _marks(marks: Marks, narrow: list[int]) -> dict[str, np.ndarray]:
+    offset = np.zeros(len(marks.tools) + 1, np.int32)
+    np.cumsum([len(tools) for tools in marks.tools], out=offset[1:])
+    return {
+        "state_mark": np.array(marks.state, np.int32),
+        "symbol_mark": np.array(marks.symbol, np.int32),
+        "mark": np.array(marks.table, np.int32).reshape(-1, 4),
+        "tool_offset": offset,
+        "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
+        "narrowing": np.array(narrow, np.int32),
+    }
 
 
 def _longest(follows: dict[int, set[int]], profiles: int) -> int:

@@ -24,7 +24,8 @@ class Machine(NamedTuple):
 
     state_row int32 [states + 1]: op rows of a state, one per region;  threshold_offset int32 [states + 1],
     threshold int32 [·]; ops int32 [rows, classes];  symbol_class int32 [symbols];  push int32 [pushes, 4];
-    return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py).
+    return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py);  narrow_state bool [states],
+    narrow_push bool [pushes]: whether going there decides against a tool (automata/marks.py).
     """
 
     state_row: np.ndarray
@@ -35,6 +36,8 @@ class Machine(NamedTuple):
     push: np.ndarray
     return_offset: np.ndarray
     return_: np.ndarray
+    narrow_state: np.ndarray
+    narrow_push: np.ndarray
 
 
 class Walkable(NamedTuple):
@@ -58,7 +61,7 @@ class Memo(NamedTuple):
     """Scratch of `walk_states`: walks that are known by their first byte and its op.
 
     round_ int64 [1]: counts up whenever everything is forgotten;  slots int64 [power of two, 2]: round << 40 | op << 8
-    | byte, where it is of another round free; number of the walk;  ends int64 [walks + 1, 5]: the result of each
+    | byte, where it is of another round free; number of the walk;  ends int64 [walks + 1, 6]: the result of each
     walk, as `_walk` gives it;  tokens, records int32: what the walks found.
     """
 
@@ -75,7 +78,7 @@ class Memo(NamedTuple):
         return Memo(
             np.zeros(1, np.int64),
             np.zeros((4 * walks, 2), np.int64),
-            np.zeros((walks + 1, 5), np.int64),
+            np.zeros((walks + 1, 6), np.int64),
             np.empty(4 * longest[0], np.int32),
             np.empty(2 * longest[1], np.int32),
         )
@@ -100,12 +103,14 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             counter, increments (0, or -1 if the counter was set on the way here).
         out, found: receives, from place ``found``, the tokens that stay alive or leave the frame with their last byte.
         records, left: receives, from place ``left``, node, R, … where the walk leaves the frame with tokens below.
-        result: int64 [5], receives the places after the last token and record, the most increments before a
-            threshold was looked at, the most frames pushed, whether anything was pushed.
+        result: int64 [6], receives the places after the last token and record, the most increments before a
+            threshold was looked at, the most frames pushed, whether anything was pushed, whether it decided
+            against a tool.
     """
     most = 0
     tallest = 0
     pushed = 0
+    narrowed = 0
     for s in range(count):
         i = segments[s, 0]
         end = segments[s, 1]
@@ -136,8 +141,12 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             action = kind
             if kind < 4:
                 q = value
+                if m.narrow_state[q]:
+                    narrowed = 1
             elif kind == 4:
                 pushed = 1
+                if m.narrow_push[value]:
+                    narrowed = 1
                 action = m.push[value, 3]
                 saved = c if action == 0 else c + 1 if action == 1 else action - 2
                 kept = inc + 1 if action == 1 and inc >= 0 else -1 if action >= 2 else inc
@@ -194,6 +203,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     result[2] = most
     result[3] = tallest
     result[4] = pushed
+    result[5] = narrowed
 
 
 @njit(cache=True)
@@ -212,8 +222,8 @@ def walk_states(  # type: ignore[no-untyped-def]
         extra, extra_offset: int32: tokens that job j adds as they are: ``extra[extra_offset[j]:extra_offset[j + 1]]``.
         memo: scratch, see `Memo`.
         lists, profiles: the arrays of two pools; limits int64 [2]: the longest sequence of each.
-        out: int32 [·, 5], receives per job the list, the profile (-1 none), the most increments, frames, whether it
-            pushed.
+        out: int32 [·, 6], receives per job the list, the profile (-1 none), the most increments, frames, whether it
+            pushed, whether it decided against a tool.
 
     Returns:
         the number of the first job that was not walked: a pool is full, or all are done.
@@ -221,7 +231,7 @@ def walk_states(  # type: ignore[no-untyped-def]
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
     segment = np.zeros((1, 5), np.int32)
-    result = np.zeros(5, np.int64)
+    result = np.zeros(6, np.int64)
     top = np.empty(256, np.int32)  # places in `order` of the first bytes, and their classes
     top_class = np.empty(256, np.int32)
     tops = 0
@@ -287,15 +297,18 @@ def walk_states(  # type: ignore[no-untyped-def]
                 for k in range(ends[n, 1], ends[n + 1, 1]):
                     data2[end2] = records[k]
                     end2 += 1
-                for k in range(2, 5):
+                for k in range(2, 6):
                     out[j, k] = max(out[j, k], ends[n + 1, k])
         for k in range(extra_offset[j], extra_offset[j + 1]):
             data[end] = extra[k]
             end += 1
         for k in range(specials.shape[0]):
-            if find_op(m, q, jobs[j, 1], specials[k, 0]) != 0:
+            op = find_op(m, q, jobs[j, 1], specials[k, 0])
+            if op != 0:
                 data[end] = specials[k, 1]
                 end += 1
+            if (op & 7 < 4 and m.narrow_state[op >> 3]) or (op & 7 == 4 and m.narrow_push[op >> 3]):
+                out[j, 5] = 1
         out[j, 0] = intern(data, offset, table, count, end)
         out[j, 1] = intern(data2, offset2, table2, count2, end2) if end2 > begin2 + 1 else -1
     return jobs.shape[0]
@@ -314,7 +327,7 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
     """
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
-    result = np.zeros(5, np.int64)
+    result = np.zeros(6, np.int64)
     for j in range(at, jobs.shape[0]):
         if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
             return j
@@ -345,4 +358,5 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
         out[j, 2] = result[2]
         out[j, 3] = result[3]
         out[j, 4] = result[4]
+        out[j, 5] = result[5]
     return jobs.shape[0]

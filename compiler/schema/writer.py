@@ -80,6 +80,7 @@ class LarkWriter:
         self.restrictions: set[str] = set()
         self._reader = Reader(options.loader)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
+        self.root: Conj = NEVER  # of the schema added last
         self._rules: dict[str, str] = {}
         self._terminals: dict[str, str] = {}
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
@@ -120,6 +121,7 @@ class LarkWriter:
         root: Conj = NEVER if node is self._reader.false else () if node is self._reader.true else (Literal(node),)
         self.normaliser.explore(root)
         assert root is not None
+        self.root = root
         body = self.value(root, name)
         self._drain()
         if re.fullmatch(r"[a-z][a-z0-9_]*", body):

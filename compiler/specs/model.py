@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import SpecError
@@ -20,6 +20,7 @@ Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
 Kind = Literal["tools", "schema", "openapi"]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
+ANY_ARGUMENTS: dict[str, Any] = {"type": "object"}
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -35,6 +36,7 @@ class ToolSpec:
         document: what ``$ref`` in the schema resolves against.
         read_only: whether a call changes nothing, where the spec says (GET and HEAD; MCP's readOnlyHint).
         idempotent: whether a second equal call changes nothing more, where the spec says (PUT, DELETE; idempotentHint).
+        strict: whether the arguments have to meet the schema, where the spec says (OpenAI); else they do.
         dialect: how the schema's keywords are to be read.
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
     """
@@ -46,6 +48,7 @@ class ToolSpec:
     document: Any
     read_only: bool | None = None
     idempotent: bool | None = None
+    strict: bool | None = None
     dialect: Dialect = "json-schema"
     places: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,6 +79,22 @@ class Spec:
     schema: Any
     document: Any
     digest: str
+
+
+def with_strictness(spec: Spec, strict: bool | None) -> Spec:
+    """The spec in which tools that are not strict take any object.
+
+    Args:
+        strict: of all tools; None: as each tool says, and strict where it says nothing.
+    """
+    loose = [tool for tool in spec.tools if strict is False or (strict is None and tool.strict is False)]
+    tools = [
+        replace(tool, schema=ANY_ARGUMENTS, document=ANY_ARGUMENTS, dialect="json-schema", places={}, strict=False)
+        if tool in loose
+        else replace(tool, strict=None)
+        for tool in spec.tools
+    ]
+    return replace(spec, tools=tuple(tools))
 
 
 def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schema: Any = None) -> Spec:

@@ -82,6 +82,7 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
         schema,
         read_only=marks.get("read_only"),
         idempotent=marks.get("idempotent"),
+        strict=tool.get("strict"),
     )
 
 

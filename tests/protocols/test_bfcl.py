@@ -11,6 +11,7 @@ from tests.cases.bfcl import rows
 from tests.cases.protocols import FAMILIES, is_valid, mutations
 from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.commands.check import check
+from toolc.runtime import read_calls
 
 from .vocabularies import vocab_for
 
@@ -26,6 +27,7 @@ def test_sample(name: str, shared: Path) -> None:
             text = family.write([call])
             assert family.read(text) == [call]
             assert check(bundle, text.encode(), f"tool:{call[0]}")["accepted"], text
+            assert [(one.name, one.arguments) for one in read_calls(bundle, text, "required")] == [call]
             for mutated in mutations(family, call, rng):
                 if not is_valid(family.read(mutated), schemas):
                     assert not check(bundle, mutated.encode(), "required")["accepted"], mutated

@@ -15,7 +15,7 @@ from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import GrammarError, SpecError, VocabError
 from toolc.compiler.grammar.protocol import FOLDER, load_protocol, parse_protocol, protocol_names
-from toolc.runtime import Matcher
+from toolc.runtime import Matcher, read_calls
 from toolc.runtime.bundle import Bundle
 
 from .table import PAGE, page
@@ -208,6 +208,7 @@ def decode_at_random(name: str, as_tokens: bool, count: int) -> int:
         if not matcher.is_finished:
             continue
         text = b"".join(out).decode()
+        called = [(call.name, call.arguments) for call in read_calls(held, text, "required")]
         if name in (
             "mistral",
             "harmony",
@@ -224,6 +225,7 @@ def decode_at_random(name: str, as_tokens: bool, count: int) -> int:
             )
             text = re.sub(r"( json| ?<\|constrain\|>json)?<\|message\|>", " <|constrain|>json<|message|>", text)
         assert is_valid(family.read(text), SCHEMAS), text
+        assert called == family.read(text), text
         finished += 1
     return finished
 

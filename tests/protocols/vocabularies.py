@@ -18,11 +18,11 @@ def text_tokens() -> tuple[bytes, ...]:
 
 
 @functools.cache
-def vocab_for(family: str, as_tokens: bool = True) -> Vocab:
-    """The built-in text tokens and the family's own; without ``as_tokens`` only those that end a turn are tokens."""
+def vocab_for(family: str, as_tokens: bool = True, more: tuple[bytes, ...] = ()) -> Vocab:
+    """The built-in text tokens, some more, and the family's own; without ``as_tokens`` only those that end a turn."""
     chosen = FAMILIES[family]
     special = [*chosen.ends, *(chosen.tokens if as_tokens else ())]
-    tokens = text_tokens()
+    tokens = text_tokens() + more
     ids = {name: len(tokens) + i for i, name in enumerate(special)}
     ends = tuple(ids[name] for name in chosen.ends)
     table = TokenTable(

@@ -1,0 +1,259 @@
+"""What local states tell whoever reads a text back: which region of the text they lie in, and of which tool's call.
+
+A *region* is a stretch of text that a marked rule derives (grammar/ir.py, Mark). Every NFA state lies in one. Its
+*past* is what was read last on the ways to it: so many symbols of its own region, or, where none yet, so many of the
+one before. The NFA states of a local state were all reached by one text; its mark is what their pasts have in common:
+
+    kind    of the last symbol; not settled where they have nothing in common: what comes next decides
+    age     how many symbols of that kind were read in a row; -1 where that is not known (where the ways to some of the
+            NFA states disagree, those to another may not); of what is not settled, the kind of free text it may be
+    ended   none of them lies in that region any more
+    tools   those whose calls they belong to; none where one belongs to no tool
+
+Leaves out   where regions are made (nfa.py), reading (runtime/reader.py), choosing among the tools (runtime/subset.py).
+Invariants   frames without marked rules cost nothing here: their states are "around" and take the kind of their call.
+Arrays       docs/architecture.md, `state_mark`, `symbol_mark`, `mark`, `tool_offset`, `tool_members`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE
+
+from ..grammar.ir import Mark
+
+if TYPE_CHECKING:
+    from .nfa import Nfa
+
+_UNKNOWN = -1  # an age on which ways disagree
+_KINDS = {"name": NAME, "arguments": ARGUMENTS, "key": KEY, "value": VALUE, "string": STRING}
+_MOST = 255  # ages are counted so far
+
+
+class Region(NamedTuple):
+    """Where a state lies: kind of text, tool (-1 for none), whether free text is reasoning here."""
+
+    kind: int
+    tool: int
+    reasoning: bool
+
+    def inside(self, mark: Mark) -> Region:
+        """The region of a marked rule in this one."""
+        if mark.kind == "tool":
+            return self._replace(tool=mark.number)
+        if mark.kind == "reasoning":
+            return self._replace(reasoning=True)
+        if mark.kind == "text":
+            return self._replace(kind=REASONING if self.reasoning else TEXT)
+        return self._replace(kind=_KINDS[mark.kind])
+
+
+OUTSIDE = Region(AROUND, -1, False)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Marks of an automaton.
+
+    Attributes:
+        state, symbol: number of the mark of every local state and of every stack symbol.
+        table: distinct marks: (kind, age, number of a set of tools or -1, ended).
+        tools: distinct sets of tools, ascending.
+        narrow_state: whether entering a state decides against some tool.
+        narrow_symbol: whether pushing a stack symbol does.
+        separable: whether the tools' calls stay apart in every state, so that some can be left out at run time.
+    """
+
+    state: list[int]
+    symbol: list[int]
+    table: list[tuple[int, int, int, int]]
+    tools: list[tuple[int, ...]]
+    narrow_state: np.ndarray
+    narrow_symbol: np.ndarray
+    separable: bool
+
+
+def read_marks(
+    nfa: Nfa,
+    states: Sequence[tuple[int, ...]],
+    symbols: Sequence[tuple[int, ...]],
+    links: Sequence[tuple[int, ...]],
+    callers: Sequence[tuple[int, ...]],
+    begins: Sequence[int],
+) -> Marks:
+    """The marks of local states, given as sets of NFA states, and of stack symbols.
+
+    Args:
+        symbols: per stack symbol the NFA states to return to.
+        links, callers: (state, state that it leads to in its frame); (state entered, state that pushes, stack symbol).
+        begins: states of the entries that a choice among the tools keeps, whichever they are.
+    """
+    marked = {nfa.instance[s] for s, region in enumerate(nfa.region) if region}
+    past = _pasts(nfa, marked) if marked else {}
+    table: dict[tuple[int, int, int, int], int] = {(AROUND, _UNKNOWN, -1, 0): 0}
+    sets: dict[tuple[int, ...], int] = {}
+    everything = tuple(sorted({region.tool for region in nfa.regions} - {-1}))
+
+    def set_of(tools: set[int]) -> int:
+        return -1 if -1 in tools or not tools else sets.setdefault(tuple(sorted(tools)), len(sets))
+
+    state, separable = [], True
+    stays = _Stays(nfa)
+    for core in states:
+        if not any(nfa.instance[s] in marked for s in core):
+            state.append(0)
+            continue
+        tools = {nfa.regions[nfa.region[s]].tool for s in core}
+        seen = [past[s].last(nfa.regions[nfa.region[s]].kind) if s in past else {AROUND: _UNKNOWN} for s in core]
+        common = set(seen[0]).intersection(*seen[1:])
+        kind = common.pop() if len(common) == 1 else UNSETTLED
+        if kind == UNSETTLED:  # in place of an age: the kind of free text that it may be
+            ages = {TEXT, REASONING} & {kind_ for one in seen for kind_ in one}
+        else:
+            ages = {one[kind] for one in seen} - {_UNKNOWN}
+        kinds = {nfa.regions[nfa.region[s]].kind for s in core}
+        within = kind in kinds or (kind == ARGUMENTS and not kinds.isdisjoint((KEY, VALUE, STRING)))
+        mark = kind, ages.pop() if len(ages) == 1 else _UNKNOWN, set_of(tools), int(kind >= 0 and not within)
+        state.append(table.setdefault(mark, len(table)))
+        if len(tools) > 1:
+            separable = separable and all(map(stays, core))
+    symbol = []
+    for backs in symbols:
+        regions = {nfa.regions[nfa.region[s]] for s in backs}
+        tools, kinds = {region.tool for region in regions}, {region.kind for region in regions}
+        separable = separable and len(tools) == 1
+        mark = kinds.pop() if len(kinds) == 1 else UNSETTLED, _UNKNOWN, set_of(tools), 0
+        symbol.append(table.setdefault(mark, len(table)))
+    rows = list(table)
+    whole = sets.get(everything, -1)
+    set_of_state = [rows[m][2] for m in state]
+    kept = _reached(begins, links, callers, len(state)) if sets else set()
+    narrow = np.zeros(len(state), bool)
+    narrow_symbol = np.zeros(len(symbol), bool)
+    for p, q in [*links, *((p, q) for q, p, _ in callers)]:
+        mine = set_of_state[q]
+        if mine >= 0 and mine != whole and mine != set_of_state[p] and p in kept:
+            narrow[q] = True
+    for _, p, g in callers:
+        mine = rows[symbol[g]][2]
+        if mine >= 0 and mine != whole and mine != set_of_state[p] and p in kept:
+            narrow_symbol[g] = True
+    return Marks(state, symbol, rows, list(sets), narrow, narrow_symbol, separable)
+
+
+def _reached(
+    begins: Sequence[int], links: Sequence[tuple[int, ...]], callers: Sequence[tuple[int, ...]], count: int
+) -> set[int]:
+    """The states that some states lead to."""
+    after: list[list[int]] = [[] for _ in range(count)]
+    for p, q in links:
+        after[p].append(q)
+    for q, p, _ in callers:
+        after[p].append(q)
+    todo, seen = list(begins), set(begins)
+    while todo:
+        for q in after[todo.pop()]:
+            if q not in seen:
+                seen.add(q)
+                todo.append(q)
+    return seen
+
+
+class _Stays:
+    """Whether the next symbol cannot take an NFA state of a tool's call out of it, other than by a push."""
+
+    def __init__(self, nfa: Nfa) -> None:
+        self.nfa = nfa
+        self.known: dict[int, bool] = {}
+
+    def __call__(self, state: int) -> bool:
+        found = self.known.get(state)
+        if found is None:
+            tool = self._tool(state)
+            found = self.known[state] = tool < 0 or all(
+                self._tool(s) == tool for _, target, _ in self.nfa.edges[state] for s in self._closure(target)
+            )
+        return found
+
+    def _tool(self, state: int) -> int:
+        return self.nfa.regions[self.nfa.region[state]].tool
+
+    def _closure(self, state: int) -> set[int]:
+        todo, seen = [state], {state}
+        while todo:
+            s = todo.pop()
+            for target in [*(t for t, _ in self.nfa.free[s]), *(t for _, _, t in self.nfa.guards[s])]:
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return {s for s in seen if self.nfa.edges[s] or self.nfa.calls[s] or self.nfa.final[s] >= 0}
+
+
+@dataclass
+class _Past:
+    """What was read last on the ways to an NFA state.
+
+    Attributes:
+        here: symbols read in its region, where some were; none: whether a way reads none there.
+        before: for such ways: kind → symbols of it that were read last.
+    """
+
+    here: int | None = None
+    none: bool = False
+    before: dict[int, int] = field(default_factory=dict)
+
+    def last(self, kind: int) -> dict[int, int]:
+        """Kind → symbols read last, given the kind of the state's own region."""
+        own = {} if self.here is None else {kind: self.here}
+        return _joined(self.before, own) if self.none else own
+
+
+def _joined(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:
+    out = dict(one)
+    for kind, age in other.items():
+        out[kind] = age if out.get(kind, age) == age else _UNKNOWN
+    return out
+
+
+def _pasts(nfa: Nfa, marked: set[int]) -> dict[int, _Past]:
+    """The past of every NFA state of the frames with marked rules."""
+    kinds = [region.kind for region in nfa.regions]
+    past: dict[int, _Past] = {}
+    todo: list[int] = []
+
+    def reach(target: int, here: int | None, none: bool, before: dict[int, int]) -> None:
+        known = past.get(target)
+        if known is None:
+            past[target] = _Past(here, none, dict(before))
+            todo.append(target)
+            return
+        new_here = known.here if here is None or here == known.here else here if known.here is None else _UNKNOWN
+        new_before = _joined(known.before, before)
+        if (new_here, none or known.none, new_before) != (known.here, known.none, known.before):
+            known.here, known.none, known.before = new_here, none or known.none, new_before
+            todo.append(target)
+
+    for start in [*nfa.entries, *(s for i, s in enumerate(nfa.starts) if i in marked)]:
+        reach(start, None, True, {})
+    while todo:
+        s = todo.pop()
+        mine, kind = past[s], kinds[nfa.region[s]]
+        for target in [*(t for t, _ in nfa.free[s]), *(t for _, _, t in nfa.guards[s])]:
+            if kinds[nfa.region[target]] == kind:
+                reach(target, mine.here, mine.none, mine.before)
+            else:
+                reach(target, None, True, mine.last(kind))
+        count = None if mine.here is None else mine.here + 1 if 0 <= mine.here < _MOST else _UNKNOWN
+        for _, target, _ in nfa.edges[s]:
+            if count is not None:
+                reach(target, count, False, {})
+            if mine.none:
+                reach(target, 1, False, {})
+        for _, _, back, _ in nfa.calls[s]:
+            reach(back, _UNKNOWN, False, {})
+    return past

@@ -1,0 +1,160 @@
+"""Arguments as values: what the text of a call's arguments says, by the encoding that its protocol writes them in.
+
+    json         one JSON object
+    bare         one object with bare keys, strings between two quotes as they are
+    parameters   every value in a part of its own that the automaton marks; a raw text is JSON of a type that the
+                 parameter may have, else the text itself
+    keywords     the arguments of a Python call, ``a=1, b="x"``
+    positional   JSON values, comma between, in the order of the parameters
+
+Leaves out   where arguments and parts begin and end: see reader.py.
+Invariants   a text that a bundle accepts has a value; of a key that stands twice the last counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .errors import DecodeError
+
+
+class Part(NamedTuple):
+    """A parameter in a part of its own: its name, its text, whether that is surely a string."""
+
+    key: str
+    text: str
+    string: bool
+
+
+def decode(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    """The arguments of one call.
+
+    Args:
+        how: `meta["arguments"]` of the bundle.
+        tool: the tool's entry in `meta["spec"]["tools"]`.
+        text: the whole text of the arguments.
+        parts: the parts in it, in order.
+
+    Raises:
+        DecodeError: the encoding is unknown, or the text is not written in it.
+    """
+    encoding = how.get("encoding", "json")
+    reader = _READERS.get(encoding)
+    if reader is None:
+        raise DecodeError(
+            "the arguments are written in an encoding that this runtime does not know",
+            found=repr(encoding),
+            expected=", ".join(_READERS),
+            hint="use the toolc that compiled the bundle, or a later one",
+        )
+    try:
+        return reader(how, tool, text, parts)
+    except (ValueError, SyntaxError, RecursionError) as error:
+        raise DecodeError(
+            f"the text of the arguments is not {encoding}: {error}", found=repr(text[:80]), expected=str(encoding)
+        ) from None
+
+
+def _json(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    return value
+
+
+def _keywords(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    """Names may have dots and dashes, which Python's own grammar does not let stand: each is taken for a string."""
+    found: dict[str, Any] = {}
+    rest = text.strip()
+    while rest:
+        name, _, rest = rest.partition("=")
+        end = _end_of_value(rest)
+        found[name.strip()] = ast.literal_eval(rest[:end].strip())
+        rest = rest[end:].lstrip(", \t\r\n")
+    return found
+
+
+def _end_of_value(text: str) -> int:
+    """Where the first value ends: at a comma outside of strings and brackets."""
+    depth = 0
+    for piece in re.finditer(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\[({]|[\])}]|,""", text, re.DOTALL):
+        if piece[0] in ("[", "(", "{"):
+            depth += 1
+        elif piece[0] in ("]", ")", "}"):
+            depth -= 1
+        elif piece[0] == "," and depth == 0:
+            return piece.start()
+    return len(text)
+
+
+def _positional(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    names = [name for name, _ in tool.get("parameters", [])]
+    return dict(zip(names, json.loads(f"[{text}]"), strict=False))
+
+
+def _parameters(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    types = dict(tool.get("parameters", []))
+    constants = how.get("constants", {})
+    return {key: said if string else _raw(said, types.get(key), constants) for key, said, string in parts}
+
+
+def _raw(text: str, types: Sequence[str] | None, constants: Mapping[str, Any]) -> Any:
+    """The value of one of some types (None: of any) that a raw text spells, else the text."""
+    try:
+        value = constants[text.strip()] if text.strip() in constants else json.loads(text)
+    except ValueError:
+        return text
+    return value if not isinstance(value, str) and (types is None or type_of(value) in types) else text
+
+
+def type_of(value: Any) -> str:
+    """The JSON type of a value; "number" of integers too."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    return {dict: "object", list: "array", str: "string", int: "number", float: "number"}[type(value)]
+
+
+def _bare(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    value, end = _bare_value(text, 0, str(how["quote"][0]), how.get("constants", {}))
+    if not isinstance(value, dict) or text[end:].strip():
+        raise ValueError("it is no object")
+    return value
+
+
+def _bare_value(text: str, at: int, quote: str, constants: Mapping[str, Any]) -> tuple[Any, int]:
+    """The value at a place, and where it ends."""
+    if text.startswith(quote, at):
+        end = text.index(quote, at + len(quote))
+        return text[at + len(quote) : end], end + len(quote)
+    if text[at : at + 1] in ("{", "["):
+        close = "}" if text[at] == "{" else "]"
+        found: list[tuple[str, Any]] = []
+        at += 1
+        while not text.startswith(close, at):
+            at += text.startswith(",", at)
+            key = ""
+            if close == "}":
+                key, _, _ = text[at:].partition(":")
+                at += len(key) + 1
+            value, at = _bare_value(text, at, quote, constants)
+            found.append((key, value))
+            if at >= len(text):
+                raise ValueError("it does not end")
+        return (dict(found) if close == "}" else [value for _, value in found]), at + 1
+    scalar = re.compile(r"[^,\]}]*").match(text, at)
+    assert scalar is not None
+    word = scalar[0].strip()
+    return constants[word] if word in constants else json.loads(word), scalar.end()
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str, Sequence[Part]], dict[str, Any]]] = {
+    "json": _json,
+    "bare": _bare,
+    "parameters": _parameters,
+    "keywords": _keywords,
+    "positional": _positional,
+}

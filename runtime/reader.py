@@ -1,0 +1,428 @@
+"""Reading back: tokens or text → what was said, thought and called, while it streams.
+
+Every local state carries a mark that says which region of the text its last symbol lay in, and of which tool's call
+(docs/architecture.md, "Marks"). A reader steps through the bundle's own tables and cuts the text where the marks
+change: there is no second parser for any protocol.
+
+    reader = Reader(bundle)
+    for token in tokens:
+        for event in reader.feed(token): ...
+    for event in reader.finish(): ...
+
+Leaves out   values of arguments: see arguments.py. Masks: see matcher.py. Where marks come from: the compiler.
+Invariants   equals `Matcher` in what is refused. Events do not depend on how the text was cut into tokens or pieces, up
+             to how text and arguments are split over events. Needs numpy and msgpack only.
+Unsettled    Where a text may still become a delimiter, nothing is said until that is settled.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import re
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from .arguments import Part, decode
+from .errors import DecodeError
+from .tables import (
+    ARGUMENTS,
+    AROUND,
+    DEAD,
+    END_OF_TURN,
+    FINISHED,
+    KEY,
+    NAME,
+    POP,
+    PUSH,
+    REASONING,
+    STRING,
+    TEXT,
+    UNSETTLED,
+    VALUE,
+    tools_of,
+)
+
+if TYPE_CHECKING:
+    from .bundle import Bundle
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool.
+
+    Attributes:
+        name: of the tool.
+        arguments: its arguments.
+        text: the text of the arguments.
+        span: bytes [begin, end) of the whole text, from the name to the end of the arguments; see `Reader.tokens_of`.
+        mode: how the arguments are written (`meta["arguments"]["encoding"]`).
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    text: str
+    span: tuple[int, int]
+    mode: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was settled.
+
+    Attributes:
+        kind: "text" or "reasoning": ``text`` is said or thought next. "call": a call begins. "name": its tool is
+            settled. "arguments": ``text`` of the arguments follows. "end": the call is whole.
+        text: see kind; the name, for "name".
+        number: of the call, from 0; -1 where there is none.
+        call: the call, for "end".
+    """
+
+    kind: Literal["text", "reasoning", "call", "name", "arguments", "end"]
+    text: str = ""
+    number: int = -1
+    call: Call | None = None
+
+
+@dataclass
+class _Open:
+    """The call that is being read: its number, where its name begins, its tool (-1: not settled yet), where its name
+    ends and its arguments begin (-1: not yet)."""
+
+    number: int
+    begin: int
+    tool: int = -1
+    named: int = -1
+    arguments: int = -1
+    parts: list[Part] = field(default_factory=list)
+    key: str | None = None  # of a parameter whose value has not come
+
+    def take_empty(self) -> None:
+        """A value of no text at all has come."""
+        if self.key is not None:
+            self.parts.append(Part(self.key, "", True))
+            self.key = None
+
+
+class Reader:
+    """Reads one text of a bundle.
+
+    Args:
+        bundle: what it was written under.
+        entry: where it begins.
+
+    Attributes:
+        calls: those that are whole.
+        text, reasoning: all that was said, and thought, so far.
+    """
+
+    def __init__(self, bundle: Bundle, entry: str = "start") -> None:
+        t = bundle.tables
+        entries = bundle.entry
+        if entry not in entries:
+            raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
+        self.bundle = bundle
+        self.calls: list[Call] = []
+        self.text = self.reasoning = ""
+        self._state, self._counter = entries[entry], 0
+        self._stack: list[tuple[int, int, int]] = []  # stack symbol, saved counter, kind around it
+        self._around = AROUND
+        self._view = {name: array.data for name, array in t.arrays().items() if array.size}
+        self._breaks = t.breaks
+        self._modes, self._soft_depth = t.modes, bundle.meta["soft_depth"]
+        self._symbol_of = dict(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
+        special = {number: name for name, number in bundle.vocab.meta["special"].items()}
+        self._shown = {i: special.get(i, "").encode() for i, s in self._symbol_of.items() if s != END_OF_TURN}
+        self._names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
+        self._how = bundle.meta.get("arguments") or {"encoding": "json"}
+        offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
+        self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
+        self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
+        self._data = bytearray()
+        self._begins: deque[int] = deque(maxlen=256)  # offsets at which the last symbols begin
+        self._ends: list[int] = []  # offset after every token
+        self._held = b""
+        self._splits: re.Pattern[bytes] | None = None
+        self._kind = UNSETTLED  # of the open region
+        self._perhaps = -1  # what is not settled may be free text of this kind
+        self._begin = 0  # of the open region
+        self._settled = 0  # offset up to which everything has a region
+        self._sent = 0
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._open: _Open | None = None
+        self._count = 0
+        self._events: list[Event] = []
+
+    # -- feeding -----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_finished(self) -> bool:
+        """The end of turn was read."""
+        return self._state == FINISHED
+
+    @property
+    def data(self) -> bytes:
+        """The whole text so far, special tokens by their names."""
+        return bytes(self._data)
+
+    def feed(self, token: int) -> list[Event]:
+        """Read one token.
+
+        Raises:
+            DecodeError: it is not allowed here; the reader is of no more use.
+        """
+        vocab = self.bundle.vocab
+        if not 0 <= token < vocab.size:
+            raise DecodeError("no such token", found=str(token), expected=f"0 to {vocab.size - 1}")
+        if self._state == FINISHED:
+            return self._flush()
+        mode = self._mode()
+        symbol = self._symbol_of.get(token)
+        if symbol is not None:
+            self._read(symbol, self._shown.get(token, b""), mode)
+        else:
+            text = vocab.token(token)
+            if not text:
+                raise self._refusal(vocab.shown(token))
+            for byte in text:
+                self._read(byte, bytes((byte,)), mode)
+        self._ends.append(len(self._data))
+        return self._flush()
+
+    def feed_text(self, data: bytes | str) -> list[Event]:
+        """Read a piece of text; a delimiter that is a token is read as that token, wherever it stands.
+
+        Raises:
+            DecodeError: it is not a text of the bundle.
+        """
+        data = self._held + (data.encode() if isinstance(data, str) else data)
+        tokens = {name: token for token, name in sorted(self._shown.items(), reverse=True) if name}
+        self._held = b""
+        if tokens:
+            most = max(map(len, tokens)) - 1
+            for keep in range(min(most, len(data)), 0, -1):  # perhaps half a delimiter
+                if any(name.startswith(data[-keep:]) for name in tokens):
+                    data, self._held = data[:-keep], data[-keep:]
+                    break
+        self._feed_whole(data, tokens)
+        return self._flush()
+
+    def _feed_whole(self, data: bytes, tokens: dict[bytes, int]) -> None:
+        if self._splits is None:
+            longest_first = sorted(tokens, key=len, reverse=True)
+            self._splits = re.compile(b"(" + b"|".join(map(re.escape, longest_first)) + b")" if tokens else b"(?!)")
+        for piece in self._splits.split(data):
+            if piece in tokens:
+                self._read(self._symbol_of[tokens[piece]], piece, self._mode())
+            else:
+                for byte in piece:
+                    self._read(byte, bytes((byte,)), self._mode())
+
+    def finish(self) -> list[Event]:
+        """Say that nothing follows. Of what was not settled, text before it takes it; a call that may end here does."""
+        if self._held:
+            held, self._held = self._held, b""
+            self._feed_whole(held, {name: token for token, name in self._shown.items() if name})
+        self._settle_rest()
+        if self.is_whole:
+            self._end_call(len(self._data))
+        return self._flush()
+
+    @property
+    def is_whole(self) -> bool:
+        """The text may end here, or has ended."""
+        base = self._view["cell_delta"][self._cell(self._state, self._counter)]
+        place = base + self._view["symbol_class"][END_OF_TURN]
+        whole = self._view["delta"][place, 0] == base and self._view["delta"][place, 1] != 0
+        return self._state == FINISHED or (self._state > FINISHED and bool(whole))
+
+    # -- the automaton -----------------------------------------------------------------------------------------------
+
+    def _mode(self) -> int:
+        return self._modes - 1 if len(self._stack) >= self._soft_depth else 0
+
+    def _cell(self, q: int, c: int) -> int:
+        cell = self._view["state_cell"][q]
+        for b in range(self._breaks):
+            at, count = self._view["state_break"][q, b, 0], self._view["state_break"][q, b, 1]
+            cell += min(max(c - at + count, 0), count)
+        return int(cell)
+
+    def _read(self, symbol: int, shown: bytes, mode: int) -> None:
+        """One symbol, as in docs/architecture.md, "Reading a symbol", and what its mark says."""
+        view, q, c = self._view, self._state, self._counter
+        base = view["cell_delta"][self._cell(q, c)]
+        place = base + view["symbol_class"][symbol]
+        op = view["delta"][place, 1] if view["delta"][place, 0] == base else 0
+        kind, n = op & 7, op >> 3
+        if q <= FINISHED or op == 0:
+            raise self._refusal(repr(shown)[1:] if shown else "the end of turn")
+        begin = len(self._data)
+        self._data += shown
+        self._begins.append(begin)
+        if kind < PUSH:
+            self._state, self._counter = n, (c, c + 1, 0, 1)[kind]
+        elif kind == PUSH:
+            g, action = view["push"][n, 0], view["push"][n, 3]
+            if len(self._stack) >= self.bundle.meta["capacity"]:
+                raise self._refusal("more frames than the stack has room for: the bundle is unsound")
+            self._stack.append((g, (c, c + 1, 0, 1)[action], self._around))
+            self._state, self._counter = view["push"][n, 2 if mode else 1], 0
+            mark = self._marks[view["symbol_mark"][g]]
+            self._mark(*mark)
+            self._around = self._around if mark[0] == AROUND else mark[0]
+        elif kind == POP and self._stack:
+            g, saved, around = self._stack.pop()
+            base = view["return_offset"][g]
+            owner, value = view["return"][base + n, 0], view["return"][base + n, 1]
+            if owner != base:
+                raise self._refusal(repr(shown)[1:])
+            self._around = around
+            self._mark(*self._marks[view["symbol_mark"][g]])
+            self._state, self._counter = value >> 2, (saved, saved + 1, 0, 1)[value & 3]
+        if self._state == DEAD:
+            raise self._refusal(repr(shown)[1:])
+        if self._state == FINISHED:
+            self._settle_rest()
+            self._end_call(len(self._data))
+        else:
+            self._mark(*self._marks[view["state_mark"][self._state]])
+
+    def _refusal(self, found: str) -> DecodeError:
+        return DecodeError(
+            "the text is none of the bundle",
+            place=f"{self.bundle.name}, byte {len(self._data)}, state {self._state}, depth {len(self._stack)}",
+            found=found,
+            expected="what its masks allow",
+        )
+
+    # -- regions -----------------------------------------------------------------------------------------------------
+
+    def _mark(self, kind: int, age: int, tools: int, ended: int) -> None:
+        """What a mark says of the text up to here."""
+        whole = ended and kind == ARGUMENTS
+        kind = self._around if kind == AROUND else kind
+        if kind == UNSETTLED:
+            self._perhaps = age
+        else:
+            self._settle(kind, age)
+        held = self._open
+        if held is not None and tools >= 0 and held.tool < 0 and self._only[tools] >= 0:
+            held.tool = self._only[tools]
+            self._events.append(Event("name", self._names[held.tool], held.number))
+        if ended and kind != UNSETTLED:
+            self._close(self._settled)
+        if whole:
+            self._end_call(self._settled)
+
+    def _settle(self, kind: int, age: int) -> None:
+        """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
+        if kind != self._kind:
+            begin = self._settled
+            if 0 < age <= len(self._begins):
+                begin = max(begin, self._begins[-age])
+            if self._kind == UNSETTLED and begin > self._settled and self._perhaps >= 0:
+                self._kind, self._sent = self._perhaps, self._settled
+            self._close(begin)
+            self._kind, self._begin, self._sent = kind, begin, begin
+            if kind < ARGUMENTS:
+                held = self._open
+                if held is not None and (held.arguments >= 0 or kind != AROUND):
+                    self._end_call(begin)
+            if kind == NAME:
+                self._around = max(self._around, AROUND)  # whatever else the frame might have been
+                self._open = _Open(self._count, begin)
+                self._count += 1
+                self._events.append(Event("call", number=self._open.number))
+            elif kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
+                self._open.arguments = begin
+        self._settled = len(self._data)
+
+    def _settle_rest(self) -> None:
+        """Nothing follows that could settle the rest."""
+        if self._settled < len(self._data):
+            self._settle(self._perhaps if self._kind == UNSETTLED and self._perhaps >= 0 else self._kind, -1)
+        self._close(len(self._data))
+
+    def _close(self, end: int) -> None:
+        """The open region ends here."""
+        if self._kind == UNSETTLED:
+            return
+        self._settled = end
+        self._say(True)
+        if self._kind in (KEY, VALUE, STRING) and self._open is not None:
+            said = self._data[self._begin : end].decode(errors="replace")
+            if self._kind != KEY:
+                self._open.parts.append(Part(self._open.key or "", said, self._kind == STRING))
+                self._open.key = None
+            else:
+                self._open.take_empty()
+                self._open.key = said
+        elif self._kind == NAME and self._open is not None:
+            self._open.named = end
+        self._kind = UNSETTLED
+
+    def _say(self, final: bool = False) -> None:
+        """Send what is settled of the open region, where it is one to be sent."""
+        if self._kind in (AROUND, NAME, UNSETTLED) or self._sent > self._settled:
+            return
+        text = self._utf8.decode(bytes(self._data[self._sent : self._settled]), final)
+        self._sent = self._settled
+        if not text:
+            return
+        if self._kind == TEXT:
+            self.text += text
+            self._events.append(Event("text", text))
+        elif self._kind == REASONING:
+            self.reasoning += text
+            self._events.append(Event("reasoning", text))
+        elif self._open is not None:
+            self._events.append(Event("arguments", text, self._open.number))
+
+    def _end_call(self, end: int) -> None:
+        """The open call is whole."""
+        held, self._open = self._open, None
+        if held is None or held.tool < 0:
+            return
+        text = ""
+        if held.arguments < 0:
+            end = held.named
+            arguments: dict[str, Any] = {}
+        else:
+            held.take_empty()
+            text = self._data[held.arguments : end].decode(errors="replace")
+            arguments = decode(self._how, tools_of(self.bundle.meta)[held.tool], text, held.parts)
+        call = Call(self._names[held.tool], arguments, text, (held.begin, end), str(self._how["encoding"]))
+        self.calls.append(call)
+        self._events.append(Event("end", number=held.number, call=call))
+
+    def _flush(self) -> list[Event]:
+        """The events since the last time."""
+        self._say()
+        found, self._events = self._events, []
+        return found
+
+    def tokens_of(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Numbers [begin, end) of the tokens that some bytes lie in, where tokens were fed."""
+        return bisect_right(self._ends, span[0]), bisect_left(self._ends, span[1]) + 1
+
+
+def read_calls(bundle: Bundle, text: str | bytes | Iterable[int], entry: str = "start") -> list[Call]:
+    """The calls in a whole text, given as text or as token ids; see Reader for what surrounds them.
+
+    Raises:
+        DecodeError: it is not a text of the bundle, or it ends where it may not end.
+    """
+    reader = Reader(bundle, entry)
+    if isinstance(text, (str, bytes)):
+        reader.feed_text(text)
+    else:
+        for token in text:
+            reader.feed(token)
+    reader.finish()
+    if not reader.is_whole:
+        raise reader._refusal("the end of the text")
+    return reader.calls

@@ -1,0 +1,176 @@
+"""Reading back: what was said, thought and called, from the marks of every protocol's automaton."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+from tests.cases.protocols import FAMILIES
+from toolc.compiler import Options, compile_grammar, compile_tools
+from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls
+from toolc.runtime.bundle import Bundle
+
+from .test_protocols import BOTH, CALLS, EACH, bundle
+from .vocabularies import vocab_for
+
+THOUGHT = "Is 1 < 2? <tool_cal I call."
+
+
+def read(held: Bundle, entry: str, text: str, size: int = 0) -> tuple[Reader, list[Event]]:
+    """A reader that was fed pieces of so many bytes (0: all at once), and its events."""
+    reader, events, data = Reader(held, entry), [], text.encode()
+    for begin in range(0, len(data), size or len(data) or 1):
+        events += reader.feed_text(data[begin : begin + size if size else len(data)])
+    return reader, events + reader.finish()
+
+
+def joined(events: list[Event]) -> list[tuple[str, str, int]]:
+    """Events with the pieces of one text put together."""
+    out: list[tuple[str, str, int]] = []
+    for event in events:
+        if out and event.kind in ("text", "reasoning", "arguments") and out[-1][::2] == (event.kind, event.number):
+            out[-1] = event.kind, out[-1][1] + event.text, event.number
+        else:
+            out.append((event.kind, event.text, event.number))
+    return out
+
+
+@BOTH
+@EACH
+def test_calls_and_what_is_around_them(name: str, as_tokens: bool) -> None:
+    family, held = FAMILIES[name], bundle(name, as_tokens)
+    calls = CALLS if family.many else CALLS[1:2]
+    texts = [("required", family.write(calls), calls, "", "")]
+    if family.text:
+        said = re.sub(r".*<\|[^>]*\|>(?=.)|<\|.*$", "", family.text)
+        texts.append(("auto", family.text, [], said, ""))
+        if family.before:
+            said = re.sub(r"<\|[^>]*\|>(commentary|assistant)?", "", family.before)  # harmony's
+            texts.append(("auto", family.before + family.write(CALLS[:1]), CALLS[:1], said, ""))
+    if family.think:
+        begin, end = family.think
+        texts.append(("required/outside", begin + THOUGHT + end + family.write(CALLS[:1]), CALLS[:1], "", THOUGHT))
+        texts.append(("required/inside", THOUGHT + end + family.write(CALLS[:1]), CALLS[:1], "", THOUGHT))
+    for entry, text, wanted, said, thought in texts:
+        reader, events = read(held, entry, text)
+        assert [(call.name, call.arguments) for call in reader.calls] == wanted, (entry, text)
+        assert (reader.text, reader.reasoning) == (said, thought), (entry, text)
+        for call in reader.calls:
+            begin_, end_ = call.span
+            part = text.encode()[begin_:end_].decode()
+            assert part.startswith(call.name) and part.endswith(call.text)
+        for size in (1, 3, 7):
+            again, more = read(held, entry, text, size)
+            assert joined(more) == joined(events) and again.calls == reader.calls
+        order = [event.kind for event in events if event.kind in ("call", "name", "end")]
+        assert order == ["call", "name", "end"] * len(wanted)
+
+
+@BOTH
+@EACH
+def test_tokens_say_what_text_says(name: str, as_tokens: bool) -> None:
+    """Cut at random into tokens of the vocabulary."""
+    family, held, rng = FAMILIES[name], bundle(name, as_tokens), random.Random(name)
+    text = family.write(CALLS if family.many else CALLS[:1])
+    whole, events = read(held, "required", text)
+    by_text: dict[bytes, int] = {held.vocab.token(i): i for i in range(held.vocab.size) if held.vocab.token(i)}
+    special = {n.encode(): i for n, i in held.meta["delimiters"].items() if i is not None}
+    for _ in range(4):
+        reader, found, rest = Reader(held, "required"), [], text.encode()
+        while rest:
+            own = next((n for n in special if rest.startswith(n)), None)
+            cut = min((rest.find(n) for n in special if n in rest), default=len(rest))
+            longest = [k for k in range(1, min(cut, 12) + 1) if rest[:k] in by_text]
+            piece = own or rest[: rng.choice(longest)]
+            found += reader.feed(special[own] if own else by_text[piece])
+            rest = rest[len(piece) :]
+        first, last = reader.tokens_of(whole.calls[-1].span)
+        assert 0 < first < last
+        found += reader.feed(held.vocab.end_of_turn[0]) + reader.finish()
+        assert joined(found) == joined(events) and reader.is_finished
+        assert reader.calls == whole.calls
+
+
+@pytest.mark.parametrize(
+    "said", ["<<tool_call", "a <tool_cal", "x <", "<tool_callx", "<t<to<tool_ca", "é<", "no call at all"]
+)
+def test_text_that_begins_like_a_delimiter(said: str) -> None:
+    held, family = bundle("hermes", False), FAMILIES["hermes"]
+    for size in (0, 1, 2):
+        reader, _ = read(held, "auto", said + " " + family.write(CALLS[:1]), size)
+        assert reader.text == said + " " and len(reader.calls) == 1
+    reader, _ = read(held, "auto", "<" + family.write(CALLS[:1]))
+    assert reader.text == "<" and reader.calls[0].name == "get"
+
+
+def test_events_come_as_soon_as_they_are_settled() -> None:
+    held = bundle("hermes")
+    reader = Reader(held, "auto")
+    assert reader.feed_text("So: ") == [Event("text", "So: ")]
+    assert reader.feed_text('<tool_call>\n{"name": "ge') == [Event("call", number=0)]
+    assert reader.feed_text("t_") == [Event("name", "get_all", 0)]
+    assert reader.feed_text('all", "arguments": {"ta') == [Event("arguments", '{"ta', 0)]
+    found = reader.feed_text('gs": []}')
+    assert [event.kind for event in found] == ["arguments", "end"]
+    assert found[1].call is not None and found[1].call.arguments == {"tags": []}
+    assert reader.feed_text("}\n</tool_call>") == [] and reader.finish() == []
+
+
+def test_a_text_that_stops_early_has_no_call() -> None:
+    held = bundle("hermes")
+    reader, events = read(held, "required", '<tool_call>\n{"name": "get", "arguments": {"place": "B')
+    assert reader.calls == [] and joined(events)[-1] == ("arguments", '{"place": "B', 0)
+    with pytest.raises(DecodeError, match="the end of the text"):
+        read_calls(held, '<tool_call>\n{"name": "get"', "required")
+    with pytest.raises(DecodeError, match="none of the bundle"):
+        read_calls(held, '<tool_call>\n{"name": "gut"', "required")
+    with pytest.raises(DecodeError, match="no such entry"):
+        Reader(held, "nothing")
+
+
+def test_one_tool_and_a_grammar_without_marks() -> None:
+    held = compile_tools([{"name": "go", "parameters": {}}], vocab_for("hermes"), options=Options(protocol="hermes"))
+    text = FAMILIES["hermes"].write([("go", {"a": [1, None, "x"]})])
+    assert read_calls(held.bundle, text)[0].arguments == {"a": [1, None, "x"]}
+    plain = compile_grammar('start: "a" | "(" start ")"\n', vocab_for("hermes")).bundle
+    assert read_calls(plain, "((a))") == []
+
+
+@BOTH
+@EACH
+def test_reader_refuses_what_matchers_refuse(name: str, as_tokens: bool) -> None:
+    """Along random walks a reader takes exactly the tokens of the mask."""
+    held, rng = bundle(name, as_tokens), random.Random(name)
+    for entry in list(held.entry)[:4]:
+        matcher, taken = Matcher(held, entry), list[int]()
+        for _ in range(12):
+            allowed = matcher.allowed_tokens()
+            others = np.setdiff1d(np.arange(held.vocab.size), allowed).tolist()
+            token = rng.choice(allowed.tolist())
+            for other in (token, *rng.sample(others, min(3, len(others)))):
+                reader = Reader(held, entry)
+                for before in taken:
+                    reader.feed(before)
+                if other == token:
+                    reader.feed(token)
+                    continue
+                with pytest.raises(DecodeError):
+                    reader.feed(other)
+            matcher.advance(token)
+            taken.append(token)
+            if matcher.is_finished:
+                break
+
+
+@pytest.mark.parametrize("name", ["hermes", "kimi_k2", "mistral_v11"])
+def test_tool_errors_of_a_model_that_slips(name: str) -> None:
+    """A sample of benchmarks/tool_errors.py: no error of any type with the bundle, some without."""
+    from benchmarks.tool_errors import TYPES, measure
+
+    masked, free, calls = measure(name, 25, 0.05)
+    assert calls > 10 and masked["unfinished"] < 10
+    assert [masked[one] for one in TYPES] == [0, 0, 0]
+    assert sum(free[one] for one in TYPES) > 3

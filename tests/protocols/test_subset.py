@@ -1,0 +1,128 @@
+"""Some of the tools, chosen at run time: the masks of a bundle that was compiled for these alone, bit for bit."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from tests.cases.protocols import FAMILIES
+from toolc.compiler import Options, compile_grammar, compile_tools
+from toolc.runtime import BatchMatcher, DecodeError, Decoder, Matcher, read_calls
+from toolc.runtime.bundle import Bundle
+
+from .test_masks import equal_walks
+from .test_protocols import BOTH, CALLS, EACH, TOOLS
+from .vocabularies import vocab_for
+
+TREE = {
+    "name": "getter",
+    "input_schema": {"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "properties": {
+        "s": {"type": "string", "maxLength": 70}, "t": {"type": "array", "items": {"$ref": "#/$defs/t"}}},
+        "additionalProperties": False}}},
+}  # fmt: skip
+MORE = [*TOOLS, TREE]
+CHOICES = (("get",), ("get_all", "get"), ("getter", "get"), ("stop.now-1",), ("get", "get_all", "stop.now-1"))
+
+
+def long_tokens(name: str) -> tuple[bytes, ...]:
+    """Tokens that begin before the name of a tool and end after it has told the tool apart, or the call."""
+    family = FAMILIES[name]
+    found: dict[bytes, None] = {}
+    for call in [*CALLS, ("getter", {}), ("get_all", {})]:
+        text = family.write([call, call] if family.many else [call], compact=call[1] == {})
+        at = [i for i in range(len(text)) if text.startswith(call[0], i)]
+        for i in at:
+            for begin in (i, i - 1, i - 9, i - 30, i - 60):
+                for end in (i + 3, i + 5, i + len(call[0]) + 1, i + len(call[0]) + 24):
+                    piece = text[max(begin, 0) : end]
+                    if not any(token in piece for token in (*family.tokens, *family.ends)):
+                        found.setdefault(piece.encode())
+    return tuple(piece for piece in found if len(piece) > 1)
+
+
+@functools.cache
+def compiled(name: str, as_tokens: bool, tools: tuple[str, ...]) -> Bundle:
+    chosen = [tool for tool in MORE if tool["name"] in tools]
+    vocab = vocab_for(name, as_tokens, long_tokens(name))
+    return compile_tools(chosen, vocab, options=Options(protocol=name)).bundle
+
+
+@BOTH
+@EACH
+def test_masks_are_those_of_a_bundle_for_these_tools_alone(name: str, as_tokens: bool) -> None:
+    whole = compiled(name, as_tokens, tuple(str(tool["name"]) for tool in MORE))
+    tools = CHOICES[(sorted(FAMILIES).index(name) + as_tokens) % len(CHOICES)]
+    some, alone = whole.subset(tools), compiled(name, as_tokens, tools)
+    assert set(some.entry) == set(alone.entry)
+    for entry in some.entry:
+        equal_walks(some, entry, alone, entry, f"{name}{tools}{entry}", walks=1 if "/" in entry else 2)
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral_v11"])
+def test_of_real_size(name: str) -> None:
+    """Many tools whose names begin alike; a subset of a subset; batches; reading back."""
+    tools = [
+        {"name": f"{verb}_{noun}", "parameters": {"type": "object", "properties": {noun: {"type": "integer"}},
+         "additionalProperties": False}}
+        for verb in ("get", "get_all", "set") for noun in ("user", "users", "file", "a")
+    ]  # fmt: skip
+    vocab = vocab_for(name, True, (b'": "get', b"_user", b"get_al", b"t_us"))
+    whole = compile_tools(tools, vocab, options=Options(protocol=name)).bundle
+    chosen = ("get_all_a", "get_user", "set_file")
+    alone = compile_tools([t for t in tools if t["name"] in chosen], vocab, options=Options(protocol=name)).bundle
+    some = whole.subset((*chosen, "set_a")).subset(chosen)
+    assert [tool["name"] for tool in some.tools] == ["get_user", "get_all_a", "set_file"]
+    for entry in ("auto", "required", "required/one"):
+        equal_walks(some, entry, alone, entry, name + entry)
+    assert whole.subset(str(tool["name"]) for tool in tools) is whole
+    assert some.tables.list_tokens.size - whole.tables.list_tokens.size < 4000
+    batch = BatchMatcher([some, whole, alone], "required")
+    masks = batch.new_masks()
+    batch.fill(masks)
+    assert np.array_equal(masks[0], masks[2])
+    decoder = Decoder([some, alone], 2, entry="required", bundle_of_row=[0, 1])
+    logits = decoder.mask_(torch.zeros(2, some.vocab.size))
+    assert torch.equal(logits[0], logits[1])
+    assert int((logits[0] == 0).sum()) == int(np.unpackbits(masks[0].view(np.uint8)).sum())
+    text = FAMILIES[name].write([("get_all_a", {"a": 3})])
+    assert [call.arguments for call in read_calls(some, text, "required")] == [{"a": 3}]
+    with pytest.raises(DecodeError):
+        read_calls(some, FAMILIES[name].write([("set_user", {"user": 3})]), "required")
+
+
+def test_errors() -> None:
+    names = tuple(str(tool["name"]) for tool in MORE)
+    whole = compiled("hermes", True, names)
+    with pytest.raises(DecodeError, match="no such tool"):
+        whole.subset(["get", "gat"])
+    with pytest.raises(DecodeError, match="no tool at all"):
+        whole.subset([])
+    some = whole.subset(["get"])
+    with pytest.raises(DecodeError, match="no such tool"):
+        some.subset(["get_all"])
+    with pytest.raises(DecodeError, match="no such entry"):
+        Matcher(some, "tool:getter")
+    assert "tool:get" in some.entry and "tool:getter" in whole.entry
+    matcher = Matcher(some, "required")
+    text = '<tool_call>\n{"name": "get'
+    matcher.advance(some.vocab.special["<tool_call>"])
+    assert matcher.advance_bytes(text[len("<tool_call>") :].encode()) == len(text) - len("<tool_call>")
+    assert matcher.expected_bytes() == b'"'
+    plain = compile_grammar('start: "a"\n', vocab_for("hermes")).bundle
+    with pytest.raises(DecodeError, match="no such tool"):
+        plain.subset(["a"])
+
+
+def test_tools_that_cannot_be_told_apart_in_time(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A call without any end: where one name is the beginning of another, nothing tells which call it was."""
+    path = tmp_path_factory.mktemp("own") / "bare.lark"
+    path.write_text(
+        'tool{name, arguments}: "!" name\ncall{tools}: tools\ncalls{tools}: call{tools} ("a" call{tools})*\n'
+    )
+    tools = [{"name": name, "parameters": {"type": "object"}} for name in ("go", "goa")]
+    whole = compile_tools(tools, vocab_for("hermes"), options=Options(protocol=path)).bundle
+    with pytest.raises(DecodeError, match="cannot be chosen from"):
+        whole.subset(["go"])
