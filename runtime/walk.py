@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import kernel
+from .memory import kernel
 from .tables import Tables
 from .vocab import Vocab
 
