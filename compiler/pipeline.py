@@ -256,7 +256,9 @@ def _compile(
     clock.begin("grammar")
     grammar = read_grammar(assembled.text, name)
     grammar = replace(
-        grammar, places={**grammar.places, **assembled.places}, entries=assembled.entries,
+        grammar,
+        places={**grammar.places, **assembled.places},
+        entries=assembled.entries,
         marks={**grammar.marks, **assembled.marks},
     )
     clock.begin("tokenizer")
