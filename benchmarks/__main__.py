@@ -31,6 +31,7 @@ def main() -> int:
     status = 0
     for spec in ("weather.json", "tree_schema.json"):
         status |= run("benchmarks.decodes", str(SPECS / spec), "--count", "200")
+    status |= run("benchmarks.tool_errors", "--count", "50")
     cases, tokenizer = shared / "data" / "maskbench_dev.jsonl", shared / "tokenizers" / "llama3.json"
     if cases.exists() and tokenizer.exists():
         status |= run("benchmarks.host", "--cases", str(cases), "--tokenizer", str(tokenizer))

@@ -332,12 +332,12 @@ class Reader:
                 held = self._open
                 if held is not None and (held.arguments >= 0 or kind != AROUND):
                     self._end_call(begin)
-            if kind == NAME:
+            if kind == NAME or (kind >= ARGUMENTS and self._open is None):  # a protocol may write no names
                 self._around = max(self._around, AROUND)  # whatever else the frame might have been
                 self._open = _Open(self._count, begin)
                 self._count += 1
                 self._events.append(Event("call", number=self._open.number))
-            elif kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
+            if kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
                 self._open.arguments = begin
         self._settled = len(self._data)
 

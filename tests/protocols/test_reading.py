@@ -139,6 +139,24 @@ def test_one_tool_and_a_grammar_without_marks() -> None:
     assert read_calls(plain, "((a))") == []
 
 
+def test_a_protocol_without_names(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tells the tools apart are their arguments: the tool is settled where they end."""
+    path = tmp_path_factory.mktemp("own") / "nameless.lark"
+    path.write_text('tool{name, arguments}: arguments\ncall{tools}: tools\ncalls{tools}: tools (";" tools)*\n')
+    tools = [
+        {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "integer"}}, "required": [key],
+         "additionalProperties": False}} for name, key in (("a", "x"), ("b", "xy"))
+    ]  # fmt: skip
+    held = compile_tools(tools, vocab_for("hermes"), options=Options(protocol=path)).bundle
+    text = '{"x": 1};{"xy": 2}'
+    for size in (0, 1):
+        reader, _ = read(held, "required", text, size)
+        assert [(call.name, call.arguments) for call in reader.calls] == [("a", {"x": 1}), ("b", {"xy": 2})]
+        assert [call.span for call in reader.calls] == [(0, 8), (9, 18)]
+    with pytest.raises(DecodeError, match="cannot be chosen from"):
+        held.subset(["a"])
+
+
 @BOTH
 @EACH
 def test_reader_refuses_what_matchers_refuse(name: str, as_tokens: bool) -> None:
