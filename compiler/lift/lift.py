@@ -28,6 +28,7 @@ from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb
+from .regions import Regions
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS
@@ -35,6 +36,7 @@ from .walk import Machine, Memo, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
+BY_LIMIT = -2
 _NO_TOKENS = np.zeros(0, np.int32)
 _BATCH = 2048  # walks between two looks at the clock
 
@@ -44,7 +46,8 @@ class _Walks(NamedTuple):
 
     list_: number in the pool of lists;  exit_: profile, -1 for none;  reach: most increments before a threshold was
         looked at;
-    slice_: slice that the row starts from, -1 for none;  limit: counter value up to which units of the slice may go.
+    slice_: slice that the row starts from, -1 for none;  limit: counter value up to which units of the slice may go;
+    units: most units of the slice's tokens, -1 for all of them, or BY_LIMIT.
     """
 
     list_: np.ndarray
@@ -52,6 +55,7 @@ class _Walks(NamedTuple):
     reach: np.ndarray
     slice_: np.ndarray
     limit: np.ndarray
+    units: np.ndarray
     narrow: np.ndarray
 
 
@@ -82,6 +86,7 @@ class _Lift:
         units = self.words.units
         self.limit = np.full((len(automaton.thresholds), len(units.names)), UNKNOWN, np.int32)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
+        self.regions = Regions(self.machine, self.words, self.limit, budget)
         self.ahead = _thresholds_ahead(automaton)
         self.counting = any(self.ahead)
         self.counts_on = np.array([bool(t) for t in self.ahead], np.bool_)
@@ -155,12 +160,20 @@ class _Lift:
         )  # fmt: skip
         limit = choice[:, 2]
         extra = [_NO_TOKENS] * len(jobs)
+        most_units = np.full(len(jobs), BY_LIMIT, np.int32)
+        reach = np.zeros(len(jobs), np.int32)
         for j in np.flatnonzero(choice[:, 1]).tolist():
             found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]))
             if found is None:
                 choice[j, 0] = -1
             else:
                 extra[j] = found
+        for collapsed in self.regions.rows(jobs, choice[:, 0]):
+            some = collapsed.jobs
+            choice[some, 0], limit[some] = collapsed.slice_, UNLIMITED
+            most_units[some], reach[some] = collapsed.units, collapsed.reach
+            for j, tokens in zip(some.tolist(), collapsed.tokens, strict=True):
+                extra[j] = tokens
         out = np.zeros((len(jobs), 6), np.int32)
         for slice_ in np.unique(choice[:, 0]).tolist():
             all_chosen = np.flatnonzero(choice[:, 0] == slice_)
@@ -178,7 +191,10 @@ class _Lift:
                     found_,
                 )
                 out[chosen] = found_
-        return _Walks(out[:, 0], out[:, 1], out[:, 2], choice[:, 0], limit, out[:, 5] > 0), out[:, 4] > 0
+        found = _Walks(
+            out[:, 0], out[:, 1], np.maximum(out[:, 2], reach), choice[:, 0], limit, most_units, out[:, 5] > 0
+        )
+        return found, out[:, 4] > 0
 
     def _exceptions(self, q: int, c: int, u: int) -> np.ndarray | None:
         """Tokens of a slice on which a state dies; None where the slice is of no use."""
@@ -226,7 +242,7 @@ class _Lift:
                 out[begin : begin + _BATCH],
             )
         none = np.full(len(jobs), -1, np.int32)
-        return [_Walks(out[:, 0], out[:, 1], out[:, 2], none, none, out[:, 5] > 0)]
+        return [_Walks(out[:, 0], out[:, 1], out[:, 2], none, none, none, out[:, 5] > 0)]
 
     # -- cells -------------------------------------------------------------------------------------------------------
 
@@ -291,11 +307,13 @@ class _Lift:
     def _cell(self, out: _Cells, found: list[_Walks], j: int, c: int) -> None:
         out.counter.append(c)
         for mode, walks in enumerate(found):
-            slice_, units = int(walks.slice_[j]), -1
-            if slice_ >= 0 and walks.limit[j] != UNLIMITED:
-                units = max(0, int(walks.limit[j]) - c)
-                if units >= self.words.most_units[slice_]:
-                    units = -1
+            slice_, units = int(walks.slice_[j]), int(walks.units[j])
+            if units == BY_LIMIT:
+                units = -1
+                if slice_ >= 0 and walks.limit[j] != UNLIMITED:
+                    units = max(0, int(walks.limit[j]) - c)
+                    if units >= self.words.most_units[slice_]:
+                        units = -1
             out.rows[mode].append(self.rows.row(slice_, units, int(walks.list_[j])))
             out.exits[mode].append(int(walks.exit_[j]))
 

@@ -49,7 +49,7 @@ class Words:
             words = vocab.__dict__["_words"] = Words(vocab)
         return words
 
-    def _count(self, s: int) -> np.ndarray:
+    def count(self, s: int) -> np.ndarray:
         """Units of every token in slice s, -1 outside of it; int32 [V]."""
         v = self.vocab
         begin, end = v.slice_token_offset[s], v.slice_token_offset[s + 1]
@@ -64,7 +64,7 @@ class Words:
         known = self._rest.get(s)
         if known is None:
             v = self.vocab
-            count = self._count(s)
+            count = self.count(s)
             before = self._before(count[v.node_tokens] < 0)
             keep = before[v.node_skip] > before[:-1]
             order = np.flatnonzero(keep).astype(np.int32)
@@ -78,7 +78,7 @@ class Words:
         """How many tokens of slice s come before each node, int32 [nodes + 1]; those tokens in preorder."""
         known = self._listed.get(s)
         if known is None:
-            inside = self._count(s)[self.vocab.node_tokens] >= 0
+            inside = self.count(s)[self.vocab.node_tokens] >= 0
             known = self._listed[s] = self._before(inside), self.vocab.node_tokens[inside]
         return known
 

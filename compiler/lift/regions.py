@@ -1,0 +1,114 @@
+"""The rows of states that share a region inside of strings, see collapse.py: which do, and their tries.
+
+Leaves out   the kernels (collapse.py), slices that a state takes as they are (simulate.py).
+Invariants   what is returned for a job holds for its counter value, and for those above it up to ``reach`` increments
+             before the next threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..budget import Budget
+from .collapse import Collapsed, byte_classes, choose_bases, collapse, find_regions, walk_collapsed
+from .walk import Machine
+from .words import Words
+
+_WORTH = 12  # a trie is collapsed for no fewer walks than this
+_BATCH = 2048  # walks between two looks at the clock
+
+
+class RegionRows(NamedTuple):
+    """The part of some jobs' rows that lies inside of one slice.
+
+    jobs int [n]: numbers of the jobs;  slice_: the slice;  units int32 [n]: most units of the slice's tokens, -1 for
+    all;  reach int32 [n]: most increments before a threshold was looked at;  tokens: per job those to toggle.
+    """
+
+    jobs: np.ndarray
+    slice_: int
+    units: np.ndarray
+    reach: np.ndarray
+    tokens: list[np.ndarray]
+
+
+class Regions:
+    """The regions of one automaton over one vocabulary."""
+
+    def __init__(self, machine: Machine, words: Words, limit: np.ndarray, budget: Budget) -> None:
+        self.machine = machine
+        self.words = words
+        self.limit = limit
+        self.budget = budget
+        self._size = np.diff(words.vocab.slice_token_offset)
+        self._tries: dict[tuple[int, bytes], Collapsed] = {}
+
+    def rows(self, jobs: np.ndarray, slice_: np.ndarray) -> Iterator[RegionRows]:
+        """Rows of those jobs, int32 [·, 2] (state, counter), that are many to a region.
+
+        Args:
+            slice_: the slice that each job would start from otherwise, -1 for none.
+        """
+        size = np.append(self._size, 0)  # the last answers for -1
+        chosen = np.flatnonzero(2 * size[slice_] < size.max())
+        if chosen.size < _WORTH:
+            return
+        base = np.empty(chosen.size, np.int32)
+        choose_bases(self.machine, self.words.units.next_unit, jobs[chosen], base)
+        base[size[base] <= 2 * size[slice_[chosen]]] = -1
+        for home in np.unique(base[base >= 0]).tolist():
+            own = chosen[base == home]
+            if own.size >= _WORTH:
+                yield from self._of_slice(home, jobs, own)
+
+    def _of_slice(self, home: int, jobs: np.ndarray, chosen: np.ndarray) -> Iterator[RegionRows]:
+        units = self.words.units
+        states, seed = np.unique(jobs[chosen, 0], return_inverse=True)
+        seeds = np.stack([states, np.full_like(states, home)], axis=1)
+        place = np.full(self.limit.shape, -1, np.int32)
+        parent, fine = np.empty(states.size, np.int32), np.empty(states.size, bool)
+        found = find_regions(
+            self.machine, units.next_unit, units.boundary, self.limit, seeds, place, parent, fine, self.words.pairs
+        )
+        root_of_job = parent[seed.reshape(-1)]
+        for root in np.unique(root_of_job).tolist():
+            own = chosen[root_of_job == root]
+            region = found[found[:, 2] == root, :2]
+            # What decides against a tool has to be seen by a walk (automata/marks.py).
+            if fine[root] and own.size >= _WORTH and not self.machine.narrow_state[region[:, 0]].any():
+                yield self._of_region(home, jobs, own, region)
+
+    def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, region: np.ndarray) -> RegionRows:
+        w = self.words
+        trie = self._trie(home, region)
+        tokens = np.empty(16 * trie.tokens.size, np.int32)
+        out = np.empty((own.size, 3), np.int32)
+        lists: list[np.ndarray] = []
+        at = 0
+        while at < own.size:
+            self.budget.check("")
+            mark = np.full(w.vocab.size, -1, np.int32)
+            part = jobs[own[at : at + _BATCH]]
+            done = walk_collapsed(
+                self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, part,
+                w.state, w.pairs, mark, tokens, out[at:],
+            )  # fmt: skip
+            ends = out[at : at + done, 2].tolist()
+            lists += [tokens[begin:end].copy() for begin, end in zip([0, *ends], ends, strict=False)]
+            at += done
+        return RegionRows(own, home, out[:, 0], out[:, 1], lists)
+
+    def _trie(self, home: int, region: np.ndarray) -> Collapsed:
+        next_unit = self.words.units.next_unit
+        classes = byte_classes(self.machine, next_unit, region)
+        key = home, classes.tobytes()
+        found = self._tries.get(key)
+        if found is None:
+            before, listed = self.words.listed(home)
+            found = self._tries[key] = collapse(
+                self.words.whole, before, listed, self.words.count(home), next_unit, home, classes
+            )
+        return found
