@@ -3,7 +3,7 @@
 Leaves out   the unit automata (slices.py), the walks (walk.py).
 Arrays       limit int32 [states, unit states]: UNKNOWN, NO, or the counter value that units may fill up to
              (UNLIMITED: they are not counted, or without bound): a token of n units is alive in a simulating state
-             at counter c if and only if c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 2] is scratch; more
+             at counter c if and only if c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 3] is scratch; more
              pairs than it holds count as NO.
 Source       simulation: Milner 1971.
 """
@@ -16,6 +16,7 @@ from .walk import find_op
 
 UNLIMITED = 2**31 - 1
 UNKNOWN, NO = -2, -1
+_FOUND = -3  # in limit, while a simulation runs
 
 
 @njit(cache=True)
@@ -26,10 +27,14 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
     found = 1
     pairs[0, 0] = q0
     pairs[0, 1] = u0
+    pairs[0, 2] = -1  # from which pair it was found
+    limit[q0, u0] = _FOUND
     bound = -1  # of every state between units; they must agree
-    adds = -1  # whether units are counted; likewise
+    adds = -1  # whether units are counted; likewise, if there is a bound
+    mixed = False  # no bound could be told from the number of units
     at = 0
     fine = True
+    alone = True  # it fails for what one pair does, whatever the others do
     while at < found and fine:
         q = pairs[at, 0]
         u = pairs[at, 1]
@@ -37,8 +42,6 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
         first = m.threshold_offset[q]
         regions = m.threshold_offset[q + 1] - first + 1
         mine = UNLIMITED
-        if regions > 1 and not boundary[u]:
-            fine = False
         for region in range(regions):
             dead = 0
             alive = 0
@@ -52,43 +55,51 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
                     dead += 1
                     continue
                 alive += 1
-                if kind > 1 or (kind == 1 and not boundary[u]) or limit[op >> 3, v] == -1:
+                if kind > 3 or limit[op >> 3, v] == -1:
                     fine = False
                     continue
-                if boundary[u]:
+                if kind > 1 or (kind == 1 and not boundary[u]):
+                    mixed = True
+                elif boundary[u]:
                     if adds < 0:
                         adds = kind
                     elif adds != kind:
-                        fine = False
-                seen = False
-                for k in range(found - 1, -1, -1):
-                    if pairs[k, 0] == op >> 3 and pairs[k, 1] == v:
-                        seen = True
-                        break
-                if not seen:
+                        mixed = True
+                if limit[op >> 3, v] != _FOUND:
                     if found == pairs.shape[0]:
                         fine = False
+                        alone = False
                         continue
+                    limit[op >> 3, v] = _FOUND
                     pairs[found, 0] = op >> 3
                     pairs[found, 1] = v
+                    pairs[found, 2] = at - 1
                     found += 1
             if alive > 0 and (dead > 0 or mine != UNLIMITED):
                 fine = False
             elif alive == 0 and mine == UNLIMITED:
                 mine = m.threshold[first + region - 1] if region > 0 else -1
-        if mine == -1:
+        if mine == -1 or (mine != UNLIMITED and not boundary[u]):
             fine = False
         if boundary[u]:
             if bound == -1:
                 bound = mine
-            elif bound != mine:
+            elif bound != mine and fine:
                 fine = False
+                alone = False
     if bound == -1:
         bound = UNLIMITED
-    if bound != UNLIMITED and adds == 0:
+    if fine and bound != UNLIMITED and (adds == 0 or mixed):
         fine = False
+        alone = False
     if not fine:
+        for k in range(found):
+            limit[pairs[k, 0], pairs[k, 1]] = -2
         limit[q0, u0] = -1
+        at = at - 1 if alone else -1
+        while at >= 0:  # and so does every pair that leads to that one
+            limit[pairs[at, 0], pairs[at, 1]] = -1
+            at = pairs[at, 2]
         return -1
     for k in range(found):
         limit[pairs[k, 0], pairs[k, 1]] = bound
