@@ -9,7 +9,7 @@ Arrays       class_of_byte uint8 [256], entries < classes;  next_state int32 [st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from .minimise import minimise_table, number
 
 __all__ = [
     "Dfa", "complement", "difference", "enumerate_texts", "equals", "from_literal", "intersection", "is_empty",
-    "make_dfa", "minimise", "shortest", "union", "utf8_texts",
+    "make_dfa", "minimise", "parts", "shortest", "union", "utf8_texts",
 ]  # fmt: skip
 
 
@@ -165,6 +165,44 @@ def intersection(left: Dfa, right: Dfa, budget: Budget | None = None, place: str
 def difference(left: Dfa, right: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:
     """Texts of the first only."""
     return _product(left, right, lambda a, b: a and not b, True, False, budget, place)
+
+
+def parts(dfas: Sequence[Dfa], limit: int) -> list[tuple[Dfa, tuple[int, ...]]] | None:
+    """Disjoint languages of which each of these is a union, with the numbers of those that each is part of.
+
+    Returns:
+        the parts that are not empty, by discovery; None if their product has more than ``limit`` states.
+    """
+    columns: dict[tuple[int, ...], int] = {}
+    classes = np.empty(256, np.intp)
+    for byte in range(256):
+        classes[byte] = columns.setdefault(tuple(int(d.class_of_byte[byte]) for d in dfas), len(columns))
+    rows_of = [[*d.next_state.tolist(), [-1] * d.next_state.shape[1]] for d in dfas]
+    accepting = [[*d.accepting.tolist(), False] for d in dfas]
+    dead = (-1,) * len(dfas)
+    ids = {(0,) * len(dfas): 0}
+    order = list(ids)
+    table: list[list[int]] = []
+    for states in order:
+        rows = [rows_of[i][s] for i, s in enumerate(states)]
+        row = []
+        for column in columns:
+            target = tuple(r[k] for r, k in zip(rows, column, strict=True))
+            found = -1
+            if target != dead:
+                found = ids.setdefault(target, len(order))
+                if found == len(order):
+                    order.append(target)
+            row.append(found)
+        table.append(row)
+        if len(order) > limit:
+            return None
+    of_state = [tuple(i for i, s in enumerate(states) if accepting[i][s]) for states in order]
+    return [
+        (make_dfa(classes, np.array(table, np.int32), np.array([one == which for one in of_state])), which)
+        for which in dict.fromkeys(of_state)
+        if which
+    ]
 
 
 def complement(dfa: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:

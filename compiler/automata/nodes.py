@@ -287,11 +287,12 @@ def rewrite(
     pool: NodePool,
     swap: Callable[[int], int | None] = lambda n: None,
     regroup: Callable[[list[int]], list[int]] = list,
+    rechoose: Callable[[str, list[int]], list[int]] = lambda rule, options: options,
 ) -> None:
     """Rebuild every rule bottom-up.
 
     ``swap(n)`` gives what stands for node n, or None to rebuild it from its children; ``regroup`` changes the rebuilt
-    items of every sequence.
+    items of every sequence, ``rechoose`` the options of every choice of a rule.
     """
     done: dict[int, int] = {}
     for rule, root in list(pool.rules.items()):
@@ -306,7 +307,7 @@ def rewrite(
             elif kind == SEQUENCE:
                 done[n] = pool.sequence(regroup([done[c] for c in node[1]]))
             elif kind == CHOICE:
-                done[n] = pool.choice([done[c] for c in node[1]])
+                done[n] = pool.choice(rechoose(rule, [done[c] for c in node[1]]))
             elif kind == REPEAT:
                 done[n] = pool.repeat(done[node[1]], node[2], node[3])
             elif kind in (CALL, QUOTED):

@@ -38,6 +38,7 @@ from .determinise import (
     Workspace,
     determinise,
 )
+from .factor import factor
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool, read_nodes
@@ -110,6 +111,7 @@ def build_automaton(grammar: Grammar, *, budget: Budget | None = None, soft_dept
     """
     budget = budget or Budget()
     pool = read_nodes(grammar, budget, terminal_dfa)
+    factor(pool, budget)
     choices = Choices()
     for _ in range(_REVISIONS):
         try:

@@ -147,6 +147,7 @@ class Grammar:
     marks: dict[str, Mark] = field(default_factory=dict)
 
     def place(self, rule: str) -> str:
-        """How to name a rule in an error."""
+        """How to name a rule in an error; what follows a # in its name tells parts of it apart."""
+        rule = rule.partition("#")[0]
         at = self.places.get(rule)
         return f"rule {rule}" + (f" ({at})" if at else "")

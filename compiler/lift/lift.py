@@ -191,10 +191,10 @@ class _Lift:
                     found_,
                 )
                 out[chosen] = found_
-        found = _Walks(
+        walks = _Walks(
             out[:, 0], out[:, 1], np.maximum(out[:, 2], reach), choice[:, 0], limit, most_units, out[:, 5] > 0
         )
-        return found, out[:, 4] > 0
+        return walks, out[:, 4] > 0
 
     def _exceptions(self, q: int, c: int, u: int) -> np.ndarray | None:
         """Tokens of a slice on which a state dies; None where the slice is of no use."""

@@ -1,0 +1,213 @@
+"""Alternatives that share parts made into one: bracketed groups that are alternatives become one group, whose bodies
+become one automaton over their items.
+
+A union of objects, as oneOf, anyOf and their complements give, lists hundreds of bodies that differ in a few members.
+Told apart byte by byte, the sets of bodies that are still possible are what the states of the pushdown automaton
+multiply by. Over whole items most of these sets go on alike, so they are merged before there are any bytes. Terminals
+that loops read, such as the keys that each body leaves open, are cut into disjoint ones first.
+
+Takes a pool in which groups are calls; leaves one of the same language, with a rule for each state of the automaton.
+
+Leaves out   other items that differ but overlap: pushdown.py tells them apart.
+Invariants   where the automaton would be larger than the alternatives as they stand, they are left.
+Source       subset construction and minimisation as for terminals, over items for symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..budget import Budget
+from .dfa import enumerate_texts, from_literal, parts
+from .minimise import minimise_table
+from .nodes import CALL, CHOICE, LITERAL, REF, REPEAT, SEQUENCE, TERMINAL, NodePool, rewrite
+
+_ROOM = 2  # the automaton may have so many times the states that the alternatives have as they stand
+_CUT_ROOM = 4096  # states of a product of terminals that are cut
+
+
+def factor(pool: NodePool, budget: Budget) -> None:
+    """Merge groups that are alternatives of one another, and factor their bodies."""
+    rewrite(pool, rechoose=lambda rule, options: _merge_calls(pool, budget, rule, options))
+
+
+def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[int]) -> list[int]:
+    """Options with the groups of one kind of bracket merged, in the place of the first."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for option in options:
+        brackets = _brackets(pool, option)
+        if brackets is not None:
+            groups.setdefault(brackets, []).append(option)
+    out: dict[int, None] = {}
+    for option in options:
+        brackets = _brackets(pool, option)
+        same = groups[brackets] if brackets is not None else []
+        if brackets is None or len(same) < 2:
+            out.setdefault(option)
+        elif option == same[0]:
+            bodies = [pool.sequence(pool.nodes[pool.nodes[n][1]][1][1:-1]) for n in dict.fromkeys(same)]
+            body = _Factored(pool, budget, rule, bodies).node()
+            out.setdefault(pool.add((CALL, pool.sequence([brackets[0], body, brackets[1]]))))
+    return list(out)
+
+
+def _brackets(pool: NodePool, number: int) -> tuple[int, int] | None:
+    """The nodes of the brackets, if a node is a group between two bytes."""
+    if pool.nodes[number][0] != CALL:
+        return None
+    inner = pool.nodes[pool.nodes[number][1]]
+    if inner[0] != SEQUENCE or len(inner[1]) < 2:
+        return None
+    first, last = inner[1][0], inner[1][-1]
+    if any(pool.nodes[n][0] != LITERAL or len(pool.nodes[n][1]) != 1 for n in (first, last)):
+        return None
+    return first, last
+
+
+class _Factored:
+    """The automaton of some alternatives: nondeterministic states, then sets of them, then classes of equal sets."""
+
+    def __init__(self, pool: NodePool, budget: Budget, rule: str, options: Sequence[int]) -> None:
+        self.pool = pool
+        self.budget = budget
+        self.rule = rule
+        self.options = options
+        self.moves: list[list[tuple[int, int]]] = [[]]  # (item, target); state 0 is the end
+        self.free: list[list[int]] = [[]]
+        self.known: dict[tuple[int, int], int] = {}
+        self.cut = self.cuts()
+
+    def node(self) -> int:
+        """A node of the same language as a choice of the options."""
+        start = self.state()
+        for option in self.options:
+            self.free[start].append(self.build(option, 0))
+        limit = _ROOM * len(self.moves)
+        sets = {self.close([start]): 0}
+        order = list(sets)
+        rows: list[dict[int, int]] = []
+        for states in order:
+            targets: dict[int, list[int]] = {}
+            for s in states:
+                for item, t in self.moves[s]:
+                    targets.setdefault(item, []).append(t)
+            row = {}
+            for item in sorted(targets):
+                closed = self.close(targets[item])
+                if closed not in sets:
+                    if len(sets) > limit:
+                        return self.pool.choice(self.options)
+                    if not len(sets) & 1023:
+                        self.budget.check("states", len(sets), self.pool.grammar.place(self.rule))
+                    sets[closed] = len(order)
+                    order.append(closed)
+                row[item] = sets[closed]
+            rows.append(row)
+        return self.write(rows, [0 in states for states in order])
+
+    def cuts(self) -> dict[int, list[int]]:
+        """For terminals that loops read, and literals, the disjoint terminals that they consist of."""
+        pool = self.pool
+        items: dict[int, None] = {}
+        looping: dict[int, None] = {}
+        todo = [(option, False) for option in self.options]
+        seen = set(todo)
+        while todo:
+            number, inside = todo.pop()
+            node = pool.nodes[number]
+            if node[0] == TERMINAL and inside:
+                looping.setdefault(number)
+            elif node[0] == LITERAL and len(node[1]) > 1:
+                items.setdefault(number)
+            elif node[0] in (SEQUENCE, CHOICE, REPEAT):
+                loops = inside or (node[0] == REPEAT and node[2:] == (0, None))
+                for child in pool.children(number):
+                    if (child, loops) not in seen:
+                        seen.add((child, loops))
+                        todo.append((child, loops))
+        if not looping or len(looping) + len(items) < 2:
+            return {}
+        numbers = sorted([*looping, *items])
+        dfas = [pool.dfas[pool.nodes[n][1]] if n in looping else from_literal(pool.nodes[n][1]) for n in numbers]
+        found = parts(dfas, _CUT_ROOM)
+        out: dict[int, list[int]] = {}
+        for dfa, which in found or ():
+            texts = list(enumerate_texts(dfa, 2)) if any(numbers[i] in items for i in which) else []
+            if len(which) == 1 and len(texts) != 1 and sum(1 for _, other in found or () if which[0] in other) == 1:
+                continue  # whole as it is
+            if len(texts) == 1:
+                part = pool.add((LITERAL, texts[0]))
+            else:
+                part = pool.add((TERMINAL, len(pool.dfas)))
+                pool.dfas.append(dfa)
+                pool.dfa_names.append(pool.dfa_names[pool.nodes[numbers[which[0]]][1]])
+            for i in which:
+                out.setdefault(numbers[i], []).append(part)
+        return out
+
+    def state(self) -> int:
+        self.moves.append([])
+        self.free.append([])
+        return len(self.moves) - 1
+
+    def build(self, number: int, after: int) -> int:
+        """The state from which a node and then everything from ``after`` on is read."""
+        node = self.pool.nodes[number]
+        if node[0] == SEQUENCE:
+            for item in reversed(node[1]):
+                after = self.build(item, after)
+            return after
+        found = self.known.get((number, after))
+        if found is not None:
+            return found
+        state = self.known[number, after] = self.state()
+        if node[0] == CHOICE:
+            self.free[state] = [self.build(option, after) for option in node[1]]
+        elif node[0] == REPEAT and node[2:] == (0, 1):
+            self.free[state] = [after, self.build(node[1], after)]
+        elif node[0] == REPEAT and node[2:] == (0, None):
+            self.free[state] = [after, self.build(node[1], state)]
+        else:
+            self.moves[state] += [(part, after) for part in self.cut.get(number, [number])]
+        return state
+
+    def close(self, states: Sequence[int]) -> tuple[int, ...]:
+        seen = set(states)
+        todo = list(seen)
+        while todo:
+            for t in self.free[todo.pop()]:
+                if t not in seen:
+                    seen.add(t)
+                    todo.append(t)
+        return tuple(sorted(s for s in seen if s == 0 or self.moves[s]))
+
+    def write(self, rows: list[dict[int, int]], ends: list[bool]) -> int:
+        """The automaton, made minimal, as nodes: a rule for every state."""
+        pool = self.pool
+        column = {item: k for k, item in enumerate(sorted({item for row in rows for item in row}))}
+        table = np.full((len(rows), max(len(column), 1)), -1, np.int32)
+        for s, row in enumerate(rows):
+            for item, t in row.items():
+                table[s, column[item]] = t
+        table, accepting = minimise_table(table, np.array(ends, bool))
+        if len(table) == 1 and not accepting[0]:
+            return pool.nothing
+        first = len(pool.rules)
+        names = [f"{self.rule}#{first + s}" for s in range(len(table))]
+        items = list(column)
+        last = [bool(a) and not (row >= 0).any() for a, row in zip(accepting, table, strict=True)]
+        for s, row in enumerate(table.tolist()):
+            if last[s]:
+                continue
+            by_target: dict[int, list[int]] = {}
+            for k, t in enumerate(row):
+                if t >= 0:
+                    by_target.setdefault(t, []).append(items[k])
+            options = [
+                pool.sequence([pool.choice(some), pool.empty if last[t] else pool.add((REF, names[t]))])
+                for t, some in by_target.items()
+            ]
+            pool.rules[names[s]] = pool.choice([*options, pool.empty] if accepting[s] else options)
+        return pool.empty if last[0] else pool.add((REF, names[0]))
