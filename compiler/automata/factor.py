@@ -24,6 +24,7 @@ from .dfa import enumerate_texts, from_literal, parts
 from .minimise import minimise_table
 from .nodes import CALL, CHOICE, LITERAL, REF, REPEAT, SEQUENCE, TERMINAL, NodePool, rewrite
 
+_FEWEST = 16  # fewer alternatives are left: there is little to share
 _ROOM = 2  # the automaton may have so many times the states that the alternatives have as they stand
 _CUT_ROOM = 4096  # states of a product of terminals that are cut
 
@@ -44,7 +45,7 @@ def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[in
     for option in options:
         brackets = _brackets(pool, option)
         same = groups[brackets] if brackets is not None else []
-        if brackets is None or len(same) < 2:
+        if brackets is None or len(same) < _FEWEST:
             out.setdefault(option)
         elif option == same[0]:
             bodies = [pool.sequence(pool.nodes[pool.nodes[n][1]][1][1:-1]) for n in dict.fromkeys(same)]
