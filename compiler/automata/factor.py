@@ -199,11 +199,11 @@ class _Factored:
         names = [f"{self.rule}#{first + s}" for s in range(len(table))]
         items = list(column)
         last = [bool(a) and not (row >= 0).any() for a, row in zip(accepting, table, strict=True)]
-        for s, row in enumerate(table.tolist()):
+        for s, targets in enumerate(table.tolist()):
             if last[s]:
                 continue
             by_target: dict[int, list[int]] = {}
-            for k, t in enumerate(row):
+            for k, t in enumerate(targets):
                 if t >= 0:
                     by_target.setdefault(t, []).append(items[k])
             options = [

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from .simulate import UNKNOWN, UNLIMITED, simulate
-from .walk import find_op
+from .walk import Walkable, find_op
 
 _FEWEST = 6  # a walk from a state that lives on fewer bytes is short
 
@@ -272,11 +272,19 @@ def _slot(parent, k, size):  # type: ignore[no-untyped-def]
     return np.int64((h >> np.uint64(20)) & np.uint64(size - 1))
 
 
-def collapse(trie, before, listed, units, next_unit, home, byte_class):  # type: ignore[no-untyped-def]
+def collapse(
+    trie: Walkable,
+    before: np.ndarray,
+    listed: np.ndarray,
+    units: np.ndarray,
+    next_unit: np.ndarray,
+    home: int,
+    byte_class: np.ndarray,
+) -> Collapsed:
     """The collapsed trie of a slice.
 
     Args:
-        trie: the whole trie, a Walkable.
+        trie: the whole trie.
         before, listed: the slice, see ``Words.listed``.
         units: int32 [V], units of every token of the slice.
         home: its unit state;  byte_class: see `byte_classes`.
@@ -295,7 +303,7 @@ def collapse(trie, before, listed, units, next_unit, home, byte_class):  # type:
 
 @njit(cache=True)
 def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark, tokens, out):  # type: ignore[no-untyped-def]
-    """What each job allows of a slice: its tokens of at most so many units, with a list toggled; the shortest such list.
+    """What each job allows of a slice: its tokens of at most so many units, with a list toggled that is the shortest.
 
     Args:
         st: int32 [depth, 5], scratch;  mark: int32 [V], scratch, all -1.

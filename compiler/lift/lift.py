@@ -36,7 +36,7 @@ from .walk import Machine, Memo, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
-BY_LIMIT = -2
+_BY_LIMIT = -2
 _NO_TOKENS = np.zeros(0, np.int32)
 _BATCH = 2048  # walks between two looks at the clock
 
@@ -47,7 +47,7 @@ class _Walks(NamedTuple):
     list_: number in the pool of lists;  exit_: profile, -1 for none;  reach: most increments before a threshold was
         looked at;
     slice_: slice that the row starts from, -1 for none;  limit: counter value up to which units of the slice may go;
-    units: most units of the slice's tokens, -1 for all of them, or BY_LIMIT.
+    units: most units of the slice's tokens, -1 for all of them, or _BY_LIMIT: see ``limit``.
     """
 
     list_: np.ndarray
@@ -160,7 +160,7 @@ class _Lift:
         )  # fmt: skip
         limit = choice[:, 2]
         extra = [_NO_TOKENS] * len(jobs)
-        most_units = np.full(len(jobs), BY_LIMIT, np.int32)
+        most_units = np.full(len(jobs), _BY_LIMIT, np.int32)
         reach = np.zeros(len(jobs), np.int32)
         for j in np.flatnonzero(choice[:, 1]).tolist():
             found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]))
@@ -169,10 +169,10 @@ class _Lift:
             else:
                 extra[j] = found
         for collapsed in self.regions.rows(jobs, choice[:, 0]):
-            some = collapsed.jobs
-            choice[some, 0], limit[some] = collapsed.slice_, UNLIMITED
-            most_units[some], reach[some] = collapsed.units, collapsed.reach
-            for j, tokens in zip(some.tolist(), collapsed.tokens, strict=True):
+            own = collapsed.jobs
+            choice[own, 0], limit[own] = collapsed.slice_, UNLIMITED
+            most_units[own], reach[own] = collapsed.units, collapsed.reach
+            for j, tokens in zip(own.tolist(), collapsed.tokens, strict=True):
                 extra[j] = tokens
         out = np.zeros((len(jobs), 6), np.int32)
         for slice_ in np.unique(choice[:, 0]).tolist():
@@ -308,7 +308,7 @@ class _Lift:
         out.counter.append(c)
         for mode, walks in enumerate(found):
             slice_, units = int(walks.slice_[j]), int(walks.units[j])
-            if units == BY_LIMIT:
+            if units == _BY_LIMIT:
                 units = -1
                 if slice_ >= 0 and walks.limit[j] != UNLIMITED:
                     units = max(0, int(walks.limit[j]) - c)

@@ -31,6 +31,20 @@ def test_boolean_laws(a: Dfa, b: Dfa, c: Dfa) -> None:
     assert same(algebra.union(algebra.difference(a, b), algebra.intersection(a, b)), a)
 
 
+@given(st.lists(dfas, min_size=1, max_size=4))
+def test_parts_are_disjoint_and_make_up_the_whole(some: list[Dfa]) -> None:
+    found = algebra.parts(some, 10_000)
+    assert found is not None
+    for (a, _), (b, _) in itertools.combinations(found, 2):
+        assert algebra.intersection(a, b).is_empty
+    for i, one in enumerate(some):
+        whole = algebra.difference(one, one)
+        for part, which in found:
+            assert not part.is_empty
+            whole = algebra.union(whole, part) if i in which else whole
+        assert algebra.equals(whole, one)
+
+
 tables = st.integers(1, 7).flatmap(
     lambda size: st.tuples(
         st.lists(st.lists(st.integers(-1, size - 1), min_size=2, max_size=2), min_size=size, max_size=size),

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolc.compiler import Options, compile_grammar
+from toolc.compiler import Options, compile_grammar, compile_schema
+from toolc.compiler.lift.regions import Regions
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Matcher, Vocab
@@ -141,3 +142,44 @@ def test_exceptions_to_a_slice_follow_the_counter() -> None:
     for _ in range(30):
         assert (bits(matcher, held.vocab.size) == brute_mask(held, matcher)).all(), matcher.counter
         matcher.advance_bytes(b" ")
+
+
+REGIONS = {
+    "pattern-words": {"type": "string", "pattern": r"^(\S+\s+){0,30}\S+$"},
+    "pattern-words-counted": {"type": "string", "pattern": r"^(\S+\s+){0,20}\S+$", "maxLength": 60},
+    "alive-whatever-is-counted": {
+        "patternProperties": {"^[a-z_-]{1,70}$": {"type": "null"}},
+        "additionalProperties": {"const": 1},
+    },
+    "labels": {"type": "string", "pattern": r"^([a-z][a-z0-9-]{0,40}\.)*[a-z][a-z0-9-]{0,40}$", "maxLength": 80},
+}
+
+
+@pytest.mark.parametrize("name", VOCABS[:2])
+@pytest.mark.parametrize("case", sorted(REGIONS))
+def test_regions_inside_of_strings(case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of many states over one collapsed trie; walks stay inside of the strings."""
+    walked: list[int] = []
+    rows = Regions.rows
+
+    def watched(self, jobs, slice_):  # type: ignore[no-untyped-def]
+        for found in rows(self, jobs, slice_):
+            walked.append(found.jobs.size)
+            yield found
+
+    monkeypatch.setattr(Regions, "rows", watched)
+    compiled = compile_schema(REGIONS[case], vocab(name))
+    assert (sum(walked) > 30) == (case != "alive-whatever-is-counted")
+    held, rng, done = compiled.bundle, random.Random(f"{case} {name}"), 0
+    while done < 120:
+        matcher = Matcher(held)
+        for _ in range(80):
+            allowed = bits(matcher, held.vocab.size)
+            wrong = np.flatnonzero(allowed != brute_mask(held, matcher))
+            assert not wrong.size, [(held.vocab.shown(int(t)), bool(allowed[t])) for t in wrong[:5]]
+            done += 1
+            some = rng.sample(np.flatnonzero(allowed).tolist(), min(40, int(allowed.sum())))
+            inside = [t for t in some if held.vocab.token(t) and not set(held.vocab.token(t)) & set(b'"{}:,')]
+            matcher.advance(rng.choice(inside if inside and rng.random() < 0.97 else some))
+            if matcher.is_finished:
+                break

@@ -1,0 +1,56 @@
+"""Factored alternatives against the alternatives as they stand: the same texts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from toolc.compiler.automata import pushdown
+from toolc.compiler.automata.factor import factor
+from toolc.compiler.grammar.reader import read_grammar
+
+from .machine import accepts, mutate, random_text
+
+# Three members, the second of which may be missing, each of one of several kinds; then others, by keys that overlap.
+_BODIES = [
+    f'"{{" "x:" {a} "," ("y:" {b} ",")? "z:" {c} "," (KEY{n % 4} ":" VALUE ",")* "}}"'
+    for n, (a, b, c) in enumerate(itertools.product(["A", "B", "VALUE"], ["A", "VALUE"], ["A", "B", "one"]))
+]
+_OBJECTS = f"""
+start: one
+one: {" | ".join(_BODIES)} | VALUE
+A: /a+/
+B: /b+|aa/
+VALUE: /[a-c]+/
+KEY0: /(?!x:)[a-z]+/
+KEY1: /(?!y$|z$)[a-z]+/
+KEY2: /[a-z]+/
+KEY3: /[x-z]/
+"""
+
+
+def test_the_same_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar = read_grammar(_OBJECTS)
+    merged: list[int] = []
+
+    def counting(pool, budget):  # type: ignore[no-untyped-def]
+        before = len(pool.rules)
+        factor(pool, budget)
+        merged.append(len(pool.rules) - before)
+
+    monkeypatch.setattr(pushdown, "factor", counting)
+    factored = pushdown.build_automaton(grammar)
+    assert merged == [merged[0]] and merged[0] > 10
+    monkeypatch.setattr(pushdown, "factor", lambda pool, budget: None)
+    plain = pushdown.build_automaton(grammar)
+    rng = random.Random(7)
+    texts = {t for a in (plain, factored) for _ in range(150) if (t := random_text(a, rng, 80)) is not None}
+    texts |= {mutate(text, rng) for text in sorted(texts) for _ in range(4)}
+    judged = [0, 0]
+    for text in sorted(texts):
+        expected = accepts(plain, text)
+        assert accepts(factored, text) == expected, text
+        judged[expected] += 1
+    assert min(judged) > 50
