@@ -8,7 +8,8 @@ most tokens are the same word, and the trie of the words is some hundred times s
 Leaves out   the tokens outside of the slice (walk.py), which rows are needed (lift.py).
 Invariants   a region has no pushes and no pops on the bytes of its slice; where a state's has, it gets no row here.
 Arrays       jobs int32 [·, 2]: state and counter.  byte_class uint8 [unit states, 256]: by the state of the
-             unit automaton, since letters that are told apart in escapes are alike elsewhere.  limit, pairs: see simulate.py.
+             unit automaton, since letters that are told apart in escapes are alike elsewhere.
+             limit, pairs: see simulate.py.
 """
 
 from __future__ import annotations
