@@ -87,6 +87,7 @@ class Regions:
         tokens = np.empty(16 * trie.tokens.size, np.int32)
         out = np.empty((own.size, 3), np.int32)
         lists: list[np.ndarray] = []
+        kept: dict[bytes, np.ndarray] = {}  # many jobs have equal lists
         at = 0
         while at < own.size:
             self.budget.check("")
@@ -97,7 +98,9 @@ class Regions:
                 w.state, w.pairs, mark, tokens, out[at:],
             )  # fmt: skip
             ends = out[at : at + done, 2].tolist()
-            lists += [tokens[begin:end].copy() for begin, end in zip([0, *ends], ends, strict=False)]
+            for begin, end in zip([0, *ends], ends, strict=False):
+                key = tokens[begin:end].tobytes()
+                lists.append(kept.setdefault(key, np.frombuffer(key, np.int32)))
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], lists)
 
