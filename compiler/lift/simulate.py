@@ -87,6 +87,9 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
             elif bound != mine and fine:
                 fine = False
                 alone = False
+            if fine and mixed and bound != UNLIMITED:
+                fine = False
+                alone = False
     if bound == -1:
         bound = UNLIMITED
     if fine and bound != UNLIMITED and (adds == 0 or mixed):

@@ -35,7 +35,7 @@ class Words:
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 5), np.int32)
         self.frames = np.zeros((depth, 4), np.int32)
-        self.pairs = np.zeros((1 << 14, 3), np.int32)
+        self.pairs = np.zeros((1 << 12, 3), np.int32)
         offset = vocab.slice_token_offset
         self.most_units = np.array(
             [vocab.slice_units[offset[s] : offset[s + 1]].max(initial=0) for s in range(offset.size - 1)], np.int64
