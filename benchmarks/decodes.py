@@ -1,11 +1,12 @@
 """The random-decode law: random logits, masked, give texts that parse and validate, through the batch decoder.
 
-    python -m benchmarks.decodes SPEC [--tokenizer T] [--count 1000]
+    python -m benchmarks.decodes SPEC [--tokenizer T] [--count 1000] [--budget 200]
 
 The logits are noise, with a bias towards tokens that close something (more with every step, or a random walk would
-fill every string and list to its bound) and towards structure. Each batch has another size. Prints one JSON line:
-how many of the decodes ended, how many are valid by tests/schema/judge.py with a name from the spec, and how many local
-states they visited of how many.
+fill every string and list to its bound) and towards structure. With a budget every row has one of its own, from the
+least that its entry needs up to that many tokens, and closing gets no bias at all: the masks alone end it in time. Each
+batch has another size. Prints one JSON line: how many of the decodes ended, how many are valid by
+tests/schema/judge.py with a name from the spec, and how many local states they visited of how many.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BATCHES = (1, 7, 32, 100)
 
 @dataclass
 class Outcome:
-    """What became of the decodes; `invalid` holds (text, reason)."""
+    """What became of the decodes; `invalid` holds (text, reason), `over` counts those beyond their budgets."""
 
     decodes: int = 0
     ended: int = 0
@@ -38,6 +39,7 @@ class Outcome:
     states: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     invalid: list[tuple[str, str]] = field(default_factory=list)
+    over: int = 0
 
 
 def judge(spec: Spec) -> Callable[[str], str]:
@@ -63,8 +65,20 @@ def judge(spec: Spec) -> Callable[[str], str]:
     return check
 
 
-def decode(bundle: Bundle, check: Callable[[str], str], count: int, *, seed: int = 0, steps: int = 700) -> Outcome:
-    """Decode ``count`` texts at mixed batch sizes and judge each."""
+def decode(
+    bundle: Bundle,
+    check: Callable[[str], str],
+    count: int,
+    *,
+    seed: int = 0,
+    steps: int = 700,
+    budget: int | None = None,
+) -> Outcome:
+    """Decode ``count`` texts at mixed batch sizes and judge each.
+
+    Args:
+        budget: the largest budget of a row; the entry must need less. None for no budgets.
+    """
     random = torch.Generator().manual_seed(seed)
     vocab, outcome = bundle.vocab, Outcome()
     closing = torch.zeros(vocab.size)
@@ -77,7 +91,16 @@ def decode(bundle: Bundle, check: Callable[[str], str], count: int, *, seed: int
     while outcome.decodes < count:
         size = min(BATCHES[batch % len(BATCHES)], count - outcome.decodes)
         batch += 1
-        decoder = Decoder(bundle, size)
+        budgets: list[int | None] = [None] * size
+        if budget is not None:
+            closing.zero_()
+            least = bundle.min_tokens["start"]
+            assert least is not None
+            spread = torch.randint(least, max(budget, least) + 1, (size,), generator=random)
+            # Few random texts go on for long: every third budget is one of the least.
+            short = torch.randint(least, least + 8, (size,), generator=random)
+            budgets = torch.where(torch.rand(size, generator=random) < 0.33, short, spread).tolist()
+        decoder = Decoder(bundle, size, budget=budgets)
         texts = [bytearray() for _ in range(size)]
         for step in range(steps):
             logits = torch.randn(size, vocab.size, generator=random) * 2 + closing * (2 + step / 25)
@@ -93,6 +116,8 @@ def decode(bundle: Bundle, check: Callable[[str], str], count: int, *, seed: int
                 break
         outcome.decodes += size
         for row in range(size):
+            most = budgets[row]
+            outcome.over += most is not None and int(decoder.length[row]) > most
             if not decoder.finished[row]:
                 continue
             outcome.ended += 1
@@ -110,16 +135,18 @@ def main() -> None:
     parser.add_argument("--tokenizer", default="builtin")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=int)
     a = parser.parse_args()
     spec = read_spec(a.spec)
     compiled = compile_spec(spec, a.tokenizer, options=Options())
     begin = time.perf_counter()
-    found = decode(compiled.bundle, judge(spec), a.count, seed=a.seed)
+    found = decode(compiled.bundle, judge(spec), a.count, seed=a.seed, budget=a.budget)
     result: dict[str, Any] = {
         "spec": spec.name,
         "decodes": found.decodes,
         "ended": found.ended,
         "valid": found.valid,
+        **({} if a.budget is None else {"least": compiled.bundle.min_tokens["start"], "over": found.over}),
         "tools_seen": f"{len(found.names)} of {len(spec.tools) or 1}",
         "states_visited": len(found.states),
         "states": compiled.report["counts"]["states"],

@@ -248,9 +248,11 @@ def _compile(
     from .grammar.assemble import keyword_counts
     from .grammar.reader import read_grammar
     from .grammar.specials import resolve_specials
+    from .lift.close import close_arrays
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .schema.report import pack
+    from .vocab.encode import encoder
 
     budget = options.budget
     clock.begin("grammar")
@@ -263,16 +265,20 @@ def _compile(
     )
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
-        vocab = tokenizer
+        vocab, encode = tokenizer, None
         assert not eos, "a Vocab has its end-of-turn ids"
     else:
-        vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos)
+        source = BUILTIN if tokenizer is None else tokenizer
+        vocab, encode = load_vocab(source, eos), encoder(source)
     ends = _ends(vocab)
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
     clock.begin("automaton")
     automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
     clock.begin("tables")
     tables, counts = lift(automaton, vocab, ends, budget)
+    clock.begin("close")
+    entries = {"start": automaton.start} | {entry: automaton.entries[rule] for entry, rule in grammar.entries.items()}
+    tables = replace(tables, **close_arrays(tables, vocab, encode))
     clock.begin("bundle")
     meta = {
         "format": 1,
@@ -282,8 +288,7 @@ def _compile(
         "vocab_source": vocab.meta["source"],
         **{key: counts[key] for key in ("soft_depth", "capacity", "max_chain", "stack_symbols")},
         "modes": automaton.modes,
-        "entry": {"start": automaton.start}
-        | {entry: automaton.entries[rule] for entry, rule in grammar.entries.items()},
+        "entry": entries,
         "protocol": assembled.protocol,
         "delimiters": delimiters,
         "separable": automaton.marks.separable,
@@ -307,6 +312,7 @@ def _compile(
         "tools": [tool["name"] for tool in about["tools"]],
         "protocol": assembled.protocol,
         "entries": list(meta["entry"]),
+        "min_tokens": bundle.min_tokens,
         "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "counts": counts,

@@ -305,7 +305,7 @@ class Arena:
                 self.table[name] = before
                 continue
             table = torch.zeros(shape, dtype=torch.int32, device=self.device)
-            if part.ndim == 2 and name in ("cell_row", "cell_exit"):
+            if part.ndim == 2 and name in ("cell_row", "cell_exit", "close_token", "close_after"):
                 # A bundle of one mode is the same in both.
                 last = before[:count, -1:].expand(-1, shape[1] - before.shape[1])
                 table[:count] = torch.cat([before[:count], last], dim=1)

@@ -5,7 +5,7 @@ Leaves out   one sequence: see matcher.py, whose seats these are, and which this
 Invariants   rows are independent: each has its own bundle, or none, of one vocabulary. A row without bundle allows
              every token and ignores what it reads; a finished row allows the end-of-turn ids and ignores what it reads.
              A batch belongs to one thread at a time.
-Arrays       kernels.py: seats int64 [B, 6]. masks uint32 [B, at least words]; tokens int64 [B].
+Arrays       kernels.py: seats int64 [B, 7]. masks uint32 [B, at least words]; tokens int64 [B].
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from . import kernels
 from .errors import DecodeError
-from .matcher import Matcher, Seat, entry_state
+from .matcher import Matcher, Seat, checked_budget, entry_state
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -33,9 +33,15 @@ class BatchMatcher:
     Args:
         bundles: of each row, None for an unconstrained one; at least one.
         entry: the name of the entry where the texts begin.
+        budget: of all rows or of each; see `Matcher`. Rows without bundle have none.
     """
 
-    def __init__(self, bundles: Sequence[Bundle | None], entry: str = "start") -> None:
+    def __init__(
+        self,
+        bundles: Sequence[Bundle | None],
+        entry: str = "start",
+        budget: int | Sequence[int | None] | None = None,
+    ) -> None:
         some = next((b for b in bundles if b is not None), None)
         if some is None:
             raise DecodeError("a batch needs a bundle", found="none", expected="at least one")
@@ -44,8 +50,11 @@ class BatchMatcher:
         self._memory: list[Seat | None] = [None] * len(bundles)
         self._start = [0] * len(bundles)
         self._own(np.zeros((len(bundles), len(kernels.SEAT)), dtype=np.int64))
+        budgets = list(budget) if isinstance(budget, Sequence) else [budget] * len(bundles)
+        if len(budgets) != len(bundles):
+            raise DecodeError("budgets and rows", found=f"{len(budgets)} budgets", expected=f"{len(bundles)}")
         for row, bundle in enumerate(bundles):
-            self.set_row(row, bundle, entry)
+            self.set_row(row, bundle, entry, budgets[row])
 
     def _own(self, seats: np.ndarray) -> None:
         """Take these seats, with room for a token and a code of each."""
@@ -60,8 +69,8 @@ class BatchMatcher:
 
     # ------------------------------------------------------------ rows
 
-    def set_row(self, row: int, bundle: Bundle | None, entry: str = "start") -> None:
-        """Begin a new text in a row, under another bundle or none."""
+    def set_row(self, row: int, bundle: Bundle | None, entry: str = "start", budget: int | None = None) -> None:
+        """Begin a new text in a row, under another bundle or none; `budget` as in `Matcher`."""
         if bundle is None:
             self._seats[row] = 0
             self._memory[row] = self.bundles[row] = None
@@ -71,19 +80,21 @@ class BatchMatcher:
                 "the bundles are of different tokenizers", found=bundle.vocab.digest, expected=self.vocab.digest
             )
         state = entry_state(bundle, entry)
+        limit = checked_budget(bundle, entry, budget)
         held = self._memory[row]
         if held is None or self.bundles[row] is not bundle:
             self._memory[row] = Seat(self._seats[row], bundle.host, state)
             self.bundles[row] = bundle
         else:
             held.begin(state)
+        self._seats[row, kernels.BUDGET] = limit
         self._start[row] = state
 
-    def append(self, bundle: Bundle | None, entry: str = "start") -> int:
+    def append(self, bundle: Bundle | None, entry: str = "start", budget: int | None = None) -> int:
         """A row more at the end; returns its number."""
         row = len(self)
         self._take([*range(row), -1])
-        self.set_row(row, bundle, entry)
+        self.set_row(row, bundle, entry, budget)
         return row
 
     def reorder(self, index: Iterable[int]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from .container import UNSOUND, address, open_container, refuse, write_container
 from .errors import BundleError
-from .tables import ARRAYS, Tables, check_tables, tools_of
+from .tables import ARRAYS, NEVER, Tables, check_tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 if TYPE_CHECKING:
@@ -101,6 +101,18 @@ class Bundle:
     def entry(self) -> dict[str, int]:
         """Name to local state of the places where a text may begin."""
         return dict(self.meta["entry"])
+
+    @cached_property
+    def min_tokens(self) -> dict[str, int | None]:
+        """By entry: a run with a budget of so many tokens, end of turn included, ends; None where no bound is known."""
+        t = self.tables
+        found = {}
+        for name, state in self.meta["entry"].items():
+            # Counters begin at 0.
+            past = sum(min(max(count - at, 0), count) for at, count in t.close_break[state].tolist())
+            need = int(t.close_bound[t.state_close[state] + past])
+            found[name] = need if need < NEVER else None
+        return found
 
     @property
     def tools(self) -> list[Any]:

@@ -11,8 +11,9 @@ Rows         A row belongs to one bundle, or to none (-1): then its logits are u
              DecodeError names row, token and what was expected. Without, the row is dead: `error` is set, `finished`
              too, and only the end-of-turn ids stay allowed, so that sampling stays defined and loops end.
 Arrays       bundle_of_row, state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1] (the last column takes
-             the writes of rows that do not push); error bool [B]; length, kept int64 [B]: tokens read, and how many of
-             them can be undone. log: the configurations before the last tokens, [history, B, …], that before token n
+             the writes of rows that do not push); error bool [B]; length, kept, budget int64 [B]: tokens read, how many
+             of them can be undone, and how many there may be (0: any number). log: the configurations before the last
+             tokens, [history, B, …], that before token n
              at n % history.
 Source       docs/architecture.md, "Reading a symbol".
 """
@@ -29,14 +30,16 @@ from . import step
 from .arena import Arena
 from .errors import DecodeError
 from .masks import check_logits, mask_logits_
-from .matcher import Matcher, entry_state
+from .matcher import Matcher, checked_budget, entry_state
 from .step import Config
 
 if TYPE_CHECKING:
     from .bundle import Bundle
 
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
+Budget: TypeAlias = int | Sequence[int | None] | None
 NO_BUNDLE = -1
+PER_ROW = "bundle_of_row state counter depth stack saved error length kept budget".split()
 
 
 class Draft(NamedTuple):
@@ -67,6 +70,8 @@ class Decoder:
         device: where the logits are.
         bundle_of_row: the bundle's number for each row, -1 for none; 0 for all if absent.
         entry: the name of the entry where the texts begin.
+        budget: how many tokens there may be, of all rows or of each (None: any number), as in `Matcher`. Rows get
+            budgets by `reset_rows` and `limit_` too; give the first before a graph is captured.
         check: raise on a token that is not allowed; costs a synchronisation on a device. Default: on the CPU only.
         history: how many tokens can be rolled back at most.
         room: the arena's size, in multiples of the bundles given here; bundles that fit can be added without any new
@@ -85,6 +90,7 @@ class Decoder:
         *,
         bundle_of_row: Sequence[int] | None = None,
         entry: str = "start",
+        budget: Budget = None,
         check: bool | None = None,
         history: int = 16,
         room: float = 1.0,
@@ -116,7 +122,8 @@ class Decoder:
         for n in chosen:
             if not NO_BUNDLE <= n < len(given):
                 raise DecodeError("no such bundle", found=str(n), expected=f"-1 to {len(given) - 1}")
-        self.reset_rows(None, [numbers[n] if n >= 0 else n for n in chosen], entry)
+        self.limited = False
+        self.reset_rows(None, [numbers[n] if n >= 0 else n for n in chosen], entry, budget)
         self.arena.holders.add(self)
 
     def _make(self, size: int) -> None:
@@ -131,7 +138,7 @@ class Decoder:
         self.bundle_of_row.fill_(NO_BUNDLE)
         self.stack, self.saved = zeros(size, width), zeros(size, width)
         self.error = zeros(size, dtype=torch.bool)
-        self.length, self.kept = zeros(size, dtype=torch.int64), zeros(size, dtype=torch.int64)
+        self.length, self.kept, self.budget = (zeros(size, dtype=torch.int64) for _ in range(3))
         self.log = Config(*(zeros(max(1, self.history), *part.shape) for part in self._config))
         self._every = torch.arange(size, device=self.device)
 
@@ -171,13 +178,20 @@ class Decoder:
             wide = [torch.nn.functional.pad(part, (0, missing)) for part in (log.stack, log.saved)]
             self.log = Config(log.state, log.counter, log.depth, *wide)
 
-    def reset_rows(self, rows: Rows = None, bundle: int | Sequence[int] | None = None, entry: str = "start") -> None:
+    def reset_rows(
+        self,
+        rows: Rows = None,
+        bundle: int | Sequence[int] | None = None,
+        entry: str = "start",
+        budget: Budget = None,
+    ) -> None:
         """Begin new texts.
 
         Args:
             rows: numbers of rows, or a bool mask; all if None.
             bundle: the number of a bundle or -1, for all or for each of the rows; as it was if None.
             entry: where the texts begin.
+            budget: how many tokens there may be, for all or for each of the rows; not looked at in rows without bundle.
         """
         self._widen()
         index = self._rows(rows)
@@ -190,6 +204,15 @@ class Decoder:
         start = {NO_BUNDLE: 0}
         for n in sorted(set(chosen) - {NO_BUNDLE}):
             start[n] = self.arena.global_state(n, entry_state(self.arena.bundle(n), entry))
+        budgets = list(budget) if isinstance(budget, Sequence) else [budget] * len(chosen)
+        if len(budgets) != len(chosen):
+            raise DecodeError("budgets and rows", found=f"{len(budgets)} budgets", expected=f"{len(chosen)}")
+        limits = [
+            checked_budget(self.arena.bundle(n), entry, most) if n >= 0 else 0
+            for n, most in zip(chosen, budgets, strict=True)
+        ]
+        self.limited = self.limited or any(limits)
+        self.budget[index] = torch.tensor(limits, dtype=torch.int64, device=self.device)
         self.bundle_of_row[index] = torch.tensor(chosen, dtype=torch.int32, device=self.device)
         self.state[index] = torch.tensor([start[n] for n in chosen], dtype=torch.int32, device=self.device)
         for part in (self.counter, self.depth, self.length, self.kept):
@@ -200,7 +223,18 @@ class Decoder:
         """Row i becomes what row index[i] was; the batch takes the length of the index."""
         order = torch.as_tensor(index, dtype=torch.int64, device=self.device)
         same = order.numel() == self.batch_size
-        for name in ("bundle_of_row", "state", "counter", "depth", "stack", "saved", "error", "length", "kept"):
+        for name in (
+            "bundle_of_row",
+            "state",
+            "counter",
+            "depth",
+            "stack",
+            "saved",
+            "error",
+            "length",
+            "kept",
+            "budget",
+        ):
             moved = getattr(self, name).index_select(0, order)
             if same:
                 getattr(self, name).copy_(moved)
@@ -215,18 +249,18 @@ class Decoder:
             self.batch_size = int(order.numel())
             self._every = torch.arange(self.batch_size, device=self.device)
 
-    def append_(self, bundles: Sequence[int], entry: str = "start") -> None:
+    def append_(self, bundles: Sequence[int], entry: str = "start", budget: Budget = None) -> None:
         """Rows more at the end, each with the number of its bundle or -1."""
         old = self.batch_size
         self.reorder_([*range(old), *([0] * len(bundles))])
-        self.reset_rows(slice(old, None), list(bundles), entry)
+        self.reset_rows(slice(old, None), list(bundles), entry, budget)
 
     def fork(self) -> Decoder:
         """An independent copy of all rows; the arena is shared."""
         twin = object.__new__(Decoder)
         twin.__dict__.update(self.__dict__)
         self.arena.holders.add(twin)
-        for name in ("bundle_of_row", "state", "counter", "depth", "stack", "saved", "error", "length", "kept"):
+        for name in PER_ROW:
             setattr(twin, name, getattr(self, name).clone())
         twin.log = Config(*(part.clone() for part in self.log))
         return twin
@@ -237,13 +271,15 @@ class Decoder:
         Args:
             tokens: integers [rows, T], each row's tokens since its entry, padded at the end.
             lengths: int [rows], how many of them count; all if None.
-            rows: as for `reset_rows`. Their bundles and the entry "start" stay.
+            rows: as for `reset_rows`. Their bundles, budgets and the entry "start" stay.
         """
         index = self._rows(rows)
         if tokens.dim() != 2 or tokens.shape[0] != index.numel():
             raise DecodeError("the tokens do not fit", found=str(list(tokens.shape)), expected=f"[{index.numel()}, T]")
         tokens = tokens.to(self.device)
+        budget = self.budget.clone()
         self.reset_rows(rows)
+        self.budget.copy_(budget)
         full = torch.zeros(self.batch_size, dtype=tokens.dtype, device=self.device)
         mine = torch.zeros(self.batch_size, dtype=torch.int64, device=self.device)
         mine[index] = tokens.shape[1] if lengths is None else lengths.to(self.device, torch.int64)
@@ -290,6 +326,50 @@ class Decoder:
         state = self.arena.local_state(number, int(self.state[row]))
         return Matcher.at_configuration(self.arena.bundle(number), state, int(self.counter[row]), frames)
 
+    def limit_(self, left: torch.Tensor | int | None, rows: Rows = None) -> None:
+        """Set budgets anew: so many tokens may follow; None for any number.
+
+        Args:
+            left: integers, of all or of each of the rows. Below a row's `bound` it cannot be kept: with `check` a
+                DecodeError, without it the row's masks lead to the end as soon as they can.
+            rows: as for `reset_rows`; those without bundle have no budget.
+        """
+        index = self._rows(rows)
+        if left is None:
+            self.budget[index] = 0
+            return
+        self.limited = True
+        wanted = torch.as_tensor(left, dtype=torch.int64, device=self.device).expand(index.numel())
+        if self.check:
+            short = (wanted < self.bound()[index].clamp(min=1)) & (self.bundle_of_row[index] >= 0)
+            if bool(short.any()):
+                at = int(short.nonzero()[0])
+                raise DecodeError(
+                    "the budget is too small",
+                    place=f"row {int(index[at])} of {self.batch_size}",
+                    found=f"{int(wanted[at])} tokens",
+                    expected=f"at least {max(1, int(self.bound()[index[at]]))}",
+                )
+        self.budget[index] = torch.where(self.bundle_of_row[index] >= 0, self.length[index] + wanted.clamp(min=1), 0)
+
+    def bound(self) -> torch.Tensor:
+        """int32 [B]: so many tokens, the end of turn among them, are enough to end; 2 ** 29 or more: none is known."""
+        return step.bound(self.arena.table, self.arena.limits, self.bundle_of_row, self._config)
+
+    def forced(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens that come next in each row whatever is sampled: int64 [B, most], padded with -1; and their number.
+
+        Drafts that are always legal: give them to `draft` and `take_` the node after the last. See `Matcher.forced`.
+        """
+        return step.forced(self.arena.table, self.arena.limits, self.bundle_of_row, self._config, self._left())
+
+    def _left(self, read: torch.Tensor | int = 0) -> torch.Tensor | None:
+        """int32 [B]: what budgets leave after `read` tokens more, -1 without one; None if no row ever had one."""
+        if not self.limited:
+            return None
+        left = (self.budget - self.length - read).clamp(min=0)
+        return torch.where(self.budget > 0, left, -1).to(torch.int32)
+
     @property
     def finished(self) -> torch.Tensor:
         """bool [B]: the end of turn was read, or the row is dead (`error`); never for a row without bundle."""
@@ -308,7 +388,10 @@ class Decoder:
 
     def fill(self) -> torch.Tensor:
         """int32 [B, ceil(V / 32)]: the allowed tokens as bits; all bits for a row without bundle."""
-        return step.mask_bits(self.arena.table, self.arena.limits, self.bundle_of_row, self._config, self._on_cpu)
+        return self._bits(self._config, self._left())
+
+    def _bits(self, here: Config, left: torch.Tensor | None) -> torch.Tensor:
+        return step.mask_bits(self.arena.table, self.arena.limits, self.bundle_of_row, here, self._on_cpu, left)
 
     def mask_(self, logits: torch.Tensor) -> torch.Tensor:
         """Set the logits of tokens that are not allowed to -inf, in place; returns them.
@@ -365,6 +448,7 @@ class Decoder:
             self.kept,
             self.log,
             self.history,
+            self.budget,
             tokens,
             logits,
         )
@@ -429,7 +513,7 @@ class Decoder:
             depth[:, j + 1] = torch.where(fine, depth.gather(1, source.unsqueeze(1)).squeeze(1) + 1, 0)
             after = after._replace(state=torch.where(fine, after.state, 0))
             nodes.append(after)
-            bits.append(step.mask_bits(self.arena.table, self.arena.limits, self.bundle_of_row, after, self._on_cpu))
+            bits.append(self._bits(after, self._left(depth[:, j + 1])))
         return Draft(
             torch.stack(bits, 1),
             torch.stack(legal, 1),

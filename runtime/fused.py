@@ -39,6 +39,13 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def _owes(owed_first, owed_break, owed, closes: tl.constexpr, symbols, frames, counts, k):  # type: ignore[no-untyped-def]
+    """Tokens that frame k needs once what is above it is over."""
+    symbol = symbols + tl.load(frames + k)
+    return tl.load(owed + tl.load(owed_first + symbol) + _phase(owed_break, symbol, closes, tl.load(counts + k)))
+
+
+@triton.jit
 def fused_step(  # type: ignore[no-untyped-def]
     logits,
     row_stride,
@@ -59,6 +66,7 @@ def fused_step(  # type: ignore[no-untyped-def]
     log_depth,
     log_stack,
     log_saved,
+    budget,
     symbol_class,
     special_symbol,
     token_offset,
@@ -87,6 +95,14 @@ def fused_step(  # type: ignore[no-untyped-def]
     soft_depth,
     capacity,
     finished_row,
+    state_close,
+    close_break,
+    close_token,
+    close_after,
+    owed_first,
+    owed_break,
+    owed,
+    chain_after,
     batch,
     history,
     size,
@@ -95,6 +111,7 @@ def fused_step(  # type: ignore[no-untyped-def]
     reads: tl.constexpr,
     masks: tl.constexpr,
     breaks: tl.constexpr,
+    closes: tl.constexpr,
     modes: tl.constexpr,
     block: tl.constexpr,
 ):
@@ -108,6 +125,7 @@ def fused_step(  # type: ignore[no-untyped-def]
         frames = stack + r * width
         counts = saved + r * width
         soft = tl.load(soft_depth + bundle)
+        left = tl.load(budget + r) - tl.load(length + r)
         if reads:
             if q > 1:
                 token = tl.load(tokens + r).to(tl.int32)
@@ -180,12 +198,25 @@ def fused_step(  # type: ignore[no-untyped-def]
                 tl.store(counter_of_row + r, c)
                 tl.store(depth_of_row + r, depth)
                 tl.store(length + r, n + 1)
+                left -= 1
                 tl.store(kept + r, tl.minimum(tl.load(kept + r) + 1, history))
                 if q == 0:
                     tl.store(error + r, 1)
         if masks:
             row = tl.load(finished_row + bundle)
             profile = -1
+            limited = (tl.load(budget + r) > 0) & (q > 1)
+            only = -1
+            need = 0
+            below = 0
+            symbols = tl.load(symbol_base + bundle)
+            if limited:
+                place = tl.load(state_close + q) + _phase(close_break, q, closes, c)
+                place = place * modes + tl.where(depth >= soft, modes - 1, 0)
+                for k in range(depth):
+                    below += _owes(owed_first, owed_break, owed, closes, symbols, frames, counts, k)
+                need = tl.load(close_after + place) + below
+                only = tl.load(close_token + place)
             if q > 1:
                 mode = 0
                 if depth >= soft:
@@ -199,6 +230,8 @@ def fused_step(  # type: ignore[no-untyped-def]
             bits = tl.load(dense + row.to(tl.int64) * words + (lane >> 5), mask=inside, other=0)
             while (profile >= 0) & (depth > 0):
                 depth -= 1
+                if limited:
+                    below -= _owes(owed_first, owed_break, owed, closes, symbols, frames, counts, depth)
                 base = tl.load(chain_offset + profile)
                 entry = base + tl.load(frames + depth)
                 profile = -1
@@ -208,7 +241,11 @@ def fused_step(  # type: ignore[no-untyped-def]
                     more = tl.load(chain_row + cell)
                     bits |= tl.load(dense + more.to(tl.int64) * words + (lane >> 5), mask=inside, other=0)
                     profile = tl.load(chain_exit + cell)
+                    if limited:
+                        need = tl.maximum(need, tl.load(chain_after + cell) + below)
             allowed = ((bits >> (lane & 31)) & 1) != 0
+            if limited & (only >= 0) & (need >= tl.maximum(left, 0)):
+                allowed = lane == only
             place = logits + r.to(tl.int64) * row_stride + lane.to(tl.int64) * column_stride
             tl.store(place, float("-inf"), mask=(lane < columns) & ~(allowed & inside))
 
@@ -216,7 +253,8 @@ def fused_step(  # type: ignore[no-untyped-def]
 TABLES = (
     "symbol_class special_symbol token_offset token_bytes state_cell state_break state_loop loop_bits cell_row "
     "cell_exit cell_delta delta push return_offset return chain_offset chain chain_cell chain_break chain_row "
-    "chain_exit dense class_base special_base symbol_base soft_depth capacity finished_row"
+    "chain_exit dense class_base special_base symbol_base soft_depth capacity finished_row state_close close_break "
+    "close_token close_after owed_first owed_break owed chain_after"
 ).split()
 
 
@@ -229,6 +267,7 @@ def launch(
     kept: torch.Tensor,
     log: Config,
     history: int,
+    budget: torch.Tensor,
     tokens: torch.Tensor | None,
     logits: torch.Tensor | None,
     block: int = 4096,
@@ -242,7 +281,7 @@ def launch(
     stride, step, columns = (0, 0, 0) if logits is None else (*logits.stride(), logits.shape[1])
     parts = 1 if logits is None else triton.cdiv(columns, block)
     if tokens is not None and parts > 1:
-        launch(arena, bundle_of_row, config, error, length, kept, log, history, tokens, None)
+        launch(arena, bundle_of_row, config, error, length, kept, log, history, budget, tokens, None)
         tokens = None
     fused_step[(rows, parts)](
         shown,
@@ -256,6 +295,7 @@ def launch(
         length,
         kept,
         *log,
+        budget,
         *(arena.table[name] for name in TABLES),
         rows,
         history,
@@ -265,6 +305,7 @@ def launch(
         reads=tokens is not None,
         masks=logits is not None,
         breaks=k.breaks,
+        closes=k.closes,
         modes=k.modes,
         block=block,
     )

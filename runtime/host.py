@@ -93,6 +93,7 @@ class Host:
             "specials": t.special_token.size,
             "symbols": t.symbol_class.size,
             "breaks": t.breaks,
+            "close_breaks": t.close_break.shape[1],
             "modes": t.modes,
             "soft_depth": bundle.meta["soft_depth"],
             "capacity": bundle.meta["capacity"],

@@ -5,7 +5,8 @@ Invariants   a refused token leaves its configuration as it was. Kernels never r
              thread ever sees half a row, and several may share a bundle.
 Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and of its vocabulary, then numbers.
              seat int64 [len(SEAT)]: one sequence: the address of its `host` (0: unconstrained), of its history and
-             frames, how many of those there are, and its position in the history. Seats of a batch are rows.
+             frames, how many of those there are, its position in the history, and its budget: at which position the
+             text has to be over (0: none). Seats of a batch are rows.
              history int32 [n, 5]: a configuration: state, counter, depth, top frame (-1: none), frames used.
              frames int32 [m, 3]: parent frame, stack symbol, saved counter. Frames are shared by configurations, so
              a stack is a linked list and undoing a token is one step back in `history`.
@@ -65,6 +66,15 @@ TABLES = (
     "list_tokens",
     "list_base",
     "dense",
+    "state_close",
+    "close_break",
+    "close_bound",
+    "close_token",
+    "close_after",
+    "owed_first",
+    "owed_break",
+    "owed",
+    "chain_after",
 )
 VOCAB = ("token_offset", "token_bytes", "slice_token_offset", "slice_tokens", "slice_units")
 SHARED = ("prefix_first", "prefix", "slots", "slot_tag")
@@ -72,6 +82,7 @@ NUMBERS = (
     "specials",
     "symbols",
     "breaks",
+    "close_breaks",
     "modes",
     "soft_depth",
     "capacity",
@@ -110,6 +121,15 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     LIST_TOKENS,
     LIST_BASE,
     DENSE,
+    STATE_CLOSE,
+    CLOSE_BREAK,
+    CLOSE_BOUND,
+    CLOSE_TOKEN,
+    CLOSE_AFTER,
+    OWED_FIRST,
+    OWED_BREAK,
+    OWED,
+    CHAIN_AFTER,
     TOKEN_OFFSET,
     TOKEN_BYTES,
     SLICE_TOKEN_OFFSET,
@@ -122,6 +142,7 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     SPECIALS,
     SYMBOLS,
     BREAKS,
+    CLOSE_BREAKS,
     MODES,
     SOFT_DEPTH,
     CAPACITY,
@@ -133,8 +154,8 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     TAG,
 ) = range(len(FIELDS))
 
-SEAT = ("host", "history", "frames", "history_size", "frames_size", "position")
-HOST, HISTORY, FRAMES, HISTORY_SIZE, FRAMES_SIZE, POSITION = range(len(SEAT))
+SEAT = ("host", "history", "frames", "history_size", "frames_size", "position", "budget")
+HOST, HISTORY, FRAMES, HISTORY_SIZE, FRAMES_SIZE, POSITION, BUDGET = range(len(SEAT))
 
 REFUSED, ACCEPTED, FULL, OVERFLOW, STAYED = 0, 1, 2, 3, 4  # what reading a token returns
 
@@ -372,23 +393,97 @@ def _first(host, q, c, depth):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
-    """(row, exit profile) of a profile under the frame `top`; row -1 if there is none."""
+    """(row, exit profile, chain cell) of a profile under the frame `top`; row -1 if there is none."""
     base = _int(_long(host, CHAIN_OFFSET), e)
     chain = _long(host, CHAIN)
     entry = 2 * (base + _int(frames, 3 * top + 1))
     if _int(chain, entry) != base:
-        return -1, -1
+        return -1, -1, 0
     number = _int(chain, entry + 1)
     x = _int(_long(host, CHAIN_CELL), number) + _phase(
         _long(host, CHAIN_BREAK), number, _long(host, BREAKS), _int(frames, 3 * top + 2)
     )
-    return _int(_long(host, CHAIN_ROW), x), _int(_long(host, CHAIN_EXIT), x)
+    return _int(_long(host, CHAIN_ROW), x), _int(_long(host, CHAIN_EXIT), x), x
+
+
+@numba.njit
+def _owes(host, frames, top):  # type: ignore[no-untyped-def]
+    """Tokens that the frame `top` needs once the one above it is left."""
+    g = _int(frames, 3 * top + 1)
+    x = _int(_long(host, OWED_FIRST), g) + _phase(
+        _long(host, OWED_BREAK), g, _long(host, CLOSE_BREAKS), _int(frames, 3 * top + 2)
+    )
+    return _int(_long(host, OWED), x)
+
+
+@numba.njit
+def _owed(host, frames, top):  # type: ignore[no-untyped-def]
+    total = 0
+    while top >= 0:
+        total += _owes(host, frames, top)
+        top = _int(frames, 3 * top)
+    return total
+
+
+@numba.njit
+def _close_cell(host, q, c):  # type: ignore[no-untyped-def]
+    return _int(_long(host, STATE_CLOSE), q) + _phase(_long(host, CLOSE_BREAK), q, _long(host, CLOSE_BREAKS), c)
+
+
+@kernel(numba.int64(numba.int64))
+def bound_of(seat):  # type: ignore[no-untyped-def]
+    """A bound on the tokens from here to the end of turn, that included; NEVER (tables.py) or more: none is known."""
+    host = _long(seat, HOST)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    q = _int(here, 0)
+    if q == 1:
+        return 0
+    x = _close_cell(host, q, _int(here, 1))
+    return _int(_long(host, CLOSE_BOUND), x) + _owed(host, _long(seat, FRAMES), _int(here, 3))
+
+
+@kernel(numba.int64(numba.int64))
+def owed_of(seat):  # type: ignore[no-untyped-def]
+    """A bound on the tokens that the frames below need after what is above them is over."""
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    return _owed(_long(seat, HOST), _long(seat, FRAMES), _int(here, 3))
+
+
+@numba.njit
+def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
+    """The only token that the budget leaves; -1: all that the mask allows."""
+    frames = _long(seat, FRAMES)
+    position = _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 20 * position
+    q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
+    if q == 1:
+        return -1
+    place = _close_cell(host, q, c) * _long(host, MODES) + _mode(host, depth)
+    below = _owed(host, frames, top)
+    need = _int(_long(host, CLOSE_AFTER), place) + below
+    row, e = _first(host, q, c, depth)
+    while e >= 0 and top >= 0:
+        below -= _owes(host, frames, top)
+        row, e, x = _next(host, frames, e, top)
+        if row >= 0:
+            need = max(need, _int(_long(host, CHAIN_AFTER), x) + below)
+        top = _int(frames, 3 * top)
+    if need < budget - position:
+        return -1
+    return _int(_long(host, CLOSE_TOKEN), place)
 
 
 @numba.njit
 def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
     """The mask of a seat into `size` words at an address."""
     words, frames = _long(host, WORDS), _long(seat, FRAMES)
+    budget = _long(seat, BUDGET)
+    if budget > 0:
+        token = _closing(seat, host, budget)
+        if token >= 0:
+            _set(mask, 0, 4 * size)
+            _toggle(mask, token)
+            return
     here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
     top = _int(here, 3)
     row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
@@ -396,7 +491,7 @@ def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
     if size > words:
         _set(mask + 4 * words, 0, 4 * (size - words))
     while e >= 0 and top >= 0:
-        row, e = _next(host, frames, e, top)
+        row, e, _ = _next(host, frames, e, top)
         if row >= 0:
             _combine(mask, _row(host, row), words, False)
         top = _int(frames, 3 * top)
@@ -425,7 +520,7 @@ def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
         count += 1
         if e < 0 or top < 0:
             break
-        row, e = _next(host, frames, e, top)
+        row, e, _ = _next(host, frames, e, top)
         top = _int(frames, 3 * top)
     return count
 

@@ -3,7 +3,7 @@
 Leaves out   the tables: see bundle.py. The loops: see kernels.py. Batches: see decoder.py.
 Invariants   a refused token changes nothing. Configurations are kept for every token read, so `rollback` is exact and
              costs nothing. A matcher belongs to one thread at a time; the bundle may be shared.
-Arrays       kernels.py: seat int64 [6], history int32 [n, 5], frames int32 [m, 3].
+Arrays       kernels.py: seat int64 [7], history int32 [n, 5], frames int32 [m, 3].
 Finished     after the end of turn only the end-of-turn ids are allowed, and reading one changes nothing.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from . import kernels
 from .errors import DecodeError
-from .tables import END_OF_TURN, FINISHED
+from .tables import END_OF_TURN, FINISHED, NEVER
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -34,7 +34,7 @@ class Seat:
     """The memory of one sequence: configurations and frames, and the kernels' way to them.
 
     Attributes:
-        row: int64 [6], kernels.py; may be a row of a batch's seats.
+        row: int64 [7], kernels.py; may be a row of a batch's seats.
         history, frames: int32 [n, 5] and [m, 3].
     """
 
@@ -98,18 +98,42 @@ def entry_state(bundle: Bundle, entry: str) -> int:
     return int(entries[entry])
 
 
+def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
+    """A budget of so many tokens from an entry on, as seats hold it: 0 for none."""
+    if budget is None:
+        return 0
+    need = bundle.min_tokens[entry]
+    if need is None:
+        raise DecodeError(
+            "this bundle can keep no budget: no bound on the tokens it needs is known",
+            place=f"{bundle.name}, entry {entry}",
+            hint="the tokenizer lacks tokens to write the shortest text with, or a count is too large",
+        )
+    if operator.index(budget) < need:
+        raise DecodeError(
+            "the budget is too small",
+            place=f"{bundle.name}, entry {entry}",
+            found=f"{budget} tokens",
+            expected=f"at least {need}, with the end of turn",
+        )
+    return budget
+
+
 class Matcher:
     """The state of one sequence under a bundle.
 
     Args:
         bundle: the constraint.
         entry: the name of the entry where the text begins; see `Bundle.entry`.
+        budget: how many tokens there may be, the end of turn among them; at least `Bundle.min_tokens` of the entry.
+            Masks then allow only what can still end in time, and near the end one token at a time that leads there.
     """
 
     __slots__ = ("_host", "_place", "_row", "_seat", "_start", "bundle")
 
-    def __init__(self, bundle: Bundle, entry: str = "start") -> None:
+    def __init__(self, bundle: Bundle, entry: str = "start", budget: int | None = None) -> None:
         self._open(bundle, entry_state(bundle, entry))
+        self._row[kernels.BUDGET] = checked_budget(bundle, entry, budget)
 
     def _open(self, bundle: Bundle, state: int) -> None:
         self.bundle = bundle
@@ -152,8 +176,50 @@ class Matcher:
             ) from error
         raise DecodeError("the mask is too short", found=f"{mask.size} words", expected=f"at least {self._host.words}")
 
+    @property
+    def bound(self) -> int | None:
+        """So many tokens, the end of turn among them, are enough to end from here; None where no bound is known."""
+        found = int(kernels.bound_of(self._place))
+        return found if found < NEVER else None
+
+    @property
+    def left(self) -> int | None:
+        """How many tokens the budget leaves; None without a budget."""
+        budget = int(self._row[kernels.BUDGET])
+        return max(budget - len(self), 0) if budget else None
+
+    def limit(self, left: int | None) -> None:
+        """Set the budget anew: so many tokens may follow, at least `bound`; None for any number."""
+        if left is not None and (self.bound is None or operator.index(left) < max(1, self.bound)):
+            raise DecodeError(
+                "the budget is too small",
+                place=f"{self.bundle.name}, token {len(self)}",
+                found=f"{left} tokens",
+                expected="no budget: no bound is known" if self.bound is None else f"at least {max(1, self.bound)}",
+            )
+        self._row[kernels.BUDGET] = 0 if left is None else len(self) + left
+
+    def forced(self) -> np.ndarray:
+        """int32 [·]: tokens that come next whatever is sampled, as the tokenizer itself writes them; often none.
+
+        The grammar has one way on from here; the tokens end where the tokenizer cuts whatever follows. They may be
+        read at once (`advance` each), or checked as drafts. None where the budget does not leave them.
+        """
+        t = self.bundle.tables
+        q = self.state
+        tokens = t.forced_tokens[t.forced_offset[t.state_forced[q]] : t.forced_offset[t.state_forced[q] + 1]]
+        left = self.left
+        if left is not None and tokens.size:
+            below = int(kernels.owed_of(self._place))
+            if int(t.forced_after[q]) + below > left - tokens.size:
+                return tokens[:0]
+        return tokens
+
     def rows(self) -> list[int]:
-        """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids."""
+        """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
+
+        A budget is not looked at.
+        """
         out = np.empty(self.bundle.meta["max_chain"] + 1, dtype=np.int32)
         count = kernels.rows_of_mask(self._place, out)
         return [int(row) for row in out[:count]]

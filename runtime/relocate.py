@@ -25,16 +25,20 @@ if TYPE_CHECKING:
 BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "capacity", "finished_row")
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "state": ("state_cell", "state_break", "state_loop"),
+    "state": ("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
     "cell": ("cell_row", "cell_exit", "cell_delta"),
     "delta": ("delta",),
     "push": ("push",),
-    "symbol": ("return_offset",),
+    "symbol": ("return_offset", "owed_first", "owed_break"),
     "return": ("return",),
     "profile": ("chain_offset",),
     "chain": ("chain",),
     "chain_number": ("chain_cell", "chain_break"),
-    "chain_cell": ("chain_row", "chain_exit"),
+    "chain_cell": ("chain_row", "chain_exit", "chain_after"),
+    "close_cell": ("close_bound", "close_token", "close_after"),
+    "owed_cell": ("owed",),
+    "forced_list": ("forced_offset", "forced_length"),
+    "forced_token": ("forced_tokens",),
     "class": ("symbol_class",),
     "special": ("special_symbol",),
     "loop": ("loop_bits",),
@@ -54,6 +58,8 @@ class Limits(NamedTuple):
         size: V.
         breaks, modes, capacity, max_chain: docs/architecture.md.
         steps: bytes of the longest token that is read byte by byte.
+        closes: C, breakpoints of the shortest close.
+        forced: most forced tokens of a state.
     """
 
     size: int
@@ -62,13 +68,17 @@ class Limits(NamedTuple):
     capacity: int
     max_chain: int
     steps: int
+    closes: int
+    forced: int
 
     @staticmethod
     def of(bundle: Bundle) -> Limits:
         """Those of one bundle."""
         t, meta = bundle.tables, bundle.meta
         steps = loops_of(bundle).steps
-        return Limits(bundle.vocab.size, t.breaks, t.modes, int(meta["capacity"]), int(meta["max_chain"]), steps)
+        closes, forced = t.close_break.shape[1], int(np.diff(t.forced_offset).max(initial=0))
+        chain = int(meta["max_chain"])
+        return Limits(bundle.vocab.size, t.breaks, t.modes, int(meta["capacity"]), chain, steps, closes, forced)
 
     def joined(self, other: Limits) -> Limits:
         """The larger of each."""
@@ -96,6 +106,20 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
         "chain_break": np.zeros((1, limits.breaks, 2), np.int32),
         "chain_row": np.zeros(1, np.int32),
         "chain_exit": np.full(1, -1, np.int32),
+        "state_close": np.zeros(2, np.int32),
+        "close_break": np.zeros((2, limits.closes, 2), np.int32),
+        "state_forced": np.zeros(2, np.int32),
+        "forced_after": np.zeros(2, np.int32),
+        "owed_first": np.zeros(1, np.int32),
+        "owed_break": np.zeros((1, limits.closes, 2), np.int32),
+        "chain_after": np.zeros(1, np.int32),
+        "close_bound": np.zeros(1, np.int32),
+        "close_token": np.full((1, limits.modes), -1, np.int32),
+        "close_after": np.zeros((1, limits.modes), np.int32),
+        "owed": np.zeros(1, np.int32),
+        "forced_offset": np.zeros(1, np.int32),
+        "forced_length": np.zeros(1, np.int32),
+        "forced_tokens": np.zeros(1, np.int32),
         "dense": np.stack([np.zeros(words, np.int32), np.full(words, -1, np.int32)]),
         "symbol_class": np.zeros(0, np.int32),
         "special_symbol": np.zeros(0, np.int32),
@@ -117,6 +141,10 @@ def lengths(bundle: Bundle) -> dict[str, int]:
         "chain": t.chain.shape[0],
         "chain_number": t.chain_cell.shape[0],
         "chain_cell": t.chain_row.shape[0],
+        "close_cell": t.close_bound.shape[0],
+        "owed_cell": t.owed.shape[0],
+        "forced_list": t.forced_offset.shape[0] - 1,
+        "forced_token": t.forced_tokens.shape[0],
         "class": t.symbol_class.shape[0],
         "loop": loops_of(bundle).bits.shape[0] - 1,
         "bundle": 1,
@@ -232,6 +260,20 @@ def relocated(
         "chain_break": _pad_breaks(t.chain_break, limits.breaks),
         "chain_row": row_of[t.chain_row],
         "chain_exit": _moved(t.chain_exit, base["profile"]),
+        "state_close": t.state_close[2:] + base["close_cell"],
+        "close_break": _pad_breaks(t.close_break[2:], limits.closes),
+        "state_forced": t.state_forced[2:] + base["forced_list"],
+        "forced_after": t.forced_after[2:],
+        "owed_first": t.owed_first + base["owed_cell"],
+        "owed_break": _pad_breaks(t.owed_break, limits.closes),
+        "chain_after": t.chain_after,
+        "close_bound": t.close_bound,
+        "close_token": t.close_token[:, columns],
+        "close_after": t.close_after[:, columns],
+        "owed": t.owed,
+        "forced_offset": t.forced_offset[:-1] + base["forced_token"],
+        "forced_length": np.diff(t.forced_offset),
+        "forced_tokens": t.forced_tokens,
         "symbol_class": t.symbol_class,
         "class_base": np.array([base["class"]]),
         "special_base": np.array([base["special"]]),

@@ -42,7 +42,7 @@ def act(action: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
 
 
 def phase(t: Tables, k: Limits, breaks: str, index: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
-    if k.breaks == 0:
+    if t[breaks].shape[1] == 0:
         return torch.zeros_like(counter)
     pairs = at(t[breaks], index)
     spans = pairs[:, :, 1]
@@ -54,8 +54,53 @@ def mode_of(t: Tables, k: Limits, bundle: torch.Tensor, depth: torch.Tensor) -> 
     return (depth >= at(t["soft_depth"], bundle)).to(torch.int32) * (k.modes - 1)
 
 
-def mask_bits(t: Tables, k: Limits, bundle: torch.Tensor, here: Config, stop_early: bool = False) -> torch.Tensor:
-    """int32 [B, words]: the allowed tokens as bits; all bits for a row without bundle."""
+def owed_below(t: Tables, k: Limits, bundle: torch.Tensor, here: Config) -> torch.Tensor:
+    """int32 [B, frames + 1]: how many tokens the lowest 0, 1, 2, … frames need after what is above them is over."""
+    rows, frames = here.stack.shape[0], here.stack.shape[1] - 1
+    inside = torch.arange(frames, device=here.depth.device) < here.depth.unsqueeze(1)
+    symbol = torch.where(inside, at(t["symbol_base"], bundle.clamp(min=0)).unsqueeze(1) + here.stack[:, :frames], 0)
+    symbol = symbol.reshape(-1)
+    cell = at(t["owed_first"], symbol) + phase(t, k, "owed_break", symbol, here.saved[:, :frames].reshape(-1))
+    owed = torch.where(inside, at(t["owed"], cell).view(rows, frames), 0)
+    return torch.nn.functional.pad(owed.cumsum(1, dtype=torch.int32), (1, 0))
+
+
+def bound(t: Tables, k: Limits, bundle: torch.Tensor, here: Config) -> torch.Tensor:
+    """int32 [B]: so many tokens are enough to end; NEVER (tables.py) or more where no bound is known, 0 at the end."""
+    cell = at(t["state_close"], here.state) + phase(t, k, "close_break", here.state, here.counter)
+    below = owed_below(t, k, bundle, here).gather(1, here.depth.to(torch.int64).unsqueeze(1)).squeeze(1)
+    return torch.where((here.state > 1) & (bundle >= 0), at(t["close_bound"], cell) + below, 0)
+
+
+def forced(
+    t: Tables, k: Limits, bundle: torch.Tensor, here: Config, left: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The forced tokens of each row int64 [B, most], padded with -1, and how many there are, int64 [B]."""
+    number = at(t["state_forced"], torch.where(bundle >= 0, here.state, 0))
+    count = at(t["forced_length"], number)
+    if left is not None:
+        below = owed_below(t, k, bundle, here).gather(1, here.depth.to(torch.int64).unsqueeze(1)).squeeze(1)
+        late = (left >= 0) & (at(t["forced_after"], here.state) + below > left - count)
+        count = torch.where(late, 0, count)
+    place = torch.arange(k.forced, dtype=torch.int32, device=count.device)
+    last = t["forced_tokens"].shape[0] - 1
+    tokens = at(t["forced_tokens"], (at(t["forced_offset"], number).unsqueeze(1) + place).clamp(max=last).view(-1))
+    tokens = torch.where(place < count.unsqueeze(1), tokens.view(count.shape[0], k.forced), -1)
+    return tokens.to(torch.int64), count.to(torch.int64)
+
+
+def mask_bits(
+    t: Tables,
+    k: Limits,
+    bundle: torch.Tensor,
+    here: Config,
+    stop_early: bool = False,
+    left: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """int32 [B, words]: the allowed tokens as bits; all bits for a row without bundle.
+
+    left int32 [B]: how many tokens a row's budget leaves, -1 for none; None if no row has one.
+    """
     free = bundle < 0
     bundle = bundle.clamp(min=0)
     over = here.state <= 1
@@ -65,6 +110,11 @@ def mask_bits(t: Tables, k: Limits, bundle: torch.Tensor, here: Config, stop_ear
     row = torch.where(free, FULL_ROW, row)
     profile = torch.where(over | free, -1, at(t["cell_exit"].view(-1), place))
     bits = at(t["dense"], row)
+    if left is not None:
+        owed = owed_below(t, k, bundle, here)
+        close = at(t["state_close"], here.state) + phase(t, k, "close_break", here.state, here.counter)
+        close = close * k.modes + mode_of(t, k, bundle, here.depth)
+        need = at(t["close_after"].view(-1), close) + owed.gather(1, here.depth.to(torch.int64).unsqueeze(1)).squeeze(1)
     for level in range(min(k.max_chain, k.capacity)):
         frame = here.depth - 1 - level
         going = (profile >= 0) & (frame >= 0)
@@ -79,12 +129,21 @@ def mask_bits(t: Tables, k: Limits, bundle: torch.Tensor, here: Config, stop_ear
         number = torch.where(going, record[:, 1], 0)
         cell = at(t["chain_cell"], number) + phase(t, k, "chain_break", number, saved)
         more = torch.where(going, at(t["chain_row"], cell), EMPTY_ROW)
+        if left is not None:
+            after = at(t["chain_after"], cell) + owed.gather(1, below).squeeze(1)
+            need = torch.maximum(need, torch.where(going, after, 0))
         if stop_early:
             some = going.nonzero().view(-1)
             bits[some] |= at(t["dense"], more[some])
         else:
             bits = bits | at(t["dense"], more)
         profile = torch.where(going, at(t["chain_exit"], cell), -1)
+    if left is not None:
+        token = at(t["close_token"].view(-1), close)
+        closing = (left >= 0) & (need >= left) & (token >= 0) & ~over & ~free
+        words = torch.arange(bits.shape[1], dtype=torch.int32, device=bits.device)
+        only = (words == (token >> 5).unsqueeze(1)).to(torch.int32) << (token & 31).unsqueeze(1)
+        bits = torch.where(closing.unsqueeze(1), only, bits)
     return bits
 
 

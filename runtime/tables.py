@@ -51,6 +51,19 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "list_tokens": ("int32", ()),
     "list_base": ("int32", ()),
     "dense": ("uint32", ("W",)),
+    "state_close": ("int32", ()),
+    "close_break": ("int32", ("C", 2)),
+    "close_bound": ("int32", ()),
+    "close_token": ("int32", ("M",)),
+    "close_after": ("int32", ("M",)),
+    "owed_first": ("int32", ()),
+    "owed_break": ("int32", ("C", 2)),
+    "owed": ("int32", ()),
+    "chain_after": ("int32", ()),
+    "forced_offset": ("int32", ()),
+    "forced_tokens": ("int32", ()),
+    "state_forced": ("int32", ()),
+    "forced_after": ("int32", ()),
 }
 DEAD, FINISHED = 0, 1
 END_OF_TURN = 256  # the symbol
@@ -60,6 +73,7 @@ UNSETTLED, AROUND, TEXT, REASONING, NAME, ARGUMENTS, KEY, VALUE, STRING = range(
 MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30
 MAX_RANGE_CELLS = 1 << 27
+NEVER = 1 << 29  # a bound on the tokens needed where none is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +112,19 @@ class Tables:
     list_tokens: np.ndarray
     list_base: np.ndarray
     dense: np.ndarray
+    state_close: np.ndarray
+    close_break: np.ndarray
+    close_bound: np.ndarray
+    close_token: np.ndarray
+    close_after: np.ndarray
+    owed_first: np.ndarray
+    owed_break: np.ndarray
+    owed: np.ndarray
+    chain_after: np.ndarray
+    forced_offset: np.ndarray
+    forced_tokens: np.ndarray
+    state_forced: np.ndarray
+    forced_after: np.ndarray
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -154,7 +181,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     """Refuse tables that any index could leave.
 
     In this order: shapes, symbols, meta numbers, states, transitions, pushes, returns, chains, rows, marks, entries,
-    the longest chain.
+    the close, the longest chain.
     """
     _check_shapes(name, t)
     _check_symbols(name, t, vocab.size)
@@ -175,6 +202,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     _check_rows(name, t, vocab)
     _check_marks(name, t, meta)
     _check_entries(name, t, meta)
+    _check_close(name, t, vocab)
     _check_longest_chain(name, t, int(meta["max_chain"]))
 
 
@@ -189,15 +217,24 @@ def _check_shapes(name: str, t: Tables) -> None:
         if array.ndim != 1 + len(tail) or list(array.shape[1:]) != want:
             shown = ", ".join(["·", *map(str, tail)])
             raise refuse(name, f"{key}/shape", list(array.shape), f"[{shown}]", UNSOUND)
-    for first, others in (
-        ("special_token", ("special_symbol",)),
-        ("state_cell", ("state_break", "state_mark")),
-        ("return_offset", ("symbol_mark",)),
-        ("cell_delta", ("cell_row", "cell_exit")),
-        ("chain_cell", ("chain_break",)),
-        ("chain_row", ("chain_exit",)),
-        ("row_slice", ("row_units", "row_dense", "row_list")),
-    ):
+    _check_sizes(
+        name,
+        t,
+        (
+            ("special_token", ("special_symbol",)),
+            ("state_cell", ("state_break", "state_mark")),
+            ("return_offset", ("symbol_mark",)),
+            ("cell_delta", ("cell_row", "cell_exit")),
+            ("chain_cell", ("chain_break",)),
+            ("chain_row", ("chain_exit",)),
+            ("row_slice", ("row_units", "row_dense", "row_list")),
+        ),
+    )
+
+
+def _check_sizes(name: str, t: Tables, same: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+    """Refuse arrays that do not have as many entries as the one that they belong to."""
+    for first, others in same:
         for other in others:
             size, found = getattr(t, first).shape[0], getattr(t, other).shape[0]
             if size != found:
@@ -367,6 +404,56 @@ def _check_entries(name: str, t: Tables, meta: dict[str, Any]) -> None:
     for key, state in entries.items():
         if type(state) is not int or not FINISHED < state < t.states:
             raise refuse(name, f"meta/entry/{key}", repr(state)[:80], f"2 to {t.states - 1}", UNSOUND)
+
+
+def _check_close(name: str, t: Tables, vocab: Vocab) -> None:
+    _check_sizes(
+        name,
+        t,
+        (
+            ("state_cell", ("state_close", "close_break", "state_forced", "forced_after")),
+            ("close_bound", ("close_token", "close_after")),
+            ("return_offset", ("owed_first", "owed_break")),
+            ("chain_row", ("chain_after",)),
+        ),
+    )
+    _check_breaks(name, "close_break", t.close_break)
+    _check_cells(name, "state_close", t.state_close, t.close_break, int(t.close_bound.size))
+    _check_breaks(name, "owed_break", t.owed_break)
+    _check_cells(name, "owed_first", t.owed_first, t.owed_break, int(t.owed.size))
+    check_range(name, "close_token", t.close_token, -1, vocab.size)
+    if t.forced_offset.size < 1:
+        raise refuse(name, "forced_offset/shape", 0, "one more than there are lists", UNSOUND)
+    check_range(name, "state_forced", t.state_forced, 0, int(t.forced_offset.size) - 1)
+    check_offsets(name, "forced_offset", t.forced_offset, int(t.forced_tokens.size))
+    check_range(name, "forced_tokens", t.forced_tokens, 0, vocab.size)
+    for field in ("close_bound", "close_after", "owed", "chain_after", "forced_after"):
+        check_range(name, field, getattr(t, field), 0, NEVER + 1)
+
+
+def without_close(arrays: dict[str, np.ndarray]) -> Tables:
+    """Tables that know no way to close, from all other arrays by their field names."""
+
+    def filled(value: int, *shape: int) -> np.ndarray:
+        return np.full(shape, value, np.int32)
+
+    states, symbols, modes = arrays["state_cell"].size, arrays["return_offset"].size, arrays["cell_row"].shape[1]
+    return Tables(
+        **arrays,
+        state_close=filled(0, states),
+        close_break=filled(0, states, 0, 2),
+        close_bound=filled(NEVER, 1),
+        close_token=filled(-1, 1, modes),
+        close_after=filled(NEVER, 1, modes),
+        owed_first=filled(0, symbols),
+        owed_break=filled(0, symbols, 0, 2),
+        owed=filled(0, 1),
+        chain_after=filled(NEVER, arrays["chain_row"].size),
+        state_forced=filled(0, states),
+        forced_after=filled(0, states),
+        forced_offset=filled(0, 2),
+        forced_tokens=filled(0, 0),
+    )
 
 
 def _check_longest_chain(name: str, t: Tables, most: int) -> None:

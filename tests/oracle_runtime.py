@@ -10,13 +10,14 @@ Leaves out   speed, and every check of a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from toolc.compiler.lift.close import close_arrays
 from toolc.runtime.bundle import Bundle
-from toolc.runtime.tables import END_OF_TURN, Tables
+from toolc.runtime.tables import END_OF_TURN, Tables, without_close
 from toolc.runtime.vocab import Vocab
 
 Stack = list[tuple[int, int]]
@@ -44,10 +45,11 @@ class Oracle:
     q: int
     c: int = 0
     stack: Stack = field(default_factory=list)
+    left: int | None = None
 
     @classmethod
-    def start(cls, bundle: Bundle, entry: str = "start") -> Oracle:
-        return cls(bundle.tables, bundle.meta, bundle.vocab, bundle.meta["entry"][entry])
+    def start(cls, bundle: Bundle, entry: str = "start", budget: int | None = None) -> Oracle:
+        return cls(bundle.tables, bundle.meta, bundle.vocab, bundle.meta["entry"][entry], left=budget)
 
     @property
     def mode(self) -> int:
@@ -101,6 +103,8 @@ class Oracle:
         found = self.after(self.symbols(token))
         if found is None:
             return False
+        if self.left is not None and self.q != 1:
+            self.left -= 1
         self.q, self.c, self.stack = found
         return True
 
@@ -118,6 +122,35 @@ class Oracle:
             found ^= {int(x) for x in t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]]}
             number = int(t.list_base[number])
         return found
+
+    def owed(self, frames: Stack) -> int:
+        t = self.tables
+        return sum(int(t.owed[int(t.owed_first[g]) + phase(t.owed_break[g], saved)]) for g, saved in frames)
+
+    def close_cell(self) -> int:
+        return int(self.tables.state_close[self.q]) + phase(self.tables.close_break[self.q], self.c)
+
+    def bound(self) -> int:
+        """So many tokens are enough to end."""
+        return 0 if self.q == 1 else int(self.tables.close_bound[self.close_cell()]) + self.owed(self.stack)
+
+    def mask_in_budget(self) -> set[int]:
+        """The mask, or the close token alone where some token of the mask could cost more than is left."""
+        t, mode = self.tables, self.mode
+        if self.left is None or self.q == 1:
+            return self.mask()
+        need = int(t.close_after[self.close_cell(), mode]) + self.owed(self.stack)
+        x = int(t.state_cell[self.q]) + phase(t.state_break[self.q], self.c)
+        e, k = int(t.cell_exit[x, mode]), len(self.stack) - 1
+        while e >= 0 and k >= 0:
+            g, saved = self.stack[k]
+            n = int(t.chain[int(t.chain_offset[e]) + g, 1])
+            x = int(t.chain_cell[n]) + phase(t.chain_break[n], saved)
+            need = max(need, int(t.chain_after[x]) + self.owed(self.stack[:k]))
+            e = int(t.chain_exit[x])
+            k -= 1
+        token = int(t.close_token[self.close_cell(), mode])
+        return self.mask() if token < 0 or need < max(self.left, 0) else {token}
 
     def mask(self) -> set[int]:
         """The allowed tokens, from rows and chains."""
@@ -460,40 +493,43 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         return ints([b + [(0, 0)] * (width - len(b)) for b in breaks], len(breaks), width, 2)
 
     specials = sorted(m.special.items())
-    tables = Tables(
-        symbol_class=ints(symbol_class),
-        special_token=ints([i for i, _ in specials]),
-        special_symbol=ints([s for _, s in specials]),
-        state_cell=ints(state_cell),
-        state_break=padded(m.breaks),
-        cell_row=ints(cell_row, len(cells), m.modes),
-        cell_exit=ints(cell_exit, len(cells), m.modes),
-        cell_delta=ints(cell_delta),
-        delta=delta,
-        push=ints([list(p) for p in pushes], len(pushes), 4),
-        return_offset=ints(return_offset),
-        return_=return_,
-        chain_offset=ints(chain_offset),
-        chain=chain,
-        chain_cell=ints(chain_cell),
-        chain_break=padded(chain_break),
-        chain_row=ints(chain_row),
-        chain_exit=ints(chain_exit),
-        row_slice=ints(row_slice),
-        row_units=ints(row_units),
-        row_dense=ints(row_dense),
-        row_list=ints(row_list),
-        list_offset=np.cumsum([0, *(len(tokens) for _, tokens in lists)], dtype=np.int32),
-        list_tokens=ints([i for _, tokens in lists for i in tokens]),
-        list_base=ints([base for base, _ in lists]),
-        dense=np.array(dense, dtype=np.uint32).reshape(len(dense), vocab.words),
-        state_mark=ints([0] * m.states),
-        symbol_mark=ints([0] * m.stack_symbols),
-        mark=ints([[0, -1, -1, 0]], 1, 4),
-        tool_offset=ints([0]),
-        tool_members=ints([]),
-        narrowing=ints([]),
+    tables = without_close(
+        {
+            "symbol_class": ints(symbol_class),
+            "special_token": ints([i for i, _ in specials]),
+            "special_symbol": ints([s for _, s in specials]),
+            "state_cell": ints(state_cell),
+            "state_break": padded(m.breaks),
+            "cell_row": ints(cell_row, len(cells), m.modes),
+            "cell_exit": ints(cell_exit, len(cells), m.modes),
+            "cell_delta": ints(cell_delta),
+            "delta": delta,
+            "push": ints([list(p) for p in pushes], len(pushes), 4),
+            "return_offset": ints(return_offset),
+            "return_": return_,
+            "chain_offset": ints(chain_offset),
+            "chain": chain,
+            "chain_cell": ints(chain_cell),
+            "chain_break": padded(chain_break),
+            "chain_row": ints(chain_row),
+            "chain_exit": ints(chain_exit),
+            "row_slice": ints(row_slice),
+            "row_units": ints(row_units),
+            "row_dense": ints(row_dense),
+            "row_list": ints(row_list),
+            "list_offset": np.cumsum([0, *(len(tokens) for _, tokens in lists)], dtype=np.int32),
+            "list_tokens": ints([i for _, tokens in lists for i in tokens]),
+            "list_base": ints([base for base, _ in lists]),
+            "dense": np.array(dense, dtype=np.uint32).reshape(len(dense), vocab.words),
+            "state_mark": ints([0] * m.states),
+            "symbol_mark": ints([0] * m.stack_symbols),
+            "mark": ints([[0, -1, -1, 0]], 1, 4),
+            "tool_offset": ints([0]),
+            "tool_members": ints([]),
+            "narrowing": ints([]),
+        }
     )
+    tables = replace(tables, **close_arrays(tables, vocab))
     meta = {
         "format": 1,
         "compiler": "tests",

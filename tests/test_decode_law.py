@@ -25,6 +25,14 @@ def test_decodes_are_valid(name: str, repository: Path) -> None:
     assert len(found.states) >= 30
 
 
+@pytest.mark.parametrize("name", ["weather.json", "tree_schema.json"])
+def test_decodes_end_within_their_budgets(name: str, repository: Path) -> None:
+    spec = read_spec(repository / "tools_specs" / name)
+    bundle = compile_spec(spec).bundle
+    found = decode(bundle, judge(spec), 20, seed=5, budget=60)
+    assert (found.decodes, found.ended, found.valid, found.over) == (20, 20, 20, 0), found.invalid[:3]
+
+
 def test_decodes_of_a_real_api(shared: Path) -> None:
     spec = read_spec(shared / "data" / "openapi" / "tmdb_oas.json")
     found = decode(compile_spec(spec).bundle, judge(spec), 60, seed=4)

@@ -39,6 +39,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, as_json: bool) -> None:
         ("end of turn", listed(about["end_of_turn"])),
         ("protocol", str(meta.get("protocol") or "none")),
         ("entries", listed(list(opened.entry), 16)),
+        ("least budget", listed([f"{name} {need or 'none known'}" for name, need in opened.min_tokens.items()], 16)),
         (
             "delimiters",
             listed(
@@ -110,6 +111,7 @@ def describe(opened: Bundle, path: str) -> dict[str, Any]:
             "size": opened.vocab.size,
             "digest": opened.vocab.digest,
         },
+        "min_tokens": opened.min_tokens,
         "end_of_turn": [opened.vocab.shown(int(token)) for token in special],
         "counts": opened.meta.get("counts") or {},
         "meta": {key: value for key, value in opened.meta.items() if key not in ("counts", "spec", "report")},

@@ -4,8 +4,8 @@ Every local state becomes one or more *cells* (one per value range of its counte
 every cell a mask row and an exit profile; every profile and every stack symbol that can lie above it a *chain* of
 cells likewise.
 
-Leaves out   the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py, rows.py), the file
-             (runtime/bundle.py).
+Leaves out   the shortest close (close.py), the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py,
+             rows.py), the file (runtime/bundle.py).
 Invariants   numbers follow discovery over the automaton's own numbers, so equal inputs give equal tables.
 Arrays       docs/architecture.md, "bundle arrays".
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.tables import Tables
+from toolc.runtime.tables import Tables, without_close
 from toolc.runtime.vocab import Vocab
 
 from ..automata.determinise import ADD_ONE, KEEP, PUSH
@@ -425,7 +425,7 @@ class _Lift:
             "bytes": total,
             "walks": self.walks,
         }
-        return Tables(**arrays), counts
+        return without_close(arrays), counts
 
     def _delta(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of the distinct op row per op row, offsets and comb of the distinct ones."""

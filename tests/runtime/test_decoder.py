@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,7 @@ def copy(oracle: Oracle | None) -> Oracle | None:
 
 
 def test_loops_are_found_and_shorten_the_step() -> None:
-    decoder = Decoder(bundle("words"), 2)
+    decoder = Decoder(replace(bundle("words")), 2)  # a fresh one: loops are found once for a bundle
     t = decoder.arena.table
     assert t["state_loop"].tolist() == [0, 0, 1, 1]
     assert decoder.arena.limits.steps == 4  # "]]]]"; all of "aaaaa" is one loop

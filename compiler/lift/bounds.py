@@ -1,0 +1,520 @@
+"""Kernels of the shortest close: least ways out of every state, in bytes and then in tokens, and what a token can cost.
+
+Leaves out   the partition of counters and the arrays of the bundle (close.py).
+Values       counters are intervals [low, high] here, so that one result holds for all counters of a close cell; NEVER
+             stands for no way. A bound on a configuration is that of its state plus what the frames below still owe.
+Arrays       `Closing` below. st int64 [depth, 5] is scratch: state, low, high, top frame (-1 none), what the frames
+             opened by the token owe; frames int64 [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed
+             before. As in walk.py a frame is named by the depth of the byte that pushed it.
+Source       Knuth 1977 (a generalization of Dijkstra's algorithm), by sweeps: costs only add and take maxima.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from toolc.runtime.tables import NEVER
+
+MANY = 1 << 30  # above every counter
+
+
+class Closing(NamedTuple):
+    """The automaton of a bundle, and its close cells.
+
+    symbol_class … return_: as in docs/architecture.md.  back_offset int32 [stack symbols + 1], back int32 [·]: the
+    values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states, C, 2]: close
+    cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close cells];  modes int.
+    """
+
+    symbol_class: np.ndarray
+    state_cell: np.ndarray
+    state_break: np.ndarray
+    cell_delta: np.ndarray
+    delta: np.ndarray
+    push: np.ndarray
+    return_offset: np.ndarray
+    return_: np.ndarray
+    back_offset: np.ndarray
+    back: np.ndarray
+    close_first: np.ndarray
+    close_break: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bound: np.ndarray
+    modes: int
+
+
+@njit(cache=True)
+def phase(breaks, owner, c):  # type: ignore[no-untyped-def]
+    total = 0
+    for b in range(breaks.shape[1]):
+        span = breaks[owner, b, 1]
+        past = c - breaks[owner, b, 0] + span
+        if past > 0:
+            total += min(past, span)
+    return total
+
+
+@njit(cache=True)
+def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
+    """The op of a state at a counter on a symbol class."""
+    base = a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)]
+    return a.delta[base + k, 1] if a.delta[base + k, 0] == base else 0
+
+
+@njit(cache=True)
+def act(action, c):  # type: ignore[no-untyped-def]
+    if action == 0:
+        return c
+    if action == 1:
+        return min(c + 1, MANY)
+    return action - 2
+
+
+@njit(cache=True)
+def most(a, value, q, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of a state over an interval of counters; 0 for the finished state."""
+    if q == 1:
+        return 0
+    x = a.close_first[q] + phase(a.close_break, q, low)
+    last = a.close_first[q] + phase(a.close_break, q, high)
+    found = value[x]
+    while x < last:
+        x += 1
+        found = max(found, value[x])
+    return found
+
+
+@njit(cache=True)
+def owes(a, value, g, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
+    found = 0
+    for i in range(a.back_offset[g], a.back_offset[g + 1]):
+        action = a.back[i] & 3
+        found = max(found, most(a, value, a.back[i] >> 2, act(action, low), act(action, high)))
+    return found
+
+
+@njit(cache=True)
+def owed_cells(a, symbol, low, high, out):  # type: ignore[no-untyped-def]
+    """out int32 [·] = what is owed under stack symbols int32 [·] for intervals of the counter saved beside them."""
+    for i in range(symbol.size):
+        out[i] = min(NEVER, owes(a, a.bound, symbol[i], low[i], high[i]))
+
+
+@njit(cache=True)
+def _enter(a, value, number):  # type: ignore[no-untyped-def]
+    """The value of what a push enters, in the worse mode."""
+    found = most(a, value, a.push[number, 1], 0, 0)
+    return max(found, most(a, value, a.push[number, 2], 0, 0)) if a.modes > 1 else found
+
+
+@njit(cache=True)
+def _by(a, value, op, low, high):  # type: ignore[no-untyped-def]
+    """The value of what comes after an op; 0 where it leaves the frame."""
+    kind, number = op & 7, op >> 3
+    if kind < 4:
+        return most(a, value, number, act(kind, low), act(kind, high))
+    if kind == 4:
+        action = a.push[number, 3]
+        below = owes(a, value, a.push[number, 0], act(action, low), act(action, high))
+        return min(NEVER, _enter(a, value, number) + below)
+    return 0
+
+
+@njit(cache=True)
+def shortest(a, weight, rank, value, policy):  # type: ignore[no-untyped-def]
+    """Least weights to leave the frame, by sweeps until nothing changes, and the first class of such a way.
+
+    Args:
+        weight, rank: int32 [classes]: of a symbol class; among equally short ways the class of least rank.
+        value: int32 [close cells], NEVER where the way is not known yet.
+        policy: int32 [close cells], receives the class, -1 for none.
+    """
+    states = a.state_cell.size
+    first, delta, low, high = a.close_first, a.delta, a.low, a.high
+    changed = True
+    while changed:
+        changed = False
+        for q in range(states - 1, 1, -1):
+            for x in range(first[q], first[q + 1]):
+                base = a.cell_delta[a.state_cell[q] + phase(a.state_break, q, low[x])]
+                best = value[x]
+                for k in range(weight.size):
+                    op = delta[base + k, 1]
+                    if delta[base + k, 0] != base or op == 0 or weight[k] >= best:
+                        continue
+                    to = op >> 3
+                    if op & 7 == 5:
+                        found = weight[k]
+                    elif op & 7 < 4 and first[to + 1] == first[to] + 1:
+                        found = weight[k] + (value[first[to]] if to != 1 else 0)
+                    else:
+                        found = weight[k] + _by(a, value, op, low[x], high[x])
+                    best = min(best, found)
+                if best < value[x]:
+                    value[x] = best
+                    changed = True
+    for q in range(2, states):
+        for x in range(first[q], first[q + 1]):
+            policy[x] = -1
+            if value[x] >= NEVER:
+                continue
+            base = a.cell_delta[a.state_cell[q] + phase(a.state_break, q, low[x])]
+            for k in range(weight.size):
+                op = delta[base + k, 1]
+                if delta[base + k, 0] != base or op == 0 or weight[k] > value[x]:
+                    continue
+                if policy[x] >= 0 and rank[k] >= rank[policy[x]]:
+                    continue
+                if weight[k] + _by(a, value, op, low[x], high[x]) == value[x]:
+                    policy[x] = k
+
+
+@njit(cache=True)
+def _same_way(a, policy, q, low, high):  # type: ignore[no-untyped-def]
+    """The class that closes from every counter of an interval by one op; -1 if there is none."""
+    x = a.close_first[q] + phase(a.close_break, q, low)
+    last = a.close_first[q] + phase(a.close_break, q, high)
+    k = policy[x]
+    while k >= 0 and x < last:
+        x += 1
+        if policy[x] != k or op_at(a, q, a.low[x], k) != op_at(a, q, low, k):
+            return -1
+    return k
+
+
+@njit(cache=True)
+def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, first_child, node_token, close_token):  # type: ignore[no-untyped-def]
+    """Fewest tokens along each state's own shortest way, into a.bound; and the first of them.
+
+    Args:
+        order: int64 [·]: close cells by their least weight; each needs only those before it.
+        symbol_of_class: int32 [classes]: the symbol that stands for the class.
+        special_of_symbol: int32 [symbols]: the token of a special symbol, -1 for none.
+        t: the whole trie; first_child int32 [256]: the node of a first byte, -1 for none.
+        node_token: int32 [nodes]: a token that ends at the node and is matched by its text, -1 for none.
+        close_token: int32 [close cells, modes], receives the token; -1 for none.
+    """
+    size = t.node_byte.size
+    deepest = 0
+    for d in t.node_depth:
+        deepest = max(deepest, d)
+    stack = np.zeros((deepest + 2, 4), np.int64)
+    state_of = np.zeros(a.bound.size, np.int32)
+    for owner in range(a.state_cell.size):
+        state_of[a.close_first[owner] : a.close_first[owner + 1]] = owner
+    for x in order:
+        worst = 0
+        for mode in range(a.modes):
+            q, low, high = np.int64(state_of[x]), np.int64(a.low[x]), np.int64(a.high[x])
+            best, chosen = NEVER, -1
+            top, node, depth = 0, -1, 0
+            going = True
+            while going:
+                k = _same_way(a, policy, q, low, high)
+                if k < 0:
+                    break
+                symbol = symbol_of_class[k]
+                if symbol >= 256:
+                    going = False
+                    if depth > 0:
+                        break
+                    token = special_of_symbol[symbol]
+                else:
+                    at = first_child[symbol] if depth == 0 else node + 1
+                    end = size if depth == 0 else t.skip[node]
+                    if depth > 0:
+                        while at < end and t.node_byte[at] != symbol:
+                            at = t.skip[at]
+                    if at < 0 or at >= end:
+                        break
+                    node = at
+                    depth += 1
+                    token = node_token[node]
+                op = op_at(a, q, low, k)
+                kind, number = op & 7, op >> 3
+                after = 0
+                if kind < 4:
+                    q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
+                elif kind == 4:
+                    action = a.push[number, 3]
+                    stack[top, 0] = a.push[number, 0]
+                    stack[top, 1] = act(action, low)
+                    stack[top, 2] = act(action, high)
+                    stack[top, 3] = owes(a, a.bound, stack[top, 0], stack[top, 1], stack[top, 2])
+                    top += 1
+                    q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
+                elif top > 0:
+                    top -= 1
+                    back = a.return_[a.return_offset[stack[top, 0]] + number, 1]
+                    q = np.int64(back >> 2)
+                    low = np.int64(act(back & 3, stack[top, 1]))
+                    high = np.int64(act(back & 3, stack[top, 2]))
+                else:
+                    going = False
+                if token >= 0:
+                    if kind != 5 or going:
+                        after = most(a, a.bound, q, low, high)
+                        for i in range(top):
+                            after += stack[i, 3]
+                    if 1 + after < best:
+                        best, chosen = 1 + after, token
+                if q == 1:
+                    break
+            close_token[x, mode] = chosen
+            worst = max(worst, best)
+        a.bound[x] = worst
+
+
+@njit(cache=True)
+def _token_ends(a, bound_, token, result):  # type: ignore[no-untyped-def]
+    bound_ = min(bound_, NEVER)
+    result[0] = max(result[0], bound_)
+    if bound_ < result[1]:
+        result[1] = bound_
+        result[2] = token
+
+
+@njit(cache=True)
+def _step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
+    """From st[depth - 1] into st[depth]; 0 dead, 1 alive, 2 + R where it leaves the frame."""
+    q, low, high, top, owed = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2], st[depth - 1, 3], st[depth - 1, 4]
+    if q == 1:
+        return 0
+    op = op_at(a, q, low, a.symbol_class[symbol])
+    if op == 0:
+        return 0
+    kind, number = op & 7, op >> 3
+    if kind < 4:
+        q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
+    elif kind == 4:
+        q = np.int64(a.push[number, 1 + mode])
+        if q == 0:
+            return 0
+        action = a.push[number, 3]
+        frames[depth, 0] = a.push[number, 0]
+        frames[depth, 1] = act(action, low)
+        frames[depth, 2] = act(action, high)
+        frames[depth, 3] = top
+        frames[depth, 4] = owed
+        owed = min(NEVER, owed + owes(a, a.bound, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
+        low, high, top = np.int64(0), np.int64(0), np.int64(depth)
+    elif top >= 0:
+        base = a.return_offset[frames[top, 0]]
+        if a.return_[base + number, 0] != base:
+            return 0
+        back = a.return_[base + number, 1]
+        q = np.int64(back >> 2)
+        low, high = np.int64(act(back & 3, frames[top, 1])), np.int64(act(back & 3, frames[top, 2]))
+        top, owed = frames[top, 3], frames[top, 4]
+    else:
+        return 2 + number
+    st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
+    return 1
+
+
+@njit(cache=True)
+def _walk(a, t, begin, end, mode, is_special, st, frames, records, left, result):  # type: ignore[no-untyped-def]
+    """Walk the places begin to end of `order` from st[depth of the first - 1].
+
+    The step is written out over local names of the arrays, which is several times as fast as calling `_step`.
+    """
+    order, skip, node_byte, node_depth = t.order, t.skip, t.node_byte, t.node_depth
+    token_offset, tokens, units = t.token_offset, t.tokens, t.units
+    symbol_class, state_cell, cell_delta, delta = a.symbol_class, a.state_cell, a.cell_delta, a.delta
+    state_break, close_first, bound = a.state_break, a.close_first, a.bound
+    push, return_offset, return_ = a.push, a.return_offset, a.return_
+    counted = state_break.shape[1] > 0
+    largest, least, chosen = result[0], result[1], result[2]
+    i = begin
+    while i < end:
+        node = order[i]
+        depth = node_depth[node]
+        q, low, high = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2]
+        top, owed = st[depth - 1, 3], st[depth - 1, 4]
+        cell = state_cell[q]
+        if counted:
+            for b in range(state_break.shape[1]):
+                past = low - state_break[q, b, 0] + state_break[q, b, 1]
+                if past > 0:
+                    cell += min(past, state_break[q, b, 1])
+        entry = cell_delta[cell] + symbol_class[node_byte[node]]
+        op = delta[entry, 1]
+        if delta[entry, 0] != cell_delta[cell] or op == 0 or q == 1:
+            i = skip[i]
+            continue
+        kind, number = op & 7, op >> 3
+        leaves = False
+        if kind == 0:
+            q = np.int64(number)
+        elif kind < 4:
+            q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
+        elif kind == 4:
+            q = np.int64(push[number, 1 + mode])
+            if q == 0:
+                i = skip[i]
+                continue
+            result[3] = 1
+            action = push[number, 3]
+            frames[depth, 0] = push[number, 0]
+            frames[depth, 1] = act(action, low)
+            frames[depth, 2] = act(action, high)
+            frames[depth, 3] = top
+            frames[depth, 4] = owed
+            owed = min(NEVER, owed + owes(a, bound, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
+            low, high, top = np.int64(0), np.int64(0), np.int64(depth)
+        elif top >= 0:
+            base = return_offset[frames[top, 0]]
+            if return_[base + number, 0] != base:
+                i = skip[i]
+                continue
+            back = return_[base + number, 1]
+            q = np.int64(back >> 2)
+            low, high = np.int64(act(back & 3, frames[top, 1])), np.int64(act(back & 3, frames[top, 2]))
+            top, owed = frames[top, 3], frames[top, 4]
+        else:
+            leaves = True
+        if token_offset[node + 1] > token_offset[node]:
+            value = np.int64(-1)
+            for k in range(token_offset[node], token_offset[node + 1]):
+                token = tokens[k]
+                if units[token] < 0 and not is_special[token]:
+                    if value < 0:
+                        value = np.int64(0)
+                        if not leaves:
+                            value = np.int64(most(a, bound, q, low, high) if counted else bound[close_first[q]])
+                            value = min(np.int64(NEVER), value + owed)
+                    largest = max(largest, value)
+                    if value < least:
+                        least, chosen = value, np.int64(token)
+        if leaves:
+            if skip[i] > i + 1:
+                records[left, 0] = node
+                records[left, 1] = number
+                left += 1
+            i = skip[i]
+            continue
+        st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
+        i += 1
+    result[0], result[1], result[2] = largest, least, chosen
+    return left
+
+
+@njit(cache=True)
+def _inside(a, next_unit, alphabet, tops, q, u, low, known, seen, todo):  # type: ignore[no-untyped-def]
+    """The largest bound after a token of a slice: over all states that go along with unit state u from state q on.
+
+    alphabet uint8 [·]: one byte of each set that all states and units treat alike;  tops int32 [close cells]: the
+    largest bound of the state from this close cell on;  known int32 [states, unit states]: answers found before for
+    counters from 0 on, or -1;  seen int32 [states, unit states] (its first element counts the calls) and todo int32
+    [·, 2] are scratch.
+    """
+    if known[q, u] >= 0 and tops[a.close_first[q] + phase(a.close_break, q, low)] == tops[a.close_first[q]]:
+        return known[q, u]
+    found = 0
+    count = 1
+    seen[0, 0] += 1
+    stamp = seen[0, 0]
+    seen[q, u] = stamp
+    todo[0, 0] = q
+    todo[0, 1] = u
+    at = 0
+    while at < count:
+        q, u = np.int64(todo[at, 0]), np.int64(todo[at, 1])
+        at += 1
+        first = a.close_first[q]
+        found = max(found, tops[first + phase(a.close_break, q, low)])
+        for byte in alphabet:
+            v = next_unit[u, byte]
+            if v == 255:
+                continue
+            for x in range(first + phase(a.close_break, q, low), a.close_first[q + 1]):
+                op = op_at(a, q, a.low[x], a.symbol_class[byte])
+                if op == 0 or op & 7 > 3:
+                    continue
+                if op & 7 > 1 and low > 0:
+                    # The counter begins again: so do we, for all of its values.
+                    low = np.int64(0)
+                    at = 0
+                if seen[op >> 3, v] != stamp:
+                    seen[op >> 3, v] = stamp
+                    todo[count, 0] = op >> 3
+                    todo[count, 1] = v
+                    count += 1
+    if low == 0:
+        for i in range(count):
+            # Not more than this from any of them.
+            known[todo[i, 0], todo[i, 1]] = found
+    return found
+
+
+@njit(cache=True)
+def dearest(  # type: ignore[no-untyped-def]
+    a, t, jobs, mode, specials, is_special, unit, next_unit, alphabet, tops, known, seen, todo, st, frames, records, out
+):
+    """The largest and the least bound after one token, from close cells.
+
+    Args:
+        t: the trie, or what lies outside of slice `unit`, which then all cells take (-1: none).
+        jobs: int32 [·, 2]: state and close cell.
+        specials: int32 [·, 2]: symbol and token.
+        is_special: bool [V].
+        records: int32 [·, 2], receives of the last job: node, R where the walk leaves the frame with tokens below.
+        out: int32 [jobs, 5], receives the largest bound, the least (NEVER: none), its token, whether anything was
+            pushed, how many records.
+    """
+    result = np.zeros(4, np.int64)
+    for j in range(jobs.shape[0]):
+        q, x = jobs[j, 0], jobs[j, 1]
+        result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
+        st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, a.low[x], a.high[x], -1, 0
+        left = _walk(a, t, 0, t.order.size, mode, is_special, st, frames, records, 0, result)
+        for k in range(specials.shape[0]):
+            if op_at(a, q, a.low[x], a.symbol_class[specials[k, 0]]) == 0:
+                continue
+            code = _step(a, st, frames, 1, specials[k, 0], mode)
+            if code == 1:
+                if st[1, 3] >= 0:
+                    result[3] = 1
+                _token_ends(a, most(a, a.bound, st[1, 0], st[1, 1], st[1, 2]) + st[1, 4], specials[k, 1], result)
+            elif code >= 2:
+                _token_ends(a, 0, specials[k, 1], result)
+        if unit >= 0:
+            result[0] = max(
+                result[0],
+                _inside(
+                    a, next_unit, alphabet, tops, np.int64(q), np.int64(unit), np.int64(a.low[x]), known, seen, todo
+                ),
+            )
+        for k in range(4):
+            out[j, k] = result[k]
+        out[j, 4] = left
+
+
+@njit(cache=True)
+def dearest_below(a, t, segments, g, low, high, mode, is_special, st, frames, records, result):  # type: ignore[no-untyped-def]
+    """The same for tokens that left a frame, continued under a stack symbol; returns the number of records.
+
+    Args:
+        t: the whole trie.
+        segments: int32 [·, 2]: node, R.
+        low, high: counters saved beside stack symbol g.
+        result: int64 [4], receives the largest bound first.
+    """
+    left = 0
+    result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
+    base = a.return_offset[g]
+    for i in range(segments.shape[0]):
+        node = segments[i, 0]
+        if a.return_[base + segments[i, 1], 0] != base:
+            continue
+        back = a.return_[base + segments[i, 1], 1]
+        depth = t.node_depth[node]
+        st[depth, 0], st[depth, 1], st[depth, 2] = back >> 2, act(back & 3, low), act(back & 3, high)
+        st[depth, 3], st[depth, 4] = -1, 0
+        left = _walk(a, t, node + 1, t.skip[node], mode, is_special, st, frames, records, left, result)
+    return left

@@ -1,0 +1,426 @@
+"""The shortest legal close: per state the token that ends the text soonest, and what is needed before and after it.
+
+From the tables of a bundle: `state_close`, `close_…`, `owed_…`, `chain_after` of docs/architecture.md, and how many
+tokens every entry needs. A configuration's bound is that of its state and counter plus what every frame below owes.
+
+Leaves out   the kernels (bounds.py), the tables themselves (lift.py), use (runtime).
+Invariants   in both modes the close token of a cell takes the bound down by at least one, so a run that only takes
+             close tokens ends within its bound. After any token that a mask allows the bound is at most the largest of
+             `close_after` and `chain_after` that belong to the mask, plus what is owed below.
+Upper bounds What is owed below a frame counts its dearest completion; the way out of a frame is the shortest in bytes,
+             read in as few tokens as it can be; tokens that leave a frame and go on are not used for closing. So a
+             bound may be above the least number of tokens, never below it.
+Counters     A state has close cells for ranges of its counter: at least those of its masks; where a range must be
+             counted through to its end before the text can end, one for each value. Beyond `MOST_CELLS` there is no
+             bound (NEVER), and no budget can be kept.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from toolc.runtime.tables import FINISHED, NEVER, POP, PUSH, Tables
+from toolc.runtime.vocab import Vocab
+
+from ..vocab.encode import Encode
+from . import bounds
+from .bounds import MANY, Closing
+from .forced import forced_arrays
+from .walk import Walkable
+from .words import Words
+
+MOST_CELLS = 1 << 18
+MOST_WALKS = 1 << 13  # close cells of counting states; of more, not every token is tried but the worst assumed
+_RARE = 1000  # weight of a byte that is no token by itself
+
+
+def close_arrays(t: Tables, vocab: Vocab, encode: Encode | None = None) -> dict[str, np.ndarray]:
+    """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them."""
+    close = _Close(t, vocab)
+    found = close.arrays()
+    return found | forced_arrays(t, vocab, close.a, encode)
+
+
+class _Bytes(NamedTuple):
+    """What tokens there are for bytes.
+
+    alone bool [256]: the byte is a token;  run int32 [256]: longest token of this byte only;  first_child int32 [256]:
+    the node of a first byte, -1 for none;  node_token int32 [nodes]: the first token that ends at a node and is matched
+    by its text, -1 for none.
+    """
+
+    alone: np.ndarray
+    run: np.ndarray
+    first_child: np.ndarray
+    node_token: np.ndarray
+
+
+def _bytes_of(v: Vocab, special: np.ndarray) -> _Bytes:
+    """Worked out once for a vocabulary and the ids that are matched as special tokens."""
+    held: dict[bytes, _Bytes] = v.__dict__.setdefault("_bytes", {})
+    found = held.get(special.tobytes())
+    if found is not None:
+        return found
+    is_special = np.zeros(v.size, bool)
+    is_special[special] = True
+    length = np.diff(v.token_offset)
+    some = np.flatnonzero(length > 0)
+    start = v.token_offset[some]
+    one = np.zeros(some.size, bool)
+    if some.size:
+        one = np.minimum.reduceat(v.token_bytes, start) == np.maximum.reduceat(v.token_bytes, start)
+    plain = ~is_special[some]
+    some, first, one = some[plain], v.token_bytes[start[plain]].astype(np.int64), one[plain]
+    run = np.zeros(256, np.int32)
+    np.maximum.at(run, first[one], length[some][one].astype(np.int32))
+    alone = np.zeros(256, bool)
+    alone[first[length[some] == 1]] = True
+    first_child = np.full(256, -1, np.int32)
+    roots = np.flatnonzero(v.node_depth == 1)
+    first_child[v.node_byte[roots]] = roots
+    node_token = np.full(v.node_byte.size, -1, np.int32)
+    places = np.flatnonzero(~is_special[v.node_tokens])[::-1]
+    node_token[np.searchsorted(v.node_token_offset, places, side="right") - 1] = v.node_tokens[places]
+    found = held[special.tobytes()] = _Bytes(alone, run, first_child, node_token)
+    return found
+
+
+class _Close:
+    def __init__(self, t: Tables, vocab: Vocab) -> None:
+        self.t = t
+        self.vocab = vocab
+        self.words = Words.of(vocab)
+        ends = [(s, i) for s, i in zip(t.special_symbol.tolist(), t.special_token.tolist(), strict=True)]
+        self.specials = np.array(ends, np.int32).reshape(-1, 2)
+        self.is_special = np.zeros(vocab.size, bool)
+        self.is_special[t.special_token] = True
+        self.back_offset, self.back = _returns(t)
+        self.lows = _mask_lows(t)
+        self.a = self._closing()
+
+    def _closing(self) -> Closing:
+        t = self.t
+        count = np.ones(t.states, np.int64)
+        for q, lows in self.lows.items():
+            count[q] = len(lows)
+        first = np.zeros(t.states + 1, np.int32)
+        np.cumsum(count, out=first[1:])
+        low, high = np.zeros(first[-1], np.int32), np.full(first[-1], MANY, np.int32)
+        for q, lows in self.lows.items():
+            low[first[q] : first[q + 1]] = lows
+            high[first[q] : first[q + 1] - 1] = np.array(lows[1:]) - 1
+        breaks = _breaks([self.lows.get(q, [0]) for q in range(t.states)])
+        bound = np.full(low.size, NEVER, np.int32)
+        return Closing(
+            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.delta, t.push, t.return_offset, t.return_,
+            self.back_offset, self.back, first, breaks, low, high, bound, t.modes,
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        t = self.t
+        byte = _bytes_of(self.vocab, t.special_token)
+        weight, rank, symbol, token = self._classes(byte)
+        value, policy = self._shortest(weight, rank)
+        a, whole = self.a, self.words.whole
+        order = np.argsort(value, kind="stable")
+        close_token = np.full((a.bound.size, t.modes), -1, np.int32)
+        bounds.tokens_on_the_way(
+            a, order[value[order] < NEVER], policy, symbol, token, whole, byte.first_child, byte.node_token, close_token
+        )  # fmt: skip
+        self._mend(close_token)
+        after, chain_after = self._after()
+        a.bound[a.close_first[FINISHED]] = 0
+        owed_lows = [self._owed_lows(g) for g in range(t.return_offset.size)]
+        owed_first = np.zeros(len(owed_lows), np.int32)
+        np.cumsum([len(x) for x in owed_lows[:-1]], out=owed_first[1:])
+        below = np.array([x for lows in owed_lows for x in lows], np.int32)
+        above = np.array([x - 1 for lows in owed_lows for x in [*lows[1:], MANY + 1]], np.int32)
+        symbol_of = np.repeat(np.arange(len(owed_lows), dtype=np.int32), [len(x) for x in owed_lows])
+        owed = np.zeros(below.size, np.int32)
+        bounds.owed_cells(a, symbol_of, below, above, owed)
+        width = max((len(_runs(x)) for x in owed_lows), default=0)
+        width = max(width, a.close_break.shape[1])
+        return {
+            "state_close": a.close_first[:-1].copy(),
+            "close_break": _widened(a.close_break, width),
+            "close_bound": a.bound,
+            "close_token": close_token,
+            "close_after": after,
+            "owed_first": owed_first,
+            "owed_break": _widened(_breaks(owed_lows), width),
+            "owed": owed,
+            "chain_after": chain_after,
+        }
+
+    # -- the ways ----------------------------------------------------------------------------------------------------
+
+    def _classes(self, byte: _Bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Weight, rank and symbol of each class, and the token of each special symbol (-1: none).
+
+        A class stands for that of its bytes of which the vocabulary has the longest runs: text that must only be long
+        then takes few tokens.
+        """
+        t = self.t
+        token = np.full(t.symbol_class.size, -1, np.int32)
+        token[t.special_symbol[::-1]] = t.special_token[::-1]
+        weight, rank = np.full(t.classes, NEVER, np.int32), np.zeros(t.classes, np.int32)
+        symbol = np.zeros(t.classes, np.int32)
+        order = sorted(range(256), key=lambda b: (bool(byte.alone[b]), int(byte.run[b]), -b))
+        for n, b in enumerate(order):  # the best last
+            k = int(t.symbol_class[b])
+            weight[k], rank[k], symbol[k] = (1 if byte.alone[b] else _RARE), 256 - n, b
+        for s in range(256, t.symbol_class.size):
+            k = int(t.symbol_class[s])
+            if token[s] >= 0:
+                weight[k], rank[k], symbol[k] = 1, 0, s
+        return weight, rank, symbol, token
+
+    def _shortest(self, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = np.full(self.a.bound.size, NEVER, np.int32)
+        policy = np.full(value.size, -1, np.int32)
+        bounds.shortest(self.a, weight, rank, value, policy)
+        if self._count_through(value):
+            self.a = self._closing()
+            value = np.full(self.a.bound.size, NEVER, np.int32)
+            policy = np.full(value.size, -1, np.int32)
+            bounds.shortest(self.a, weight, rank, value, policy)
+        return value, policy
+
+    def _count_through(self, value: np.ndarray) -> bool:
+        """Give every counter of the ranges that have no way a close cell of its own; whether there was one."""
+        a = self.a
+        more = 0
+        for q, lows in self.lows.items():
+            first = int(a.close_first[q])
+            found: list[int] = []
+            for n, (low, end) in enumerate(pairwise(lows)):
+                wide = value[first + n] >= NEVER and q > 1 and end - low > 1
+                if wide and more + end - low <= MOST_CELLS:
+                    more += end - low
+                    found += range(low, end)
+                else:
+                    found.append(low)
+            self.lows[q] = [*found, lows[-1]]
+        return more > 0
+
+    def _owed_lows(self, g: int) -> list[int]:
+        found = {0}
+        for v in self.back[self.back_offset[g] : self.back_offset[g + 1]].tolist():
+            if v & 3 < 2:
+                found.update(max(0, low - (v & 3)) for low in self.lows.get(v >> 2, [0]))
+        return sorted(found)
+
+    # -- what tokens can cost ----------------------------------------------------------------------------------------
+
+    def _mend(self, close_token: np.ndarray) -> None:
+        """Bounds of cells that no way along single bytes has: a vocabulary may lack some. By trying every token."""
+        a = self.a
+        while True:
+            state = np.repeat(np.arange(self.t.states), np.diff(a.close_first))
+            x = np.flatnonzero((a.bound >= NEVER) & (state > 1))
+            jobs = np.stack([state[x], x], axis=1).astype(np.int32)
+            out = [self._dearest(jobs, mode, -1)[0] for mode in range(self.t.modes)]
+            least = np.max([o[:, 1] for o in out], axis=0) if x.size else x
+            if not (least < NEVER).any():
+                return
+            # Only the least of them: what is found later may then be nearer.
+            best = x[least == least.min()]
+            for mode, o in enumerate(out):
+                close_token[best, mode] = o[least == least.min(), 2]
+            a.bound[best] = least.min() + 1
+
+    def _dearest(self, jobs: np.ndarray, mode: int, unit: int) -> tuple[np.ndarray, np.ndarray]:
+        """What `bounds.dearest` finds, and the records of the last job."""
+        w = self.words
+        trie: Walkable = w.rest(unit)
+        out = np.zeros((len(jobs), 5), np.int64)
+        if len(jobs) == 0:
+            return out, np.zeros((0, 2), np.int32)
+        s = self._scratch
+        bounds.dearest(
+            self.a, trie, jobs, mode, self.specials, self.is_special, unit, w.units.next_unit,
+            s["alphabet"], s["tops"], s["known"], s["seen"],
+            s["todo"], s["st"], s["frames"], s["records"], out,
+        )  # fmt: skip
+        return out, s["records"][: out[-1, 4]].copy()
+
+    @property
+    def _scratch(self) -> dict[str, np.ndarray]:
+        known: dict[str, np.ndarray] | None = self.__dict__.get("_held")
+        if known is None:
+            a, units = self.a, len(self.words.units.names)
+            alike = np.concatenate([self.t.symbol_class[None, :256], self.words.units.next_unit])
+            alphabet = np.unique(alike, axis=1, return_index=True)[1]
+            depth = int(self.vocab.node_depth.max(initial=0)) + 2
+            known = self.__dict__["_held"] = {
+                "alphabet": alphabet.astype(np.uint8),
+                "tops": a.bound.copy(),
+                "known": np.full((self.t.states, units), -1, np.int32),
+                "seen": np.zeros((self.t.states, units), np.int32),
+                "todo": np.zeros((self.t.states * units + 1, 2), np.int32),
+                "st": np.zeros((depth, 5), np.int64),
+                "frames": np.zeros((depth, 5), np.int64),
+                "records": np.zeros((self.vocab.node_byte.size + 1, 2), np.int32),
+            }
+        return known
+
+    def _after(self) -> tuple[np.ndarray, np.ndarray]:
+        """`close_after` int32 [close cells, modes] and `chain_after` int32 [chain cells]."""
+        a, t = self.a, self.t
+        tops = self._scratch["tops"]
+        tops[:] = a.bound
+        self._scratch["known"][:] = -1
+        for q in self.lows:
+            part = tops[a.close_first[q] : a.close_first[q + 1]]
+            part[:] = np.maximum.accumulate(part[::-1])[::-1]
+        state = np.repeat(np.arange(t.states), np.diff(a.close_first)).astype(np.int32)
+        after = np.zeros((a.bound.size, t.modes), np.int32)
+        x = np.flatnonzero(state > 1).astype(np.int32)
+        counted = np.diff(a.close_first)[state[x]] > 1
+        if np.count_nonzero(counted) > MOST_WALKS:
+            after[x[counted]] = self._dearest_of_all()
+            first = np.zeros(x.size, bool)
+            cell = t.state_cell[state[x]] + _phases(t.state_break[state[x]], a.low[x])
+            for mode in range(t.modes):
+                first[np.unique(t.cell_exit[cell, mode], return_index=True)[1]] = True
+            x = x[~counted | first]
+        cell = t.state_cell[state[x]] + _phases(t.state_break[state[x]], a.low[x])
+        sliced = self.vocab.meta["slices"] == list(self.words.units.names)
+        profiles: dict[int, tuple[int, np.ndarray]] = {}
+        pushed = np.ones(x.size, bool)
+        for mode in range(t.modes):
+            if mode:
+                after[x[~pushed], mode] = after[x[~pushed], 0]
+            unit = t.row_slice[t.cell_row[cell, mode]] if sliced else np.full(x.size, -1)
+            exits = t.cell_exit[cell, mode]
+            _, leaders = np.unique(exits, return_index=True)
+            alone = np.zeros(x.size, bool)
+            alone[leaders[exits[leaders] >= 0]] = True
+            for j in np.flatnonzero(alone).tolist():
+                out, records = self._dearest(np.array([[state[x[j]], x[j]]], np.int32), mode, int(unit[j]))
+                after[x[j], mode] = out[0, 0]
+                pushed[j] = out[0, 3] > 0
+                profiles[int(exits[j])] = mode, records
+            others = pushed & ~alone
+            for u in np.unique(unit[others]).tolist():
+                some = others & (unit == u)
+                out, _ = self._dearest(np.stack([state[x[some]], x[some]], axis=1), mode, u)
+                after[x[some], mode] = out[:, 0]
+                pushed[some] = out[:, 3] > 0
+        return after, self._chain_after(profiles)
+
+    def _dearest_of_all(self) -> int:
+        """Not more than this after any token: the largest bound, and what as many frames owe as a token can open."""
+        t, a, v = self.t, self.a, self.vocab
+        k = np.flatnonzero(np.isin(t.symbol_class[:256], self._pushing()))
+        opens = np.concatenate([[0], np.cumsum(np.isin(v.token_bytes, k))])
+        tallest = int((opens[v.token_offset[1:]] - opens[v.token_offset[:-1]]).max(initial=0))
+        dearest = int(a.bound[a.close_first[2] :].max(initial=0))
+        owed = [bounds.owes(a, a.bound, g, 0, MANY) for g in range(t.return_offset.size)]
+        return min(NEVER, dearest + max(1, tallest) * max(owed, default=0))
+
+    def _pushing(self) -> np.ndarray:
+        """Symbol classes on which some state pushes."""
+        t = self.t
+        entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == PUSH))
+        return np.unique(entry - t.delta[entry, 0])
+
+    def _chain_after(self, profiles: dict[int, tuple[int, np.ndarray]]) -> np.ndarray:
+        t, s = self.t, self._scratch
+        after = np.zeros(t.chain_row.size, np.int32)
+        result = np.zeros(4, np.int64)
+        lows = _lows(t.chain_break)
+        done: set[int] = set()
+        todo = sorted(profiles)
+        while todo:
+            e = todo.pop()
+            mode, records = profiles[e]
+            base = int(t.chain_offset[e])
+            entries = t.chain[base : base + t.return_offset.size]
+            for g in np.flatnonzero(entries[:, 0] == base).tolist():
+                n = int(entries[g, 1])
+                if n in done:
+                    continue
+                done.add(n)
+                own = lows.get(n, [0])
+                for low, end in zip(own, [*own[1:], MANY + 1], strict=True):
+                    x = int(t.chain_cell[n]) + bounds.phase(t.chain_break, n, low)
+                    left = bounds.dearest_below(
+                        self.a, self.words.whole, records, g, low, end - 1, mode, self.is_special, s["st"], s["frames"],
+                        s["records"], result,
+                    )  # fmt: skip
+                    after[x] = result[0]
+                    following = int(t.chain_exit[x])
+                    if following >= 0 and following not in profiles:
+                        profiles[following] = mode, s["records"][:left].copy()
+                        todo.append(following)
+        return after
+
+
+# -- ranges of counters ------------------------------------------------------------------------------------------------
+
+
+def _returns(t: Tables) -> tuple[np.ndarray, np.ndarray]:
+    """The values of `return` by stack symbol: offsets int32 [symbols + 1] and values int32 [·]."""
+    kind, number = t.delta[:, 1] & 7, t.delta[:, 1] >> 3
+    sets = int(number[kind == POP].max(initial=-1)) + 1
+    place = t.return_offset[:, None] + np.arange(sets)
+    mine = t.return_[place, 0] == t.return_offset[:, None]
+    offset = np.zeros(t.return_offset.size + 1, np.int32)
+    np.cumsum(mine.sum(axis=1), out=offset[1:])
+    return offset, t.return_[place, 1][mine].astype(np.int32)
+
+
+def _lows(breaks: np.ndarray) -> dict[int, list[int]]:
+    """The least counter of every phase, ascending, of those owners that have more than one."""
+    found = {}
+    for owner in np.flatnonzero(breaks[:, :, 1].any(axis=1)).tolist():
+        pairs = breaks[owner].tolist()
+        starts = {0} | {at - count + n for at, count in pairs for n in range(1, count + 1) if at - count + n > 0}
+        lows, before = [], -1
+        for c in sorted(starts):
+            now = sum(min(max(c - at + count, 0), count) for at, count in pairs)
+            if now != before:
+                lows.append(c)
+            before = now
+        found[owner] = lows
+    return found
+
+
+def _phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """int64 [n]: the phase of each counter c int32 [n] under its breakpoints int32 [n, B, 2]."""
+    past = c[:, None] - breaks[:, :, 0] + breaks[:, :, 1]
+    return np.clip(past, 0, breaks[:, :, 1]).sum(axis=1, dtype=np.int64)
+
+
+def _mask_lows(t: Tables) -> dict[int, list[int]]:
+    return _lows(t.state_break)
+
+
+def _runs(lows: list[int]) -> list[tuple[int, int]]:
+    """Breakpoints (at, count) whose phases begin at these counters, of which the first is 0."""
+    found: list[tuple[int, int]] = []
+    for c in lows[1:]:
+        if found and found[-1][0] == c - 1:
+            found[-1] = c, found[-1][1] + 1
+        else:
+            found.append((c, 1))
+    return found
+
+
+def _breaks(lows: list[list[int]]) -> np.ndarray:
+    runs = [_runs(x) for x in lows]
+    out = np.zeros((len(lows), max(map(len, runs), default=0), 2), np.int32)
+    for owner, pairs in enumerate(runs):
+        if pairs:
+            out[owner, : len(pairs)] = pairs
+    return out
+
+
+def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
+    out = np.zeros((breaks.shape[0], width, 2), np.int32)
+    out[:, : breaks.shape[1]] = breaks
+    return out

@@ -1,0 +1,106 @@
+"""Forced tokens: the only way on, as the tokenizer itself writes it, whatever comes after; on the host, in batches."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from toolc.compiler import compile_schema, compile_tools
+from toolc.compiler.pipeline import Options
+from toolc.compiler.vocab.builtin import builtin_path
+from toolc.compiler.vocab.encode import encoder
+from toolc.runtime import Bundle, Matcher
+
+LONG = {
+    "type": "object",
+    "properties": {
+        "a_rather_long_name": {"enum": ["one of the long values", "one of the other values", "x"]},
+        "list of flags": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2},
+        "naïve": {"const": "façade"},
+    },
+    "required": ["a_rather_long_name", "list of flags", "naïve"],
+    "additionalProperties": False,
+}
+
+
+@cache
+def made(name: str) -> Bundle:
+    if name == "tools":
+        return compile_tools("tools_specs/weather.json", options=Options(whitespace="compact")).bundle
+    return compile_schema(LONG, options=Options(whitespace="compact")).bundle
+
+
+@pytest.mark.parametrize("name", ["tools", "schema"])
+def test_forced_tokens_are_those_of_the_tokenizer(name: str) -> None:
+    source = made(name)
+    encode = encoder(builtin_path())
+    assert encode is not None
+    pick = random.Random(4)
+    seen = 0
+    for _ in range(12):
+        matcher = Matcher(source)
+        text = b""
+        starts: list[tuple[int, list[int]]] = []
+        while not matcher.is_finished and len(text) < 2000:
+            forced = matcher.forced().tolist()
+            if forced:
+                seen += 1
+                starts.append((len(text), [t for t in forced if t not in source.tables.special_token]))
+                probe = matcher.fork()
+                for token in forced:
+                    for byte in source.vocab.token(token):
+                        assert probe.expected_bytes() == bytes([byte]) and not probe.expected_special()
+                        assert probe.advance_bytes(bytes([byte])) == 1
+            tokens = forced if forced and pick.random() < 0.5 else matcher.allowed_tokens().tolist()
+            for token in tokens if tokens is forced else [pick.choice(tokens)]:
+                matcher.advance(token)
+                text += source.vocab.token(token)
+        for start, forced in starts:
+            try:
+                rest = text[start:].decode()
+            except UnicodeDecodeError:
+                continue  # the decode was cut within a character
+            ids, _ = encode([rest])[0]
+            assert ids[: len(forced)] == forced, rest[:60]
+    assert seen > 20
+
+
+def test_the_batch_equals_the_host() -> None:
+    torch = pytest.importorskip("torch", reason="the batch decoder needs torch")
+    from toolc.runtime import Decoder
+
+    bundles = [made("tools"), made("schema")]
+    decoder = Decoder(bundles, 6, bundle_of_row=[0, 1, 0, 1, -1, 0], budget=[None, None, 40, 30, None, 200])
+    matchers = [None if n < 0 else Matcher(bundles[n], budget=b) for n, b in
+                zip([0, 1, 0, 1, -1, 0], [None, None, 40, 30, None, 200], strict=True)]  # fmt: skip
+    pick = random.Random(1)
+    lengths = 0
+    for _ in range(40):
+        tokens, count = decoder.forced()
+        draft = decoder.draft(tokens)
+        step = []
+        for row, matcher in enumerate(matchers):
+            want = [] if matcher is None else matcher.forced().tolist()
+            assert tokens[row].tolist() == want + [-1] * (tokens.shape[1] - len(want)) and int(count[row]) == len(want)
+            if matcher is None:
+                step.append(0)
+                continue
+            assert bool(draft.legal[row, : len(want) + 1].all())
+            lengths += len(want)
+            if matcher.left is not None and want:
+                probe = matcher.fork()
+                for token in want:
+                    probe.advance(token)
+                assert probe.bound is not None and probe.left is not None and probe.bound <= probe.left
+            step.append(int(pick.choice(matcher.allowed_tokens().tolist())))
+            matcher.advance(step[-1])
+        decoder.advance_(torch.tensor(step))
+    assert lengths > 30
+
+
+def test_a_vocabulary_without_its_tokenizer_forces_nothing() -> None:
+    again = compile_schema(LONG, made("schema").vocab).bundle
+    assert not again.tables.state_forced.any()
+    assert Matcher(again).forced().tolist() == []
