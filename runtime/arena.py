@@ -87,7 +87,7 @@ class Arena:
         self.limit = limit
         self.bundles: list[Bundle | None] = []
         self.table: dict[str, torch.Tensor] = {}
-        self.limits = Limits(0, 0, 1, 0, 0, 1)
+        self.limits = Limits(0, 0, 1, 0, 0, 1, 0, 0)
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._extents = {group: Extents() for group in GROUPS}
         self._base: dict[int, dict[str, int]] = {}

@@ -43,4 +43,5 @@ def _launch(
     error = torch.zeros_like(bundle, dtype=torch.bool)
     counts = torch.zeros_like(bundle, dtype=torch.int64)
     # Without a history nothing is logged, so the tensors in the places of the log are not looked at.
-    launch(decoder.arena, bundle, config, error, counts, counts.clone(), config, 0, tokens, logits)
+    no_budget = torch.zeros_like(counts)
+    launch(decoder.arena, bundle, config, error, counts, counts.clone(), config, 0, no_budget, tokens, logits)
