@@ -12,13 +12,13 @@ Invariants   the whole bundle is not changed; the subset is checked as every bun
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import DecodeError
-from .tables import POP, PUSH, Tables, tools_of
+from .tables import POP, PUSH, Tables, tools_of, without_close
 from .walk import Walker
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class _Overlay:
                 comb[base - begin + g] = base, chain
         none = np.full(len(lists), -1)
         sizes = np.cumsum([tokens.size for tokens in lists]) + t.list_offset[-1]
-        return replace(
+        joined = replace(
             t,
             delta=self.delta,
             cell_row=self.cell_row,
@@ -216,6 +216,8 @@ class _Overlay:
             list_base=_join(t.list_base, none),
             dense=np.concatenate([t.dense, np.array(bits, np.uint32).reshape(-1, width)]),
         )
+        # The ways to close are those of the whole: they may lead to tools that are left out.
+        return without_close({field.name: getattr(joined, field.name) for field in fields(joined)})
 
     def _longest(self) -> int:
         """The longest way through new profiles; each leads to later ones only by exits of its chains."""

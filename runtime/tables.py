@@ -431,8 +431,12 @@ def _check_close(name: str, t: Tables, vocab: Vocab) -> None:
         check_range(name, field, getattr(t, field), 0, NEVER + 1)
 
 
+_CLOSE = ("close", "owed", "forced", "chain_after")  # what the names of the arrays about closing have in them
+
+
 def without_close(arrays: dict[str, np.ndarray]) -> Tables:
-    """Tables that know no way to close, from all other arrays by their field names."""
+    """Tables that know no way to close and no forced tokens, from all other arrays by their field names."""
+    arrays = {name: array for name, array in arrays.items() if not any(part in name for part in _CLOSE)}
 
     def filled(value: int, *shape: int) -> np.ndarray:
         return np.full(shape, value, np.int32)
