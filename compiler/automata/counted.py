@@ -1,4 +1,4 @@
-"""A quoted terminal whose characters are counted: its automaton beside that of one character, without dead ends.
+"""A terminal whose characters are counted: its automaton beside that of one character, without dead ends.
 
 A counter replaces as many copies of the automaton as there may be characters. A state is alive at a count c only if
 the text can still end with a count in bounds; for the states of this product that is a comparison of c with two
@@ -6,7 +6,7 @@ numbers per state, provided that the numbers of characters with which a text can
 than the bounds are apart. Where they do, the terminal is not counted.
 
 Leaves out   NFA states (nfa.py gives each product state one), what is counted (nodes.py).
-Invariants   every state is reachable and can reach the end; state 0 is right behind the opening quote.
+Invariants   every state is reachable and can reach the end; state 0 is right behind the opening quote, if any.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class Counted:
         low, high: bounds on the number of units; high None: without bound.
         between: per state whether it lies between two units, where one may begin or the text may end.
         edges: per state (symbols as a bit mask, target); the closing quote is left out.
-        closes: per state whether the closing quote may follow, as far as the terminal is concerned.
+        closes: per state whether the closing quote, or the end, may follow, as far as the terminal is concerned.
         least, most: fewest and most units that can still come; most None: any number.
+        quoted: whether the terminal has quotes; without, what follows it is not part of the product.
     """
 
     low: int
@@ -40,6 +41,7 @@ class Counted:
     closes: tuple[bool, ...]
     least: tuple[int, ...]
     most: tuple[int | None, ...]
+    quoted: bool
 
 
 def masks_of(dfa: Dfa) -> list[list[tuple[int, int]]]:
@@ -57,18 +59,20 @@ def masks_of(dfa: Dfa) -> list[list[tuple[int, int]]]:
     return rows
 
 
-def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None) -> Counted | None:
-    """The product of a quoted terminal and its unit; None where it cannot be counted exactly.
+def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool) -> Counted | None:
+    """The product of a terminal and its unit; None where it cannot be counted exactly.
 
     Args:
         whole: the terminal with any number of units, quotes included.
         unit: one unit.
+        low, high: how many there may be.
+        quoted: whether the terminal has quotes.
     """
-    if whole.is_empty or unit.is_empty or not _tells_apart(unit):
+    if whole.is_empty or unit.is_empty or not _tells_apart(unit, quoted):
         return None
     quote = 1 << QUOTE
     rows, unit_rows, ends = masks_of(whole), masks_of(unit), unit.accepting.tolist()
-    first = [t for m, t in rows[0] if m & quote]
+    first = [t for m, t in rows[0] if m & quote] if quoted else [0]
     if not first:
         return None
     places = {(first[0], 0): 0}
@@ -86,7 +90,8 @@ def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None) -> Counted | 
                         states.append(pair)
                     here.append((m & m2, places[pair]))
         edges.append(here)
-        closes.append(u == 0 and any(m & quote for m, _ in rows[s]))
+        ended = any(m & quote for m, _ in rows[s]) if quoted else bool(whole.accepting[s])
+        closes.append(u == 0 and ended)
     between = [u == 0 for _, u in states]
     found = _lengths(edges, between, closes)
     if found is None:
@@ -105,12 +110,13 @@ def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None) -> Counted | 
         tuple(closes[i] for i in kept),
         tuple(least[i] or 0 for i in kept),
         tuple(most[i] for i in kept),
+        quoted,
     )
 
 
-def _tells_apart(unit: Dfa) -> bool:
+def _tells_apart(unit: Dfa, quoted: bool) -> bool:
     """Whether units can be counted as they are read: none is empty, begins another, or begins with the quote."""
-    quote = unit.next_state[0, unit.class_of_byte[QUOTE]]
+    quote = -1 if not quoted else unit.next_state[0, unit.class_of_byte[QUOTE]]
     return not unit.accepting[0] and not bool((unit.next_state[unit.accepting] >= 0).any()) and bool(quote < 0)
 
 

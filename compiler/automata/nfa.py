@@ -243,7 +243,7 @@ class Nfa:
             return alone and not bool((dfa.next_state[dfa.accepting] >= 0).any())
         if node[0] == LITERAL:
             return len(node[1]) > 1 and node[1][0] == _QUOTE == node[1][-1] and node[1].count(b'"') == 2
-        return node[0] in (QUOTED, COUNTED)
+        return node[0] == QUOTED or (node[0] == COUNTED and self.pool.counted[number].quoted)
 
     def counted(self, number: int) -> bool:
         """Whether a repeat or a terminal keeps a counter instead of copies."""
@@ -503,13 +503,15 @@ class Nfa:
         return [[(self.mask(m), t) for m, t in row] for row in masks_of(self.pool.dfas[number])]
 
     def _count_units(self, entry: int, number: int, back: int) -> None:
-        """A quoted terminal whose units are counted, see counted.py: a state per state of the product."""
+        """A terminal whose units are counted, see counted.py: a state per state of the product."""
         self._check_scope(number, back)
         c, instance, loop = self.pool.counted[number], self.instance[back], len(self.loops)
         self.loops.append(Loop(number, -1, -1))
         quote = self.mask(1 << _QUOTE)
-        opened = self._new(instance, self.scope[back])
-        self.edges[entry].append((quote, opened, False))
+        opened = entry
+        if c.quoted:
+            opened = self._new(instance, self.scope[back])
+            self.edges[entry].append((quote, opened, False))
         states = [self._new(instance, loop) for _ in c.edges]
         self.free[opened].append((states[0], True))
         for i, row in enumerate(c.edges):
@@ -527,8 +529,10 @@ class Nfa:
                     sources[below, from_] = self._behind(states[i], below, from_)
                 self.edges[sources[below, from_]].append((self.mask(mask), states[t], adds))
             if c.closes[i]:
-                closing = self._new(instance, loop if c.low else self.scope[back])
-                self.edges[closing].append((quote, back, False))
+                closing = back
+                if c.quoted:
+                    closing = self._new(instance, loop if c.low else self.scope[back])
+                    self.edges[closing].append((quote, back, False))
                 if c.low:
                     self.guards[states[i]].append((True, c.low, closing))
                 else:

@@ -39,7 +39,7 @@ class NodePool:
         nodes: node n as (LITERAL, bytes) | (TERMINAL, dfa number) | (SPECIAL, name) | (REF, rule) | (SEQUENCE, nodes) |
             (CHOICE, nodes) | (REPEAT, node, low, high or None) | (CALL, node) | (QUOTED, node): text between two
             quotes, inlined unless nfa.py decides otherwise | (COUNTED, dfa number, dfa number of a unit, low, high or
-            None): a quoted terminal of so many units.
+            None): a terminal of so many units.
         rules: node of every rule that is left.
         dfas: the automaton of each distinct terminal; dfa_names: a name for errors.
         counted: the product automaton of each COUNTED node; copies: a function that gives the number of its automaton
@@ -206,7 +206,7 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
         parts = _counted_parts(expr.regex)
         if parts is not None:
             whole, unit = dfa(parts.whole, expr, rule), dfa(parts.unit, expr, rule)
-            counted = count_units(pool.dfas[whole], pool.dfas[unit], parts.low, parts.high)
+            counted = count_units(pool.dfas[whole], pool.dfas[unit], parts.low, parts.high, parts.quoted)
             if counted is not None:
                 node = pool.add((COUNTED, whole, unit, parts.low, parts.high))
                 pool.counted[node] = counted
@@ -246,24 +246,31 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
 
 
 class _CountedParts(NamedTuple):
-    """A terminal ``"(?=…)…(unit){low,high}"``: the same with any number of units, and one unit."""
+    """A terminal ``(?=…)…(unit){low,high}``, quoted or not: the same with any number of units, and one unit."""
 
     whole: Regex
     unit: Regex
     low: int
     high: int | None
+    quoted: bool
 
 
 def _counted_parts(regex: Regex) -> _CountedParts | None:
-    """The parts of a quoted terminal whose units are counted, where copies of the unit would cost more."""
-    if not isinstance(regex, Concat) or len(regex.items) < 3 or regex.items[0] != _QUOTED_BY != regex.items[-2]:
+    """The parts of a terminal whose units are counted, where copies of the unit would cost more.
+
+    It is quoted, or has look-aheads and is never empty: what only repeats something is left to its own automaton.
+    """
+    if not isinstance(regex, Concat):
         return None
-    *looks, body, last = regex.items[1:]
-    if last != _QUOTED_BY or not isinstance(body, Repeat) or not all(isinstance(x, Look) and x.ahead for x in looks):
+    quoted = len(regex.items) > 2 and regex.items[0] == _QUOTED_BY == regex.items[-1]
+    *looks, body = regex.items[1:-1] if quoted else regex.items
+    if not isinstance(body, Repeat) or not all(isinstance(x, Look) and x.ahead for x in looks):
         return None
-    if max(body.low, body.high or 0) <= COUNT_FROM:
+    if max(body.low, body.high or 0) <= COUNT_FROM or not (quoted or (looks and body.low > 0)):
         return None
-    return _CountedParts(concat(_QUOTED_BY, *looks, repeat(body.item, 0, None), last), body.item, body.low, body.high)
+    around = (_QUOTED_BY,) if quoted else ()
+    whole = concat(*around, *looks, repeat(body.item, 0, None), *around)
+    return _CountedParts(whole, body.item, body.low, body.high, quoted)
 
 
 def _split_literal(data: bytes) -> list[bytes]:

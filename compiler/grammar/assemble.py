@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..budget import Budget
 from ..errors import ToolcError
 from ..schema import LarkWriter, SchemaOptions
+from ..schema.channel import Channel
+from ..schema.encoding import JSON_ENCODING
 from ..schema.parameters import parameters_of
 from ..schema.report import Row
+from ..schema.request_text import Request
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
+from .arguments import channel_of, encoding_of
 from .ir import Mark
 from .protocol import Protocol, entries_of
 from .reading import arguments_of, marked
@@ -71,7 +75,8 @@ def assemble(
         named: whether each tool gets an entry of its own.
         response: schema of a structured response, which gets entries of its own; None for none.
     """
-    writer = LarkWriter(options, budget)
+    channel = None if protocol is None else channel_of(protocol)
+    writer = LarkWriter(options, budget, JSON_ENCODING if protocol is None else encoding_of(protocol))
     entries: dict[str, str] = {}
     marks: dict[str, Mark] = {}
     how: dict[str, Any] = {"encoding": "json"}
@@ -87,7 +92,7 @@ def assemble(
         how = arguments_of(protocol)
         rule_of = {}
         for tool in spec.tools:
-            rule_of[tool.name] = _arguments(writer, spec, tool)
+            rule_of[tool.name] = _arguments(writer, spec, tool, channel)
             if how["encoding"] in ("parameters", "positional"):
                 parameters[tool.name] = parameters_of(writer)
         answer = "" if response is None else writer.add(response, base="response", name="response")
@@ -95,7 +100,7 @@ def assemble(
         if not writer.gap:
             head += "_w:\n"
     restrictions = set(writer.restrictions)
-    if options.whitespace != "flexible":
+    if options.whitespace != "flexible" and writer.encoding.blanks:
         restrictions.add("blanks")
     return Assembled(
         head + writer.text(),
@@ -147,12 +152,17 @@ def _alternative(template: str, number: int) -> str:
     return f"_{template}_{number}"
 
 
-def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec) -> str:
+def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel | None) -> str:
     """The rule of a tool's arguments."""
+    document = None if tool.document is tool.schema else tool.document
     with _places_in(spec, tool):
-        if tool.document is tool.schema:
-            return writer.add(tool.schema, pointer=tool.pointer, base=spec.name, name=tool.name)
-        return writer.add(tool.schema, document=tool.document, pointer=tool.pointer, base=spec.name, name=tool.name)
+        if channel is None:
+            return writer.add(tool.schema, document=document, pointer=tool.pointer, base=spec.name, name=tool.name)
+        if tool.request is not None:
+            channel = replace(channel, request=Request(*tool.request))
+        return writer.add_arguments(
+            tool.schema, channel, document=document, pointer=tool.pointer, base=spec.name, name=tool.name
+        )
 
 
 @contextmanager

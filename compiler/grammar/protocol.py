@@ -3,11 +3,13 @@
 A protocol is Lark text that defines
 
     tool{name, arguments}   what differs from tool to tool; name is a string, arguments a rule     needed
+                            (or parameters, keywords, positional, request: see arguments.py)
     call{tools}             exactly one call                                                       needed
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
     lead, tail              what may be said before calls, and after them                          else nothing
     response{value}         a structured response, of JSON, in place of text                       else the value alone
+    opened{tools}           a call whose opening mark has been read                                 else none
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
 
 A parameter ``tools_x`` of call or calls takes the alternatives of a template ``tool_x``. From these come the *entries*,
@@ -20,6 +22,7 @@ Invariants   entries and names follow the order above; rules made here begin wit
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +37,11 @@ DEFAULT = "json"
 _RULE = re.compile(r"(?m)^[!?]*([a-z_][a-z0-9_]*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _DEFINED = re.compile(r"(?m)^[!?]*([A-Za-z_]\w*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _IMPORT = re.compile(r"(?m)^%import[ \t]+\.?protocol[ \t]*\(([^)]*)\)[ \t]*\n?")
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _GAPS = ("_w", "_c", "_k")
+
+ARGUMENTS = ("arguments", "parameters", "keywords", "positional", "request")
+"""What the second parameter of ``tool`` may be called; see arguments.py."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,20 @@ class Protocol:
     def has(self, rule: str) -> bool:
         """Whether it defines a rule."""
         return rule in self.rules
+
+    @property
+    def arguments(self) -> str:
+        """How it writes arguments: one of ARGUMENTS."""
+        return self.rules["tool"][1]
+
+    def strings(self, terminal: str) -> tuple[str, ...]:
+        """The strings that a terminal lists; none where it is not defined."""
+        return tuple(json.loads(text) for text in _STRING.findall(self.body(terminal)))
+
+    def body(self, name: str) -> str:
+        """What a rule or terminal is defined as; empty where it is not defined."""
+        found = re.search(rf"(?m)^{name}[ \t]*(?:\{{[^}}\n]*\}})?[ \t]*:((?:.*\n(?=[ \t]*\|))*.*)", self.text)
+        return found[1] if found else ""
 
 
 def protocol_names() -> list[str]:
@@ -95,18 +116,18 @@ def parse_protocol(text: str, name: str) -> Protocol:
     """A protocol from its text."""
     about = "\n".join(line[2:].strip() for line in re.match(r"(?://.*\n)*", text)[0].splitlines())  # type: ignore[index]
     rules = {rule: tuple(re.findall(r"\w+", params or "")) for rule, params in _RULE.findall(text)}
-    for rule, params, why in (
-        ("tool", ("name", "arguments"), "tool{name, arguments}: what differs from tool to tool"),
-        ("call", ("tools",), "call{tools}: one call"),
+    for rule, known, why in (
+        ("tool", [("name", one) for one in ARGUMENTS], "tool{name, arguments}: what differs from tool to tool"),
+        ("call", [("tools",)], "call{tools}: one call"),
     ):
-        if rules.get(rule, ())[: len(params)] != params:
+        if rules.get(rule, ())[: len(known[0])] not in known:
             raise GrammarError(
                 f"the protocol {name} does not define {rule}",
                 place=f"{name}.lark",
                 expected=why,
                 hint="see docs/protocols.md",
             )
-    for rule in ("call", "calls"):
+    for rule in ("call", "calls", "opened"):
         for param in rules.get(rule, ()):
             if not param.startswith("tools") or "tool" + param[5:] not in rules:
                 raise GrammarError(
@@ -171,6 +192,8 @@ def entries_of(
         bodies["response"] = "_response", whole
         bodies["either"] = "_either", f"{whole} | {use('calls', None)}"
         bodies["either/one"] = "_either_one", f"{whole} | {use('call', None)}"
+    if protocol.has("opened"):
+        bodies["opened"] = "_opened", use("opened", None)
     for number, tool in enumerate(named):
         bodies[f"tool:{tool}"] = f"_named_{number}", use("call", tool)
     entries: dict[str, str] = {}

@@ -154,8 +154,8 @@ def resolve_specials(
                 place=f"{source}, for {grammar.place(rule)}" if source else grammar.place(rule),
                 hint="choose the tokenizer of the model, or the protocol made for it; see toolc protocols",
             )
-        if token is None:
-            return Literal(expr.name.encode())
+        if token is None:  # brackets inside are no brackets of the grammar
+            return Terminal(rx.literal(expr.name), expr.name)
         if token in end_ids:
             if expr.otherwise == "end":
                 return EMPTY

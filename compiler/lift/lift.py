@@ -31,7 +31,7 @@ from . import comb
 from .regions import Regions
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
-from .slices import DIGITS
+from .slices import DIGITS, WORD
 from .walk import Machine, Memo, walk_chains, walk_states
 from .words import Words
 
@@ -156,18 +156,20 @@ class _Lift:
         copied = units.names.index(DIGITS)
         choose_slices(
             m, units.next_unit, units.boundary, self.homes, _PROBE, self.counts_on, copied, int(w.most_units[copied]),
-            self.limit, jobs, w.pairs, choice,
+            units.names.index(WORD), self.limit, jobs, w.pairs, choice,
         )  # fmt: skip
         limit = choice[:, 2]
         extra = [_NO_TOKENS] * len(jobs)
         most_units = np.full(len(jobs), _BY_LIMIT, np.int32)
         reach = np.zeros(len(jobs), np.int32)
         for j in np.flatnonzero(choice[:, 1]).tolist():
-            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]))
+            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]), int(limit[j]))
             if found is None:
-                choice[j, 0] = -1
+                choice[j, 0], choice[j, 2] = -1, UNLIMITED
             else:
-                extra[j] = found
+                extra[j], seen = found
+                if limit[j] != UNLIMITED:
+                    reach[j] = seen
         for collapsed in self.regions.rows(jobs, choice[:, 0]):
             own = collapsed.jobs
             choice[own, 0], limit[own] = collapsed.slice_, UNLIMITED
@@ -196,16 +198,18 @@ class _Lift:
         )
         return walks, out[:, 4] > 0
 
-    def _exceptions(self, q: int, c: int, u: int) -> np.ndarray | None:
-        """Tokens of a slice on which a state dies; None where the slice is of no use."""
+    def _exceptions(self, q: int, c: int, u: int, bound: int) -> tuple[np.ndarray, int] | None:
+        """Tokens on which a state differs from a slice, and the most units of one that may; None: of no use."""
         w, units = self.words, self.words.units
-        before, listed = w.listed(u)
+        before, listed, count = w.listed(u)
         out = np.empty(listed.size, np.int32)
         found = exclude(
-            self.machine, w.whole, units.next_unit, units.boundary, self.limit, before, listed, int(w.most_units[u]),
-            q, c, u, w.state, out, w.pairs,
+            self.machine, w.whole, units.next_unit, units.boundary, self.limit, before, listed, count,
+            int(w.most_units[u]), bound, q, c, u, w.state, out, w.pairs,
         )  # fmt: skip
-        return out[:found].copy() if 0 <= found <= self.rows.words else None
+        if not 0 <= found <= self.rows.words:
+            return None
+        return out[:found].copy(), int(w.state[0, 3])
 
     def state_runs(self, jobs: np.ndarray) -> list[_Walks]:
         """Rows of (state, counter) in every mode."""

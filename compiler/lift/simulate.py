@@ -110,12 +110,14 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
 
 
 @njit(cache=True)
-def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
-    """Tokens of the slice of u0 on which a state dies, where most of its ways lead to states that simulate the slice.
+def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units, bound, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
+    """Tokens on which a state differs from the slice of u0, where most of its ways lead to states that simulate it.
 
     before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;
-    most_units: of a token of the slice. Returns how many tokens were written to ``out``, or -1 where the state
-    pushes or pops on the way.
+    units int32: units of each of them;  most_units: of any of them;  bound: the counter value that units may fill up
+    to: what goes beyond is cut from the slice, and differs if the state is alive after all. Returns how many tokens
+    were written to ``out``, or -1 where the state pushes or pops on the way, or meets another bound; st[0, 3] receives
+    the most units, or bytes, of a token of which no simulation tells: so near to the bound others may differ.
     """
     found = 0
     i = 0
@@ -123,6 +125,8 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0
     st[0, 0] = q0
     st[0, 1] = c0
     st[0, 2] = u0
+    st[0, 4] = 0  # units read so far
+    seen = 0
     while i < end:
         after = t.skip[i]
         if before[after] == before[i]:
@@ -133,10 +137,13 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0
         c = st[depth - 1, 1]
         u = next_unit[st[depth - 1, 2], t.node_byte[i]]
         op = find_op(m, q, c, t.node_byte[i])
+        seen = max(seen, depth)
         if op == 0:
             for k in range(before[i], before[after]):
-                out[found] = listed[k]
-                found += 1
+                seen = max(seen, units[k])
+                if c0 + units[k] <= bound:
+                    out[found] = listed[k]
+                    found += 1
             i = after
             continue
         if op & 7 > 3:
@@ -144,15 +151,33 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, most_units, q0, c0
         q = op >> 3
         action = op & 7
         c = c if action == 0 else c + 1 if action == 1 else action - 2
+        so_far = st[depth - 1, 4] + boundary[u]
         if boundary[u]:
             room = simulate(m, next_unit, boundary, limit, q, u, pairs)
-            if room >= 0 and room - c >= most_units:
+            if room >= 0 and room != UNLIMITED and bound != UNLIMITED and (room != bound or c - c0 != so_far):
+                return -1
+            if room >= 0 and room == bound and (bound != UNLIMITED or room - c >= most_units):
                 i = after
                 continue
+            if room >= 0 and room - c >= most_units:
+                for k in range(before[i], before[after]):
+                    seen = max(seen, units[k])
+                    if c0 + units[k] > bound:
+                        out[found] = listed[k]
+                        found += 1
+                i = after
+                continue
+        for k in range(before[i], before[i + 1]):
+            seen = max(seen, units[k])
+            if c0 + units[k] > bound:
+                out[found] = listed[k]
+                found += 1
         st[depth, 0] = q
         st[depth, 1] = c
         st[depth, 2] = u
+        st[depth, 4] = so_far
         i += 1
+    st[0, 3] = seen
     return found
 
 
@@ -182,7 +207,7 @@ def copies(m, next_unit, u, q, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
+def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, poor, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
     """The slice that each row starts from.
 
     Args:
@@ -190,6 +215,7 @@ def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, lim
         probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
         ahead: bool [states]: the counter can meet a threshold: only what the counter bounds is of use.
         copied: the unit state of the automaton whose units may be copied (see `copies`);  most: units of its tokens.
+        poor: from this unit state on slices are small: a larger one with exceptions is better.
         jobs: int32 [·, 2]: state and counter.
         out: int32 [·, 3], receives per job the unit state (-1: none), whether exceptions must be looked for, and the
             counter value that units may fill up to.
@@ -214,26 +240,36 @@ def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, lim
                     if simulate(m, next_unit, boundary, limit, q, u, pairs) >= 0:
                         out[j, 0] = u
                         break
+        best = limit.shape[1]
         if out[j, 0] >= 0:
-            out[j, 2] = limit[q, out[j, 0]]
-            continue
-        if ahead[q]:
-            continue
-        units = copies(m, next_unit, copied, q, most)
-        if units > 0:
-            out[j, 0] = copied
-            out[j, 2] = units
-            continue
-        if 2 * stay <= probe.size:
-            continue
+            best = out[j, 0]
+            out[j, 2] = limit[q, best]
+            if best < poor:
+                continue
+        elif not ahead[q]:
+            units = copies(m, next_unit, copied, q, most)
+            if units > 0:
+                out[j, 0] = copied
+                out[j, 2] = units
+                continue
         for u in homes:
+            if u >= best:
+                break
             inside = 0
+            bound = -1  # of those states, which must agree
             for byte in probe:
                 op = find_op(m, q, jobs[j, 1], byte)
                 if op != 0 and op & 7 < 4:
-                    if simulate(m, next_unit, boundary, limit, op >> 3, u, pairs) == UNLIMITED:
+                    room = simulate(m, next_unit, boundary, limit, op >> 3, u, pairs)
+                    if bound == -1:
+                        bound = room
+                    if room >= 0 and room == bound and (room == UNLIMITED or op & 7 == 1):
                         inside += 1
-            if 2 * inside > probe.size:
+            met = bound == UNLIMITED and not ahead[q]  # the bound is met here too, or what is cut would not be cut
+            for k in range(m.threshold_offset[q], m.threshold_offset[q + 1]):
+                met = met or m.threshold[k] == bound
+            if met and 2 * inside > probe.size:
                 out[j, 0] = u
                 out[j, 1] = 1
+                out[j, 2] = bound
                 break

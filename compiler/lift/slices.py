@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DEAD = 255
+WORD = "word"
 DIGITS = "digits"  # name of the automaton whose units are also followed through copies, see simulate.py
 _HEX = b"0123456789abcdefABCDEF"
 
@@ -115,7 +116,7 @@ def _minimal(b: _Builder) -> int:
 
 def _word(b: _Builder) -> int:
     """ASCII letters, digits, underscore, hyphen."""
-    home = b.state("word")
+    home = b.state(WORD)
     b.on(home, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", home)
     return home
 
@@ -132,6 +133,14 @@ def _text(b: _Builder) -> int:
     home = b.state("text")
     b.on(home, range(0x80), home)
     _utf8(b, "text", home)
+    return home
+
+
+def _untagged(b: _Builder) -> int:
+    """Any UTF-8 text without what mostly begins a tag: raw text that some tag must be kept out of."""
+    home = b.state("untagged")
+    b.on(home, bytes(c for c in range(0x80) if c not in b"<]"), home)
+    _utf8(b, "untagged", home)
     return home
 
 
@@ -153,7 +162,7 @@ class UnitAutomata:
 def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""
     b = _Builder()
-    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _word(b), _digits(b)]
+    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _untagged(b), _word(b), _digits(b)]
     next_unit = np.full((len(b.names), 256), DEAD, np.uint8)
     for state, moves in enumerate(b.moves):
         for byte, target in moves.items():

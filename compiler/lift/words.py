@@ -31,7 +31,7 @@ class Words:
             np.full(vocab.size, -1, np.int32),
         )
         self._rest: dict[int, Walkable] = {}
-        self._listed: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 5), np.int32)
         self.frames = np.zeros((depth, 4), np.int32)
@@ -74,12 +74,14 @@ class Words:
             known = self._rest[s] = self.whole._replace(order=order, skip=skip, units=count)
         return known
 
-    def listed(self, s: int) -> tuple[np.ndarray, np.ndarray]:
-        """How many tokens of slice s come before each node, int32 [nodes + 1]; those tokens in preorder."""
+    def listed(self, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """How many tokens of slice s come before each node, int32 [nodes + 1]; those in preorder; their units."""
         known = self._listed.get(s)
         if known is None:
-            inside = self.count(s)[self.vocab.node_tokens] >= 0
-            known = self._listed[s] = self._before(inside), self.vocab.node_tokens[inside]
+            count = self.count(s)
+            inside = count[self.vocab.node_tokens] >= 0
+            tokens = self.vocab.node_tokens[inside]
+            known = self._listed[s] = self._before(inside), tokens, count[tokens]
         return known
 
     def _before(self, chosen: np.ndarray) -> np.ndarray:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from .atoms import NEVER
 from .machine import Item, Payload, array_is_plain
 from .nodes import Constant
-from .scalar_text import bracketed, constant_text, grouped, repeated
+from .scalar_text import bracketed, constant_text, grouped
 from .shapes import Arrays
 from .state_text import state_text
+from .strings import repeated
 
 if TYPE_CHECKING:
     from .writer import LarkWriter

@@ -22,7 +22,7 @@ from .multiples import multiples_machine
 from .negation import negate
 from .nodes import Constant, Node, Reader
 from .references import Target
-from .shapes import FULL, Arrays, Constants, Numbers, Objects, Shape, merge
+from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, merge
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze
 
@@ -58,7 +58,10 @@ class Normaliser:
     def shapes(self, one: tuple[Literal, ...]) -> Shapes:
         """The union of shapes of every kind that a conj allows."""
         found = self._shapes.get(one)
-        if found is None:
+        if found is None and not one:
+            constants: Shapes = {kind: (Constants(CONSTANTS[kind]),) for kind in CONSTANTS}
+            found = self._shapes[one] = {**constants, **{kind: (shape,) for kind, shape in FULL.items()}}
+        elif found is None:
             found = {}
             for kind in KINDS:
                 options = self._kind_shapes(one, kind)

@@ -7,56 +7,108 @@ Invariants   the text is linear in the shape, or in the states of its automaton;
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import strings
-from .atoms import Conj, both
+from .atoms import Conj, Matches, both
+from .encoding import Quote
 from .machine import Machine, Named, Open, Payload, Run, object_is_plain
-from .patterns import content
-from .scalar_text import INLINE, bracketed, grouped, repeated, string_tail
-from .shapes import Constants, Objects, OpenKeys, Strings
+from .patterns import content, searcher
+from .quoted_text import raw_key
+from .scalar_text import INLINE, bracketed, grouped, key_text, string_tail
+from .shapes import Constants, Objects, OpenKeys, Shape, Strings
 from .state_text import state_text
+from .strings import repeated
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
 
 
+@dataclass(frozen=True)
+class Members:
+    """How members stand beside each other.
+
+    Attributes:
+        comma: Lark text between two of them.
+        blank: what may stand before the end.
+        named: (writer, key, value) → a member whose key is declared.
+        opened: (writer, key as Lark text, value, hint) → one whose key is not.
+        keys: the ways of writing an undeclared key; none: as a string of JSON, with its quotes.
+    """
+
+    comma: str
+    blank: str
+    named: Callable[[LarkWriter, str, Conj], str]
+    opened: Callable[[LarkWriter, str, Conj, str], str]
+    keys: tuple[Quote, ...]
+
+
 def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     """An object."""
-    if writer.options.key_order == "any" and len(shape.named) > 0:
-        return _by_states(writer, shape, hint, writer.normaliser.any_order_machine(shape, writer.places.get(hint)))
-    if not object_is_plain(shape):
-        machine = writer.normaliser.object_machine(shape)
-        assert machine is not None, "a shape that does not live is not written"
-        if len(shape.named) + len(shape.opened) > 1:
-            writer.restrictions.add("key-order")
-        return _by_states(writer, shape, hint, machine)
-    required = set(shape.required)
-    members: list[tuple[str, bool]] = []
-    for name, value in shape.named:
-        if writer.normaliser.alive(value):
-            assert value is not None
-            members.append((f"{strings.quoted(name)} _k {writer.value(value, name)}", name in required))
-    more = _open(writer, shape, hint)
-    if len(members) + bool(more) > 1:
-        writer.restrictions.add("key-order")
-    if members:
-        writer.restrictions.add("minimal-escapes")
-    inside = _sequence(writer, members, more, hint)
+    bare, quotes = writer.encoding.bare_key, writer.encoding.quotes
+    members = Members("_c", writer.blank.strip(), _named, _opened, quotes if bare is None else (bare,))
+    machine = _machine(writer, shape, hint)
+    if machine is not None:
+        return f'"{{" {writer.blank}{_by_states(writer, shape, members, hint, machine)} "}}"'
+    inside, may_be_empty = _plain(writer, shape, members, hint)
     if not inside:
         return bracketed(writer, "{", [], "}")
-    if not required and not shape.low:
+    if may_be_empty:
         return f'"{{" {writer.blank}({grouped(inside, writer.gap)}{" _w" if writer.gap else ""})? "}}"'
-    inside = inside if required else grouped(inside, True)
-    return f'"{{" {writer.blank}{inside} {writer.blank}"}}"'
+    return f'"{{" {writer.blank}{grouped(inside, not shape.required)} {writer.blank}"}}"'
 
 
-def _open(writer: LarkWriter, shape: Objects, hint: str) -> str:
+def members_text(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
+    """The members of an object with nothing around them, fit to be an alternative."""
+    machine = _machine(writer, shape, hint)
+    if machine is not None:
+        return _by_states(writer, shape, members, hint, machine)
+    inside, may_be_empty = _plain(writer, shape, members, hint)
+    return f"({inside})?" if inside and may_be_empty else inside
+
+
+def _named(writer: LarkWriter, name: str, value: Conj) -> str:
+    assert value is not None
+    return f"{key_text(writer, name, writer.encoding.bare_key)} _k {writer.value(value, name)}"
+
+
+def _opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
+    assert value is not None
+    return f"{grouped(key, True)} _k {writer.value(value, hint)}"
+
+
+def _plain(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> tuple[str, bool]:
+    """The members of a plain shape, and whether there may be none."""
+    required = set(shape.required)
+    texts: list[tuple[str, bool]] = []
+    alive: list[str] = []
+    for name, value in shape.named:
+        if writer.normaliser.alive(value):
+            alive.append(name)
+            texts.append((members.named(writer, name, value), name in required))
+    more = _open(writer, shape, members, hint)
+    if len(texts) + bool(more) > 1:
+        writer.restrictions.add("key-order")
+    if texts:
+        writer.restrictions.add("minimal-escapes")
+    comma = members.comma + " " if members.comma else ""
+    inside = sequence(writer, texts, more, comma, hint)
+    if writer.encoding.sorted_too:
+        order = sorted(range(len(texts)), key=lambda n: alive[n].lower())
+        if order != list(range(len(texts))):
+            other = sequence(writer, [texts[n] for n in order], more, comma, hint)
+            inside = f"({inside} | {other})"
+    return inside, not required and not shape.low
+
+
+def _open(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
     """One member whose key is not declared, or nothing."""
     options: list[str] = []
     for one in shape.opened:
         if writer.normaliser.alive(one.value):
-            member = _open_member(writer, shape, one, 0, one.value, hint)
+            member = _open_member(writer, shape, one, members, 0, one.value, hint)
             if member:
                 options.append(member)
     if len(options) > 1:
@@ -64,7 +116,9 @@ def _open(writer: LarkWriter, shape: Objects, hint: str) -> str:
     return options[0] if options else ""
 
 
-def _open_member(writer: LarkWriter, shape: Objects, one: OpenKeys, needs: int, value: Conj, hint: str) -> str:
+def _open_member(
+    writer: LarkWriter, shape: Objects, one: OpenKeys, members: Members, needs: int, value: Conj, hint: str
+) -> str:
     """One member whose key is of a class, is not declared, and meets some needs (bits)."""
     key, names = shape.key, {name: None for name, _ in shape.named}
     matched, unmatched = list(one.matched), list(one.unmatched)
@@ -74,6 +128,12 @@ def _open_member(writer: LarkWriter, shape: Objects, one: OpenKeys, needs: int, 
             names.update(dict.fromkeys(need.names))
             for match in need.patterns:
                 (matched if match.positive else unmatched).append(match)
+    stem = hint if hint.endswith("_more") else f"{hint}_more"
+    if members.keys:
+        matches = (*(replace(m, positive=True) for m in matched), *(replace(m, positive=False) for m in unmatched))
+        found = _quoted_key(writer, members.keys, key, tuple(dict.fromkeys(matches)), tuple(names), hint)
+        writer.restrictions.add("open-keys")
+        return members.opened(writer, found, value, stem) if found else ""
     declared = "|".join(strings.regex_of(strings.spelled(name)) for name in names)
     never = [f'(?:{declared})"'] if names else []
     never += [content(match.pattern, match.place, True) for match in dict.fromkeys(unmatched)]
@@ -84,7 +144,6 @@ def _open_member(writer: LarkWriter, shape: Objects, one: OpenKeys, needs: int, 
         last = content(wanted[0].pattern, wanted[0].place)
         del wanted[0]
     heads = [f"(?={content(match.pattern, match.place, True)})" for match in wanted]
-    assert value is not None
     tails: list[str] = []
     if not key:
         tails.append("".join(heads) + last)
@@ -102,65 +161,111 @@ def _open_member(writer: LarkWriter, shape: Objects, one: OpenKeys, needs: int, 
     writer.restrictions.update(("open-keys", "minimal-escapes"))
     regex = f'"{ahead}{tails[0]}' if len(tails) == 1 else f'"{ahead}(?:{"|".join(tails)})'
     terminal = writer.terminal(regex, f"{hint}_key" if len(regex) > len(strings.PLAIN_TAIL) + 1 else "KEY")
-    return f"{terminal} _k {writer.value(value, hint if hint.endswith('_more') else f'{hint}_more')}"
+    return members.opened(writer, terminal, value, stem)
 
 
-def _sequence(writer: LarkWriter, members: list[tuple[str, bool]], more: str, hint: str) -> str:
+def _quoted_key(
+    writer: LarkWriter,
+    quotes: tuple[Quote, ...],
+    key: Conj,
+    matches: tuple[Matches, ...],
+    names: tuple[str, ...],
+    hint: str,
+) -> str | None:
+    """An undeclared key between marks; None where there is none."""
+    options: list[Strings | tuple[str, ...]] = []
+    shapes: tuple[Shape, ...] = (Strings(),)
+    if key:
+        shapes = writer.normaliser.shapes(key).get("string", ())
+    elif key is None:
+        shapes = ()
+    for shape in shapes:
+        if isinstance(shape, Constants):
+            texts = [one.value for one in shape.values if one.value not in names]
+            options.append(tuple(text for text in texts if all(_found(m, text) == m.positive for m in matches)))
+        else:
+            assert isinstance(shape, Strings)
+            options.append(replace(shape, patterns=shape.patterns + matches, excluded=shape.excluded + names))
+    found = [raw_key(writer, quote, options, f"{hint}_key") for quote in quotes]
+    return " | ".join(one for one in found if one) or None
+
+
+def _found(match: Matches, text: str) -> bool:
+    return searcher(match.pattern, match.place)(text)
+
+
+def sequence(writer: LarkWriter, members: list[tuple[str, bool]], more: str, comma: str, hint: str) -> str:
     """Members in order, at least one of them, each but the required ones optional; then any number of ``more``."""
     pivot = next((index for index, (_, needed) in enumerate(members) if needed), None)
     if pivot is None:
         texts = [text for text, _ in members]
         if more:
-            texts.append(f"{more} (_c {more})*" if len(more) <= INLINE else _list_of(writer, more, hint))
-        return _choose(writer, texts, hint) if texts else ""
-    parts = [f"({text} _c)?" for text, _ in members[:pivot]]
+            texts.append(f"{more} ({comma}{more})*" if len(more) <= INLINE else _list_of(writer, more, comma, hint))
+        return _choose(writer, texts, comma, hint) if texts else ""
+    parts = [f"({text} {comma}".rstrip() + ")?" for text, _ in members[:pivot]]
     parts.append(members[pivot][0])
-    parts += [f"_c {text}" if needed else f"(_c {text})?" for text, needed in members[pivot + 1 :]]
+    parts += [f"{comma}{text}" if needed else f"({comma}{text})?" for text, needed in members[pivot + 1 :]]
     if more:
-        parts.append(f"(_c {more})*")
+        parts.append(f"({comma}{more})*")
     return " ".join(parts)
 
 
-def _list_of(writer: LarkWriter, more: str, hint: str) -> str:
+def _list_of(writer: LarkWriter, more: str, comma: str, hint: str) -> str:
     one = writer.rule(more, f"{hint}_open", None)
-    return f"{one} (_c {one})*"
+    return f"{one} ({comma}{one})*"
 
 
-def _choose(writer: LarkWriter, texts: list[str], hint: str) -> str:
+def _choose(writer: LarkWriter, texts: list[str], comma: str, hint: str) -> str:
     """Some of the texts in order, at least one: linear by halving."""
     if len(texts) == 1:
         return texts[0]
     middle = (len(texts) + 1) // 2
-    left, right = _choose(writer, texts[:middle], hint), _choose(writer, texts[middle:], hint)
+    left, right = (
+        _choose(writer, texts[:middle], comma, hint),
+        _choose(writer, texts[middle:], comma, hint),
+    )
     if len(right) > INLINE:
         right = writer.rule(right, f"{hint}_part", None)
     first = f"({left})" if " | " in left else left
     second = f"({right})" if " | " in right else right
-    return f"{first} (_c {second})? | {right}"
+    return f"{first} ({comma}{second})? | {right}"
 
 
-def _by_states(writer: LarkWriter, shape: Objects, hint: str, machine: Machine) -> str:
-    """An object as rules, one for each state of its automaton."""
+def _machine(writer: LarkWriter, shape: Objects, hint: str) -> Machine | None:
+    """The automaton of an object whose members are more than a list; None where they are one."""
+    if writer.options.key_order == "any" and len(shape.named) > 0:
+        return writer.normaliser.any_order_machine(shape, writer.places.get(hint))
+    if object_is_plain(shape):
+        return None
+    machine = writer.normaliser.object_machine(shape)
+    assert machine is not None, "a shape that does not live is not written"
+    if len(shape.named) + len(shape.opened) > 1:
+        writer.restrictions.add("key-order")
+    return machine
+
+
+def _by_states(writer: LarkWriter, shape: Objects, members: Members, hint: str, machine: Machine) -> str:
+    """Members as rules, one for each state of the object's automaton."""
     if shape.named:
         writer.restrictions.add("minimal-escapes")
+    between = members.comma + " " if members.comma else ""
 
     def text(payload: Payload, started: bool) -> str:
         if payload is None:
             return ""
-        comma = "_c " if started else ""
+        comma = between if started else ""
         if isinstance(payload, Named):
-            assert payload.value is not None
-            return f"{comma}{strings.quoted(payload.name)} _k {writer.value(payload.value, payload.name)}"
+            return f"{comma}{members.named(writer, payload.name, payload.value)}"
         if isinstance(payload, Open):
-            one = _open_member(writer, shape, shape.opened[payload.index], payload.needs, payload.value, hint)
-            return f"{comma}{one}"
+            opened = shape.opened[payload.index]
+            return f"{comma}{_open_member(writer, shape, opened, members, payload.needs, payload.value, hint)}"
         assert isinstance(payload, Run)
-        more = _open(writer, shape, hint)
+        more = _open(writer, shape, members, hint)
         if len(more) > 12:
             more = writer.rule(more, f"{hint}_open", None)
         if started:
-            return repeated(f"(_c {more})", payload.low, payload.high)
+            return repeated(f"({between}{more})", payload.low, payload.high)
         high = None if payload.high is None else payload.high - 1
-        return f"{more} {repeated(f'(_c {more})', max(payload.low - 1, 0), high)}".rstrip()
+        return f"{more} {repeated(f'({between}{more})', max(payload.low - 1, 0), high)}".rstrip()
 
-    return f'"{{" {writer.blank}{state_text(writer, machine, text, hint)} "}}"'
+    return state_text(writer, machine, text, hint, members.blank)

@@ -1,8 +1,8 @@
-"""Patterns: ECMA-262 expressions about a string's value, rewritten to speak about its JSON text.
+"""Patterns: ECMA-262 expressions about a string's value, rewritten to speak about its text, as JSON or otherwise.
 
-Leaves out   parsing expressions (../regex), lengths and enums beside them (writer.py).
-Invariants   the expression that ``content`` gives matches from the first character of the string up to and with the
-             closing quote; that quote is the only ``"`` at the start of a character, so End is a look at it;
+Leaves out   parsing expressions (../regex), how characters are spelled (spelling.py), lengths and enums (writer.py).
+Invariants   the expression that ``content`` gives matches from the first character of the string up to and with what
+             ends it: in JSON the closing quote, the only ``"`` at the start of a character, so End is a look at it;
              anchors are resolved by distributing the unions that hold them, within MAX_ALTERNATIVES.
 Source       ECMA-262 2024, 22.2; search semantics as JSON Schema has them.
 """
@@ -27,22 +27,18 @@ from ..regex import (
     WordBoundary,
     charset,
     concat,
-    literal,
     parse_regex,
     repeat,
     to_text,
     union,
 )
 from ..regex.charset import Ranges
+from .spelling import JSON, Spelling
 
 MAX_ALTERNATIVES = 256
 """Alternatives that unions around anchors may multiply to in one pattern."""
 
-_SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _WORD = charset.ASCII_WORD
-_CONTROL: Ranges = ((0, 31), (34, 34), (92, 92))
-_RAW = charset.complement(_CONTROL)
-QUOTE = Chars(((34, 34),))
 
 Flat = tuple[Regex, ...]
 
@@ -72,36 +68,13 @@ def searcher(pattern: str, place: str) -> Callable[[str], bool]:
 
 
 @lru_cache(maxsize=4096)
-def content(pattern: str, place: str, ahead: bool = False) -> str:
-    """An expression for the JSON text, closing quote included, of all strings in which the pattern is found.
+def content(pattern: str, place: str, ahead: bool = False, spelling: Spelling = JSON) -> str:
+    """An expression for the text, with what ends it, of all strings in which the pattern is found.
 
-    With ``ahead`` it is to stand in a look-ahead, and does not go on to the quote where the pattern does not.
+    With ``ahead`` it is to stand in a look-ahead, and does not go on to the end where the pattern does not.
     """
-    text = to_text(_Rewriter(place).found(parse(pattern, place), ahead))
+    text = to_text(_Rewriter(place, spelling).found(parse(pattern, place), ahead))
     return text if ahead else f"(?:{text})"
-
-
-def _escapes(ranges: Ranges) -> list[Regex]:
-    """The characters of a set that JSON must escape, as they are escaped."""
-    short = [letter for code, letter in _SHORT.items() if charset.contains(ranges, code)]
-    options: list[Regex] = []
-    if short:
-        options.append(concat(literal("\\"), Chars(charset.normal((ord(x), ord(x)) for x in short))))
-    for high in (0, 1):
-        low = [f"{code & 15:x}" for code in range(high * 16, high * 16 + 16) if code not in _SHORT]
-        low = [digit for digit in low if charset.contains(ranges, high * 16 + int(digit, 16))]
-        if low:
-            options.append(concat(literal(f"\\u00{high}"), Chars(charset.normal((ord(x), ord(x)) for x in low))))
-    return options
-
-
-@lru_cache(maxsize=4096)
-def _character(ranges: Ranges) -> Regex:
-    raw = charset.intersection(ranges, _RAW)
-    return union(*([Chars(raw)] if raw else []), *_escapes(ranges))
-
-
-_ANY = repeat(_character(charset.ALL), 0, None)
 
 
 def _anchored(regex: Regex) -> bool:
@@ -129,8 +102,10 @@ def _nullable(regex: Regex) -> bool:
 
 
 class _Rewriter:
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, spelling: Spelling) -> None:
         self.place = place
+        self.spelling = spelling
+        self.any = repeat(spelling.character(charset.ALL), 0, None)
 
     def refuse(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"{what} not supported in a pattern", place=self.place)
@@ -145,8 +120,8 @@ class _Rewriter:
             start, items, end = anchors
             for held, plain in self.look_back(items, start):
                 body = [self.rewrite(item) for item in plain]
-                tail = [QUOTE] if end else [] if ahead else [_ANY, QUOTE]
-                options.append(concat(*([] if held else [_ANY]), *body, *tail))
+                tail = [self.spelling.end] if end else [] if ahead else [self.any, self.spelling.end]
+                options.append(concat(*([] if held else [self.any]), *body, *tail))
         return union(*options) if options else NOTHING
 
     def flatten(self, regex: Regex) -> list[Flat]:
@@ -264,9 +239,9 @@ class _Rewriter:
     # -- characters
 
     def rewrite(self, regex: Regex) -> Regex:
-        """The expression about JSON text; look-aheads may look at the closing quote."""
+        """The expression about the spelled text; look-aheads may look at what ends it."""
         if isinstance(regex, Chars):
-            return _character(regex.ranges) if regex.ranges else NOTHING
+            return self.spelling.character(regex.ranges) if regex.ranges else NOTHING
         if isinstance(regex, Concat):
             return concat(*(self.rewrite(item) for item in regex.items))
         if isinstance(regex, Union):
@@ -290,7 +265,7 @@ class _Rewriter:
             _, items, end = resolved
             if any(_looks_back(item) for item in items):
                 raise self.refuse("a word boundary in a look-ahead is")
-            options.append(concat(*(self.rewrite(item) for item in items), *([QUOTE] if end else [])))
+            options.append(concat(*(self.rewrite(item) for item in items), *([self.spelling.end] if end else [])))
         return union(*options) if options else NOTHING
 
 

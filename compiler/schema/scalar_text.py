@@ -6,17 +6,22 @@ Invariants   no terminal matches the empty text; ``{ } [ ]`` are always literals
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UnsupportedError
 from . import numbers, strings
 from .any_order import constant_machine
+from .encoding import Quote
 from .formats import FORMATS
 from .machine import Named, Payload
 from .multiples import multiples_machine
 from .patterns import content
+from .quoted_text import constants_inside, quoted_constants, quoted_string
 from .shapes import Constants, Numbers, Strings
 from .state_text import state_text
+from .strings import repeated
 from .values import kind_of
 
 if TYPE_CHECKING:
@@ -29,6 +34,8 @@ INLINE = 24
 def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -> str:
     values = [constant.value for constant in shape.values]
     if kind == "string":
+        if writer.encoding.quotes:
+            return quoted_constants(writer, values, hint)
         writer.restrictions.add("minimal-escapes")
         if len(values) < 4 and sum(map(len, values)) < 40:
             return " | ".join(strings.quoted(value) for value in values)
@@ -45,23 +52,34 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
     """One value as Lark text, blanks allowed between its tokens; ``place`` is for errors."""
     kind = kind_of(value)
     if kind == "string":
-        writer.restrictions.add("minimal-escapes")
-        return strings.quoted(value)
+        return key_text(writer, value, None)
     if kind == "number":
         text = numbers.constant(value, writer.options.digits)
         return f'"{text}"' if text.isdigit() else writer.terminal(text, "CONST")
     if kind == "array":
         return bracketed(writer, "[", [constant_text(writer, item, place) for item in value], "]")
     if kind == "object":
-        members = {
-            name: f"{strings.quoted(name)} _k {constant_text(writer, item, place)}" for name, item in value.items()
-        }
+        bare = writer.encoding.bare_key
+        values = {name: constant_text(writer, item, place) for name, item in value.items()}
+        members = {name: f"{key_text(writer, name, bare)} _k {text}" for name, text in values.items()}
         if len(members) > 1:
             if writer.options.key_order == "any":
                 return _any_order(writer, members, place)
             writer.restrictions.add("key-order")
         return bracketed(writer, "{", list(members.values()), "}")
-    return {None: '"null"', True: '"true"', False: '"false"'}[value]
+    texts = [f'"{text}"' for text in writer.encoding.constant(value)]
+    return texts[0] if len(texts) == 1 else writer.rule(" | ".join(texts), texts[0].strip('"'), None)
+
+
+def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
+    """A key or another string that is given, as one factor of a product."""
+    writer.restrictions.add("minimal-escapes")
+    if bare is None and not writer.encoding.quotes:
+        return strings.quoted(name)
+    text = quoted_constants(writer, [name], "const") if bare is None else constants_inside(writer, bare, [name], "key")
+    if not text:
+        raise UnsupportedError(f"{json.dumps(name, ensure_ascii=False)} cannot be written in this protocol")
+    return grouped(text, True)
 
 
 def _any_order(writer: LarkWriter, members: dict[str, str], place: str | None) -> str:
@@ -103,6 +121,8 @@ def number_text(writer: LarkWriter, shape: Numbers, hint: str) -> str:
 
 def string_text(writer: LarkWriter, shape: Strings, hint: str) -> str:
     """A string."""
+    if writer.encoding.quotes:
+        return quoted_string(writer, shape, hint)
     if not shape.patterns and not shape.excluded:
         if shape == Strings():
             return writer.any_string()
@@ -159,16 +179,3 @@ def _chars(chars: str) -> str:
 def grouped(text: str, needed: bool) -> str:
     """The text fit to be followed by more: alternatives in parentheses (those of _choose, which are never nested)."""
     return f"({text})" if needed and " | " in text else text
-
-
-def repeated(item: str, low: int, high: int | None) -> str:
-    """``low`` to ``high`` copies of an item as Lark writes it."""
-    if high is None:
-        return f"{item}*" if low == 0 else f"{item}+" if low == 1 else f"{item}~{low} {item}*"
-    if high == 0:
-        return ""
-    if (low, high) == (0, 1):
-        return f"{item}?"
-    if low == high:
-        return item if low == 1 else f"{item}~{low}"
-    return f"{item}~{low}..{high}"

@@ -49,3 +49,21 @@ def quoted(text: str) -> str:
 def alternatives(texts: Iterable[str]) -> str:
     """An expression for the JSON strings of several texts."""
     return '"(?:' + "|".join(regex_of(spelled(text)) for text in texts) + ')"'
+
+
+def repeated(item: str, low: int, high: int | None) -> str:
+    """``low`` to ``high`` copies of an item as Lark writes it."""
+    if high is None:
+        return f"{item}*" if low == 0 else f"{item}+" if low == 1 else f"{item}~{low} {item}*"
+    if high == 0:
+        return ""
+    if (low, high) == (0, 1):
+        return f"{item}?"
+    if low == high:
+        return item if low == 1 else f"{item}~{low}"
+    return f"{item}~{low}..{high}"
+
+
+def literal(text: str) -> str:
+    """A Lark string."""
+    return json.dumps(text, ensure_ascii=False)

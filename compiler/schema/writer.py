@@ -18,12 +18,15 @@ from ..errors import SchemaError
 from . import numbers, strings
 from .array_text import array_text
 from .atoms import NEVER, Conj, Literal
+from .channel import Channel, arguments_text
+from .encoding import JSON_ENCODING, Encoding
 from .nodes import Reader
 from .normalise import Normaliser
 from .object_text import object_text
+from .quoted_text import quoted_string
 from .references import Document, Loader, draft_of
 from .report import Row, keyword_report
-from .scalar_text import INLINE, constants_text, number_text, string_text
+from .scalar_text import INLINE, constant_text, constants_text, number_text, string_text
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 
 
@@ -66,7 +69,9 @@ class LarkWriter:
         keywords: (place of the schema, keyword, status) for every keyword met.
     """
 
-    def __init__(self, options: SchemaOptions, budget: Budget | None = None) -> None:
+    def __init__(
+        self, options: SchemaOptions, budget: Budget | None = None, encoding: Encoding = JSON_ENCODING
+    ) -> None:
         blanks = options.whitespace
         known = blanks in ("compact", "spaced", "flexible")
         if not known and not (isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0):
@@ -74,8 +79,9 @@ class LarkWriter:
         if options.key_order not in ("declared", "any"):
             raise SchemaError(found=repr(options.key_order), expected="declared or any, as the order of keys")
         self.options = options
+        self.encoding = encoding
         self.budget = budget or Budget(None, None, None, None)
-        self.gap = blanks == "flexible" or (isinstance(blanks, int) and blanks > 0)
+        self.gap = encoding.blanks and (blanks == "flexible" or (isinstance(blanks, int) and blanks > 0))
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
         self._reader = Reader(options.loader)
@@ -112,6 +118,25 @@ class LarkWriter:
         Returns:
             The name of a rule that matches one JSON value, without blanks around it.
         """
+        root, place = self._root(schema, document, pointer, base)
+        assert root is not None
+        body = self.value(root, name)
+        self._drain()
+        if re.fullmatch(r"[a-z][a-z0-9_]*", body):
+            return body
+        return self.rule(body, name, place)
+
+    def add_arguments(
+        self, schema: Any, channel: Channel, *, document: Any = None, pointer: str = "", base: str = "", name: str = ""
+    ) -> str:
+        """Write the rules of the arguments of a call that are not one object; see ``add``."""
+        root, place = self._root(schema, document, pointer, base)
+        body = arguments_text(self, root, channel, name, place)
+        self._drain()
+        return body
+
+    def _root(self, schema: Any, document: Any, pointer: str, base: str) -> tuple[Conj, str]:
+        """The conj of one more schema, and its place."""
         if document is None:
             home = Document(schema, base, pointer, draft_of(schema, f"{base}#{pointer}"))
             pointer = ""
@@ -120,13 +145,8 @@ class LarkWriter:
         node = self.normaliser.final(self._reader.read(home, pointer, schema, ""))
         root: Conj = NEVER if node is self._reader.false else () if node is self._reader.true else (Literal(node),)
         self.normaliser.explore(root)
-        assert root is not None
         self.root = root
-        body = self.value(root, name)
-        self._drain()
-        if re.fullmatch(r"[a-z][a-z0-9_]*", body):
-            return body
-        return self.rule(body, name, home.place(pointer))
+        return root, home.place(pointer)
 
     def text(self) -> str:
         """All rules and terminals."""
@@ -134,7 +154,7 @@ class LarkWriter:
         blanks = self.options.whitespace
         if self.gap:
             lines.append("_w: WS?  // a gap between two tokens")
-        after = '" "' if blanks == "spaced" else self.blank
+        after = '" "' if blanks == "spaced" and self.encoding.blanks else self.blank
         lines.append(f'_c: {self.blank}"," {after}'.rstrip())
         lines.append(f'_k: {self.blank}":" {after}'.rstrip())
         lines += [f"{name}: {body}" for name, body in self._rules.items()]
@@ -199,7 +219,7 @@ class LarkWriter:
             return known
         shapes = self.normaliser.shapes(one)
         if "array" not in shapes and "object" not in shapes:
-            body = self._alternatives(shapes, hint)
+            body = self.alternatives(shapes, hint)
             if len(body) > INLINE or " " in body:
                 body = self.rule(body, hint, one[0].node.place)
         else:
@@ -219,9 +239,10 @@ class LarkWriter:
             queue, self._queue = self._queue, []
             for one, name in queue:
                 self.budget.check("states", len(self._rules), self.places[name])
-                self._rules[name] = self._alternatives(self.normaliser.shapes(one), name)
+                self._rules[name] = self.alternatives(self.normaliser.shapes(one), name)
 
-    def _alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> str:
+    def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> str:
+        """The alternatives of some shapes that live."""
         options: dict[str, None] = {}
         for kind, union in shapes.items():
             for shape in union:
@@ -260,10 +281,13 @@ class LarkWriter:
             string, number = self.any_string(), self.terminal(numbers.free_number(self.options.digits), "NUM")
             self.restrictions.add("digits")
             arrays, objects = self._any_array(), self._any_object()
-            self._rules["any"] = f'{string} | {number} | {arrays} | {objects} | "true" | "false" | "null"'
+            constants = " | ".join(constant_text(self, value) for value in (True, False, None))
+            self._rules["any"] = f"{string} | {number} | {arrays} | {objects} | {constants}"
         return "any"
 
     def any_string(self) -> str:
+        if self.encoding.quotes:
+            return self._fixed("str", quoted_string(self, Strings(), "TEXT"))
         return self._fixed("str", f'"\\"" {self.terminal(strings.CHAR, "CHAR")}* "\\""')
 
     def _any_array(self) -> str:

@@ -38,6 +38,7 @@ class ToolSpec:
         idempotent: whether a second equal call changes nothing more, where the spec says (PUT, DELETE; idempotentHint).
         strict: whether the arguments have to meet the schema, where the spec says (OpenAI); else they do.
         dialect: how the schema's keywords are to be read.
+        request: of an operation of an API: its method, its path, and argument → (part of a request, name there).
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
     """
 
@@ -51,6 +52,7 @@ class ToolSpec:
     strict: bool | None = None
     dialect: Dialect = "json-schema"
     places: Mapping[str, str] = field(default_factory=dict)
+    request: tuple[str, str, Mapping[str, tuple[str, str]]] | None = None
 
     def place(self, pointer: str) -> str:
         """The JSON pointer in the spec document of ``pointer`` in the arguments schema."""

@@ -83,6 +83,7 @@ class Reader:
         properties: dict[str, Any] = {}
         required: list[str] = []
         places: dict[str, str] = {}
+        parts: dict[str, tuple[str, str]] = {}
 
         def add(argument: str, schema: Any, needed: bool, at: str) -> None:
             key = f"/properties/{escape(argument)}"
@@ -104,9 +105,12 @@ class Reader:
             argument = self.argument_name(place, parameter_name)
             argument = argument if names.count(argument) == 1 else f"{place}_{parameter_name}"
             add(argument, schema, parameter.get("required", False) or place == "path", schema_at)
+            parts[argument] = place, parameter_name
         if operation.get("requestBody") is not None:
             schema, at, needed = self.body(operation["requestBody"], f"{pointer}/requestBody")
-            add(OTHER_BODY if BODY in properties else BODY, schema, needed, at)
+            argument = OTHER_BODY if BODY in properties else BODY
+            add(argument, schema, needed, at)
+            parts[argument] = "body", argument
 
         description = operation.get("description") or operation.get("summary") or ""
         return ToolSpec(
@@ -119,6 +123,7 @@ class Reader:
             idempotent=True if method in IDEMPOTENT else None,
             dialect=self.dialect,
             places=places,
+            request=(method.upper(), path, parts),
         )
 
     def argument_name(self, place: str, name: str) -> str:

@@ -1,18 +1,17 @@
 """How each family writes calls, told a second time, without Lark: what tests write out, and what they read back by.
 
 A text is  begin item (joint item)* end;  an item has {name}, {arguments} and perhaps {index}. ``read`` is the
-independent reading that decides whether a text is a valid list of calls: delimiters by hand, JSON by the json module.
+independent reading that decides whether a text is a valid list of calls: delimiters by hand, arguments by codecs.py.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import jsonschema
+from tests.cases.codecs import Bare, Json, Keywords, Positional, Raw, fits
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,7 @@ class Family:
         think: what opens reasoning and what ends it, or nothing.
         text: whether a turn may be text.
         before: text that may stand before the calls, or nothing.
+        codec: how arguments are written; first: the index of the first call.
     """
 
     item: str
@@ -38,18 +38,28 @@ class Family:
     think: tuple[str, str] | None = None
     text: str = "It is 12 < 13 here."
     before: str = "I look it up."
+    codec: Any = field(default_factory=Json)
+    first: int = 0
+
+    @property
+    def closers(self) -> set[str]:
+        """Tokens that may end a string that has just begun."""
+        if isinstance(self.codec, Bare):
+            return {self.codec.mark}
+        after = self.codec.parameter.partition("{value}")[2] if isinstance(self.codec, Raw) else ""
+        return {token for token in self.tokens if after.startswith(token)}
 
     def write(self, calls: list[tuple[str, Any]], compact: bool = False) -> str:
         """The calls as the family writes them."""
         items = []
         for index, (name, arguments) in enumerate(calls):
-            text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":") if compact else None)
-            items.append(self.item.replace("{name}", name).replace("{index}", str(index)).replace("{arguments}", text))
+            item = self.item.replace("{name}", name).replace("{index}", str(self.first + index))
+            items.append(item.replace("{arguments}", self.codec.write(arguments, compact)))
         return self.begin + self.joint.join(items) + self.end
 
-    def read(self, text: str) -> list[tuple[str, Any]] | None:
+    def read(self, text: str, schemas: dict[str, Any]) -> list[tuple[str, Any]] | None:
         """The calls in a text that is nothing else; None if it is no such text."""
-        scan = _Scan(text)
+        scan = _Scan(text, self.codec, schemas)
         try:
             scan.take(self.begin)
             calls = [scan.call(self.item)]
@@ -57,7 +67,7 @@ class Family:
                 scan.take(self.joint)
                 calls.append(scan.call(self.item))
             scan.take(self.end)
-        except ValueError:
+        except (ValueError, SyntaxError, RecursionError):
             return None
         return calls if not scan.rest.strip() and (self.many or len(calls) == 1) else None
 
@@ -65,8 +75,10 @@ class Family:
 class _Scan:
     """Reads what a family writes, blanks left open, as parsers of these formats do."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, codec: Any, schemas: dict[str, Any]) -> None:
         self.rest = text
+        self.codec = codec
+        self.schemas = schemas
 
     def at(self, text: str) -> bool:
         before = self.rest
@@ -90,6 +102,7 @@ class _Scan:
         arguments: Any = None
         for piece in re.split(r"(\{name\}|\{arguments\}|\{index\})", item):
             if piece == "{name}":
+                self.rest = self.rest.lstrip()
                 found = re.match(r"[A-Za-z0-9_.-]+", self.rest)
                 if not found:
                     raise ValueError("name")
@@ -101,19 +114,12 @@ class _Scan:
                     raise ValueError("index")
                 self.rest = self.rest[len(found[0]) :]
             elif piece == "{arguments}":
-                self.rest = self.rest.lstrip()
-                arguments, length = json.JSONDecoder(object_pairs_hook=_once).raw_decode(self.rest)
+                arguments, length = self.codec.read(self.rest, self.schemas.get(name or "", {}))
                 self.rest = self.rest[length:]
             else:
                 self.take(piece)
         assert name is not None
         return name, arguments
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key twice")
-    return dict(pairs)
 
 
 def mutations(family: Family, call: tuple[str, Any], rng: random.Random) -> list[str]:
@@ -144,14 +150,32 @@ def mutations(family: Family, call: tuple[str, Any], rng: random.Random) -> list
 
 def is_valid(calls: list[tuple[str, Any]] | None, schemas: dict[str, Any]) -> bool:
     """Whether there are calls, all of them of known tools with arguments that their schemas allow."""
-    return calls is not None and all(
-        name in schemas and jsonschema.Draft202012Validator(schemas[name]).is_valid(arguments)
-        for name, arguments in calls
-    )
+    return calls is not None and all(name in schemas and fits(arguments, schemas[name]) for name, arguments in calls)
 
 
 _THINK = ("<think>", "</think>")
 _OBJECT = '{"name": "{name}", "arguments": {arguments}}'
+
+_GLM = ("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", *_THINK)
+_M3 = "]<]minimax[>["
+
+
+def _dsml(word: str) -> Family:
+    end = "</｜DSML｜parameter>\n"
+    return Family(
+        '<｜DSML｜invoke name="{name}">\n{arguments}</｜DSML｜invoke>',
+        f"\n\n<｜DSML｜{word}>\n",
+        "\n",
+        f"\n</｜DSML｜{word}>",
+        tokens=("｜DSML｜", *_THINK),
+        ends=("<｜end▁of▁sentence｜>",),
+        think=_THINK,
+        codec=Raw(
+            '<｜DSML｜parameter name="{key}" string="false">{value}' + end,
+            '<｜DSML｜parameter name="{key}" string="true">{value}' + end,
+        ),
+    )
+
 
 FAMILIES: dict[str, Family] = {
     "json": Family(_OBJECT, many=False, text="", before=""),
@@ -256,4 +280,104 @@ FAMILIES: dict[str, Family] = {
         text="<|channel|>final<|message|>It is 12 < 13 here.",
         before="<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant",
     ),
+    "qwen3_coder": Family(
+        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>",
+        joint="\n",
+        tokens=("<tool_call>", "</tool_call>", *_THINK),
+        think=_THINK,
+        codec=Raw("<parameter={key}>\n{value}\n</parameter>\n", python=True),
+    ),
+    "glm45": Family(
+        "<tool_call>{name}{arguments}\n</tool_call>",
+        joint="\n",
+        tokens=_GLM,
+        ends=("<|user|>", "<|observation|>", "<|endoftext|>"),
+        think=_THINK,
+        codec=Raw("\n<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>"),
+    ),
+    "glm47": Family(
+        "<tool_call>{name}{arguments}</tool_call>",
+        tokens=_GLM,
+        ends=("<|user|>", "<|observation|>", "<|endoftext|>"),
+        think=_THINK,
+        codec=Raw("<arg_key>{key}</arg_key><arg_value>{value}</arg_value>"),
+    ),
+    "minimax_m2": Family(
+        '<invoke name="{name}">\n{arguments}</invoke>\n',
+        "<minimax:tool_call>\n",
+        "",
+        "</minimax:tool_call>",
+        tokens=("<minimax:tool_call>", "</minimax:tool_call>", *_THINK),
+        ends=("[e~[",),
+        think=_THINK,
+        codec=Raw('<parameter name="{key}">{value}</parameter>\n'),
+    ),
+    "minimax_m3": Family(
+        f'{_M3}<invoke name="{{name}}">{{arguments}}{_M3}</invoke>\n',
+        f"{_M3}<tool_call>\n",
+        "",
+        f"{_M3}</tool_call>",
+        tokens=(_M3, *_THINK),
+        ends=("[e~[",),
+        think=_THINK,
+        codec=Raw(f"{_M3}<{{key}}>{{value}}{_M3}</{{key}}>"),
+    ),
+    "deepseek_v32": _dsml("function_calls"),
+    "deepseek_v4": _dsml("tool_calls"),
+    "kimi_k3": Family(
+        '<|open|>call tool="{name}" index="{index}"<|sep|>{arguments}<|close|>call<|sep|>',
+        "<|open|>tools<|sep|>",
+        "",
+        "<|close|>tools<|sep|>",
+        tokens=("<|open|>", "<|close|>", "<|sep|>"),
+        ends=("<|end_of_msg|>",),
+        think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+        text="<|open|>response<|sep|>It is 12 < 13 here.<|close|>response<|sep|>",
+        before="<|open|>response<|sep|>I look it up.<|close|>response<|sep|>",
+        codec=Raw('<|open|>argument key="{key}" type="{type}"<|sep|>{value}<|close|>argument<|sep|>'),
+        first=1,
+    ),
+    "gemma4": Family(
+        "<|tool_call>call:{name}{arguments}<tool_call|>",
+        tokens=("<|tool_call>", "<tool_call|>", '<|"|>', "<|channel>", "<channel|>", "<|tool_response>"),
+        ends=("<turn|>",),
+        think=("<|channel>thought\n", "<channel|>"),
+        codec=Bare('<|"|>'),
+    ),
+    "functiongemma": Family(
+        "<start_function_call>call:{name}{arguments}<end_function_call>",
+        tokens=("<start_function_call>", "<end_function_call>", "<escape>"),
+        ends=("<end_of_turn>",),
+        codec=Bare("<escape>"),
+    ),
+    "pythonic": Family(
+        "{name}({arguments})",
+        "[",
+        ", ",
+        "]",
+        tokens=("<|python_start|>", "<|python_end|>", "<|python_tag|>"),
+        ends=("<|eot|>",),
+        before="",
+        codec=Keywords(),
+    ),
+    "olmo3": Family(
+        "{name}({arguments})", "<function_calls>", "\n", "</function_calls>", think=_THINK, codec=Keywords()
+    ),
+    "lfm2": Family(
+        "{name}({arguments})",
+        "<|tool_call_start|>[",
+        ", ",
+        "]<|tool_call_end|>",
+        tokens=("<|tool_call_start|>", "<|tool_call_end|>", *_THINK),
+        think=_THINK,
+        codec=Keywords(),
+    ),
+    "react": Family(
+        "Action: {name}\nAction Input: {arguments}",
+        many=False,
+        think=("Thought:", "\n"),
+        text='Action: Finish\nAction Input: {"return_type": "give_answer", "final_answer": "It is 12 < 13."}',
+        before="",
+    ),
+    "toolkengpt": Family("<T>{name}({arguments})=", tokens=("<T>",), ends=("</s>",), codec=Positional()),
 }

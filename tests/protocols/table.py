@@ -5,25 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cases.protocols import FAMILIES
-from toolc.compiler.grammar.protocol import load_protocol
+from tests.protocols.test_requests import EXAMPLE
+from toolc.compiler.grammar.protocol import load_protocol, protocol_names
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocols.md"
 BEGIN, END = "<!-- made by python -m tests.protocols.table -->\n", "<!-- end -->\n"
 
 
+def example(name: str) -> str:
+    """Two calls as a family writes them, or one where a turn has only one."""
+    calls = [("current_weather", {"place": "Basel", "days": 3}), ("list_stations", {})]
+    family = FAMILIES[name]
+    return family.write(calls if family.many else calls[:1])
+
+
 def table() -> str:
-    """One section of Markdown a family: what writes it, its tokens, two calls."""
+    """One section of Markdown a family: what writes it, its delimiters as tokens and as text, an example."""
     out = []
-    for name, family in sorted(FAMILIES.items()):
-        calls = [("current_weather", {"place": "Basel"}), ("list_stations", {})]
-        text = family.write(calls if family.many else calls[:1])
+    for name in protocol_names():
         about = load_protocol(name).about.split("\n")[0].partition(": ")[0]
-        tokens = " ".join(f"`{token}`" for token in family.tokens) or "none"
-        ends = " or ".join(f"`{token}`" for token in family.ends)
+        if name in FAMILIES:
+            text, family = example(name), FAMILIES[name]
+            ends = " or ".join(f"`{token}`" for token in family.ends)
+            tokens = " ".join(f"`{token}`" for token in family.tokens) or "none"
+        else:
+            text, tokens, ends = EXAMPLE, "none", "any end of turn"
         out += [
             f"### {name}",
             "",
-            f"{about}. Tokens: {tokens}; the turn ends with {ends}.",
+            f"{about}. Tokens: {tokens}; all else is text. The turn ends with {ends}.",
             "",
             "~~~text",
             text,

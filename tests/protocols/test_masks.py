@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.cases.protocols import FAMILIES
 from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
+from toolc.compiler.commands.check import read_text
 from toolc.runtime import Matcher
 from toolc.runtime.bundle import Bundle
 
@@ -69,6 +71,35 @@ def test_entries_are_what_would_be_compiled_for_them_alone(name: str) -> None:
     for tool in TOOLS:
         alone = compile_tools([tool], vocab_for(name), options=Options(protocol=name)).bundle
         equal_walks(whole, f"tool:{tool['name']}", alone, "required/one", name)
+
+
+LONG: dict[str, Any] = {"type": "object", "properties": {
+    "a": {"type": "string", "maxLength": 50},
+    "b": {"type": "string", "minLength": 36, "pattern": "b$", "maxLength": 45},
+}, "additionalProperties": False}  # fmt: skip
+
+
+@pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])
+@pytest.mark.parametrize(
+    "name", ["qwen3_coder", "glm47", "minimax_m3", "deepseek_v32", "kimi_k3", "gemma4", "pythonic"]
+)
+def test_near_the_bounds_of_long_strings(name: str, as_tokens: bool) -> None:
+    """A tag that is kept out begins at any length, and every token is tried there."""
+    tool = {"name": "f", "input_schema": LONG}
+    held = compile_tools([tool], vocab_for(name, as_tokens), options=Options(protocol=name, named=False)).bundle
+    tags = {"qwen3_coder": "\n</parameter", "glm47": "</arg_val", "minimax_m3": "]<]minimax[>", "gemma4": '<|"|',
+            "deepseek_v32": "</", "kimi_k3": "<|clo", "pythonic": "\\"}  # fmt: skip
+    tried = 0
+    for key in LONG["properties"]:
+        text = FAMILIES[name].write([("f", {key: "Z"})])
+        for length in (0, 1, 20, 33, 35, 36, 37, 40, 43, 44, 45, 46, 48, 49, 50):
+            for tag in ("", tags[name][:1], tags[name]):
+                matcher = Matcher(held, "required")
+                before = text.partition("Z")[0].encode() + b"b" * length + tag.encode()
+                if read_text(matcher, before) == len(before):
+                    assert np.array_equal(allowed(matcher).astype(bool), brute_mask(held, matcher)), (key, length, tag)
+                    tried += 1
+    assert tried > 50
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+"""How a protocol writes arguments: the second parameter of its template ``tool`` says it.
+
+    arguments    one object: of JSON, or where the protocol defines ``quote``, of bare keys and strings between quotes
+    parameters   each by the template ``parameter{key, value}`` or ``{key, value, type}``, and those that are strings
+                 by ``text_parameter`` where there is one; KEEP_OUT lists what a raw value never contains
+    keywords     Python's ``name=value``, comma between
+    positional   values of JSON in the declared order, comma between
+    request      the request line of an operation of an API
+
+``TRUE``, ``FALSE`` and ``NULL`` list how these constants are spelled, in ``parameters`` as a whole parameter.
+
+Leaves out   the texts themselves (../schema).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import GrammarError
+from ..schema.channel import Channel
+from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
+from .protocol import Protocol
+
+
+def encoding_of(protocol: Protocol) -> Encoding:
+    """How the values of a protocol's arguments are written."""
+    constants = protocol.strings("NULL"), protocol.strings("TRUE"), protocol.strings("FALSE")
+    if protocol.arguments == "keywords":
+        return PYTHON.spelled(*constants)
+    if protocol.has("quote"):
+        return bare_encoding("quote", protocol.strings("KEEP_OUT")).spelled(*constants)
+    return JSON_ENCODING
+
+
+def channel_of(protocol: Protocol) -> Channel | None:
+    """How the arguments stand beside each other; None: they are one object."""
+    kind = protocol.arguments
+    if kind == "arguments":
+        return None
+    if kind != "parameters":
+        return Channel(kind, comma="_c", closed=kind != "keywords")
+    shape = protocol.rules.get("parameter")
+    if shape not in (("key", "value"), ("key", "value", "type")):
+        raise GrammarError(
+            f"the protocol {protocol.name} does not define parameter",
+            place=f"{protocol.name}.lark",
+            expected="parameter{key, value}: one parameter of a call",
+            hint="see docs/protocols.md",
+        )
+    text = "text_parameter" if protocol.has("text_parameter") else "parameter"
+    if protocol.rules[text] != shape:
+        raise GrammarError(
+            f"text_parameter of the protocol {protocol.name} takes other parameters than parameter",
+            place=f"{protocol.name}.lark",
+            expected=f"text_parameter{{{', '.join(shape)}}}",
+        )
+    constants = {None: protocol.strings("NULL"), True: protocol.strings("TRUE"), False: protocol.strings("FALSE")}
+    twice = any(len(re.findall(r"\bkey\b", protocol.body(one))) > 1 for one in {"parameter", text})
+    return Channel(
+        kind,
+        "parameter",
+        text,
+        typed=len(shape) == 3,
+        closed=twice,  # that two undeclared names are equal is not regular
+        keep_out=protocol.strings("KEEP_OUT"),
+        constants=constants,
+    )

@@ -1,0 +1,266 @@
+"""Channels: how the arguments of a call stand beside each other where they are not one object.
+
+    parameters   each between marks of its own; a string as it is, any other value as JSON
+    keywords     name=value, as in Python
+    positional   values alone, in the declared order
+    request      the request line of an API operation (request_text.py)
+
+A raw text can be read as a string or as another value. Where a parameter allows both, what spells a value of another
+type is that value, so a string may not be spelled like one: not ``null``, ``true`` or ``false`` where these may
+stand, no number where numbers may stand (nothing but digits, with a fraction of zeros, where only integers may), and,
+blanks aside, it may not begin with ``[`` or ``{`` where arrays or objects may stand.
+
+Leaves out   values as JSON or Python (writer.py), the marks around a parameter (../grammar), members (object_text.py).
+Invariants   what holds for a string (enum, pattern, length) holds for a raw one; the text that ends a parameter is
+             never part of one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..errors import UnsatisfiableError, UnsupportedError
+from .atoms import Conj, Literal
+from .encoding import IDENTIFIER, Quote
+from .machine import object_is_plain
+from .object_text import Members, members_text
+from .quoted_text import constants_inside, string_inside
+from .request_text import PERCENT, Request, request_text
+from .shapes import Constants, Numbers, Objects, Shape, Strings
+from .spelling import RAW
+from .strings import literal
+from .values import is_integral
+
+if TYPE_CHECKING:
+    from .writer import LarkWriter
+
+KINDS = ("parameters", "keywords", "positional", "request")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How arguments are written.
+
+    Attributes:
+        kind: one of KINDS.
+        template: of a parameter that is no string; its parameters are key and value, and perhaps type.
+        text_template: of a parameter that is a string; the same as ``template`` where a text does not say what it is.
+        typed: whether the templates take the name of the JSON type.
+        comma: Lark text between two arguments.
+        closed: whether only declared parameters may be written.
+        keep_out: strings that a raw value never contains.
+        request: of the operation, for ``request``.
+        constants: other spellings of null, true and false beside JSON's, of a whole parameter.
+    """
+
+    kind: str
+    template: str = ""
+    text_template: str = ""
+    typed: bool = False
+    comma: str = ""
+    closed: bool = False
+    keep_out: tuple[str, ...] = ()
+    request: Request | None = None
+    constants: Mapping[bool | None, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def raw(self) -> Quote:
+        """How a string is written as it is."""
+        return PERCENT if self.kind == "request" else Quote("", RAW, self.keep_out)
+
+    def spellings(self, value: bool | None) -> tuple[str, ...]:
+        """How null, true or false may be written as a whole parameter."""
+        return self.constants.get(value) or ({None: "null", True: "true", False: "false"}[value],)
+
+
+def arguments_text(writer: LarkWriter, one: Conj, channel: Channel, hint: str, place: str) -> str:
+    """The arguments that a conj allows, as the name of a rule."""
+    options: dict[str, None] = {}
+    for shape in writer.normaliser.shapes(one).get("object", ()) if one is not None else ():
+        if isinstance(shape, Constants):
+            raise UnsupportedError("arguments given by enum or const cannot be written in this protocol", place=place)
+        assert isinstance(shape, Objects)
+        if channel.closed and shape.opened:
+            shape = replace(shape, opened=())
+            writer.restrictions.add("closed-arguments")
+        if writer.normaliser.lives(shape):
+            options.setdefault(_arguments(writer, shape, channel, hint, place))
+    if not options:
+        raise UnsatisfiableError("no arguments at all are allowed", place=place, hint="loosen what contradicts itself")
+    return writer.rule(" | ".join(options), f"{hint}_arguments", place)
+
+
+def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, hint: str, place: str) -> str:
+    if channel.kind == "request":
+        if channel.request is None:
+            raise UnsupportedError("the tool is no operation of an API", place=place, hint="choose another protocol")
+
+        def value(writer: LarkWriter, one: Conj, name: str, part: str) -> str | None:
+            return _in_request(writer, channel, one, name, part)
+
+        return request_text(writer, shape, channel.request, value, hint, place)
+    if channel.kind == "positional":
+        return _positional(writer, shape, channel, hint, place)
+    if channel.kind == "keywords":
+        return members_text(writer, shape, Members(channel.comma, "", _keyword, _open_keyword, (IDENTIFIER,)), hint)
+
+    def named(writer: LarkWriter, name: str, value: Conj) -> str:
+        if IDENTIFIER.spelling.spell(name) is None or not name:
+            raise UnsupportedError(
+                f"the parameter {name!r} cannot be written in this protocol",
+                place=place,
+                hint="a parameter's name has letters, digits and _ . - only",
+            )
+        return _parameter(writer, channel, literal(name), value, name)
+
+    def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
+        key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
+        return _parameter(writer, channel, key, value, hint)
+
+    return members_text(writer, shape, Members(channel.comma, "", named, opened, (IDENTIFIER,)), hint)
+
+
+def _keyword(writer: LarkWriter, name: str, value: Conj) -> str:
+    assert value is not None
+    if IDENTIFIER.spelling.spell(name) is None or not name:
+        raise UnsupportedError(f"{name!r} cannot be the name of an argument in this protocol")
+    return f"{literal(name + '=')} {writer.value(value, name)}"
+
+
+def _open_keyword(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
+    assert value is not None
+    return f'({key}) "=" {writer.value(value, hint)}'
+
+
+def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str, place: str) -> str:
+    """Values in order: those up to the last required one, then as many more as there are."""
+    if not object_is_plain(shape):
+        raise UnsupportedError("which arguments there may be cannot be said by their position", place=place)
+    writer.restrictions.add("positional")
+    alive = [(name, value) for name, value in shape.named if writer.normaliser.alive(value)]
+    needed = max((n + 1 for n, (name, _) in enumerate(alive) if name in shape.required), default=0)
+    text = ""
+    for n in range(len(alive) - 1, -1, -1):
+        name, value = alive[n]
+        assert value is not None
+        text = f"{channel.comma + ' ' if n else ''}{writer.value(value, name)} {text}".rstrip()
+        text = text if n < needed else f"({text})?"
+    return text
+
+
+def _parameter(writer: LarkWriter, channel: Channel, key: str, value: Conj, hint: str) -> str:
+    """One parameter, in every form that its value may have; one factor of a product."""
+    assert value is not None
+    shapes = _living(writer, value)
+    others = {kind: union for kind, union in shapes.items() if kind != "string"}
+    said = channel.typed or channel.text_template != channel.template
+    unlike = [] if said else _spellings(writer, channel, others)
+    if unlike:
+        writer.restrictions.add("raw-strings")
+    texts = _texts(writer, channel, shapes.get("string", ()), unlike, hint)
+    values = {kind: _values(writer, channel, kind, union, hint) for kind, union in others.items()}
+    options = []
+    if not said:
+        options.append(_use(writer, channel, channel.template, key, [*texts, *values.values()], "", hint))
+    else:
+        if texts:
+            options.append(_use(writer, channel, channel.text_template, key, texts, "string", hint))
+        if channel.typed:
+            options += [
+                _use(writer, channel, channel.template, key, [text], kind, hint) for kind, text in values.items()
+            ]
+        elif values:
+            options.append(_use(writer, channel, channel.template, key, list(values.values()), "", hint))
+    return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+
+
+def _living(writer: LarkWriter, value: tuple[Literal, ...]) -> dict[str, tuple[Shape, ...]]:
+    """The shapes of a value that any text spells, by kind."""
+    shapes = writer.normaliser.shapes(value)
+    lives = {kind: tuple(one for one in union if writer.normaliser.lives(one)) for kind, union in shapes.items()}
+    return {kind: union for kind, union in lives.items() if union}
+
+
+def _in_request(writer: LarkWriter, channel: Channel, value: Conj, name: str, part: str) -> str | None:
+    """The rule of a value in a part of a request; None where no value can be written there."""
+    assert value is not None
+    if part == "body":
+        return writer.value(value, name)
+    shapes = _living(writer, value)
+    strings = shapes.get("string", ())
+    if part == "path":  # an empty segment is another path
+        strings = tuple(one for one in map(_not_empty, strings) if one is not None)
+    others: dict[str, tuple[Shape, ...]] = {kind: shapes[kind] for kind in shapes if kind in ("boolean", "number")}
+    unlike = _spellings(writer, channel, others)
+    if unlike:
+        writer.restrictions.add("raw-strings")
+    options = [_values(writer, channel, kind, union, name) for kind, union in others.items()]
+    options += [text for text in _texts(writer, channel, strings, unlike, name) if text]
+    return writer.rule(" | ".join(options), f"{name}_value", None) if options else None
+
+
+def _not_empty(shape: Shape) -> Shape | None:
+    if isinstance(shape, Constants):
+        kept = tuple(constant for constant in shape.values if constant.value)
+        return Constants(kept) if kept else None
+    assert isinstance(shape, Strings)
+    return replace(shape, low=max(1, shape.low)) if shape.high != 0 else None
+
+
+def _use(
+    writer: LarkWriter, channel: Channel, template: str, key: str, options: list[str], kind: str, hint: str
+) -> str:
+    body = " | ".join(sorted(options, key=lambda option: not option))  # the empty one last
+    rule = writer.rule(body, f"{hint}_value", None)
+    return f"{template}{{{key}, {rule}{f', {literal(kind)}' if channel.typed else ''}}}"
+
+
+def _values(writer: LarkWriter, channel: Channel, kind: str, union: tuple[Shape, ...], hint: str) -> str:
+    if kind in ("null", "boolean"):
+        spelled = [text for one in _constants(union) for text in channel.spellings(one)]
+        return " | ".join(literal(text) for text in spelled)
+    return writer.alternatives({kind: union}, hint)
+
+
+def _constants(union: tuple[Shape, ...]) -> list[bool | None]:
+    return [constant.value for shape in union if isinstance(shape, Constants) for constant in shape.values]
+
+
+def _texts(writer: LarkWriter, channel: Channel, union: tuple[Shape, ...], unlike: list[str], hint: str) -> list[str]:
+    """The raw strings of some shapes, as alternatives, of which one may be empty."""
+    options: dict[str, None] = {}
+    for shape in union:
+        if isinstance(shape, Constants):
+            texts = [one.value for one in shape.values]
+            texts = [text for text in texts if not any(re.fullmatch(one, text) for one in unlike)]
+            inside = constants_inside(writer, channel.raw, texts, hint)
+        else:
+            assert isinstance(shape, Strings)
+            inside = string_inside(writer, channel.raw, shape, hint, unlike)
+        if inside is not None:
+            options.setdefault(inside)
+    return list(options)
+
+
+def _spellings(writer: LarkWriter, channel: Channel, others: Mapping[str, tuple[Shape, ...]]) -> list[str]:
+    """Expressions for the texts that are read as a value of some shapes, blanks around them aside."""
+    found: list[str] = []
+    for kind, union in others.items():
+        if kind in ("null", "boolean"):
+            found += [text for value in _constants(union) for text in channel.spellings(value)]
+        elif kind == "number":
+            whole = all(_is_integral(shape) for shape in union)
+            found.append(r"-?(?:0|[1-9][0-9]*)" + (r"(?:\.0*)?" if whole else r"(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"))
+        else:
+            found.append(rf"\{'[' if kind == 'array' else '{'}(?s:.*)")
+    return [rf"[ \t\n\r]*(?:{'|'.join(found)})[ \t\n\r]*"] if found else []
+
+
+def _is_integral(shape: Shape) -> bool:
+    if isinstance(shape, Numbers):
+        return shape.integral
+    assert isinstance(shape, Constants)
+    return all(is_integral(constant.value) for constant in shape.values)

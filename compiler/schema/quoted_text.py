@@ -1,0 +1,118 @@
+"""Strings between marks, or between none, as Lark text: every string outside of JSON.
+
+Leaves out   strings of JSON (scalar_text.py), what the marks are (encoding.py).
+Invariants   the terminal holds what stands between the marks; it never matches the empty text, which is made optional
+             around it; a string that cannot be written is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ..regex import charset, literal, to_text
+from .atoms import Matches
+from .encoding import Quote
+from .formats import FORMATS
+from .patterns import content, searcher
+from .shapes import Strings
+from .strings import repeated
+
+if TYPE_CHECKING:
+    from .writer import LarkWriter
+
+
+def quoted_string(writer: LarkWriter, shape: Strings, hint: str) -> str:
+    """A string in each of the encoding's quotes, as alternatives; empty where none can be written."""
+    options = [between(quote, string_inside(writer, quote, shape, hint)) for quote in writer.encoding.quotes]
+    return " | ".join(option for option in options if option)
+
+
+def quoted_constants(writer: LarkWriter, texts: Sequence[str], hint: str) -> str:
+    """One of some strings in each of the encoding's quotes; empty where none can be written."""
+    writer.restrictions.add("minimal-escapes")
+    options = [between(quote, constants_inside(writer, quote, texts, hint)) for quote in writer.encoding.quotes]
+    return " | ".join(option for option in options if option)
+
+
+def between(quote: Quote, inside: str | None) -> str:
+    """The text of a string with its marks; None stands for no text at all."""
+    if inside is None:
+        return ""
+    return " ".join(part for part in (quote.mark, inside, quote.mark) if part)
+
+
+def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[str, ...]], hint: str) -> str | None:
+    """An undeclared key between its marks: of any of some shapes, or one of some texts; never empty."""
+    found = []
+    for option in options:
+        if isinstance(option, Strings):
+            low = Strings(max(1, option.low), option.high, option.patterns, option.excluded)
+            inside = string_inside(writer, quote, low, hint, ())
+        else:
+            inside = constants_inside(writer, quote, [text for text in option if text], hint)
+        if inside is not None:
+            found.append(between(quote, inside))
+    return " | ".join(found) or None
+
+
+def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hint: str) -> str | None:
+    """One of some strings, as they stand between the marks; None where none of them can be written."""
+    spelled = [quote.spelling.spell(text) for text in texts]
+    kept = [text for text in spelled if text is not None and not any(stop in text for stop in quote.keep_out)]
+    if len(kept) < len(texts):
+        writer.restrictions.add("writable")
+    if not kept:
+        return None
+    some = [text for text in kept if text]
+    if not some:
+        return ""
+    term = writer.terminal("|".join(map(_exactly, some)), hint)
+    return term if len(some) == len(kept) else f"{term}?"
+
+
+def string_inside(
+    writer: LarkWriter, quote: Quote, shape: Strings, hint: str, unlike: Sequence[str] = ()
+) -> str | None:
+    """What stands between the marks: a terminal, perhaps optional; None where no string can be written.
+
+    Args:
+        unlike: expressions that the whole text must not match.
+    """
+    spelling = quote.spelling
+    if not (shape.patterns or shape.excluded or unlike or quote.keep_out) and quote.free:
+        return repeated(writer.terminal(quote.free, "CHAR"), shape.low, shape.high)
+    if not unlike and spelling.escapes:
+        writer.restrictions.add("minimal-escapes")
+    for match in shape.patterns:
+        if match.format and FORMATS[match.format].narrowed:
+            writer.restrictions.add("formats")
+    if quote.keep_out or charset.complement(spelling.raw):
+        writer.restrictions.add("writable")
+    whole = [*unlike]
+    refused = [text for text in map(spelling.spell, shape.excluded) if text]
+    if refused:
+        whole.append("|".join(map(_exactly, refused)))
+    never = [f"(?s:.*)(?:{'|'.join(map(_exactly, quote.keep_out))})"] if quote.keep_out else []
+    never += [f"(?:{'|'.join(whole)})\\Z"] if whole else []
+    never += [content(one.pattern, one.place, True, spelling) for one in shape.patterns if not one.positive]
+    wanted = [content(one.pattern, one.place, True, spelling) for one in shape.patterns if one.positive]
+    heads = "".join([*(f"(?={one})" for one in wanted), *([f"(?!{'|'.join(never)})"] if never else [])])
+    high = "" if shape.high is None else shape.high
+    if shape.high == 0:
+        return "" if _allows_empty(shape) else None
+    unit = to_text(spelling.character(charset.ALL))
+    term = writer.terminal(f"{heads}(?:{unit}){{{max(1, shape.low)},{high}}}", hint)
+    return f"{term}?" if _allows_empty(shape) else term
+
+
+def _allows_empty(shape: Strings) -> bool:
+    return shape.low == 0 and "" not in shape.excluded and all(_holds(match) for match in shape.patterns)
+
+
+def _holds(match: Matches) -> bool:
+    return searcher(match.pattern, match.place)("") == match.positive
+
+
+def _exactly(text: str) -> str:
+    return to_text(literal(text))

@@ -1,0 +1,253 @@
+"""How arguments are written in each kind of protocol, told a second time, by hand and with Python's own parsers.
+
+``write`` writes arguments as the family's chat template does; ``read`` is the independent reading: it takes the
+arguments at the beginning of a text and says how long they were, or raises ValueError.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+
+Schema = dict[str, Any]
+
+
+def fits(value: Any, schema: Any) -> bool:
+    """Whether a value is valid."""
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    return bool(jsonschema.Draft202012Validator(schema, format_checker=checker).is_valid(value))
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A dict of pairs whose keys must differ."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
+def dumps(value: Any, compact: bool = False) -> str:
+    """JSON as templates write it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if compact else None)
+
+
+class Json:
+    """One object of JSON."""
+
+    def write(self, arguments: Any, compact: bool = False) -> str:
+        return dumps(arguments, compact)
+
+    def read(self, text: str, schema: Schema) -> tuple[Any, int]:
+        rest = text.lstrip()
+        value, length = json.JSONDecoder(object_pairs_hook=once, parse_constant=_no_constant).raw_decode(rest)
+        return value, length + len(text) - len(rest)
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(word)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Parameters, each between marks: strings as they are.
+
+    Attributes:
+        parameter: one parameter, with {key}, {value} and perhaps {type}.
+        text_parameter: one that is a string, where that differs.
+        python: whether constants may be spelled as Python does it.
+    """
+
+    parameter: str
+    text_parameter: str = ""
+    python: bool = False
+
+    def write(self, arguments: Any, compact: bool = False) -> str:
+        if not isinstance(arguments, dict):
+            return dumps(arguments)
+        out = []
+        for key, value in arguments.items():
+            form = self.text_parameter if isinstance(value, str) and self.text_parameter else self.parameter
+            text = value if isinstance(value, str) else dumps(value, compact)
+            if self.python and not compact and (value is None or isinstance(value, bool)):
+                text = str(value)
+            out.append(form.replace("{key}", key).replace("{type}", _type_of(value)).replace("{value}", text))
+        return "".join(out)
+
+    def read(self, text: str, schema: Schema) -> tuple[Any, int]:
+        pairs: list[tuple[str, Any]] = []
+        at = 0
+        while True:
+            forms = [
+                re.compile(r"\s*" + _pattern(form.strip())) for form in (self.text_parameter, self.parameter) if form
+            ]
+            matches = [form.match(text, at) for form in forms]
+            found = next((match for match in matches if match), None)
+            if found is None:
+                return once(pairs), at
+            is_text = bool(self.text_parameter) and found is matches[0]
+            key, value, type_ = found["key"], found["value"], found.groupdict().get("type")
+            if type_ is not None:
+                read = value if type_ == "string" else json.loads(value, parse_constant=_no_constant)
+                if _type_of(read) != type_:
+                    raise ValueError("the type is not what it says")
+            elif self.text_parameter:
+                read = value if is_text else json.loads(value, parse_constant=_no_constant)
+                if not is_text and isinstance(read, str):
+                    raise ValueError("a string said to be none")
+            else:
+                read = self._interpret(value, schema.get("properties", {}).get(key, {}))
+            pairs.append((key, read))
+            at = found.end()
+
+    def _interpret(self, text: str, schema: Any) -> Any:
+        """What is no string and valid is that value; else the text is a string."""
+        spelled = {"True": "true", "False": "false", "None": "null"}.get(text, text) if self.python else text
+        try:
+            value = json.loads(spelled, parse_constant=_no_constant)
+        except ValueError:
+            return text
+        return value if not isinstance(value, str) and fits(value, schema) else text
+
+
+def _type_of(value: Any) -> str:
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")
+
+
+def _pattern(form: str) -> str:
+    parts = re.split(r"(\{key\}|\{value\}|\{type\})", form)
+    named = {"{key}": r"(?P<key>[\w.-]+)", "{value}": r"(?P<value>(?s:.*?))", "{type}": r"(?P<type>\w+)"}
+    seen: set[str] = set()
+    out = ""
+    for part in parts:
+        if part in seen:
+            out += "(?P=" + part[1:-1] + ")"
+        else:
+            out += named.get(part, re.escape(part))
+        if part in named:
+            seen.add(part)
+    return out
+
+
+class Keywords:
+    """Python's name=value."""
+
+    def write(self, arguments: Any, compact: bool = False) -> str:
+        if not isinstance(arguments, dict):
+            return repr(arguments)
+        comma = "," if compact else ", "
+        form = (lambda value: _double(value)) if compact else repr
+        return comma.join(f"{key}={form(value)}" for key, value in arguments.items())
+
+    def read(self, text: str, schema: Schema) -> tuple[Any, int]:
+        end = _closing(text)
+        call = ast.parse(f"f({text[:end]})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError("no call by keywords")
+        return once([(one.arg or "", ast.literal_eval(one.value)) for one in call.keywords]), end
+
+
+def _double(value: Any) -> str:
+    """A Python literal with double quotes."""
+    if isinstance(value, str):
+        return '"' + "".join('\\"' if char == '"' else "'" if char == "'" else repr(char)[1:-1] for char in value) + '"'
+    if isinstance(value, list):
+        return "[" + ",".join(map(_double, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_double(k)}:{_double(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def _closing(text: str) -> int:
+    """Where the parenthesis that is open at the beginning closes, strings aside."""
+    depth, at = 0, 0
+    while at < len(text):
+        if text[at] in "\"'":
+            found = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'").match(text, at)
+            if not found:
+                raise ValueError("a string without an end")
+            at = found.end()
+            continue
+        if text[at] == ")" and not depth:
+            return at
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        at += 1
+    raise ValueError("no closing parenthesis")
+
+
+@dataclass(frozen=True)
+class Bare:
+    """Gemma's: bare keys, strings as they are between two marks."""
+
+    mark: str
+
+    def write(self, value: Any, compact: bool = False) -> str:
+        if isinstance(value, str):
+            return self.mark + value + self.mark
+        if isinstance(value, list):
+            return "[" + ",".join(self.write(one) for one in value) + "]"
+        if isinstance(value, dict):
+            pairs = sorted(value.items(), key=lambda pair: pair[0].lower()) if compact else value.items()
+            return "{" + ",".join(f"{key}:{self.write(one, compact)}" for key, one in pairs) + "}"
+        return "None" if value is None and compact else dumps(value)
+
+    def read(self, text: str, schema: Schema) -> tuple[Any, int]:
+        value, at = self._value(text, 0)
+        return value, at
+
+    def _value(self, text: str, at: int) -> tuple[Any, int]:
+        if text.startswith(self.mark, at):
+            end = text.index(self.mark, at + len(self.mark))
+            return text[at + len(self.mark) : end], end + len(self.mark)
+        if text[at : at + 1] == "[":
+            items: list[Any] = []
+            at += 1
+            while text[at : at + 1] != "]":
+                if items:
+                    at = _expect(text, at, ",")
+                item, at = self._value(text, at)
+                items.append(item)
+            return items, at + 1
+        if text[at : at + 1] == "{":
+            pairs: list[tuple[str, Any]] = []
+            at += 1
+            while text[at : at + 1] != "}":
+                if pairs:
+                    at = _expect(text, at, ",")
+                key = re.compile(r"[\w.-]+").match(text, at)
+                if not key:
+                    raise ValueError("key")
+                item, at = self._value(text, _expect(text, key.end(), ":"))
+                pairs.append((key[0], item))
+            return once(pairs), at + 1
+        word = re.compile(r"[A-Za-z]+|-?[0-9][0-9.eE+-]*").match(text, at)
+        if not word:
+            raise ValueError("value")
+        return json.loads("null" if word[0] == "None" else word[0], parse_constant=_no_constant), word.end()
+
+
+def _expect(text: str, at: int, char: str) -> int:
+    if not text.startswith(char, at):
+        raise ValueError(char)
+    return at + len(char)
+
+
+class Positional:
+    """Values alone; those of a call are the first of its parameters."""
+
+    def write(self, arguments: Any, compact: bool = False) -> str:
+        if not isinstance(arguments, dict):
+            return dumps(arguments)
+        return ("," if compact else ", ").join(dumps(value, compact) for value in arguments.values())
+
+    def read(self, text: str, schema: Schema) -> tuple[Any, int]:
+        end = _closing(text)
+        values = json.loads(f"[{text[:end]}]", parse_constant=_no_constant, object_pairs_hook=once)
+        names = list(schema.get("properties", {}))
+        if len(values) > len(names):
+            raise ValueError("too many values")
+        return dict(zip(names, values, strict=False)), end

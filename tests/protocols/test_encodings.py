@@ -1,0 +1,124 @@
+"""What a schema means in each encoding: every text of a grid against the independent reading of codecs.py."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.cases.codecs import Raw, fits
+from tests.cases.protocols import FAMILIES
+from toolc.compiler import Options, compile_tools
+from toolc.compiler.commands.check import check
+from toolc.runtime.bundle import Bundle
+
+from .vocabularies import vocab_for
+
+VALUES: list[Any] = [
+    {"type": "string"},
+    {"type": "string", "minLength": 1, "maxLength": 3},
+    {"type": "string", "minLength": 40, "maxLength": 90},
+    {"type": "string", "maxLength": 0},
+    {"type": "string", "pattern": "^[a-z]+$"},
+    {"type": "string", "pattern": "é|<"},
+    {"type": "string", "pattern": "b$", "maxLength": 60},
+    {"type": "string", "format": "date"},
+    {"enum": ["a", "", "b c", "it's", 'say "hi"', "a\nb", "42"]},
+    {"enum": ["1", 1, "true", True, "null", "x"]},
+    {"type": "string", "not": {"enum": ["a", "x"]}},
+    {"type": ["string", "null"]},
+    {"type": ["string", "integer"]},
+    {"type": ["string", "number", "boolean"]},
+    {"type": ["string", "array", "object"]},
+    {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "integer", "maximum": 10}]},
+    {"type": "integer", "minimum": 0, "maximum": 50},
+    {"type": "number"},
+    {"type": "boolean"},
+    {"type": "array", "items": {"type": "string", "maxLength": 3}, "maxItems": 2},
+    {"type": "object", "properties": {"k": {"type": "string"}, "n": {"type": "integer"}}, "required": ["k"],
+     "additionalProperties": False},
+    {"type": "object", "additionalProperties": {"type": "integer"}},
+    {"const": None},
+    {},
+]  # fmt: skip
+TOOLS = [
+    {"name": f"t{n}", "input_schema": {"type": "object", "properties": {"v": schema}, "required": ["v"],
+                                       "additionalProperties": False}}
+    for n, schema in enumerate(VALUES)
+]  # fmt: skip
+SCHEMAS = {tool["name"]: tool["input_schema"] for tool in TOOLS}
+STRINGS = [
+    "", "a", "x", "ab", "abc", "abcd", "é", "a<b", "a</b>", "b c", "it's", 'say "hi"', "a\nb", "back\\slash", "\\n",
+    "42", "7", "50", "51", "-1", "1e3", "4.5", "4.", "007", "1", " 42", "42 ", "true", "True", "false", "null", "None",
+    "[", "[]", "{", "{}", " []", "[1", '["a"]', '"a"', "2024-02-29", "2023-02-29", "a" * 39, "a" * 40, "a" * 89 + "b",
+    "a" * 90, "a" * 91, "b" * 61, "a" * 59 + "b", "\n", "\t", "😀", "</", "a,b", "k=v", "a)", "}", "<|", "\x7f", "\x01",
+]  # fmt: skip
+OTHERS: list[Any] = [
+    None, True, False, 0, 7, 50, 51, -1, 4.5, [], ["a"], ["abc", "it's"], ["abcd"], [1], ["a", "b", "c"], {},
+    {"k": "x"}, {"k": "it's", "n": 3}, {"n": 3}, {"k": "x", "n": "3"}, {"k": "x", "z": 1}, {"a": 1},
+    {"a": 1, "b": 2}, {"a": "1"}, {"k": 'q"\n'}, [[], {}],
+]  # fmt: skip
+NUMBERS = (0, 7, 4.5, -1)
+
+
+@functools.cache
+def bundle(protocol: str) -> Bundle:
+    return compile_tools(TOOLS, vocab_for(protocol), options=Options(protocol=protocol)).bundle
+
+
+def accepts(protocol: str, text: str, tool: str) -> bool:
+    return bool(check(bundle(protocol), text.encode(), f"tool:{tool}")["accepted"])
+
+
+def spells_another(text: str, schema: Any, python: bool) -> bool:
+    """The precedence of docs/protocols.md: whether a raw text is kept for a value of another type."""
+    inner = text.strip(" \t\n\r")
+    words = {"null": None, "true": True, "false": False} | (
+        {"None": None, "True": True, "False": False} if python else {}
+    )
+    if inner in words and fits(words[inner], schema):
+        return True
+    numbers = [number for number in NUMBERS if fits(number, schema)]
+    form = r"-?(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d+)?" if 4.5 in numbers else r"-?(0|[1-9]\d*)(\.0*)?"
+    if numbers and re.fullmatch(form, inner):
+        return True
+    return any(
+        inner.startswith(mark) and any(fits(value, schema) for value in OTHERS if isinstance(value, kind))
+        for mark, kind in (("[", list), ("{", dict))
+    )
+
+
+@pytest.mark.parametrize("protocol", ["qwen3_coder", "glm47", "minimax_m3", "deepseek_v4", "kimi_k3"])
+def test_raw(protocol: str) -> None:
+    family = FAMILIES[protocol]
+    assert isinstance(family.codec, Raw)
+    said = bool(family.codec.text_parameter) or "{type}" in family.codec.parameter
+    python = family.codec.python
+    for n, schema in enumerate(VALUES):
+        tool = f"t{n}"
+        for text in STRINGS:
+            call = family.write([(tool, {"v": text})])
+            read = family.read(call, SCHEMAS)
+            wanted = fits(text, schema)
+            if not said and spells_another(text, schema, python):  # then it is that value, if it is spelled as one
+                wanted = read is not None and not isinstance(read[0][1]["v"], str) and text.strip() == text
+            assert accepts(protocol, call, tool) is wanted, (schema, text)
+        for value in OTHERS:
+            call = family.write([(tool, {"v": value})])
+            text = str(value) if python and (value is None or isinstance(value, bool)) else json.dumps(value)
+            string_too = not said and fits(text, schema) and not spells_another(text, schema, python)
+            assert accepts(protocol, call, tool) is (fits(value, schema) or string_too), (schema, value)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("protocol", ["pythonic", "olmo3", "gemma4", "functiongemma", "toolkengpt", "hermes"])
+def test_literals(protocol: str, compact: bool) -> None:
+    family = FAMILIES[protocol]
+    for n, schema in enumerate(VALUES):
+        for value in [*STRINGS, *OTHERS]:
+            call = family.write([(f"t{n}", {"v": value})], compact)
+            assert family.read(call, SCHEMAS) == [(f"t{n}", {"v": value})], call
+            assert accepts(protocol, call, f"t{n}") is fits(value, schema), (schema, call)

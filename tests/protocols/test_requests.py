@@ -1,0 +1,204 @@
+"""Calls of operations as request lines, and the protocols of the papers."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote
+
+import pytest
+
+from tests.cases.codecs import fits
+from tests.cases.protocols import FAMILIES, is_valid, mutations
+from toolc.compiler import Options, compile_tools, read_spec
+from toolc.compiler.commands.check import check
+from toolc.compiler.errors import SpecError, UnsupportedError
+from toolc.runtime.bundle import Bundle
+
+from .vocabularies import vocab_for
+
+EXAMPLE = "GET /movie/550/credits?language=en-US&page=2"
+"""A call of an operation below."""
+
+
+def parameter(name: str, place: str, schema: dict[str, Any], required: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": place, "schema": schema, "required": required or place == "path"}
+
+
+PAGE = {"type": "integer", "minimum": 1}
+PATHS: dict[str, Any] = {
+    "/movie/{id}/credits": {"get": {"parameters": [
+        parameter("id", "path", {"type": "integer"}), parameter("language", "query", {"type": "string"}),
+        parameter("page", "query", PAGE), parameter("X-Trace", "header", {"type": "string"}),
+    ]}},
+    "/search": {"get": {"parameters": [
+        parameter("adult", "query", {"type": "boolean"}), parameter("query", "query", {"type": "string"}, True),
+        parameter("sort", "query", {"enum": ["by name", "by/date"]}),
+        parameter("limit", "query", {"type": ["integer", "string"]}),
+        parameter("tags", "query", {"type": "array", "items": {"type": "string"}}),
+    ]}},
+    "/list/{name}": {
+        "delete": {"parameters": [parameter("name", "path", {"type": "string", "maxLength": 4})]},
+        "post": {"parameters": [parameter("name", "path", {"type": "string", "maxLength": 4})], "requestBody": {
+            "required": True, "content": {"application/json": {"schema": {"type": "object", "properties": {
+                "ids": {"type": "array", "items": PAGE}}, "additionalProperties": False}}}}},
+    },
+}  # fmt: skip
+DOCUMENT = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": PATHS}
+GOOD = [
+    EXAMPLE,
+    "GET /movie/7/credits",
+    "GET /movie/7/credits?page=1",
+    "GET /search?query=Sofia%20Coppola",
+    "GET /search?adult=true&query=caf%C3%A9%F0%9F%98%80&sort=by%2Fdate&limit=5",
+    "GET /search?query=&limit=many",
+    "DELETE /list/a%2Fb",
+    "DELETE /list/%C3%A9%C3%A9%C3%A9%C3%A9",
+    'POST /list/x {"ids": [1, 2]}',
+]
+BAD = [
+    "GET /movie//credits",
+    "GET /movie/x/credits",
+    "GET /movie/7/credits?page=0",
+    "GET /movie/7/credits?",
+    "GET /movie/7/credits?page=1&language=en",
+    "GET /movie/7/credits?X-Trace=1",
+    "GET /search",
+    "GET /search?query=Sofia Coppola",
+    "GET /search?query=a&sort=by%20date",
+    "GET /search?query=a&adult=true",
+    "GET /search?query=a&b",
+    "GET /search?query=%C3",
+    "GET /search?query=%ED%A0%80",
+    "DELETE /list/",
+    "DELETE /list/abcde",
+    "DELETE /list/%C3%A9%C3%A9%C3%A9%C3%A9a",
+    "POST /list/x",
+    'POST /list/x {"ids": [0]}',
+    "PUT /list/x",
+]
+
+
+@functools.cache
+def bundle() -> Bundle:
+    return compile_tools(DOCUMENT, options=Options(protocol="restgpt")).bundle
+
+
+def accepts(held: Bundle, text: str, entry: str = "required") -> bool:
+    return bool(check(held, text.encode(), entry)["accepted"])
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_requests(text: str) -> None:
+    for entry in ("required", "required/one", "auto", "start"):
+        assert accepts(bundle(), text, entry), check(bundle(), text.encode(), entry)
+    assert not accepts(bundle(), text, "none")
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_no_requests(text: str) -> None:
+    assert not accepts(bundle(), text)
+
+
+def test_text_beside_requests() -> None:
+    assert accepts(bundle(), "I have what I need.", "auto") and accepts(bundle(), "GETTING there", "none")
+    assert "request-parts" in bundle().meta["restrictions"]
+
+
+def test_refused() -> None:
+    with pytest.raises(UnsupportedError, match="no operation of an API"):
+        compile_tools([{"name": "f", "input_schema": {"type": "object"}}], options=Options(protocol="restgpt"))
+    needed = {"/x": {"get": {"parameters": [parameter("k", "header", {"type": "string"}, True)]}}}
+    with pytest.raises(UnsupportedError, match="'k' is required"):
+        compile_tools({**DOCUMENT, "paths": needed}, options=Options(protocol="restgpt"))
+
+
+def test_tmdb(shared: Path) -> None:
+    """Every operation of RestBench's TMDB, its parameters drawn from its own document, against the document."""
+    path = shared / "data" / "openapi" / "tmdb_oas.json"
+    held = compile_tools(path, options=Options(protocol="restgpt", named=False)).bundle
+    spec = read_spec(path)
+    document = json.loads(path.read_text())
+    rng = random.Random(1)
+    seen = 0
+    for tool in spec.tools:
+        assert tool.request is not None
+        method, route, parts = tool.request
+        assert isinstance(tool.schema, dict)
+        values: dict[str, Any] = {}
+        needed = tool.schema["required"]
+        for argument, (part, _) in parts.items():
+            schema = tool.schema["properties"][argument]
+            some = ("en-US", "a b/ö", "2024-02-29", 7, 2.5, True, *schema.get("enum", []))
+            valid = [value for value in some if fits(value, schema)]
+            if part in ("path", "query") and valid and (argument in needed or rng.random() < 0.7):
+                values[argument] = rng.choice(valid)
+        line = f"{method} {route}"
+        spelled = {a: quote(v if isinstance(v, str) else json.dumps(v), safe="") for a, v in values.items()}
+        for argument, (part, name) in parts.items():
+            if part == "path":
+                line = line.replace("{" + name + "}", spelled[argument])
+        query = [f"{parts[a][1]}={text}" for a, text in spelled.items() if parts[a][0] == "query"]
+        line += "?" + "&".join(query) if query else ""
+        assert accepts(held, line) is ("body" not in needed), line
+        assert not accepts(held, line.replace("/", "//", 1)) and not accepts(held, line + "&nosuch=1"), line
+        assert unquote(route) in {unquote(known) for known in document["paths"]}
+        assert len(parse_qsl(line.partition("?")[2], keep_blank_values=True)) == len(query)
+        seen += 1
+    assert seen == len(spec.tools) > 50
+
+
+FUNCQA = {
+    "add": 2, "subtract": 2, "multiply": 2, "divide": 2, "power": 2, "sqrt": 1, "log": 1, "ln": 1, "lcm": 2, "gcd": 2,
+    "remainder": 2, "choose": 2, "permutate": 2,
+}  # fmt: skip
+"""The functions of FuncQA and how many numbers each takes (Hao et al. 2023)."""
+
+
+def test_funcqa() -> None:
+    """Every argument a number, exactly the right count, the closing ``)=``."""
+    tools = []
+    for name, count in FUNCQA.items():
+        numbers = {key: {"type": "number"} for key in "ab"[:count]}
+        schema = {"type": "object", "properties": numbers, "required": list(numbers), "additionalProperties": False}
+        tools.append({"name": name, "input_schema": schema})
+    held = compile_tools(tools, vocab_for("toolkengpt"), options=Options(protocol="toolkengpt")).bundle
+    family = FAMILIES["toolkengpt"]
+    schemas = {tool["name"]: tool["input_schema"] for tool in tools}
+    rng = random.Random(0)
+    for name, count in FUNCQA.items():
+        call = (name, {key: rng.choice([3, -2.5, 1e-7, 120000]) for key in "ab"[:count]})
+        text = family.write([call])
+        assert accepts(held, text) and accepts(held, text[3:], "opened")
+        assert accepts(held, f"The sum is {text}5, so {text}5.", "auto") and not accepts(held, text, "opened")
+        wrong = [", ".join(["1"] * n) for n in range(4) if n != count] + ['"1"', "true", "x", "1,,2", "01"]
+        for inside in wrong:
+            assert not accepts(held, f"<T>{name}({inside})=")
+        assert not accepts(held, text[:-1]) and not accepts(held, text[:-2])
+        for mutated in mutations(family, call, rng):
+            if not is_valid(family.read(mutated, schemas), schemas):
+                assert not accepts(held, mutated, "required/one"), mutated
+
+
+def test_react_finishes() -> None:
+    tools = [{"name": "f", "input_schema": {"type": "object", "properties": {}, "additionalProperties": False}}]
+    held = compile_tools(tools, vocab_for("react"), options=Options(protocol="react")).bundle
+    answer = 'Action: Finish\nAction Input: {"return_type": "give_answer", "final_answer": "\\ud83d\\ude00"}'
+    again = 'Action: Finish\nAction Input: {"return_type": "give_up_and_restart"}'
+    for text in (answer, again, "Action: f\nAction Input: {}"):
+        assert accepts(held, text, "auto")
+        assert accepts(held, "Thought: I know.\n" + text, "start") and accepts(held, " I know.\n" + text, "auto/inside")
+        assert accepts(held, text, "required") is text.startswith("Action: f")
+        assert not accepts(held, text + "\nObservation: 1", "auto")
+    assert not accepts(held, answer.replace('"final_answer"', '"answer"'), "auto")
+    assert not accepts(held, again.replace('"}', '", "final_answer": "x"}'), "auto")
+
+
+def test_names_that_cannot_be_written() -> None:
+    tool = {"name": "f", "input_schema": {"type": "object", "properties": {"a b>": {"type": "string"}}}}
+    for name in ("qwen3_coder", "pythonic", "gemma4"):
+        with pytest.raises((UnsupportedError, SpecError), match="a b>"):
+            compile_tools([tool], vocab_for(name), options=Options(protocol=name))
