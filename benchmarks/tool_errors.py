@@ -111,7 +111,7 @@ def judge(calls: list[tuple[str, object]] | None) -> str:
 
 def without(family: Family, text: str) -> str:
     """The type of error of a text that was written without a bundle."""
-    return judge(family.read(text.removeprefix(family.before)))
+    return judge(family.read(text.removeprefix(family.before), SCHEMAS))
 
 
 def within(bundle: Bundle, tokens: list[int]) -> tuple[str, int]:
