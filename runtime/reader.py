@@ -202,8 +202,9 @@ class Reader:
         tokens = {name: token for token, name in sorted(self._shown.items(), reverse=True) if name}
         self._held = b""
         if tokens:
-            most = max(map(len, tokens)) - 1
-            for keep in range(min(most, len(data)), 0, -1):  # perhaps half a delimiter
+            whole = max((data.rfind(name) + len(name) for name in tokens if name in data), default=0)
+            most = min(max(map(len, tokens)) - 1, len(data) - whole)
+            for keep in range(most, 0, -1):  # perhaps half a delimiter
                 if any(name.startswith(data[-keep:]) for name in tokens):
                     data, self._held = data[:-keep], data[-keep:]
                     break
