@@ -110,7 +110,7 @@ class Regions:
         key = home, classes.tobytes()
         found = self._tries.get(key)
         if found is None:
-            before, listed = self.words.listed(home)
+            before, listed, _ = self.words.listed(home)
             found = self._tries[key] = collapse(
                 self.words.whole, before, listed, self.words.count(home), next_unit, home, classes
             )
