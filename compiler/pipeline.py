@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .budget import Budget
 from .errors import SpecError, VocabError
 from .specs import Spec, read_spec
+from .specs.marks import MARKS, defaults_of
 from .specs.model import with_strictness
 
 if TYPE_CHECKING:
@@ -157,10 +158,10 @@ def compile_spec(
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
-        | ({} if tool.read_only is None else {"read_only": tool.read_only})
-        | ({} if tool.idempotent is None else {"idempotent": tool.idempotent})
+        | {mark: value for mark in MARKS if (value := getattr(tool, mark)) is not None}
         | ({} if tool.strict is None else {"strict": tool.strict})
         | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
+        | ({} if (defaults := defaults_of(tool)) is None else {"defaults": defaults})
         for tool in spec.tools
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}

@@ -21,6 +21,7 @@ import typing
 from typing import Any, Literal
 
 from ..errors import SpecError
+from .marks import KEY, marks_of
 from .model import ToolSpec, escape
 
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -56,11 +57,18 @@ def read_callables(source: Any) -> tuple[Any, list[ToolSpec]]:
     tools = []
     for i, function in enumerate(document):
         schema = function["parameters"]
-        tools.append(ToolSpec(function["name"], function["description"], schema, f"/{i}/parameters", schema))
+        marks = marks_of(function, f"{function['name']}#", annotations=False)
+        tools.append(ToolSpec(function["name"], function["description"], schema, f"/{i}/parameters", schema, **marks))
     return document, tools
 
 
 def _function(item: Any) -> dict[str, Any]:
+    """The function document of an item, with the marks of toolc.runtime.speculate's decorator where it has them."""
+    marks = getattr(item, "__toolc__", None)
+    return _signature(item) | ({} if marks is None else {KEY: marks})
+
+
+def _signature(item: Any) -> dict[str, Any]:
     name = getattr(item, "__name__", type(item).__name__)
     about = inspect.getdoc(item) or ""
     if hasattr(item, "model_json_schema"):

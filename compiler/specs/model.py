@@ -37,6 +37,8 @@ class ToolSpec:
         read_only: whether a call changes nothing, where the spec says (GET and HEAD; MCP's readOnlyHint).
         idempotent: whether a second equal call changes nothing more, where the spec says (PUT, DELETE; idempotentHint).
         strict: whether the arguments have to meet the schema, where the spec says (OpenAI); else they do.
+        destructive: whether a call may undo or overwrite something, where the spec says (destructiveHint).
+        version: of the tool, where the spec says (x-toolc).
         dialect: how the schema's keywords are to be read.
         request: of an operation of an API: its method, its path, and argument → (part of a request, name there).
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
@@ -50,6 +52,8 @@ class ToolSpec:
     read_only: bool | None = None
     idempotent: bool | None = None
     strict: bool | None = None
+    destructive: bool | None = None
+    version: str | None = None
     dialect: Dialect = "json-schema"
     places: Mapping[str, str] = field(default_factory=dict)
     request: tuple[str, str, Mapping[str, tuple[str, str]]] | None = None

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..errors import SpecError
+from .marks import marks_of
 from .model import Dialect, ToolSpec, escape, quote, shown, want
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -113,14 +114,16 @@ class Reader:
             parts[argument] = "body", argument
 
         description = operation.get("description") or operation.get("summary") or ""
+        by_method: dict[str, Any] = {"read_only": True} if method in READ_ONLY else {}
+        by_method |= {"idempotent": True} if method in IDEMPOTENT else {}
+        by_method |= marks_of(operation, f"{self.name}#{pointer}", annotations=False)
         return ToolSpec(
             name=self.tool_name(method, path, operation, pointer),
             description=description if isinstance(description, str) else "",
             schema={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
             pointer=pointer,
             document=self.document,
-            read_only=True if method in READ_ONLY else None,
-            idempotent=True if method in IDEMPOTENT else None,
+            **by_method,
             dialect=self.dialect,
             places=places,
             request=(method.upper(), path, parts),

@@ -3,7 +3,7 @@
     OpenAI chat completions   {"type": "function", "function": {name, description, parameters, strict}}
     OpenAI Responses          {"type": "function", name, description, parameters, strict}
     Anthropic Messages        {name, description, input_schema}; "type" is left out or "custom"
-    MCP tools/list            {name, description, inputSchema, annotations: {readOnlyHint, idempotentHint}}
+    MCP tools/list            {name, description, inputSchema, annotations}: see marks.py
     a function document       {name, description, parameters}, with the types of BFCL or of JSON Schema: see bfcl.py
 
 Leaves out   uniqueness and spelling of names: model.py.
@@ -17,11 +17,11 @@ from typing import Any
 
 from ..errors import SpecError
 from .bfcl import as_json_schema, is_bfcl
+from .marks import marks_of
 from .model import NO_ARGUMENTS, ToolSpec, shown, want
 
 _FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
-_HINTS = {"readOnlyHint": "read_only", "idempotentHint": "idempotent"}
 _SCHEMAS = ("inputSchema", "input_schema", "parameters")
 
 
@@ -68,7 +68,7 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
         want(description, str, f"{name}#{pointer}/description", "text")
     if tool.get("strict") is not None:
         want(tool["strict"], bool, f"{name}#{pointer}/strict", "true or false")
-    marks = _marks(tool.get("annotations"), f"{name}#{pointer}/annotations") if key == "inputSchema" else {}
+    marks = marks_of(tool, f"{name}#{pointer}", annotations=key == "inputSchema")
     pointer += f"/{key}"
     parameters = tool.get(key)
     if is_bfcl(parameters):
@@ -80,22 +80,9 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
         schema,
         pointer,
         schema,
-        read_only=marks.get("read_only"),
-        idempotent=marks.get("idempotent"),
         strict=tool.get("strict"),
+        **marks,
     )
-
-
-def _marks(annotations: Any, place: str) -> dict[str, bool]:
-    """What MCP's annotations say of calls, where they say it."""
-    if annotations is None:
-        return {}
-    want(annotations, dict, place, "an object of annotations")
-    return {
-        mark: want(annotations[hint], bool, f"{place}/{hint}", "true or false")
-        for hint, mark in _HINTS.items()
-        if annotations.get(hint) is not None
-    }
 
 
 def arguments_schema(parameters: Any, place: str) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""The equations: Lemma 1, when it pays, and the engine side term by term."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide, Price
+from toolc.runtime.speculate.errors import SpeculateError
+
+SECONDS = st.floats(0, 1e4)
+SHARE = st.floats(0, 1)
+CLIENT = st.builds(ClientSide, SECONDS, SECONDS, SECONDS, SHARE, st.integers(0, 100))
+TOKENS = st.integers(0, 2000)
+RATE = st.floats(1, 1e5)
+ENGINE = st.builds(
+    EngineSide, st.floats(0, 5), RATE, RATE, TOKENS, TOKENS, TOKENS, TOKENS, st.integers(0, 20), SECONDS, SHARE, SHARE,
+    st.booleans(),
+)  # fmt: skip
+ULP = 1 + 1e-9
+
+
+@given(CLIENT)
+def test_lemma_1(setting: ClientSide) -> None:
+    assert setting.speedup <= BOUND * ULP
+
+
+@given(st.floats(1e-3, 1e3), SHARE, st.floats(0, 0.999))
+def test_lemma_1_peaks_where_tool_and_model_meet(main: float, hits: float, share: float) -> None:
+    setting = ClientSide(main, share * main, 0, hits, 3)
+    best = replace(setting, tool_s=setting.best_tool_s)
+    for tool in (0.0, 0.3 * main, best.tool_s * 0.9, best.tool_s * 1.1, main, 3 * main, 100 * main):
+        assert replace(setting, tool_s=tool).saved <= best.saved + 1e-9
+
+
+def test_lemma_1_is_tight() -> None:
+    assert ClientSide(1.0, 0.0, 1.0, 1.0).speedup == BOUND
+    assert ClientSide(1.0, 1e-6, 1.0, 1.0).speedup == pytest.approx(BOUND, rel=1e-5)
+
+
+@given(CLIENT)
+def test_it_pays_exactly_if_a_hit_is_early_and_hides_something(setting: ClientSide) -> None:
+    assume(setting.standard_s == 0 or abs(setting.speedup - 1) > 1e-9 or not setting.pays)
+    if setting.pays:
+        assert setting.hit_rate > 0 and setting.guess_s < setting.main_s and setting.tool_s > 0 and setting.turns
+    if setting.guess_s >= setting.main_s or not setting.hit_rate:
+        assert not setting.pays or setting.saved < 1e-9
+
+
+@given(CLIENT, SHARE)
+def test_more_hits_never_cost_where_guesses_are_early(setting: ClientSide, other: float) -> None:
+    assume(setting.guess_s <= setting.main_s)
+    low, high = sorted((setting.hit_rate, other))
+    slower, faster = replace(setting, hit_rate=low), replace(setting, hit_rate=high)
+    assert faster.speculative_s <= slower.speculative_s * ULP + 1e-9
+
+
+@given(ENGINE)
+def test_engine_side_order(setting: EngineSide) -> None:
+    close = 1e-9 * (1 + setting.vanilla_s)
+    assert setting.speculative_s <= setting.cached_s + close
+    assert setting.cached_s <= setting.vanilla_s + close
+    assert replace(setting, cached=0.0).cached_s == pytest.approx(setting.vanilla_s)
+
+
+def test_engine_side_by_hand() -> None:
+    # two turns: prompt 100, then 10 + 5 decoded and 20 read each
+    setting = EngineSide(0.5, 1000, 100, 100, 10, 5, 20, 2, tool_s=3.0)
+    assert setting.vanilla_s == pytest.approx((0.5 + 0.1) + (0.15 + 3 + 0.5 + 0.135) + (0.15 + 3 + 0.5 + 0.170))
+    assert setting.cached_s == pytest.approx(0.6 + 2 * (0.15 + 0.02))
+    assert setting.speculative_s == pytest.approx(0.6 + 2 * (0.10 + 0.005 + 0.01 + 0.02))
+    assert setting.prefill_avoided == 115 + 150
+    kept = replace(setting, prefix_cache=True)
+    assert kept.vanilla_s == pytest.approx(0.6 + 2 * (0.15 + 3 + 0.5 + 0.02))
+    assert kept.prefill_avoided == 0
+
+
+def test_price() -> None:
+    price = Price(main=10, guess=1, tool=2)
+    assert price.standard() == 12
+    assert price.speculative(hit_rate=0.75, samples=3, distinct=2) == 10 + 3 + 2.25 * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [({"main_s": -1}, "main_s"), ({"hit_rate": 1.5}, "hit_rate"), ({"tool_s": float("nan")}, "tool_s")],
+    ids=str,
+)
+def test_nonsense_is_refused(change: dict[str, float], place: str) -> None:
+    with pytest.raises(SpeculateError, match=place):
+        ClientSide(**{"main_s": 1, "guess_s": 0.1, "tool_s": 1, "hit_rate": 0.5, **change})

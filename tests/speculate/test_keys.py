@@ -1,0 +1,160 @@
+"""Equal calls have equal keys, different ones different keys, and only marked tools may run early."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolc.compiler import read_spec
+from toolc.compiler.specs.marks import defaults_of, marks_of
+from toolc.runtime.speculate.errors import SpeculateError
+from toolc.runtime.speculate.keys import Scope, canonical, fill_defaults, parse_object
+from toolc.runtime.speculate.rules import Rules, ToolRule, may_run_early
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text("abcé", max_size=3), below, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text("abcdé", max_size=3), VALUES, max_size=4)
+
+
+def shuffled(value: Any, dice: random.Random) -> Any:
+    """The same JSON value, its keys in another order and its whole numbers in another form."""
+    if isinstance(value, dict):
+        pairs = [(key, shuffled(one, dice)) for key, one in value.items()]
+        dice.shuffle(pairs)
+        return dict(pairs)
+    if isinstance(value, list):
+        return [shuffled(one, dice) for one in value]
+    if type(value) is int and dice.random() < 0.5:
+        return float(value)
+    return value
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality of JSON values, told a second time: booleans are no numbers."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    return type(a) in (int, float) and type(b) in (int, float) and a == b or type(a) is type(b) and a == b
+
+
+@given(OBJECTS, st.integers())
+def test_order_and_form_do_not_matter(value: dict[str, Any], seed: int) -> None:
+    assert canonical(value) == canonical(shuffled(value, random.Random(seed)))
+    assert canonical(value) == canonical(parse_object(json.dumps(value, indent=2)))
+
+
+@given(OBJECTS, OBJECTS)
+def test_equal_exactly_where_the_values_are(a: dict[str, Any], b: dict[str, Any]) -> None:
+    assert (canonical(a) == canonical(b)) == same(a, b)
+
+
+@pytest.mark.parametrize("value", [2**53, float("nan"), float("inf"), "\ud800", {1: 2}], ids=str)
+def test_no_canonical_form(value: Any) -> None:
+    with pytest.raises(SpeculateError, match="canonical"):
+        canonical({"a": value})
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', "[1]", '{"a": NaN}', "{", "[" * 100_000], ids=lambda t: t[:12])
+def test_no_object(text: str) -> None:
+    with pytest.raises(SpeculateError):
+        parse_object(text)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "units": {"type": "string", "default": "celsius"},
+        "box": {"$ref": "#/$defs/box"},
+        "list": {"type": "array", "items": {"$ref": "#/$defs/box"}},
+        "deep": {"type": "object", "properties": {"on": {"default": False}}, "default": {}},
+    },
+    "$defs": {"box": {"type": "object", "properties": {"w": {"default": 1}, "again": {"$ref": "#/$defs/box"}}}},
+}
+
+
+def test_defaults_are_filled_in() -> None:
+    (tool,) = read_spec([{"name": "t", "input_schema": SCHEMA}]).tools
+    text = defaults_of(tool)
+    assert text is not None
+    tree = json.loads(text)
+    assert fill_defaults({}, tree) == {"units": "celsius", "deep": {"on": False}}
+    given_ = {"units": "kelvin", "box": {}, "list": [{"w": 2}, {"again": {}}, 3], "deep": {"on": True}, "other": 1}
+    assert fill_defaults(given_, tree) == {
+        "units": "kelvin",
+        "box": {"w": 1},
+        "list": [{"w": 2}, {"w": 1, "again": {"w": 1}}, 3],
+        "deep": {"on": True},
+        "other": 1,
+    }
+    assert canonical({}, tree) == canonical({"units": "celsius", "deep": {}}, tree)
+    assert canonical({}, tree) != canonical({"units": "kelvin"}, tree)
+
+
+def test_keys_are_scoped() -> None:
+    rules = Rules([ToolRule("a", True, "1"), ToolRule("b", True, "1")])
+    newer = Rules([ToolRule("a", True, "2")])
+    keys = {
+        rules.key(Scope(server, user), tool, {}) for server in ("s", "") for user in ("u", "") for tool in ("a", "b")
+    }
+    keys.add(newer.key(Scope(), "a", {}))
+    assert len(keys) == 9
+    with pytest.raises(SpeculateError, match="no such tool"):
+        rules.key(Scope(), "c", {})
+
+
+MARKS = [
+    ({}, False, False),
+    ({"read_only": True}, False, True),
+    ({"read_only": True}, True, True),
+    ({"read_only": False}, False, False),
+    ({"idempotent": True}, False, True),
+    ({"idempotent": True}, True, False),
+    ({"idempotent": True, "destructive": True}, False, False),
+    ({"read_only": True, "destructive": True}, False, False),
+    ({"read_only": "yes"}, False, False),
+    ({"read_only": 1}, False, False),
+    ({"destructive": False}, False, False),
+]
+
+
+@pytest.mark.parametrize(("marks", "by_method", "early"), MARKS, ids=str)
+def test_only_marked_tools_run_early(marks: dict[str, Any], by_method: bool, early: bool) -> None:
+    assert may_run_early(marks, by_method) is early
+
+
+def test_marks_of_every_form() -> None:
+    def operation(**more: Any) -> dict[str, Any]:
+        return {"responses": {}, **more}
+
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "paths": {
+            "/a": {"get": operation(operationId="read"), "put": operation(operationId="write")},
+            "/b": {"post": operation(operationId="ask", **{"x-toolc": {"read_only": True, "version": "7"}})},
+        },
+    }
+    read, write, ask = read_spec(document).tools
+    assert (read.read_only, read.idempotent) == (True, True)
+    assert (write.read_only, write.idempotent) == (None, True)
+    assert (ask.read_only, ask.idempotent, ask.version) == (True, None, "7")
+    mcp = {"name": "m", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+    (tool,) = read_spec([{**mcp, "x-toolc": {"read_only": False, "destructive": True}}]).tools
+    assert (tool.read_only, tool.destructive) == (False, True)
+    with pytest.raises(Exception, match="true or false"):
+        marks_of({"x-toolc": {"read_only": "yes"}}, "p", False)
