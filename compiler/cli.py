@@ -156,6 +156,34 @@ def protocols_command(**options: Any) -> None:
     run(**options)
 
 
+@cli.command("speculate")
+@click.option("--main-s", type=float, required=True, help="G: seconds of the model per turn.")
+@click.option("--guess-s", type=float, required=True, help="g: seconds until the small model's call is there.")
+@click.option("--tool-s", type=float, required=True, help="T: seconds of the tool.")
+@click.option("--hit-rate", type=float, required=True, help="α: share of turns whose call is guessed.")
+@click.option("--turns", type=int, default=1, show_default=True, help="N, K: turns of a run.")
+@click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="λ: guesses in parallel.")
+@click.option("--main-price", type=float, default=0.0, help="Price of a turn of the model.")
+@click.option("--guess-price", type=float, default=0.0, help="Price of a guess.")
+@click.option("--tool-price", type=float, default=0.0, help="Price of a call of the tool.")
+@click.option("--overhead-s", type=float, default=0.0, help="o: seconds to come back into the engine.")
+@click.option("--prefill-rate", type=float, help="φ: tokens per second; with it the engine side is worked out too.")
+@click.option("--decode-rate", type=float, help="δ: tokens per second of one sequence.")
+@click.option("--prompt", type=int, help="X: tokens of the prompt.")
+@click.option("--reasoning", type=int, help="R: tokens before a call.")
+@click.option("--call", type=int, help="t: tokens of a call.")
+@click.option("--output", type=int, help="Tokens of a tool's output.")
+@click.option("--prefix-cache", is_flag=True, help="The engine keeps the prefixes of sequences that left.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the curves to this SVG file.")
+@_json_option
+@guarded
+def speculate_command(**options: Any) -> None:
+    """Say what running the likely call early is worth, from measured figures; see docs/speculate.md."""
+    from .commands.speculate import run
+
+    run(**options)
+
+
 @cli.command("demo")
 @click.option("--rows", type=click.IntRange(1, 256), default=16, show_default=True, help="Sequences decoded at once.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the sampling.")

@@ -1,0 +1,129 @@
+"""``toolc speculate``: what speculative tool calling is worth for measured figures.
+
+Leaves out   the equations: see toolc.runtime.speculate.equations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from toolc.runtime.speculate.chart import draw
+from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide, Price
+
+from .terminal import console, facts, note, print_json, refuse_usage
+
+POINTS = 60
+ENGINE = ("prefill_rate", "decode_rate", "prompt", "reasoning", "call", "output")
+
+
+def run(plot: str | None, as_json: bool, **given: Any) -> None:
+    """Work out, print, draw."""
+    client = ClientSide(
+        *(given[name] for name in ("main_s", "guess_s", "tool_s", "hit_rate", "turns")),
+    )
+    price = Price(given["main_price"], given["guess_price"], given["tool_price"])
+    engine = _engine(given)
+    about = {"ok": True, **_client(client, price, given["samples"]), **({} if engine is None else _about(engine))}
+    if plot is not None:
+        Path(plot).write_text(_chart(client), encoding="utf-8")
+    if as_json:
+        print_json(about | ({"plot": plot} if plot else {}))
+        return
+    console().print(facts(_rows(client, price, given["samples"], engine)))
+    if plot is not None:
+        note(f"toolc: the curves are in {plot}")
+
+
+def _engine(given: dict[str, Any]) -> EngineSide | None:
+    if all(given[name] is None for name in ENGINE):
+        return None
+    missing = [name for name in ENGINE if given[name] is None]
+    if missing:
+        refuse_usage("the engine side also needs " + ", ".join("--" + name.replace("_", "-") for name in missing))
+    return EngineSide(
+        given["overhead_s"],
+        *(given[name] for name in ENGINE),
+        given["turns"],
+        given["tool_s"],
+        given["hit_rate"],
+        given["hit_rate"],
+        given["prefix_cache"],
+    )
+
+
+def _client(client: ClientSide, price: Price, samples: int) -> dict[str, Any]:
+    return {
+        "pays": client.pays,
+        "standard_s": client.standard_s,
+        "speculative_s": client.speculative_s,
+        "speedup": client.speedup,
+        "bound": BOUND,
+        "saved": client.saved,
+        "best_tool_s": client.best_tool_s,
+        "price_per_turn": {
+            "standard": price.standard(),
+            "speculative": price.speculative(client.hit_rate, samples, _distinct(client, samples)),
+        },
+    }
+
+
+def _distinct(client: ClientSide, samples: int) -> float:
+    """Calls run early per turn, at most: right guesses fall together, wrong ones are taken to differ."""
+    return min(samples, 1 + (samples - 1) * (1 - client.hit_rate))
+
+
+def _about(engine: EngineSide) -> dict[str, Any]:
+    return {
+        "engine": {
+            "vanilla_s": engine.vanilla_s,
+            "cached_s": engine.cached_s,
+            "speculative_s": engine.speculative_s,
+            "prefill_tokens_avoided": engine.prefill_avoided,
+        }
+    }
+
+
+def _rows(client: ClientSide, price: Price, samples: int, engine: EngineSide | None) -> list[tuple[str, str]]:
+    verdict = "yes" if client.pays else "no: " + _why_not(client)
+    cost = price.speculative(client.hit_rate, samples, _distinct(client, samples))
+    rows = [
+        ("does it pay", verdict),
+        ("standard", f"{client.standard_s:.3f} s for {client.turns} turns"),
+        ("speculative", f"{client.speculative_s:.3f} s, {client.saved:.1%} saved"),
+        ("speed-up", f"{client.speedup:.3f} (never above {BOUND:g})"),
+        ("most is saved", f"with tools of {client.best_tool_s:.3f} s"),
+    ]
+    if price.standard():
+        rows.append(("price of a turn", f"{price.standard():g} before, at most {cost:g} with speculation"))
+    if engine is not None:
+        rows += [
+            ("engine, vanilla", f"{engine.vanilla_s:.3f} s"),
+            ("engine, cached", f"{engine.cached_s:.3f} s"),
+            ("engine, drafted", f"{engine.speculative_s:.3f} s"),
+            ("prefill avoided", f"{engine.prefill_avoided:,.0f} tokens"),
+        ]
+    return rows
+
+
+def _why_not(client: ClientSide) -> str:
+    if not client.turns or not client.tool_s:
+        return "there is no tool time to hide"
+    if not client.hit_rate:
+        return "no guess is ever right"
+    return f"the guess ({client.guess_s:g} s) is not there before the model's own call ({client.main_s:g} s)"
+
+
+def _chart(client: ClientSide) -> str:
+    longest = 3 * max(client.main_s, client.tool_s, 1e-3)
+    times = [longest * n / POINTS for n in range(POINTS + 1)]
+    rates = sorted({client.hit_rate, 0.25, 0.5, 0.75, 1.0})
+    series = {
+        f"α = {rate:g}" + (" (given)" if rate == client.hit_rate else ""): [
+            (tool_s, replace(client, hit_rate=rate, tool_s=tool_s).saved) for tool_s in times
+        ]
+        for rate in rates
+    }
+    title = f"Time saved by guessing calls, G = {client.main_s:g} s, g = {client.guess_s:g} s"
+    return draw(title, "time of the tool, seconds", "time saved", series, percent=True)

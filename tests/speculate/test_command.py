@@ -1,0 +1,58 @@
+"""``toolc speculate``: what it prints is what the equations say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from toolc.compiler.cli import cli
+from toolc.runtime.speculate.equations import ClientSide, EngineSide
+
+FIGURES = ["--main-s", "2", "--guess-s", "0.5", "--tool-s", "1.5", "--hit-rate", "0.8", "--turns", "4"]
+ENGINE = ["--prefill-rate", "8000", "--decode-rate", "100", "--prompt", "400", "--reasoning", "150"]
+
+
+def call(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(cli, ["speculate", *arguments])
+    return done.exit_code, done.output
+
+
+def test_json(tmp_path: Path) -> None:
+    plot = tmp_path / "curves.svg"
+    engine = [*ENGINE, "--call", "30", "--output", "60", "--overhead-s", "0.2"]
+    prices = ["--main-price", "10", "--guess-price", "1", "--tool-price", "2", "--samples", "3"]
+    code, text = call(*FIGURES, *engine, *prices, "--plot", str(plot), "--json")
+    assert code == 0
+    found = json.loads(text)
+    client = ClientSide(2, 0.5, 1.5, 0.8, 4)
+    assert found["pays"] is True and found["saved"] == client.saved and found["speedup"] == client.speedup
+    assert found["price_per_turn"] == {"standard": 12.0, "speculative": pytest.approx(10 + 3 + (1.4 + 0.2) * 2)}
+    side = EngineSide(0.2, 8000, 100, 400, 150, 30, 60, 4, 1.5, 0.8, 0.8)
+    assert found["engine"]["speculative_s"] == side.speculative_s
+    drawn = ElementTree.parse(plot).getroot()
+    assert len(drawn.findall("{*}polyline")) == 2 * 5
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--tool-s", "0"], "no tool time"),
+        (["--hit-rate", "0"], "no guess is ever right"),
+        (["--guess-s", "2"], "not there before"),
+        ([], "yes"),
+    ],
+    ids=["tool", "hits", "late", "pays"],
+)
+def test_verdict(more: list[str], words: str) -> None:
+    code, text = call(*FIGURES, *more)
+    assert code == 0
+    assert words in text
+
+
+def test_wrong_figures() -> None:
+    assert call(*FIGURES, "--hit-rate", "1.2")[0] == 3
+    assert call(*FIGURES, *ENGINE)[0] == 2
