@@ -5,12 +5,12 @@ Client side, N turns, each a generation and a tool call:
     T_standard = N (G + T)
     T_spec     = α N max(G, g + T) + (1 − α) N (G + T)
 
-G is the time of the main model, g that of the speculative one (of the first right guess), T that of the tool, α the share
-of turns whose call was guessed. Lemma 1: T_standard / T_spec ≤ 2 for α ≤ 1, with equality in the limit α = 1, T = G, g = 0,
-since max(G, g + T) ≥ (G + T) / 2.
+G is the time of the main model, g that of the speculative one (of the first right guess), T that of the tool, α the
+share of turns whose call was guessed. Lemma 1: T_standard / T_spec ≤ 2 for α ≤ 1, with equality in the limit α = 1,
+T = G, g = 0, since max(G, g + T) ≥ (G + T) / 2.
 
-Engine side, K turns, each R tokens of reasoning and a call of t tokens, answered by u tokens of output, after a prompt of
-X tokens. The context before turn k is C(k) = X + k (R + t + u). A sequence that leaves the engine for its tool comes
+Engine side, K turns, each R tokens of reasoning and a call of t tokens, answered by u tokens of output, after a prompt
+of X tokens. The context before turn k is C(k) = X + k (R + t + u). A sequence that leaves the engine for its tool comes
 back at the price of the overhead o and of a prefill; one whose result was cached in time stays:
 
     T_vanilla = Σ [o + C(k) / φ + (R + t) / δ + T]

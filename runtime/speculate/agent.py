@@ -1,0 +1,120 @@
+"""An agent's loop over a model behind an OpenAI-compatible interface: ask, run the calls, answer, until there are none.
+
+Leaves out   models: anything with the methods of ChatModel. Running calls: see executor.py.
+Invariants   the messages are the same with an executor that guesses and with one that does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .calls import Call
+from .executor import Deliver, Executor, Sample, Turn
+from .tools import Output
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer of a model.
+
+    Attributes:
+        message: the assistant's, as the API writes it.
+        calls: its calls.
+        resident: messages that the engine added before it, turns answered from its tool cache: calls and outputs.
+    """
+
+    message: Message
+    calls: tuple[Call, ...] = ()
+    resident: tuple[Message, ...] = ()
+
+
+class ChatModel(Protocol):
+    """What answers messages."""
+
+    async def reply(self, messages: Sequence[Message], begun: Callable[[Deliver], None] | None = None) -> Reply:
+        """Answer.
+
+        Args:
+            messages: of the chat so far.
+            begun: called with a function that hands over results, as soon as the engine can take some.
+        """
+        ...
+
+
+@dataclass
+class Transcript:
+    """What an agent did."""
+
+    messages: list[Message]
+    turns: int = 0
+    resident_turns: int = 0
+    outputs: list[Output] = field(default_factory=list)
+
+
+def assistant_message(content: str | None, calls: Iterable[Call]) -> Message:
+    """The message of an answer."""
+    written = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}} for call in calls
+    ]
+    return {"role": "assistant", "content": content or None} | ({"tool_calls": written} if written else {})
+
+
+def tool_message(call: Call, output: Output) -> Message:
+    """The message that answers a call."""
+    return {"role": "tool", "tool_call_id": call.id, "content": output.text}
+
+
+def calls_of(message: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The calls of an assistant's message."""
+    return tuple(
+        Call.parse(one["function"]["name"], one["function"]["arguments"], one["id"])
+        for one in message.get("tool_calls") or ()
+    )
+
+
+async def run_agent(
+    model: ChatModel,
+    executor: Executor,
+    messages: Sequence[Message],
+    guesser: Callable[[Sequence[Message]], Iterable[Sample]] | None = None,
+    max_turns: int = 16,
+) -> Transcript:
+    """Run an agent to its end.
+
+    Args:
+        model: the main model.
+        executor: runs its calls.
+        messages: to begin with.
+        guesser: samples of the speculative model for the messages; None: no speculation.
+        max_turns: answers at most.
+    """
+    transcript = Transcript(list(messages))
+    for _ in range(max_turns):
+        seen = list(transcript.messages)
+
+        def main(turn: Turn, seen: list[Message] = seen) -> Awaitable[Reply]:
+            return model.reply(seen, turn.deliver_to)
+
+        samples = guesser(seen) if guesser is not None else ()
+        reply, outputs = await executor.turn(main, samples, lambda reply: reply.calls)
+        transcript.turns += 1
+        transcript.resident_turns += sum(one["role"] == "assistant" for one in reply.resident)
+        transcript.messages += [*reply.resident, reply.message]
+        transcript.messages += [tool_message(call, output) for call, output in zip(reply.calls, outputs, strict=True)]
+        transcript.outputs += outputs
+        if not reply.calls:
+            break
+    return transcript
+
+
+def guesses(model: ChatModel, messages: Sequence[Message], count: int) -> list[Sample]:
+    """λ samples of a speculative model."""
+
+    async def sample() -> Iterable[Call]:
+        return (await model.reply(messages)).calls
+
+    return [sample] * count

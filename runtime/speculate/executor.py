@@ -1,0 +1,358 @@
+"""The client side: guessed calls are run while the model still writes (Algorithms 1 and 2).
+
+One turn:
+
+    1. the main request is on its way; λ samples of the speculative model are started beside it;
+    2. a sample's calls are checked (known tool, marked, valid under the bundle, within the limits) and started; their
+       futures go into the tool cache under their canonical key, and `deliver` hands results to the engine if it wants;
+    3. the main request answers: samples that are still out are cancelled, so are the calls that it did not make;
+    4. a call of the answer that is in the cache is awaited there (hit); any other is run (miss).
+
+Leaves out   what a sample is: a coroutine that gives calls. Models and endpoints: see openai.py.
+Invariants   the main request is never changed, delayed or failed by a guess: an error of a sample, a call, a check or
+             a delivery is counted and ends there. A guess that failed or timed out is no hit: the call is run again, as
+             it would have been (which is the one way in which a turn can take longer than without guesses). Nothing
+             outlives its turn but what `keep_alive_s` keeps, and nothing at all `aclose`.
+Limits       see Limits; what is over a limit is not run early.
+Source       arXiv 2512.15834, Algorithms 1 and 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .calls import Call
+from .errors import SpeculateError
+from .keys import CallKey, Scope
+from .rules import Rules
+from .tools import Output, Toolset
+
+T = TypeVar("T")
+Sample = Callable[[], Awaitable[Iterable[Call]]]
+Deliver = Callable[[Call, Output], Awaitable[None]]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What guessing may use.
+
+    Attributes:
+        samples: λ, samples of the speculative model per turn.
+        sample_timeout_s: seconds that a sample may take.
+        running: early calls at once, over all turns.
+        calls: early calls per turn.
+        cost: what early calls of one turn may cost, in the units of `costs`.
+        costs: cost of a call, by tool; 1 for those not named.
+        keep_alive_s: seconds that a finished result may serve later turns; 0: its own turn only.
+        grace_s: seconds that cancelled runs have to end when the executor is closed.
+    """
+
+    samples: int = 1
+    sample_timeout_s: float = 30.0
+    running: int = 64
+    calls: int = 8
+    cost: float = float("inf")
+    costs: Mapping[str, float] = field(default_factory=dict)
+    keep_alive_s: float = 0.0
+    grace_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("samples", "sample_timeout_s", "running", "calls", "cost", "keep_alive_s", "grace_s"):
+            if not getattr(self, name) >= 0:
+                raise SpeculateError("no such limit", place=name, found=str(getattr(self, name)), expected="0 or more")
+
+
+@dataclass
+class Counts:
+    """What became of guesses."""
+
+    turns: int = 0
+    samples: int = 0
+    sample_errors: int = 0
+    guesses: int = 0
+    refused: int = 0  # no such tool, not marked, no key, not valid
+    over_limit: int = 0
+    started: int = 0
+    hits: int = 0
+    misses: int = 0
+    failed: int = 0  # early runs that failed or timed out
+    cancelled: int = 0
+    delivered: int = 0
+    delivery_errors: int = 0
+    ran_early: dict[str, int] = field(default_factory=dict)  # by tool
+
+
+@dataclass
+class _Early:
+    """An early run: its task, and until when its result may be used once its turn is over."""
+
+    call: Call
+    task: asyncio.Task[Output]
+    until: float = float("inf")
+
+
+class Turn:
+    """One turn of one agent; made by `Executor.turn`."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._samples: set[asyncio.Task[None]] = set()
+        self._deliveries: set[asyncio.Task[None]] = set()
+        self._keys: set[CallKey] = set()
+        self._spent = 0.0
+        self._deliver: asyncio.Future[Deliver] = asyncio.get_running_loop().create_future()
+
+    def deliver_to(self, deliver: Deliver) -> None:
+        """Hand results of early calls to this from now on, those that are there already too."""
+        if not self._deliver.done():
+            self._deliver.set_result(deliver)
+
+    def _start(self, sample: Sample) -> None:
+        task = asyncio.get_running_loop().create_task(self._guess(sample))
+        self._samples.add(task)
+
+    async def _guess(self, sample: Sample) -> None:
+        executor = self._executor
+        executor.counts.samples += 1
+        try:
+            calls = list(await asyncio.wait_for(_awaited(sample), executor.limits.sample_timeout_s))
+        except Exception as error:  # a guess that fails is no guess; nothing of it reaches the main path
+            executor.counts.sample_errors += 1
+            log.debug("a sample failed: %r", error)
+            return
+        for call in calls:
+            executor.counts.guesses += 1
+            key = executor._key_of_guess(call)
+            if key is None or key in self._keys:
+                continue
+            early = executor._usable(key)
+            if early is None:
+                early = executor._admit(key, call, len(self._keys), self._spent)
+                self._spent += 0 if early is None else executor._cost(call)
+            if early is not None:
+                self._keys.add(key)
+                self._deliveries.add(asyncio.get_running_loop().create_task(self._hand_over(early)))
+
+    async def _hand_over(self, early: _Early) -> None:
+        await asyncio.wait([early.task])
+        if early.task.cancelled() or early.task.result().failed:
+            return
+        deliver = await self._deliver
+        try:
+            await deliver(early.call, early.task.result())
+            self._executor.counts.delivered += 1
+        except Exception as error:  # as above
+            self._executor.counts.delivery_errors += 1
+            log.debug("a result was not delivered: %r", error)
+
+    def settle(self, calls: Sequence[Call] = ()) -> None:
+        """The main answer is here, with these calls: end the samples, and the early calls that it did not make."""
+        executor = self._executor
+        wanted = {key for call in calls if (key := executor._key(call)) is not None}
+        executor._cancel([*self._samples, *self._deliveries])
+        self._samples.clear()
+        self._deliveries.clear()
+        self._deliver.cancel()
+        executor._end_early(self._keys - wanted, self)
+        self._keys &= wanted
+
+    async def run(self, call: Call) -> Output:
+        """The output of a call of the main answer."""
+        return await self._executor.run(call)
+
+
+class Executor:
+    """Runs calls, on guesses too, for one user of one tool server.
+
+    Args:
+        tools: what to run.
+        rules: which may be run early; those of the tools' decorators if None. `Rules.from_bundle` knows more.
+        accepts: whether a guessed call is valid (`CallChecker.accepts`); None: every one.
+        limits: what guessing may use.
+        scope: whose results these are.
+    """
+
+    def __init__(
+        self,
+        tools: Toolset,
+        rules: Rules | None = None,
+        accepts: Callable[[Call], bool] | None = None,
+        limits: Limits | None = None,
+        scope: Scope | None = None,
+    ) -> None:
+        self.tools = tools
+        self.rules = tools.rules() if rules is None else rules
+        self.accepts = accepts
+        self.limits = limits or Limits()
+        self.scope = scope or Scope()
+        self.counts = Counts()
+        self._cache: dict[CallKey, _Early] = {}
+        self._turns: set[Turn] = set()
+        self._dying: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> Executor:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    @property
+    def pending(self) -> int:
+        """Samples, early runs and deliveries that are under way."""
+        turns = sum(not task.done() for turn in self._turns for task in (*turn._samples, *turn._deliveries))
+        return turns + sum(not early.task.done() for early in self._cache.values()) + len(self._dying)
+
+    def begin(self, samples: Iterable[Sample] = ()) -> Turn:
+        """Begin a turn: start the samples, at most as many as the limit says."""
+        turn = Turn(self)
+        self._turns.add(turn)
+        self.counts.turns += 1
+        for _, sample in zip(range(self.limits.samples), samples):
+            turn._start(sample)
+        return turn
+
+    async def turn(
+        self,
+        main: Callable[[Turn], Awaitable[T]],
+        samples: Iterable[Sample],
+        calls_of: Callable[[T], Sequence[Call]],
+    ) -> tuple[T, list[Output]]:
+        """A whole turn: the main answer, and the outputs of its calls, in their order.
+
+        Args:
+            main: gives the answer; it gets the turn, for `deliver_to`.
+            samples: each gives guessed calls.
+            calls_of: the calls of an answer.
+        """
+        turn = self.begin(samples)
+        try:
+            answer = await main(turn)
+            calls = calls_of(answer)
+            turn.settle(calls)
+            return answer, list(await asyncio.gather(*(self.run(call) for call in calls)))
+        finally:
+            self.end(turn)
+
+    def end(self, turn: Turn) -> None:
+        """End a turn: whatever it still holds is cancelled or kept, as `keep_alive_s` says."""
+        turn.settle()
+        self._turns.discard(turn)
+
+    async def run(self, call: Call) -> Output:
+        """The output of a call that the model has made: awaited if it runs already, else run now."""
+        key = self._key(call)
+        early = None if key is None else self._usable(key)
+        if early is not None:
+            # waiting on the task, not in it: if this caller goes away, another may still want the result
+            await asyncio.wait([early.task])
+            if not early.task.cancelled() and not early.task.result().failed:
+                self.counts.hits += 1
+                return early.task.result()
+        self.counts.misses += 1
+        return await self.tools.run(call)
+
+    async def aclose(self) -> None:
+        """Cancel everything, and wait until it has ended."""
+        for turn in list(self._turns):
+            self.end(turn)
+        early, self._cache = list(self._cache.values()), {}
+        self._cancel(one.task for one in early)
+        if self._dying:
+            _, stuck = await asyncio.wait(self._dying, timeout=self.limits.grace_s)
+            if stuck:
+                raise SpeculateError(
+                    "early runs do not end when they are cancelled",
+                    found=f"{len(stuck)} still running after {self.limits.grace_s:g} s",
+                    hint="a tool must let asyncio.CancelledError pass",
+                )
+
+    # ------------------------------------------------------------ of a turn
+
+    def _key(self, call: Call) -> CallKey | None:
+        try:
+            return self.rules.key(self.scope, call.name, call.arguments)
+        except SpeculateError:
+            return None
+
+    def _cost(self, call: Call) -> float:
+        return self.limits.costs.get(call.name, 1.0)
+
+    def _usable(self, key: CallKey) -> _Early | None:
+        """The early run of a call, if its result may still be used."""
+        early = self._cache.get(key)
+        return early if early is not None and asyncio.get_running_loop().time() <= early.until else None
+
+    def _key_of_guess(self, call: Call) -> CallKey | None:
+        """The key of a guess that is allowed to run early; None, and counted, for any other."""
+        key = self._key(call)
+        if key is None or not self.rules[call.name].early or call.name not in self.tools or not self._valid(call):
+            self.counts.refused += 1
+            return None
+        return key
+
+    def _admit(self, key: CallKey, call: Call, started: int, spent: float) -> _Early | None:
+        """Run an allowed guess early, if the limits let it."""
+        running = sum(not early.task.done() for early in self._cache.values())
+        over = running >= self.limits.running or started >= self.limits.calls
+        if over or spent + self._cost(call) > self.limits.cost:
+            self.counts.over_limit += 1
+            return None
+        return self._begin(key, call)
+
+    def _valid(self, call: Call) -> bool:
+        try:
+            return self.accepts is None or self.accepts(call)
+        except Exception as error:  # a check that fails is a guess that fails
+            log.debug("a guess could not be checked: %r", error)
+            return False
+
+    def _begin(self, key: CallKey, call: Call) -> _Early:
+        self.counts.started += 1
+        self.counts.ran_early[call.name] = self.counts.ran_early.get(call.name, 0) + 1
+        task = asyncio.get_running_loop().create_task(self.tools.run(call))
+        task.add_done_callback(self._count)
+        early = self._cache[key] = _Early(call, task)
+        return early
+
+    def _count(self, task: asyncio.Task[Output]) -> None:
+        if task.cancelled():
+            self.counts.cancelled += 1
+        elif task.result().failed:
+            self.counts.failed += 1
+
+    def _end_early(self, keys: set[CallKey], turn: Turn) -> None:
+        """Drop early runs that a turn does not want; keep results as `keep_alive_s` says, and what other turns want."""
+        others: set[CallKey] = set().union(*(other._keys for other in self._turns if other is not turn))
+        now = asyncio.get_running_loop().time()
+        for key in keys - others:
+            early = self._cache.get(key)
+            if early is None:
+                continue
+            finished = early.task.done() and not early.task.cancelled() and not early.task.result().failed
+            if finished and self.limits.keep_alive_s:
+                early.until = min(early.until, now + self.limits.keep_alive_s)
+            else:
+                del self._cache[key]
+                self._cancel([early.task])
+        for key in [key for key, early in self._cache.items() if early.until < now]:
+            del self._cache[key]
+
+    def _cancel(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """Cancel without waiting: a tool that is slow to give up holds nobody up."""
+        for task in tasks:
+            if not task.done():
+                task.cancel()
+                self._dying.add(task)
+                task.add_done_callback(self._dying.discard)
+
+
+async def _awaited(sample: Sample) -> Iterable[Call]:
+    return await sample()
