@@ -79,7 +79,7 @@ class CallFormat:
 
     @cached_property
     def _middle(self) -> re.Pattern[str]:
-        return re.compile(_loose(self.middle) + r"\s*")
+        return re.compile(_loose(self.middle, quoted=True) + r"\s*")
 
     @cached_property
     def _end(self) -> re.Pattern[str]:
@@ -116,10 +116,10 @@ class CallFormat:
         return Reading("".join(content), tuple(calls))
 
 
-def _loose(text: str) -> str:
+def _loose(text: str, quoted: bool = False) -> str:
     """A pattern for the text, with blanks allowed between pieces of JSON, but not at its ends or inside of quotes."""
     pieces = _PIECES.findall(text)
-    out, quoted = "", False
+    out = ""
     for n, piece in enumerate(pieces):
         inside = quoted
         quoted ^= piece == '"'

@@ -1,0 +1,144 @@
+"""Messages as tokens, so that a chat that comes back is the same tokens that were decoded.
+
+Each message is encoded by itself, between delimiters. The text of a message never becomes a delimiter: what spells one
+is cut in two first. An assistant's turn is found again by the ids of its calls; one that is not found is written anew.
+
+Leaves out   the templates that models were trained with: give `render` of your own for those.
+Invariants   render(messages) + turn + after(calls, outputs) is render(messages + assistant's message + tool messages).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .agent import Message
+from .calls import Call, CallFormat
+from .errors import SpeculateError
+
+if TYPE_CHECKING:
+    from ..vocab import Vocab
+
+ROLES = ("system", "user", "assistant", "tool")
+
+
+@dataclass(frozen=True)
+class Template:
+    """The text around a message: `before` with the role in place of {role}, then the content, `end`, and `joint`."""
+
+    before: str
+    end: str
+    joint: str = ""
+
+
+BUILTIN = Template("<|{role}|>", "<|end|>")
+CHATML = Template("<|im_start|>{role}\n", "<|im_end|>", "\n")
+
+
+class Chat:
+    """Renders messages.
+
+    Args:
+        vocab: of the model.
+        encode: text to tokens, delimiters as their tokens.
+        format: of calls.
+        template: of messages; found by the vocabulary's delimiters if None.
+        remembered: tokens of assistant's turns that are kept to be found again.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        encode: Callable[[str], list[int]],
+        format: CallFormat,
+        template: Template | None = None,
+        remembered: int = 1 << 20,
+    ) -> None:
+        self.encode, self.format = encode, format
+        if template is None:
+            template = next((one for one in (CHATML, BUILTIN) if one.end in vocab.special), None)
+        if template is None:
+            raise SpeculateError(
+                "no template of messages is known for this vocabulary",
+                expected=f"a token {CHATML.end} or {BUILTIN.end}",
+                hint="give a Template",
+            )
+        self.template = template
+        self.remembered = remembered
+        self._turns: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
+        self._held = 0
+        names = sorted(vocab.special, key=len, reverse=True)
+        self._delimiter = re.compile("|".join(map(re.escape, names)))
+
+    def plain(self, text: str) -> list[int]:
+        """The tokens of a text in which nothing is a delimiter."""
+        pieces, at = [], 0
+        for found in self._delimiter.finditer(text):
+            pieces += [text[at : found.start() + 1]]
+            at = found.start() + 1
+        return [token for piece in [*pieces, text[at:]] if piece for token in self.encode(piece)]
+
+    def remember(self, user: str, calls: Sequence[Call], tokens: Sequence[int]) -> None:
+        """Keep a turn, to be found by the id of its first call; the oldest go where there are too many."""
+        if calls:
+            self._turns[user, calls[0].id] = tuple(tokens)
+            self._held += len(tokens)
+        while self._held > self.remembered and self._turns:
+            self._held -= len(self._turns.popitem(last=False)[1])
+
+    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), user: str = "") -> list[int]:
+        """The prompt of the next assistant's turn."""
+        out = [] if not tools else self._message("system", "\n".join(json.dumps(one) for one in tools))
+        for n, message in enumerate(messages):
+            role = message.get("role")
+            if role == "assistant":
+                out += self._before("assistant") + self._turn(message, user) + self._joint()
+            elif role in ROLES:
+                out += self._message(role, _text(message.get("content"), n))
+            else:
+                place = f"messages/{n}/role"
+                raise SpeculateError("no such role", place=place, found=repr(role), expected=", ".join(ROLES))
+        return out + self._before("assistant")
+
+    def after(self, outputs: Sequence[str]) -> list[int]:
+        """What follows a turn whose calls have these outputs, up to where the next one begins."""
+        out = self._joint()
+        for output in outputs:
+            out += self._message("tool", output)
+        return out + self._before("assistant")
+
+    def _message(self, role: str, content: str) -> list[int]:
+        return self._before(role) + self.plain(content) + self.encode(self.template.end) + self._joint()
+
+    def _before(self, role: str) -> list[int]:
+        return self.encode(self.template.before.replace("{role}", role))
+
+    def _joint(self) -> list[int]:
+        return self.encode(self.template.joint) if self.template.joint else []
+
+    def _turn(self, message: Message, user: str) -> list[int]:
+        calls = message.get("tool_calls") or []
+        if calls and (found := self._turns.get((user, str(calls[0].get("id"))))) is not None:
+            return list(found)
+        out = self.plain(_text(message.get("content"), -1))
+        for one in calls:
+            call = Call.parse(one["function"]["name"], one["function"]["arguments"])
+            out += self.encode(self.format.write(call.name, call.arguments))
+        return out + self.encode(self.template.end)
+
+
+def _text(content: Any, place: int) -> str:
+    """The text of a content: a text, nothing, or a list of parts."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") == "text" for one in content):
+        return "".join(str(one.get("text", "")) for one in content)
+    raise SpeculateError(
+        "this content is no text", place=f"messages/{place}/content", found=type(content).__name__, expected="text"
+    )

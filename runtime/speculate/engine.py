@@ -1,0 +1,441 @@
+"""A reference engine: continuous batching under a grammar, with drafted calls and a tool cache (Algorithms 3, 4, 5).
+
+Every step each running sequence gets one pass: a piece of its prompt, or its last token, or its last token and a draft.
+
+    call begins   its name is settled and the tool cache has an output for that name: the latest such call is drafted,
+                  and verified in one pass (sampling.py)
+    turn ends     all its calls have outputs in the tool cache: they are appended and the sequence stays; else the calls
+                  go to the client
+
+Outputs are appended where the turn ends and not inside of it, because there the text is the one that a client's next
+request would hold: so a run that stays is equal, token for token, to one that comes back.
+
+Leaves out   the model: see causal.py, simulator.py. Texts of messages: see chat.py. HTTP: see server.py.
+Invariants   without drafts and outputs this is plain decoding; with them the distribution of every token is the same.
+             A sequence draws random numbers of its own, so what else runs does not matter. A request that is abandoned
+             frees its slot, and its outputs, before the next step.
+Source       arXiv 2512.15834, Algorithms 3 to 5; docs/speculate.md says where this departs from them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..matcher import Matcher
+from .calls import Call, CallFormat, format_of
+from .errors import SpeculateError
+from .keys import Scope
+from .outputs import CacheLimits, OutputCache
+from .rules import Rules
+from .sampling import distribution, verify
+from .text import TokenText
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+    from .causal import Feed
+
+Encode = Callable[[str], list[int]]
+
+
+class Model(Protocol):
+    """What the engine runs."""
+
+    slots: int
+    capacity: int
+
+    async def forward(self, feeds: Sequence[Feed]) -> list[np.ndarray]:
+        """Read the tokens of every feed; logits float [keep, V] of each."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are chosen.
+
+    Attributes:
+        temperature: 0: the best token.
+        seed: of the sequence's random numbers; None: another one each time.
+        max_tokens: decoded at most.
+    """
+
+    temperature: float = 0.0
+    seed: int | None = None
+    max_tokens: int = 512
+
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """What the engine may use.
+
+    Attributes:
+        waiting: requests that wait for a slot.
+        prefill: tokens of prompts that one sequence reads in a step.
+        draft: tokens of a draft.
+        resident_turns: turns that one request may answer from the tool cache.
+        cache: of the tool cache.
+    """
+
+    waiting: int = 256
+    prefill: int = 256
+    draft: int = 256
+    resident_turns: int = 32
+    cache: CacheLimits = field(default_factory=CacheLimits)
+
+
+@dataclass
+class EngineCounts:
+    """What was done, over all requests."""
+
+    requests: int = 0
+    steps: int = 0
+    prefill_tokens: int = 0
+    prefill_avoided: int = 0  # tokens of contexts that did not have to be read again
+    decoded_tokens: int = 0
+    calls: int = 0
+    call_tokens: int = 0
+    call_passes: int = 0  # passes of the model in which those were decoded
+    drafts: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    resident_turns: int = 0
+    abandoned: int = 0
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """A turn of a sequence.
+
+    Attributes:
+        tokens: all of the turn, its end included.
+        content: its text outside of calls.
+        calls: its calls.
+        outputs: of each call, where all came from the tool cache and the sequence stays; else nothing.
+        reason: "stop", "tool_calls" or "length"; "resident" where the sequence stays.
+    """
+
+    tokens: tuple[int, ...]
+    content: str
+    calls: tuple[Call, ...]
+    outputs: tuple[str, ...]
+    reason: str
+
+
+Event = list[int] | TurnEnd
+Continue = Callable[[Sequence[Call], Sequence[str]], list[int]]
+
+
+class Running:
+    """A running request."""
+
+    def __init__(
+        self, id: str, prompt: list[int], entry: str, sampling: Sampling, after: Continue | None, user: str
+    ) -> None:
+        self.id, self.entry, self.sampling, self.after, self.user = id, entry, sampling, after, user
+        self.tokens = prompt  # prompt, and all that was decoded and appended
+        self.read = 0  # tokens that are in the slot
+        self.slot = -1
+        self.turn = len(prompt)  # where this turn begins
+        self.budget = sampling.max_tokens
+        self.resident_turns = 0
+        self.events: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
+        self.dice = np.random.default_rng(sampling.seed)
+        self.matcher: Matcher
+        self.draft: list[int] = []
+        self.drafted = -1  # the call, counted in the turn, that a draft was made for
+        self.call_at = -1  # tokens of the turn at which its open call begins
+        self.calls_done = 0
+        self.abandoned = False
+
+
+class Engine:
+    """Runs requests on a model.
+
+    Args:
+        model: the model.
+        bundle: the constraint of every request.
+        encode: text to tokens, delimiters as their tokens; for drafts.
+        format: of calls; that of the bundle's protocol if None.
+        limits: what may be used.
+        drafts: whether calls are drafted.
+        resident: whether outputs of the tool cache are appended.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        bundle: Bundle,
+        encode: Encode,
+        format: CallFormat | None = None,
+        limits: EngineLimits | None = None,
+        drafts: bool = True,
+        resident: bool = True,
+    ) -> None:
+        self.model, self.bundle, self.encode = model, bundle, encode
+        self.format = format or format_of(bundle.meta.get("protocol"))
+        self.limits = limits or EngineLimits()
+        self.drafts, self.resident = drafts, resident
+        self.rules = Rules.from_bundle(bundle)
+        self.text = TokenText(bundle.vocab)
+        self.ends = frozenset(int(token) for token in bundle.tables.end_of_turn_tokens)
+        self.counts = EngineCounts()
+        self.outputs = OutputCache(self.limits.cache, lambda: asyncio.get_running_loop().time())
+        self._mask = np.zeros(bundle.vocab.words, np.uint32)
+        self._free = list(range(model.slots))[::-1]
+        self._waiting: deque[Running] = deque()
+        self._running: list[Running] = []
+        self._loop: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------ requests
+
+    @property
+    def active(self) -> int:
+        """Requests that run or wait."""
+        return len(self._running) + len(self._waiting)
+
+    def submit(
+        self,
+        prompt: Sequence[int],
+        entry: str = "start",
+        sampling: Sampling | None = None,
+        after: Continue | None = None,
+        user: str = "",
+    ) -> Running:
+        """Begin a request; its events come from `events`.
+
+        Args:
+            prompt: tokens.
+            entry: of the bundle.
+            sampling: how tokens are chosen.
+            after: tokens that follow a turn whose calls have these outputs, up to where the next turn begins; None: the
+                sequence never stays.
+            user: whose outputs it may use.
+        """
+        sampling = sampling or Sampling()
+        if len(self._waiting) >= self.limits.waiting:
+            raise SpeculateError("the engine is full", found=f"{len(self._waiting)} requests that wait")
+        if not prompt or len(prompt) >= self.model.capacity:
+            raise SpeculateError(
+                "the prompt does not fit", found=f"{len(prompt)} tokens", expected=f"1 to {self.model.capacity - 1}"
+            )
+        id = "chatcmpl-" + secrets.token_hex(16)
+        one = Running(id, list(prompt), entry, sampling, after, user)
+        one.matcher = Matcher(self.bundle, entry)
+        self.outputs.open(id)
+        self.counts.requests += 1
+        self._waiting.append(one)
+        if self._loop is None or self._loop.done():
+            self._loop = asyncio.get_running_loop().create_task(self._run())
+        return one
+
+    async def events(self, one: Running) -> AsyncIterator[Event]:
+        """Tokens as they are decoded, and the ends of turns; a request whose events are no longer read is abandoned."""
+        try:
+            while (event := await one.events.get()) is not None:
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+        finally:
+            one.abandoned = True
+
+    def cache_output(
+        self, request: str, user: str, name: str, arguments: dict[str, Any], output: str, keep_alive_s: float
+    ) -> None:
+        """Keep the output of a call for a request of this user.
+
+        Raises:
+            SpeculateError: no such request of this user, an unknown or unmarked tool, no room.
+        """
+        if not any(one.id == request and one.user == user for one in (*self._running, *self._waiting)):
+            raise SpeculateError("no such request is running", found=repr(request))
+        key = self.rules.key(Scope(request, user), name, arguments)
+        if not self.rules[name].early:
+            raise SpeculateError("this tool may not be run early", found=repr(name), hint="mark it read-only")
+        self.outputs.put(request, key, arguments, output, keep_alive_s)
+
+    async def aclose(self) -> None:
+        """Abandon every request, and stop."""
+        for one in (*self._running, *self._waiting):
+            one.abandoned = True
+        if self._loop is not None:
+            await asyncio.wait([self._loop])
+
+    # ------------------------------------------------------------ the loop
+
+    async def _run(self) -> None:
+        while self._running or self._waiting:
+            try:
+                self._drop_abandoned()
+                while self._waiting and self._free:
+                    one = self._waiting.popleft()
+                    one.slot = self._free.pop()
+                    self._running.append(one)
+                if self._running:
+                    await self._step()
+            except Exception as error:  # a broken step ends its requests, and each is told
+                for one in (*self._running, *self._waiting):
+                    one.events.put_nowait(error)
+                    one.abandoned = True
+
+    def _drop_abandoned(self) -> None:
+        for one in [one for one in (*self._running, *self._waiting) if one.abandoned]:
+            self.counts.abandoned += 1
+            self._end(one)
+
+    def _end(self, one: Running) -> None:
+        """A request has ended: its slot and its outputs are free."""
+        if one in self._running:
+            self._running.remove(one)
+            self._free.append(one.slot)
+        else:
+            self._waiting.remove(one)
+        self.outputs.close(one.id)
+        one.events.put_nowait(None)
+
+    async def _step(self) -> None:
+        from .causal import Feed
+
+        self.counts.steps += 1
+        batch = list(self._running)
+        feeds = []
+        for one in batch:
+            if len(one.tokens) - one.read > 1:  # a prompt, or outputs that were appended
+                piece = one.tokens[one.read : one.read + self.limits.prefill]
+                feeds.append(Feed(one.slot, one.read, piece, int(one.read + len(piece) == len(one.tokens))))
+            else:
+                one.draft = self._draft(one)
+                feeds.append(Feed(one.slot, one.read, [one.tokens[-1], *one.draft], 1 + len(one.draft)))
+        logits = await self.model.forward(feeds)
+        for one, feed, rows in zip(batch, feeds, logits, strict=True):
+            if one.abandoned:
+                continue
+            new = len(feed.tokens) - len(one.draft)
+            self.counts.prefill_tokens += new if new > 1 else 0
+            if feed.keep:
+                self._take(one, rows)
+            else:
+                one.read += new
+
+    def _take(self, one: Running, rows: np.ndarray) -> None:
+        """Verify the draft, if any, and read the tokens that come of it."""
+        draft, one.draft = one.draft, []
+        count, token = verify(self._distributions(one, draft, rows), draft, one.dice)
+        tokens = [*draft[:count], token]
+        for each in tokens:
+            one.matcher.advance(each)
+        one.tokens += tokens
+        one.read = len(one.tokens) - 1
+        one.budget -= len(tokens)
+        self.counts.decoded_tokens += len(tokens)
+        self.counts.drafts += bool(draft)
+        self.counts.drafted_tokens += len(draft)
+        self.counts.accepted_tokens += count
+        one.events.put_nowait(tokens)
+        self._follow_call(one, len(tokens))
+        if token in self.ends:
+            self._end_turn(one, "stop")
+        elif one.budget <= 0 or len(one.tokens) >= self.model.capacity:
+            self._end_turn(one, "length")
+
+    def _distributions(self, one: Running, draft: list[int], rows: np.ndarray) -> list[np.ndarray]:
+        """Those before each draft token and after the last; they end where the draft leaves the grammar."""
+        matcher = one.matcher.fork() if draft else one.matcher
+        out = []
+        for n, logits in enumerate(rows):
+            matcher.fill(self._mask)
+            out.append(distribution(logits[: self.bundle.vocab.size], self._mask, one.sampling.temperature))
+            if n < len(draft) and not matcher.try_advance(draft[n]):
+                out.append(out[-1])  # this token has probability 0: verifying stops at it
+                break
+        return out
+
+    # ------------------------------------------------------------ calls
+
+    def _turn_text(self, one: Running) -> str:
+        return self.text.decode(one.tokens[one.turn : len(one.tokens) - (one.tokens[-1] in self.ends)])
+
+    def _follow_call(self, one: Running, new: int) -> None:
+        """Follow where calls begin and end, and count what decoding them takes."""
+        counts = self.counts
+        if one.call_at < 0:
+            if self.format.mark not in self.text.decode(one.tokens[max(one.turn, len(one.tokens) - new - 4) :]):
+                return
+            one.call_at = len(one.tokens) - new
+        counts.call_passes += 1
+        counts.call_tokens += new
+        if one.tokens[-1] in self.ends or self.format.end[-1] in self.text.decode(one.tokens[-new:]):
+            done = len(self.format.read(self._turn_text(one)).calls)
+            if done > one.calls_done:
+                counts.calls += done - one.calls_done
+                one.calls_done, one.call_at = done, -1
+
+    def _draft(self, one: Running) -> list[int]:
+        """The rest of the latest cached call of the name that is settled; once for each call."""
+        if not self.drafts or one.call_at < 0 or one.drafted == one.calls_done:
+            return []
+        text = self._turn_text(one)
+        reading = self.format.read(text)
+        if reading.open is None or len(reading.calls) != one.calls_done:
+            return []
+        name, begin = reading.open
+        entry = self.outputs.latest(one.id, name)
+        if entry is None:
+            return []
+        one.drafted = one.calls_done
+        whole, written = self.format.write(name, entry.arguments), text[begin:]
+        if not whole.startswith(written):
+            return []  # other arguments, or other blanks than a draft would have
+        room = min(self.limits.draft, one.budget - 1, self.model.capacity - len(one.tokens) - 1)
+        return self._rest(whole, written)[: max(0, room)]
+
+    def _rest(self, whole: str, written: str) -> list[int]:
+        """Tokens of what is not written yet: those of the whole, where one of them ends there."""
+        tokens = self.encode(whole)
+        length, wanted, count = 0, len(written.encode()), 0
+        while length < wanted:
+            length += len(self.text.bytes_of(tokens[count : count + 1]))
+            count += 1
+        return tokens[count:] if length == wanted else self.encode(whole[len(written) :])
+
+    def _end_turn(self, one: Running, reason: str) -> None:
+        """Answer the calls from the tool cache and stay, or hand the turn to the client."""
+        tokens = tuple(one.tokens[one.turn :])
+        reading = self.format.read(self._turn_text(one))
+        calls = reading.calls if reason == "stop" else ()
+        appended, outputs = self._answers(one, calls)
+        if appended:
+            self.counts.resident_turns += 1
+            self.counts.prefill_avoided += one.read
+            one.events.put_nowait(TurnEnd(tokens, reading.content, calls, outputs, "resident"))
+            one.tokens += appended
+            one.turn = len(one.tokens)
+            one.resident_turns += 1
+            one.calls_done, one.call_at, one.drafted = 0, -1, -1
+            one.matcher = Matcher(self.bundle, one.entry)
+            return
+        one.events.put_nowait(TurnEnd(tokens, reading.content, calls, (), "tool_calls" if calls else reason))
+        self._end(one)
+
+    def _answers(self, one: Running, calls: Sequence[Call]) -> tuple[list[int], tuple[str, ...]]:
+        """What is appended, and the outputs in it; nothing if the sequence is not to stay."""
+        if not self.resident or one.after is None or not calls or one.resident_turns >= self.limits.resident_turns:
+            return [], ()
+        found = []
+        for call in calls:
+            try:
+                key = self.rules.key(Scope(one.id, one.user), call.name, call.arguments)
+            except SpeculateError:
+                return [], ()  # arguments without a canonical form are in no cache
+            entry = self.outputs.find(one.id, key)
+            if entry is None:
+                return [], ()
+            found.append(entry.output)
+        appended = one.after(calls, found)
+        fits = len(one.tokens) + len(appended) < self.model.capacity - 1 and one.budget > 0
+        return (appended, tuple(found)) if fits else ([], ())

@@ -1,0 +1,118 @@
+"""Chat completions over an engine, without HTTP: what a server, a simulator and a test share.
+
+Leaves out   HTTP: see server.py.
+Invariants   the ids of a turn's calls are new, and lead back to its tokens (chat.py).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .agent import ChatModel, Message, Reply, assistant_message, tool_message
+from .calls import Call
+from .chat import Chat
+from .engine import Engine, Running, Sampling, TurnEnd
+from .errors import SpeculateError
+from .executor import Deliver
+from .tools import Output
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a completion asks for.
+
+    Attributes:
+        messages: of the chat.
+        tools: those that the prompt lists.
+        entry: of the bundle.
+        sampling: how tokens are chosen.
+        user: whose it is.
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] = ()
+    entry: str = "start"
+    sampling: Sampling = field(default_factory=Sampling)
+    user: str = ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn that has ended, its calls with ids."""
+
+    end: TurnEnd
+    calls: tuple[Call, ...]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The assistant's message, and those of the tools where the engine had the outputs."""
+        outputs = [tool_message(call, Output(text)) for call, text in zip(self.calls, self.end.outputs)]
+        return [assistant_message(self.end.content, self.calls), *outputs]
+
+
+class Service:
+    """Chat completions.
+
+    Args:
+        engine: runs them.
+        chat: renders messages.
+    """
+
+    def __init__(self, engine: Engine, chat: Chat) -> None:
+        self.engine, self.chat = engine, chat
+
+    def begin(self, request: Request) -> Running:
+        """Begin a completion; outputs can be handed in from now on."""
+        prompt = self.chat.render(request.messages, request.tools, request.user)
+        return self.engine.submit(
+            prompt, request.entry, request.sampling, lambda _, outputs: self.chat.after(outputs), request.user
+        )
+
+    async def run(self, running: Running) -> AsyncIterator[list[int] | Turn]:
+        """Tokens as they are decoded, and turns as they end; the last turn is the one for the client."""
+        events = self.engine.events(running)
+        try:
+            async for event in events:
+                if isinstance(event, TurnEnd):
+                    calls = tuple(replace(call, id="call_" + secrets.token_hex(12)) for call in event.calls)
+                    self.chat.remember(running.user, calls, event.tokens)
+                    yield Turn(event, calls)
+                else:
+                    yield event
+        finally:
+            await events.aclose()  # type: ignore[attr-defined]
+
+
+class LocalModel(ChatModel):
+    """A service as the model of an agent, in the same process.
+
+    Args:
+        service: answers.
+        request: what every request asks for, but its messages.
+        before: awaited before each request: what it takes to come to the engine.
+    """
+
+    def __init__(self, service: Service, request: Request, before: Callable[[], Any] | None = None) -> None:
+        self.service, self.request, self.before = service, request, before
+
+    async def reply(self, messages: Sequence[Message], begun: Callable[[Deliver], None] | None = None) -> Reply:
+        """See ChatModel."""
+        if self.before is not None:
+            await self.before()
+        running = self.service.begin(replace(self.request, messages=messages))
+
+        async def deliver(call: Call, output: Output) -> None:
+            limit = self.service.engine.limits.cache.keep_alive_s
+            arguments = dict(call.arguments)
+            self.service.engine.cache_output(running.id, running.user, call.name, arguments, output.text, limit)
+
+        if begun is not None:
+            begun(deliver)
+        turns = [event async for event in self.service.run(running) if isinstance(event, Turn)]
+        if not turns:
+            raise SpeculateError("the engine gave the request up")
+        resident = tuple(message for turn in turns[:-1] for message in turn.messages)
+        return Reply(turns[-1].messages[0], turns[-1].calls, resident)

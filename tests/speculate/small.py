@@ -1,0 +1,74 @@
+"""A small bundle, a small random-weight model, and an engine over both."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from toolc.compiler import Options, compile_tools
+from toolc.compiler.vocab.builtin import builtin_path
+from toolc.runtime import Bundle
+
+
+def tool_document(name: str, read_only: bool = True) -> dict[str, Any]:
+    return {
+        "name": name,
+        "input_schema": {
+            "type": "object",
+            "properties": {
+                "place": {"enum": ["Basel", "Bern", "Chur"]},
+                "days": {"type": "integer", "minimum": 1, "maximum": 4},
+                "units": {"enum": ["c", "f"], "default": "c"},
+            },
+            "required": ["place", "days"],
+            "additionalProperties": False,
+        },
+        "x-toolc": {"read_only": read_only},
+    }
+
+
+TOOLS = [tool_document("look"), tool_document("find"), tool_document("send", read_only=False)]
+
+
+@functools.cache
+def bundle(protocol: str = "hermes") -> Bundle:
+    return compile_tools(TOOLS, options=Options(protocol=protocol, whitespace="spaced")).bundle
+
+
+@functools.cache
+def encoder() -> Callable[[str], list[int]]:
+    tokenizer = Tokenizer.from_file(str(builtin_path()))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+@functools.cache
+def causal(seed: int = 0, layers: int = 1) -> Any:
+    """A Llama with random weights, float64, so that the order of sums does not decide between tokens."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=bundle().vocab.size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=4096,
+        initializer_range=0.4,
+        attn_implementation="eager",
+    )
+    return LlamaForCausalLM(config).double().eval()
+
+
+def bias(strength: float = 0.0) -> np.ndarray:
+    """Makes random weights end their turns and close their calls sooner."""
+    vocab = bundle().vocab
+    out = np.zeros(vocab.size)
+    out[vocab.end_of_turn] = strength
+    return out
