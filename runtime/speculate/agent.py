@@ -32,16 +32,24 @@ class Reply:
     resident: tuple[Message, ...] = ()
 
 
+@dataclass(frozen=True)
+class Watch:
+    """Who wants to know what becomes of a request before its answer is there.
+
+    Attributes:
+        begun: called with a function that hands over results, as soon as the engine can take some.
+        stayed: called with the messages that the engine has added so far, whenever a turn was answered there.
+    """
+
+    begun: Callable[[Deliver], None]
+    stayed: Callable[[Sequence[Message]], None]
+
+
 class ChatModel(Protocol):
     """What answers messages."""
 
-    async def reply(self, messages: Sequence[Message], begun: Callable[[Deliver], None] | None = None) -> Reply:
-        """Answer.
-
-        Args:
-            messages: of the chat so far.
-            begun: called with a function that hands over results, as soon as the engine can take some.
-        """
+    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+        """Answer the chat so far."""
         ...
 
 
@@ -97,7 +105,11 @@ async def run_agent(
         seen = list(transcript.messages)
 
         def main(turn: Turn, seen: list[Message] = seen) -> Awaitable[Reply]:
-            return model.reply(seen, turn.deliver_to)
+            def stayed(resident: Sequence[Message]) -> None:
+                if guesser is not None:
+                    turn.guess(guesser([*seen, *resident]))
+
+            return model.reply(seen, Watch(turn.deliver_to, stayed))
 
         samples = guesser(seen) if guesser is not None else ()
         reply, outputs = await executor.turn(main, samples, lambda reply: reply.calls)

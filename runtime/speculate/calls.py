@@ -14,10 +14,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import SpeculateError
 from .keys import parse_object
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
 
 _PIECES = re.compile(r'[{}\[\],:"]|[^\s{}\[\],:"]+')
 _NAME = r"[A-Za-z0-9_.-]{1,128}"
@@ -52,7 +55,7 @@ class Reading:
     Attributes:
         content: the text outside of calls.
         calls: those that ended.
-        open: the name and the place, in the text, of a call that has begun and whose name is settled.
+        open: the name of a call that has begun, once it is settled, and the place in the text where the name ends.
     """
 
     content: str
@@ -85,9 +88,16 @@ class CallFormat:
     def _end(self) -> re.Pattern[str]:
         return re.compile(r"\s*" + _loose(self.end))
 
-    def write(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """A call as models write it, with the blanks of json.dumps."""
-        return f"{self.begin}{name}{self.middle}{json.dumps(arguments, ensure_ascii=False)}{self.end}"
+    def write(self, name: str, arguments: Mapping[str, Any], compact: bool = False) -> str:
+        """A call as models write it, with the blanks of json.dumps, or without any."""
+        begin = self.begin.replace('": "', '":"') if compact else self.begin
+        return f"{begin}{name}{self.after_name(arguments, compact)}"
+
+    def after_name(self, arguments: Mapping[str, Any], compact: bool = False) -> str:
+        """The part of a call that follows its name."""
+        text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":") if compact else None)
+        middle = self.middle.replace(", ", ",").replace(": ", ":") if compact else self.middle
+        return f"{middle}{text}{self.end}"
 
     def read(self, text: str) -> Reading:
         """The calls of a turn, finished or not.
@@ -108,7 +118,9 @@ class CallFormat:
             end = None if found is None else self._end.match(text, found[1])
             if middle is None or found is None or end is None:
                 settled = opening["settled"] is not None
-                return Reading("".join(content), tuple(calls), (opening["name"], begin) if settled else None)
+                return Reading(
+                    "".join(content), tuple(calls), (opening["name"], opening.end("name")) if settled else None
+                )
             written = text[middle.end() : found[1]]
             calls.append(Call(opening["name"], parse_object(written, f"call of {opening['name']}"), written))
             at = end.end()
@@ -155,3 +167,8 @@ def format_of(protocol: str | None) -> CallFormat:
             hint="give a CallFormat",
         )
     return FORMATS[name]
+
+
+def is_compact(bundle: Bundle) -> bool:
+    """Whether a bundle allows no blanks between the pieces of JSON."""
+    return (bundle.meta.get("options") or {}).get("whitespace") in ("compact", 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..matcher import Matcher
-from .calls import Call, CallFormat, format_of
+from .calls import Call, CallFormat, format_of, is_compact
 from .text import TokenText
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class CallChecker:
     def accepts(self, call: Call) -> bool:
         """Whether the bundle takes the call."""
         matcher = Matcher(self.bundle, self.entry)
-        for piece in self.text.pieces(self.format.write(call.name, call.arguments)):
+        for piece in self.text.pieces(self.format.write(call.name, call.arguments, is_compact(self.bundle))):
             if isinstance(piece, int):
                 if not matcher.try_advance(piece):
                     return False

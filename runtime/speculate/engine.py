@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..matcher import Matcher
-from .calls import Call, CallFormat, format_of
+from .calls import Call, CallFormat, format_of, is_compact
 from .errors import SpeculateError
 from .keys import Scope
 from .outputs import CacheLimits, OutputCache
 from .rules import Rules
-from .sampling import distribution, verify
+from .sampling import Distribution, distribution, verify
 from .text import TokenText
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Sampling:
     Attributes:
         temperature: 0: the best token.
         seed: of the sequence's random numbers; None: another one each time.
-        max_tokens: decoded at most.
+        max_tokens: decoded at most in a turn, also in one that follows in the same request.
     """
 
     temperature: float = 0.0
@@ -182,6 +182,7 @@ class Engine:
         self.limits = limits or EngineLimits()
         self.drafts, self.resident = drafts, resident
         self.rules = Rules.from_bundle(bundle)
+        self.compact = is_compact(bundle)
         self.text = TokenText(bundle.vocab)
         self.ends = frozenset(int(token) for token in bundle.tables.end_of_turn_tokens)
         self.counts = EngineCounts()
@@ -343,7 +344,7 @@ class Engine:
         elif one.budget <= 0 or len(one.tokens) >= self.model.capacity:
             self._end_turn(one, "length")
 
-    def _distributions(self, one: Running, draft: list[int], rows: np.ndarray) -> list[np.ndarray]:
+    def _distributions(self, one: Running, draft: list[int], rows: np.ndarray) -> list[Distribution]:
         """Those before each draft token and after the last; they end where the draft leaves the grammar."""
         matcher = one.matcher.fork() if draft else one.matcher
         out = []
@@ -383,16 +384,16 @@ class Engine:
         reading = self.format.read(text)
         if reading.open is None or len(reading.calls) != one.calls_done:
             return []
-        name, begin = reading.open
+        name, settled = reading.open
         entry = self.outputs.latest(one.id, name)
         if entry is None:
             return []
         one.drafted = one.calls_done
-        whole, written = self.format.write(name, entry.arguments), text[begin:]
-        if not whole.startswith(written):
+        rest, written = self.format.after_name(entry.arguments, self.compact), text[settled:]
+        if not rest.startswith(written):
             return []  # other arguments, or other blanks than a draft would have
         room = min(self.limits.draft, one.budget - 1, self.model.capacity - len(one.tokens) - 1)
-        return self._rest(whole, written)[: max(0, room)]
+        return self._rest(rest, written)[: max(0, room)]
 
     def _rest(self, whole: str, written: str) -> list[int]:
         """Tokens of what is not written yet: those of the whole, where one of them ends there."""
@@ -416,6 +417,7 @@ class Engine:
             one.tokens += appended
             one.turn = len(one.tokens)
             one.resident_turns += 1
+            one.budget = one.sampling.max_tokens
             one.calls_done, one.call_at, one.drafted = 0, -1, -1
             one.matcher = Matcher(self.bundle, one.entry)
             return
@@ -437,5 +439,5 @@ class Engine:
                 return [], ()
             found.append(entry.output)
         appended = one.after(calls, found)
-        fits = len(one.tokens) + len(appended) < self.model.capacity - 1 and one.budget > 0
+        fits = len(one.tokens) + len(appended) < self.model.capacity - 1
         return (appended, tuple(found)) if fits else ([], ())

@@ -15,7 +15,8 @@ back at the price of the overhead o and of a prefill; one whose result was cache
 
     T_vanilla = Σ [o + C(k) / φ + (R + t) / δ + T]
     T_cached  = o + X / φ + Σ [(R + t) / δ] + Σ over hits [u / φ] + Σ over misses [o + C(k + 1) / φ + T]
-    T_spec*   = T_cached with t / δ of drafted calls in place of: t / φ + 1 / δ (verified in one pass)
+    T_spec*   = T_cached, with d t / φ in place of d t / δ, d the share of the tokens of calls that were drafted and
+                accepted: they are verified in the pass that decodes the token before them
 
 The last turn's tool counts as the others' do, and its result is read; so both sums run over K turns.
 
@@ -99,8 +100,8 @@ class EngineSide:
         prompt: X, reasoning: R, call: t, output: u, tokens.
         turns: K.
         tool_s: T, seconds.
-        cached: share of turns whose result is there when the call ends.
-        drafted: share of turns whose call is drafted and accepted whole.
+        cached: share of turns whose result is there when the turn ends.
+        drafted: d, share of the tokens of calls that are drafted and accepted.
         prefix_cache: the engine keeps evicted prefixes: only what is new is prefilled.
     """
 
@@ -158,9 +159,8 @@ class EngineSide:
     @property
     def speculative_s(self) -> float:
         """T_spec*, seconds: cached results, and calls drafted from them."""
-        decoded = self.call / self.decode_rate
-        verified = self.call / self.prefill_rate + 1 / self.decode_rate
-        return self.cached_s + self.turns * self.drafted * (min(verified, decoded) - decoded)
+        saved = self.call / self.decode_rate - self.call / self.prefill_rate
+        return self.cached_s - self.turns * self.drafted * max(0.0, saved)
 
     @property
     def prefill_avoided(self) -> float:

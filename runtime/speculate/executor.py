@@ -105,6 +105,7 @@ class Turn:
         self._samples: set[asyncio.Task[None]] = set()
         self._deliveries: set[asyncio.Task[None]] = set()
         self._keys: set[CallKey] = set()
+        self._started = 0
         self._spent = 0.0
         self._deliver: asyncio.Future[Deliver] = asyncio.get_running_loop().create_future()
 
@@ -113,11 +114,16 @@ class Turn:
         if not self._deliver.done():
             self._deliver.set_result(deliver)
 
-    def _start(self, sample: Sample) -> None:
-        task = asyncio.get_running_loop().create_task(self._guess(sample))
-        self._samples.add(task)
+    def guess(self, samples: Iterable[Sample]) -> None:
+        """Start samples, at most as many as the limit says, with the limits of a turn of their own.
 
-    async def _guess(self, sample: Sample) -> None:
+        A turn of the agent may be several of the engine, where that answers calls itself: each can be guessed.
+        """
+        self._started, self._spent = 0, 0.0
+        for _, sample in zip(range(self._executor.limits.samples), samples):
+            self._samples.add(asyncio.get_running_loop().create_task(self._sample(sample)))
+
+    async def _sample(self, sample: Sample) -> None:
         executor = self._executor
         executor.counts.samples += 1
         try:
@@ -133,8 +139,9 @@ class Turn:
                 continue
             early = executor._usable(key)
             if early is None:
-                early = executor._admit(key, call, len(self._keys), self._spent)
+                early = executor._admit(key, call, self._started, self._spent)
                 self._spent += 0 if early is None else executor._cost(call)
+                self._started += early is not None
             if early is not None:
                 self._keys.add(key)
                 self._deliveries.add(asyncio.get_running_loop().create_task(self._hand_over(early)))
@@ -215,8 +222,7 @@ class Executor:
         turn = Turn(self)
         self._turns.add(turn)
         self.counts.turns += 1
-        for _, sample in zip(range(self.limits.samples), samples):
-            turn._start(sample)
+        turn.guess(samples)
         return turn
 
     async def turn(

@@ -6,48 +6,66 @@ sample from p once more. p is the model's distribution under the grammar: what t
 a draft that leaves the grammar is refused there, always.
 
 Leaves out   where drafts come from: see engine.py.
-Arrays       logits float [n, V]; masks uint32 [n, words], bit t of a row: token t is allowed.
+Arrays       logits float [V]; masks uint32 [words], bit t: token t is allowed.
 Source       Leviathan, Kalman and Matias 2023, Algorithm 1; Chen et al. 2023.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 
-def distribution(logits: np.ndarray, mask: np.ndarray, temperature: float) -> np.ndarray:
-    """float64 [V]: the distribution of the next token; at temperature 0 all of it on the best allowed token.
+@dataclass(frozen=True)
+class Distribution:
+    """Of the next token; tokens that are not named have probability 0.
+
+    Attributes:
+        tokens: int [n], ascending.
+        p: float64 [n], of sum 1.
+    """
+
+    tokens: np.ndarray
+    p: np.ndarray
+
+    def of(self, token: int) -> float:
+        """The probability of a token."""
+        at = int(np.searchsorted(self.tokens, token))
+        return float(self.p[at]) if at < self.tokens.size and self.tokens[at] == token else 0.0
+
+    def without(self, token: int) -> Distribution:
+        """What is left where a token is taken out."""
+        rest = np.where(self.tokens == token, 0.0, self.p)
+        return Distribution(self.tokens, rest / rest.sum())
+
+    def sample(self, dice: np.random.Generator) -> int:
+        """One token."""
+        if self.tokens.size == 1:
+            return int(self.tokens[0])
+        total = np.cumsum(self.p)
+        return int(self.tokens[np.searchsorted(total, dice.random() * total[-1], side="right")])
+
+
+def distribution(logits: np.ndarray, mask: np.ndarray, temperature: float) -> Distribution:
+    """The distribution of the next token; at temperature 0 all of it on the best allowed token.
 
     Args:
-        logits: float [at least V]; of equal best ones the lowest id is taken.
+        logits: float [V]; of equal best ones the lowest id is taken.
         mask: uint32 [words].
         temperature: 0 or more.
     """
-    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: logits.size].astype(bool)
-    size = allowed.size
-    held = np.where(allowed, logits[:size].astype(np.float64), -np.inf)
+    tokens = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+    held = logits[tokens].astype(np.float64)
+    best = int(held.argmax())
     if temperature == 0:
-        out = np.zeros(logits.size)
-        out[int(held.argmax())] = 1.0
-        return out
-    held = (held - held.max()) / temperature
-    out = np.zeros(logits.size)
-    out[:size] = np.exp(held)
-    return out / out.sum()
+        return Distribution(tokens[best : best + 1], np.ones(1))
+    weight = np.exp((held - held[best]) / temperature)
+    return Distribution(tokens, weight / weight.sum())
 
 
-def sample(p: np.ndarray, dice: np.random.Generator) -> int:
-    """One token of a distribution."""
-    best = int(p.argmax())
-    if p[best] == 1.0:
-        return best
-    total = np.cumsum(p)
-    return int(np.searchsorted(total, dice.random() * total[-1], side="right"))
-
-
-def verify(p: Sequence[np.ndarray], draft: Sequence[int], dice: np.random.Generator) -> tuple[int, int]:
+def verify(p: Sequence[Distribution], draft: Sequence[int], dice: np.random.Generator) -> tuple[int, int]:
     """How many draft tokens are accepted, and the token after them.
 
     Args:
@@ -57,8 +75,6 @@ def verify(p: Sequence[np.ndarray], draft: Sequence[int], dice: np.random.Genera
         dice: of this sequence alone.
     """
     for n, (before, token) in enumerate(zip(p[:-1], draft)):
-        if dice.random() >= before[token]:
-            rest = before.copy()
-            rest[token] = 0.0
-            return n, sample(rest / rest.sum(), dice)
-    return len(p) - 1, sample(p[-1], dice)
+        if dice.random() >= before.of(token):
+            return n, before.without(token).sample(dice)
+    return len(p) - 1, p[-1].sample(dice)

@@ -11,12 +11,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .agent import ChatModel, Message, Reply, assistant_message, tool_message
+from .agent import ChatModel, Message, Reply, Watch, assistant_message, tool_message
 from .calls import Call
 from .chat import Chat
 from .engine import Engine, Running, Sampling, TurnEnd
 from .errors import SpeculateError
-from .executor import Deliver
 from .tools import Output
 
 
@@ -98,7 +97,7 @@ class LocalModel(ChatModel):
     def __init__(self, service: Service, request: Request, before: Callable[[], Any] | None = None) -> None:
         self.service, self.request, self.before = service, request, before
 
-    async def reply(self, messages: Sequence[Message], begun: Callable[[Deliver], None] | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
         """See ChatModel."""
         if self.before is not None:
             await self.before()
@@ -109,10 +108,14 @@ class LocalModel(ChatModel):
             arguments = dict(call.arguments)
             self.service.engine.cache_output(running.id, running.user, call.name, arguments, output.text, limit)
 
-        if begun is not None:
-            begun(deliver)
-        turns = [event async for event in self.service.run(running) if isinstance(event, Turn)]
-        if not turns:
-            raise SpeculateError("the engine gave the request up")
-        resident = tuple(message for turn in turns[:-1] for message in turn.messages)
-        return Reply(turns[-1].messages[0], turns[-1].calls, resident)
+        if watch is not None:
+            watch.begun(deliver)
+        resident: list[Message] = []
+        async for event in self.service.run(running):
+            if isinstance(event, Turn):
+                if event.end.reason != "resident":
+                    return Reply(event.messages[0], event.calls, tuple(resident))
+                resident += event.messages
+                if watch is not None:
+                    watch.stayed(resident)
+        raise SpeculateError("the engine gave the request up")

@@ -12,6 +12,11 @@ from tokenizers import Tokenizer
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.vocab.builtin import builtin_path
 from toolc.runtime import Bundle
+from toolc.runtime.speculate.calls import format_of
+from toolc.runtime.speculate.causal import CausalModel
+from toolc.runtime.speculate.chat import Chat
+from toolc.runtime.speculate.engine import Engine
+from toolc.runtime.speculate.service import Service
 
 
 def tool_document(name: str, read_only: bool = True) -> dict[str, Any]:
@@ -51,6 +56,7 @@ def causal(seed: int = 0, layers: int = 1) -> Any:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    torch.set_num_threads(1)  # more of them only wait for each other on so small a model
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=bundle().vocab.size,
@@ -66,9 +72,27 @@ def causal(seed: int = 0, layers: int = 1) -> Any:
     return LlamaForCausalLM(config).double().eval()
 
 
-def bias(strength: float = 0.0) -> np.ndarray:
-    """Makes random weights end their turns and close their calls sooner."""
-    vocab = bundle().vocab
+SPACE = [
+    {"place": place, "days": days, **units}
+    for place in ("Basel", "Bern", "Chur")
+    for days in range(1, 5)
+    for units in ({}, {"units": "c"}, {"units": "f"})
+]
+
+
+def bias(ends: float = 46.0, calls: float = 46.0, usual: float = 40.0) -> np.ndarray:
+    """Makes random weights end their turns and begin calls more often, and cut calls as a tokenizer does."""
+    vocab, format = bundle().vocab, format_of("hermes")
     out = np.zeros(vocab.size)
-    out[vocab.end_of_turn] = strength
+    written = [format.write(tool["name"], arguments) for tool in TOOLS for arguments in SPACE]
+    out[sorted({token for text in written for token in encoder()(text)})] = usual
+    out[vocab.end_of_turn] = ends
+    out[vocab.special["<tool_call>"]] = calls
     return out
+
+
+def service(slots: int = 4, seed: int = 0, **more: Any) -> Service:
+    """Chat completions of the small model."""
+    model = CausalModel(causal(seed), slots, more.pop("capacity", 1024), more.pop("bias", bias()))
+    engine = Engine(model, bundle(), encoder(), **more)
+    return Service(engine, Chat(bundle().vocab, encoder(), engine.format))

@@ -71,7 +71,7 @@ def test_engine_side_by_hand() -> None:
     setting = EngineSide(0.5, 1000, 100, 100, 10, 5, 20, 2, tool_s=3.0)
     assert setting.vanilla_s == pytest.approx((0.5 + 0.1) + (0.15 + 3 + 0.5 + 0.135) + (0.15 + 3 + 0.5 + 0.170))
     assert setting.cached_s == pytest.approx(0.6 + 2 * (0.15 + 0.02))
-    assert setting.speculative_s == pytest.approx(0.6 + 2 * (0.10 + 0.005 + 0.01 + 0.02))
+    assert setting.speculative_s == pytest.approx(0.6 + 2 * (0.10 + 0.005 + 0.02))
     assert setting.prefill_avoided == 115 + 150
     kept = replace(setting, prefix_cache=True)
     assert kept.vanilla_s == pytest.approx(0.6 + 2 * (0.15 + 3 + 0.5 + 0.02))

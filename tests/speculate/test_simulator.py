@@ -1,0 +1,85 @@
+"""The simulation of the real code is what the equations say, on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.speculate.small import SPACE, bundle, encoder
+from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide
+from toolc.runtime.speculate.simulator import (
+    EngineSetting,
+    Guesses,
+    Rates,
+    Result,
+    Task,
+    fixed,
+    simulate_client,
+    simulate_engine,
+)
+
+TURNS = 100
+CLOSE = 0.02
+
+
+@pytest.mark.parametrize("hit_rate", [0.0, 0.3, 0.8, 1.0])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9, 1.2])
+def test_client_side(hit_rate: float, share: float) -> None:
+    main_s = 2.0
+    tasks = [Task(tuple(("t", {"n": n}) for n in range(TURNS)))]
+    for tool_s in (0.0, 0.5, 1.9, 2.0, 6.0):
+        plain = simulate_client(tasks, fixed(main_s), fixed(tool_s))
+        guesses = Guesses([hit_rate], fixed(share * main_s))
+        spec = simulate_client(tasks, fixed(main_s), fixed(tool_s), guesses)
+        hidden = spec.hits if share < 1 else hit_rate  # a guess that comes late is no hit; nor does it cost
+        setting = ClientSide(main_s, min(1.0, share) * main_s, tool_s, hidden, TURNS)
+        assert plain.mean_s == pytest.approx(setting.standard_s, rel=1e-9)
+        assert spec.mean_s == pytest.approx(setting.speculative_s, rel=CLOSE)
+        assert plain.mean_s / spec.mean_s <= BOUND
+        if share < 1:
+            assert spec.hits == pytest.approx(hit_rate, abs=0.15)
+
+
+def test_more_samples_hit_more() -> None:
+    tasks = [Task(tuple(("t", {"n": n}) for n in range(TURNS)))]
+    guesses = Guesses([0.5, 0.7, 0.9], fixed(0.5))
+    hits = [simulate_client(tasks, fixed(2), fixed(1), guesses, samples).hits for samples in (1, 2, 3)]
+    assert hits == pytest.approx([0.5, 0.7, 0.9], abs=0.15)
+
+
+def engine_tasks(agents: int, turns: int) -> Sequence[Task]:
+    plain = [one for one in SPACE if "units" not in one]  # a tool of numbers does not know its schema's defaults
+    return [Task(tuple(("look", plain[(n + k) % len(plain)]) for k in range(turns))) for n in range(agents)]
+
+
+@pytest.mark.parametrize("prompt", [100, 400])
+@pytest.mark.parametrize("tool_s", [0.0, 0.4])
+def test_engine_side(prompt: int, tool_s: float) -> None:
+    turns, reasoning, output = 4, 60, 24
+    tasks = engine_tasks(1, turns)
+    rates = Rates(4000, 100, overhead_s=0.1)
+
+    def run(drafts: bool, resident: bool, guesses: Guesses | None) -> Result:
+        setting = EngineSetting(rates, prompt, reasoning, output, 4, drafts, resident)
+        return simulate_engine(tasks, bundle(), encoder(), setting, fixed(tool_s), guesses)
+
+    guesses = Guesses([1.0], fixed(0.05))
+    vanilla, away = run(False, False, None), run(False, False, guesses)
+    cached, drafted = run(False, True, guesses), run(True, True, guesses)
+    call = vanilla.extra["call_tokens"] / turns
+    read = output + 6  # the text of an output has a few tokens of its own, and so do the delimiters
+    hits = cached.extra["resident_turns"] / turns
+    assert hits == 1 and drafted.extra["drafts"] == turns
+    share = drafted.extra["accepted_tokens"] / vanilla.extra["call_tokens"]
+    assert 0.5 < share < 1  # what comes before the name is decoded
+    setting = EngineSide(0.1, 4000, 100, prompt, reasoning, round(call), read, turns, tool_s, hits, share)
+    assert vanilla.mean_s == pytest.approx(setting.vanilla_s, rel=CLOSE)
+    assert away.mean_s == pytest.approx(setting.vanilla_s - turns * tool_s, rel=CLOSE)
+    assert cached.mean_s == pytest.approx(setting.cached_s, rel=CLOSE)
+    assert drafted.mean_s == pytest.approx(setting.speculative_s, rel=CLOSE)
+    assert cached.extra["prefill_avoided"] == pytest.approx(setting.prefill_avoided, rel=0.1)
+    for one in (away, cached, drafted):
+        assert [m["content"] for m in one.transcripts[0].messages] == [
+            m["content"] for m in vanilla.transcripts[0].messages
+        ]
