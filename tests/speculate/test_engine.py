@@ -64,7 +64,7 @@ def plain_decode(prompt: list[int], entry: str, most: int) -> list[int]:
 
 def test_engine_is_plain_decoding() -> None:
     on = service(slots=3, limits=EngineLimits(prefill=7))
-    prompts = [on.chat.render(chat("word " * n)) for n in (1, 4, 9, 2)]
+    prompts = [on.chat.render(chat("word " * n)) for n in (1, 9, 2)]
 
     async def main() -> list[tuple[int, ...]]:
         async def one(prompt: list[int]) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ class Agents:
             return [sample]
 
         async with Executor(self.tools(), self.on.engine.rules) as executor:
-            done = await run_agent(model, executor, chat(text), guesser if guess else None, max_turns=6)
+            done = await run_agent(model, executor, chat(text), guesser if guess else None, max_turns=4)
         for n, message in enumerate(done.messages):
             if message.get("tool_calls"):
                 calls = [Call.parse(c["function"]["name"], c["function"]["arguments"]) for c in message["tool_calls"]]
@@ -143,7 +143,7 @@ def test_agents_on_the_engine_are_equal() -> None:
     sampling = Sampling(max_tokens=60)
     on = service(slots=4)
     agents = Agents(on, 0.8, sampling)
-    texts = [f"task {n}" for n in range(12)]
+    texts = [f"task {n}" for n in range(6)]
 
     async def main(guess: bool) -> list[list[Message]]:
         return list(await asyncio.gather(*(agents.run(text, guess) for text in texts)))
@@ -156,9 +156,9 @@ def test_agents_on_the_engine_are_equal() -> None:
     for one, other in zip(plain, guessed, strict=True):
         short = min(len(one), len(other))  # `max_turns` counts requests, and one request may answer two turns
         assert without_ids(one[:short]) == without_ids(other[:short])
-        assert len(one) == len(other) or max(len(one), len(other)) >= 12
+        assert len(one) == len(other) or max(len(one), len(other)) >= 8
     assert before.drafts == before.resident_turns == 0
-    assert counts.drafts > 5 and counts.resident_turns > 5 and counts.prefill_avoided > 0
+    assert counts.drafts > 3 and counts.resident_turns > 3 and counts.prefill_avoided > 0
     assert counts.accepted_tokens < counts.drafted_tokens
     assert set(sent) <= set(agents.sent)
     assert len(on.engine.outputs) == 0 and on.engine.outputs.bytes == 0
@@ -205,7 +205,8 @@ def outcomes(cached: dict[str, int] | None, seeds: range) -> dict[str, int]:
     )
 
     usual = {token for a in (1, 2, 3) for b in (4, 5) for token in encoder()(call_text({"a": a, "b": b}))}
-    table[:, sorted(usual)] += 4.0
+    for token in usual:
+        table[:, token] += 3.0 * len(compiled.vocab.token(token))
 
     class Bigram:
         slots, capacity = 8, 400
@@ -332,7 +333,7 @@ def test_limits_of_the_tool_cache() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    on = service(slots=1, capacity=40, limits=EngineLimits(waiting=1))
+    on = service(slots=1, capacity=20, limits=EngineLimits(waiting=1))
 
     async def main() -> None:
         with pytest.raises(SpeculateError, match="does not fit"):

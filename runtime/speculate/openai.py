@@ -1,0 +1,175 @@
+"""A drop-in wrapper around `openai.AsyncOpenAI` that guesses calls while the model writes.
+
+    client = SpeculativeOpenAI(AsyncOpenAI(base_url=main), AsyncOpenAI(base_url=small), executor, model="small")
+    answer = await client.chat.completions.create(model="main", messages=messages, tools=tools)
+    outputs = await client.run(answer)      # early runs are awaited, others run now
+
+Leaves out   the executor, its limits and rules: see executor.py. The agent's loop: see agent.py.
+Invariants   `create` asks the main endpoint exactly what it was asked, and returns what it returned. Whatever is not
+             `chat.completions.create` goes to the main client untouched. Guesses begin only for requests with tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of
+from .calls import Call
+from .errors import SpeculateError
+from .executor import Deliver, Executor, Sample, Turn
+from .tools import Output
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_PER_REQUEST = ("stream", "stream_options", "model", "extra_headers", "extra_query", "extra_body", "timeout")
+
+
+class SpeculativeOpenAI:
+    """The main client, with guesses.
+
+    Args:
+        main: the client whose answers count.
+        guess: the client of the speculative endpoint.
+        executor: runs calls.
+        model: of the speculative endpoint.
+        options: of its requests, over those of the main one; e.g. a higher temperature where several samples are drawn.
+    """
+
+    def __init__(
+        self,
+        main: AsyncOpenAI,
+        guess: AsyncOpenAI,
+        executor: Executor,
+        model: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.main, self.guess, self.executor, self.model = main, guess, executor, model
+        self.options = dict(options or {})
+        self.chat = _Chat(self)
+        self._turn: dict[str, Turn] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.main, name)
+
+    def samples(self, messages: Sequence[Any], options: Mapping[str, Any]) -> list[Sample]:
+        """λ samples for a request of the main client."""
+        asked = {name: value for name, value in options.items() if name not in _PER_REQUEST} | self.options
+
+        async def sample() -> Iterable[Call]:
+            done = await self.guess.chat.completions.create(model=self.model, messages=list(messages), **asked)
+            return calls_of(done.choices[0].message.model_dump())
+
+        return [sample] * self.executor.limits.samples
+
+    async def run(self, answer: Any) -> list[Output]:
+        """The outputs of an answer's calls, in their order; what was guessed in vain is cancelled."""
+        turn = self._turn.pop(answer.id, None)
+        calls = calls_of(answer.choices[0].message.model_dump())
+        try:
+            if turn is not None:
+                turn.settle(calls)
+            return list(await asyncio.gather(*map(self.executor.run, calls)))
+        finally:
+            if turn is not None:
+                self.executor.end(turn)
+
+    async def aclose(self) -> None:
+        """Cancel what is under way; the two clients stay open."""
+        self._turn.clear()
+        await self.executor.aclose()
+
+
+class _Chat:
+    def __init__(self, client: SpeculativeOpenAI) -> None:
+        self._client = client
+        self.completions = _Completions(client)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client.main.chat, name)
+
+
+class _Completions:
+    def __init__(self, client: SpeculativeOpenAI) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client.main.chat.completions, name)
+
+    async def create(self, *, messages: Sequence[Any], **options: Any) -> Any:
+        """As the openai client's; a streamed answer is handed on as it is, without guesses."""
+        client = self._client
+        original = client.main.chat.completions.create
+        if options.get("stream") or not options.get("tools"):
+            return await original(messages=messages, **options)
+        turn = client.executor.begin(client.samples(messages, options))
+        try:
+            answer = await original(messages=messages, **options)
+            turn.settle(calls_of(answer.choices[0].message.model_dump()))
+        except BaseException:
+            client.executor.end(turn)
+            raise
+        client._turn[answer.id] = turn
+        while len(client._turn) > _OPEN:  # answers that were never run
+            client.executor.end(client._turn.pop(next(iter(client._turn))))
+        return answer
+
+
+_OPEN = 64
+"""Answers whose early runs wait for `run` at most."""
+
+
+class OpenAIModel(ChatModel):
+    """An endpoint as the model of an agent.
+
+    Args:
+        client: of the endpoint.
+        model: its name there.
+        options: of every request.
+        cached: the endpoint has a tool cache: answers are streamed, so that outputs can be handed in while it writes.
+    """
+
+    def __init__(self, client: AsyncOpenAI, model: str, options: Mapping[str, Any], cached: bool = False) -> None:
+        self.client, self.model, self.options, self.cached = client, model, dict(options), cached
+
+    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+        """See ChatModel."""
+        asked = {"model": self.model, "messages": list(messages), **self.options}
+        if not self.cached or watch is None:
+            done = await self.client.chat.completions.create(**asked)
+            message = done.choices[0].message
+            calls = calls_of(message.model_dump())
+            resident = tuple((message.model_extra or {}).get("resident") or ())
+            return Reply(assistant_message(message.content, calls), calls, resident)
+        return await self._streamed(asked, watch)
+
+    async def _streamed(self, asked: dict[str, Any], watch: Watch) -> Reply:
+        content, calls, resident, begun, finished = "", {}, [], False, False
+        stream = await self.client.chat.completions.create(**asked, stream=True)
+        async with stream:
+            async for chunk in stream:
+                if not begun:
+                    watch.begun(self._deliver(chunk.id))
+                    begun = True
+                choice = chunk.choices[0]
+                delta = choice.delta
+                content += delta.content or ""
+                for part in delta.tool_calls or ():
+                    calls[part.index] = Call.parse(part.function.name, part.function.arguments, part.id)
+                if new := (delta.model_extra or {}).get("resident"):
+                    resident += new
+                    watch.stayed(resident)
+                finished = finished or choice.finish_reason is not None
+        if not finished:
+            raise SpeculateError("the answer broke off")
+        written = tuple(calls[n] for n in sorted(calls))
+        return Reply(assistant_message(content, written), written, tuple(resident))
+
+    def _deliver(self, id: str) -> Deliver:
+        async def deliver(call: Call, output: Output) -> None:
+            entry = {"name": call.name, "params": dict(call.arguments), "output": output.text}
+            await self.client.post(f"/cache-tool-output/{id}", body=[entry], cast_to=dict[str, int])
+
+        return deliver

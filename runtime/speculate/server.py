@@ -1,0 +1,270 @@
+"""An OpenAI-compatible server over an engine, with a tool cache.
+
+    GET  /health, GET /v1/models
+    POST /v1/chat/completions                 streaming or not
+    POST /v1/cache-tool-output/{response_id}  [{name, params?, output, keep_alive?}] → {"cached": n}; also without /v1
+
+A streamed answer begins with a chunk that holds nothing but the response's id: from then on, until the answer has
+ended, outputs can be handed in under this id, by the same user. Turns that the engine answered itself come as the extra
+field `resident` (messages) of a chunk, and of the message of an answer in one piece.
+
+Leaves out   everything of the API that the engine has not: see `_Body`; an unknown option is refused, not ignored.
+Invariants   a user is an Authorization header (or none); ids are random, 128 bits, and only their own user's requests
+             are found. Bodies are read up to a bound, before they are parsed. A client that goes away frees its slot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from .agent import Message
+from .engine import Running, Sampling
+from .errors import SpeculateError
+from .keys import parse_object
+from .service import Request as Completion
+from .service import Service, Turn
+
+MODEL = "toolc"
+_OPTIONS = frozenset(
+    "messages model tools tool_choice parallel_tool_calls temperature seed max_tokens max_completion_tokens stream "
+    "stream_options user n".split()
+)
+_FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
+_NOT_FOUND, _TOO_LARGE, _BAD, _FULL = 404, 413, 400, 503
+
+
+class Refused(Exception):
+    """A request that is answered by an error."""
+
+    def __init__(self, status: int, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.param = status, message, param
+
+
+def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
+    """The application.
+
+    Args:
+        service: answers.
+        max_body: bytes of a request at most.
+    """
+    app = FastAPI(title="toolc")
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> Response:
+        about = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": None}
+        return JSONResponse({"error": about}, error.status)
+
+    @app.get("/health")
+    async def health() -> dict[str, Any]:
+        engine = service.engine
+        cache = {"entries": len(engine.outputs), "bytes": engine.outputs.bytes}
+        return {"ok": True, "active": engine.active, "tool_cache": cache, "counts": vars(engine.counts)}
+
+    @app.get("/v1/models")
+    async def models() -> dict[str, Any]:
+        return {"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "toolc"}]}
+
+    @app.post("/v1/chat/completions")
+    async def complete(request: Request) -> Response:
+        body = parse(await read_body(request, max_body))
+        completion = completion_of(service, body, user_of(request))
+        try:
+            running = service.begin(completion)
+        except SpeculateError as error:
+            raise Refused(_FULL if "full" in error.message else _BAD, str(error)) from error
+        answer = _Answer(service, running)
+        if body.get("stream"):
+            return StreamingResponse(answer.stream(), media_type="text/event-stream")
+        return JSONResponse(await answer.whole(request))
+
+    @app.post("/v1/cache-tool-output/{response_id}")
+    @app.post("/cache-tool-output/{response_id}")
+    async def cache(response_id: str, request: Request) -> dict[str, int]:
+        entries = entries_of(await read_body(request, max_body))
+        user = user_of(request)
+        cached = 0
+        for n, (name, arguments, output, keep_alive_s) in enumerate(entries):
+            if keep_alive_s is None:
+                keep_alive_s = service.engine.limits.cache.keep_alive_s
+            try:
+                service.engine.cache_output(response_id, user, name, arguments, output, keep_alive_s)
+            except SpeculateError as error:
+                missing = "no such request" in error.message
+                place = None if missing else f"{n}"
+                raise Refused(_NOT_FOUND if missing else _BAD, str(error), place) from error
+            cached += 1
+        return {"cached": cached}
+
+    return app
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """The body, if it is not too large."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise Refused(_TOO_LARGE, f"the body is larger than {most} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def user_of(request: Request) -> str:
+    """Who asks: a digest of the Authorization header."""
+    return hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """A JSON object."""
+    try:
+        return parse_object(body, "body")
+    except SpeculateError as error:
+        raise Refused(_BAD, str(error)) from error
+
+
+def entries_of(body: bytes) -> list[tuple[str, dict[str, Any], str, float | None]]:
+    """The entries of a request to the tool cache: name, arguments, output, seconds or None."""
+    listed = parse(b'{"entries": ' + body + b"}")["entries"]
+    if not isinstance(listed, list):
+        raise Refused(_BAD, "the body is a JSON array of {name, params?, output, keep_alive?}")
+    return [_entry(one, str(n)) for n, one in enumerate(listed)]
+
+
+def _entry(one: Any, place: str) -> tuple[str, dict[str, Any], str, float | None]:
+    if not isinstance(one, dict):
+        raise Refused(_BAD, "an entry is an object", place)
+    unknown = set(one) - {"name", "params", "output", "keep_alive"}
+    if unknown:
+        raise Refused(_BAD, f"an entry has no member {sorted(unknown)[0]!r}", place)
+    name, params, output, seconds = (one.get(key) for key in ("name", "params", "output", "keep_alive"))
+    if not isinstance(name, str):
+        raise Refused(_BAD, "name: expected the name of a tool", f"{place}/name")
+    if params is not None and not isinstance(params, dict):
+        raise Refused(_BAD, "params: expected an object", f"{place}/params")
+    if not isinstance(output, str):
+        raise Refused(_BAD, "output: expected text", f"{place}/output")
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and seconds >= 0):
+        raise Refused(_BAD, "keep_alive: expected seconds, 0 or more", f"{place}/keep_alive")
+    return name, params or {}, output, seconds
+
+
+def completion_of(service: Service, body: Mapping[str, Any], user: str) -> Completion:
+    """What a body asks for; refused with the option that is wrong."""
+    unknown = set(body) - _OPTIONS
+    if unknown:
+        raise Refused(_BAD, f"there is no option {sorted(unknown)[0]!r} here", sorted(unknown)[0])
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
+        raise Refused(_BAD, "expected a list of messages", "messages")
+    if body.get("n") not in (None, 1):
+        raise Refused(_BAD, "one answer a request", "n")
+    tools = body.get("tools") or []
+    sampling = Sampling(
+        _number(body, "temperature", 1.0, 0, 100),
+        None if body.get("seed") is None else int(_number(body, "seed", 0, 0, 2**63)),
+        int(_number(body, "max_completion_tokens", _number(body, "max_tokens", 512, 1, 1 << 20), 1, 1 << 20)),
+    )
+    return Completion(messages, tools, _entry_of(service, body, tools), sampling, user)
+
+
+def _number(body: Mapping[str, Any], name: str, default: float, low: float, high: float) -> float:
+    value = body.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise Refused(_BAD, f"{name}: expected a number from {low:g} to {high:g}", name)
+    return value
+
+
+def _entry_of(service: Service, body: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str:
+    """The bundle's entry for tool_choice and parallel_tool_calls."""
+    engine = service.engine
+    try:
+        named = {one["function"]["name"] for one in tools}
+    except (KeyError, TypeError) as error:
+        raise Refused(_BAD, 'expected tools {"type": "function", "function": {"name": …}}', "tools") from error
+    if tools and named != set(engine.rules):
+        raise Refused(_BAD, "the tools are those of the bundle: " + ", ".join(sorted(engine.rules)), "tools")
+    choice = body.get("tool_choice") or "auto"
+    if isinstance(choice, dict):
+        function = choice.get("function")
+        choice = f"tool:{function.get('name') if isinstance(function, dict) else None}"
+    if not isinstance(choice, str):
+        raise Refused(_BAD, "expected auto, required, none or a function", "tool_choice")
+    entry = f"{choice}/one" if body.get("parallel_tool_calls") is False and not choice.startswith("tool:") else choice
+    if entry not in engine.bundle.entry:
+        raise Refused(_BAD, f"the bundle has no entry for the choice {choice!r}", "tool_choice")
+    return entry
+
+
+def _deltas(turn: Turn) -> Iterator[dict[str, Any]]:
+    """The chunks of a turn."""
+    if turn.end.reason == "resident":
+        yield {"resident": turn.messages}
+        return
+    message = turn.messages[0]
+    if message["content"]:
+        yield {"content": message["content"]}
+    for n, call in enumerate(message.get("tool_calls", ())):
+        yield {"tool_calls": [{"index": n, **call}]}
+
+
+class _Answer:
+    """One answer, in one piece or in chunks."""
+
+    def __init__(self, service: Service, running: Running) -> None:
+        self.service, self.running = service, running
+        self.created = int(time.time())
+
+    async def whole(self, request: Request) -> dict[str, Any]:
+        resident: list[Message] = []
+        tokens = 0
+        async with aclosing(self.service.run(self.running)) as events:
+            async for event in events:
+                if await request.is_disconnected():
+                    break
+                if isinstance(event, list):
+                    tokens += len(event)
+                elif event.end.reason == "resident":
+                    resident += event.messages
+                else:
+                    message = event.messages[0] | ({"resident": resident} if resident else {})
+                    finish = _FINISH[event.end.reason]
+                    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+                    return self._head("chat.completion") | {"choices": [choice], "usage": self._usage(tokens)}
+        raise Refused(_FULL, "the request was given up")
+
+    async def stream(self) -> AsyncIterator[str]:
+        yield self._chunk({"role": "assistant"})
+        try:
+            async with aclosing(self.service.run(self.running)) as events:
+                async for event in events:
+                    if isinstance(event, Turn):  # text and calls are told apart where the turn ends
+                        for delta in _deltas(event):
+                            yield self._chunk(delta)
+                        if event.end.reason != "resident":
+                            yield self._chunk({}, _FINISH[event.end.reason])
+        except Exception as error:  # the status line is gone: an error can only be a chunk
+            yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error'}})}\n\n"
+        yield "data: [DONE]\n\n"
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {"id": self.running.id, "object": kind, "created": self.created, "model": MODEL}
+
+    def _chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return f"data: {json.dumps(self._head('chat.completion.chunk') | {'choices': [choice]})}\n\n"
+
+    def _usage(self, tokens: int) -> dict[str, int]:
+        prompt = self.running.turn
+        return {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}

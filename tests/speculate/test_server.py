@@ -1,0 +1,216 @@
+"""The server over loopback, driven by the real openai client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+openai = pytest.importorskip("openai")
+uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("fastapi")
+pytest.importorskip("transformers")
+
+from tests.speculate.small import TOOLS, service
+from toolc.runtime.speculate.agent import run_agent
+from toolc.runtime.speculate.calls import Call
+from toolc.runtime.speculate.engine import EngineLimits
+from toolc.runtime.speculate.executor import Executor, Limits
+from toolc.runtime.speculate.openai import OpenAIModel, SpeculativeOpenAI
+from toolc.runtime.speculate.outputs import CacheLimits
+from toolc.runtime.speculate.server import make_app
+from toolc.runtime.speculate.service import Service
+from toolc.runtime.speculate.tools import Toolset, tool
+
+ASK: Any = [{"role": "user", "content": "hello"}]
+FUNCTIONS: Any = [
+    {"type": "function", "function": {"name": one["name"], "parameters": one["input_schema"]}} for one in TOOLS
+]
+CALL: Any = {"tools": FUNCTIONS, "tool_choice": "required", "parallel_tool_calls": False, "temperature": 0}
+
+
+class Server:
+    """A server in a thread."""
+
+    def __init__(self, on: Service) -> None:
+        self.service = on
+        config = uvicorn.Config(make_app(on, max_body=50_000), host="127.0.0.1", port=0, log_level="error")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+        self.port = self.server.servers[0].sockets[0].getsockname()[1]
+
+    def client(self, key: str = "a") -> Any:
+        return openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key=key, max_retries=0)
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    limits = EngineLimits(cache=CacheLimits(output_bytes=1000))
+    running = Server(service(slots=4, limits=limits))
+    yield running
+    running.close()
+
+
+def tools() -> Toolset:
+    @tool(read_only=True)
+    async def look(**arguments: Any) -> str:
+        return "sunny"
+
+    @tool(read_only=True)
+    async def find(**arguments: Any) -> str:
+        return "found"
+
+    async def send(**arguments: Any) -> str:
+        return "sent"
+
+    return Toolset([look, find, send])
+
+
+def test_answers(server: Server) -> None:
+    async def main() -> None:
+        client = server.client()
+        assert [one.id async for one in client.models.list()] == ["toolc"]
+        whole = await client.chat.completions.create(model="toolc", messages=ASK, **CALL)
+        (call,) = whole.choices[0].message.tool_calls
+        assert whole.choices[0].finish_reason == "tool_calls"
+        assert whole.usage.completion_tokens > 10
+        pieces = []
+        async for chunk in await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True):
+            pieces.append(chunk)
+        assert len({chunk.id for chunk in pieces}) == 1
+        (streamed,) = [part for chunk in pieces for part in chunk.choices[0].delta.tool_calls or ()]
+        assert (streamed.function.name, streamed.function.arguments) == (call.function.name, call.function.arguments)
+        chosen = {**CALL, "tool_choice": {"type": "function", "function": {"name": "send"}}}
+        named = await client.chat.completions.create(model="toolc", messages=ASK, **chosen)
+        assert named.choices[0].message.tool_calls[0].function.name == "send"
+        text = await client.chat.completions.create(
+            model="toolc", messages=ASK, tools=FUNCTIONS, tool_choice="none", max_tokens=5, seed=1
+        )
+        assert text.choices[0].message.tool_calls is None
+        assert len(server.service.engine.outputs) == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tool_choice": {"type": "function", "function": {"name": "none"}}}, "no entry"),
+        ({"tools": FUNCTIONS[:1]}, "those of the bundle"),
+        ({"temperature": -1}, "temperature"),
+        ({"n": 2}, "one answer"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "robot", "content": ""}]}, "no such role"),
+        ({"logprobs": True}, "no option"),
+    ],
+    ids=lambda x: str(x)[:24],
+)
+def test_refused(server: Server, change: dict[str, Any], words: str) -> None:
+    async def main() -> None:
+        with pytest.raises(openai.BadRequestError, match=words):
+            await server.client().chat.completions.create(**{"model": "toolc", "messages": ASK, **CALL, **change})
+
+    asyncio.run(main())
+
+
+async def post(client: Any, id: str, entries: Any) -> Any:
+    return await client.post(f"/cache-tool-output/{id}", body=entries, cast_to=dict[str, int])
+
+
+def test_tool_cache(server: Server) -> None:
+    async def main() -> None:
+        client, other = server.client("a"), server.client("b")
+        whole = await client.chat.completions.create(model="toolc", messages=ASK, **CALL)
+        (made,) = whole.choices[0].message.tool_calls
+        call = Call.parse(made.function.name, made.function.arguments)
+        good = {"name": call.name, "params": dict(call.arguments), "output": "sunny", "keep_alive": 60}
+        stream = await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True)
+        chunks = aiter(stream)
+        first = await anext(chunks)
+        for who, id, entries, error in (
+            (other, first.id, [good], openai.NotFoundError),
+            (client, "chatcmpl-0", [good], openai.NotFoundError),
+            (client, first.id, [{**good, "name": "none"}], openai.BadRequestError),
+            (client, first.id, [{**good, "name": "send"}], openai.BadRequestError),
+            (client, first.id, [{**good, "output": "x" * 1001}], openai.BadRequestError),
+            (client, first.id, [{**good, "output": 1}], openai.BadRequestError),
+            (client, first.id, [{**good, "more": 1}], openai.BadRequestError),
+            (client, first.id, good, openai.BadRequestError),
+            (client, first.id, [{**good, "output": "x" * 60_000}], openai.APIStatusError),
+        ):
+            with pytest.raises(error):
+                await post(who, id, entries)
+        await stream.close()
+        twin = await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True)
+        chunks = aiter(twin)
+        id = (await anext(chunks)).id
+        assert await post(client, id, [good, {**good, "params": {**good["params"], "days": 1}}]) == {"cached": 2}
+        resident = [
+            one async for chunk in chunks for one in (chunk.choices[0].delta.model_extra or {}).get("resident", ())
+        ]
+        assert [one["role"] for one in resident[:2]] == ["assistant", "tool"]
+        assert resident[1]["content"] == "sunny"
+
+    asyncio.run(main())
+    until = time.monotonic() + 10
+    while server.service.engine.active and time.monotonic() < until:
+        time.sleep(0.01)  # the stream that was closed is noticed at the next chunk
+    assert server.service.engine.active == 0 and len(server.service.engine.outputs) == 0
+
+
+def test_agents_over_http_are_equal(server: Server) -> None:
+    options = {"tools": FUNCTIONS, "parallel_tool_calls": False, "temperature": 0, "max_tokens": 60}
+
+    async def run(speculative: bool) -> tuple[list[Any], Any]:
+        main = OpenAIModel(server.client(), "toolc", options, cached=speculative)
+        small = OpenAIModel(server.client("small"), "toolc", options)
+        rules = server.service.engine.rules
+        async with Executor(tools(), rules, limits=Limits(keep_alive_s=5)) as executor:
+
+            def guesser(messages: Any) -> Any:
+                async def sample() -> Any:
+                    return (await small.reply(messages)).calls
+
+                return [sample]
+
+            done = await run_agent(main, executor, ASK, guesser if speculative else None, max_turns=3)
+        assert executor.pending == 0
+        return [(one["role"], one["content"]) for one in done.messages], executor.counts
+
+    plain, _ = asyncio.run(run(False))
+    guessed, counts = asyncio.run(run(True))
+    short = min(len(plain), len(guessed))
+    assert guessed[:short] == plain[:short]
+    assert "send" not in counts.ran_early
+    assert counts.samples >= 1 and counts.sample_errors == 0
+
+
+def test_drop_in_wrapper(server: Server) -> None:
+    async def main() -> None:
+        gone = openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x", max_retries=0)
+        plain = await server.client().chat.completions.create(model="toolc", messages=ASK, **CALL)
+        for small in (server.client("small"), gone):
+            executor = Executor(tools(), server.service.engine.rules)
+            client = SpeculativeOpenAI(server.client(), small, executor, "toolc")
+            answer = await client.chat.completions.create(model="toolc", messages=ASK, **CALL)
+            (one,), (other,) = (each.choices[0].message.tool_calls for each in (plain, answer))
+            assert one.function == other.function
+            (output,) = await client.run(answer)
+            assert output.text in ("sunny", "found", "sent")
+            assert [model.id async for model in client.models.list()] == ["toolc"]
+            await client.aclose()
+            assert executor.pending == 0
+        assert executor.counts.sample_errors == 1 and executor.counts.misses == 1
+
+    asyncio.run(main())
