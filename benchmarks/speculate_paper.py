@@ -3,8 +3,8 @@
     python -m benchmarks.speculate_paper [--data ../shared/data/bfcl] [--out docs/speculate] [--quick]
 
 Agents take BFCL development questions, some calls each, on one simulated engine: the real executor and engine of
-toolc.runtime.speculate on a virtual clock. The parameters are those of benchmarks/speculate_paper.json. Writes curves to
-the folder, and prints the tables as Markdown and one JSON line.
+toolc.runtime.speculate on a virtual clock. The parameters are those of benchmarks/speculate_paper.json. Few agents are
+run several times, with other draws. Writes curves to the folder, and prints the tables as Markdown and one JSON line.
 
 Leaves out   fitting: the parameters were written down before the first run.
 """
@@ -35,6 +35,7 @@ from toolc.runtime.speculate.simulator import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
+FEW = 8
 MODES = {"client": (False, False), "resident": (False, True), "drafted": (True, True)}
 
 
@@ -59,12 +60,21 @@ class Setting:
         tokenizer = Tokenizer.from_file(str(builtin_path()))
         self.encode = lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
-    def tasks(self, agents: int) -> list[Task]:
-        """Some calls for each agent, the same in every run."""
-        dice = random.Random(f"{self.given['seed']} {agents}")
+    def tasks(self, agents: int, repeat: int) -> list[Task]:
+        """Some calls for each agent, the same at every tool time and in every mode."""
+        dice = random.Random(f"{self.given['seed']} {agents} {repeat}")
         return [Task(tuple(dice.sample(self.calls, self.given["turns"]))) for _ in range(agents)]
 
     def run(self, agents: int, tool_s: float, speculator: str | None, samples: int, mode: str) -> Result:
+        """Simulations, those of few agents several times, as one result."""
+        times = range(max(1, FEW // agents))
+        done = [self.once(agents, tool_s, speculator, samples, mode, repeat) for repeat in times]
+        seconds = [one for each in done for one in each.seconds]
+        extra = {name: sum(each.extra[name] for each in done) for name in done[0].extra}
+        hits = sum(each.hits for each in done) / len(done)
+        return Result(seconds, hits, [], sum(each.early for each in done), extra)
+
+    def once(self, agents: int, tool_s: float, speculator: str | None, samples: int, mode: str, repeat: int) -> Result:
         """One simulation."""
         main, drafts_resident = self.given["main"], MODES[mode]
         rates = Rates(main["prefill_rate"], main["decode_rate"], main["slowdown"], main["overhead_s"])
@@ -76,7 +86,7 @@ class Setting:
             table = [about["hit_rates"][str(max(n for n in steps if n <= k + 1))] for k in range(samples)]
             guesses = Guesses(table, normal(about["guess_s"], self.given["guess_deviation"]))
         tool = normal(tool_s, self.given["tool_deviation"])
-        tasks, seed = self.tasks(agents), self.given["seed"]
+        tasks, seed = self.tasks(agents, repeat), self.given["seed"] + 1000 * repeat
         return simulate_engine(tasks, self.bundle, self.encode, setting, tool, guesses, samples, seed)
 
 

@@ -43,13 +43,13 @@ def _engine(given: dict[str, Any]) -> EngineSide | None:
     if missing:
         refuse_usage("the engine side also needs " + ", ".join("--" + name.replace("_", "-") for name in missing))
     return EngineSide(
-        given["overhead_s"],
-        *(given[name] for name in ENGINE),
-        given["turns"],
-        given["tool_s"],
-        given["hit_rate"],
-        given["hit_rate"],
-        given["prefix_cache"],
+        overhead_s=given["overhead_s"],
+        **{name: given[name] for name in ENGINE},
+        turns=given["turns"],
+        tool_s=given["tool_s"],
+        cached=given["hit_rate"],
+        drafted=given["hit_rate"],
+        prefix_cache=given["prefix_cache"],
     )
 
 

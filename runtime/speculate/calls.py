@@ -105,7 +105,9 @@ class CallFormat:
         Raises:
             SpeculateError: a call holds what is no JSON object.
         """
-        content, calls, at = [], [], 0
+        content: list[str] = []
+        calls: list[Call] = []
+        at = 0
         while (begin := text.find(self.mark, at)) >= 0:
             opening = self._opening.match(text, begin)
             if opening is None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -235,7 +235,7 @@ class Engine:
             self._loop = asyncio.get_running_loop().create_task(self._run())
         return one
 
-    async def events(self, one: Running) -> AsyncIterator[Event]:
+    async def events(self, one: Running) -> AsyncGenerator[Event, None]:
         """Tokens as they are decoded, and the ends of turns; a request whose events are no longer read is abandoned."""
         try:
             while (event := await one.events.get()) is not None:

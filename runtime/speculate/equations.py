@@ -217,13 +217,13 @@ def check(
 ) -> None:
     """Refuse figures that mean nothing."""
     infinity = float("inf")
-    for names, fine, expected in (
-        (seconds, lambda x: 0 <= x < infinity, "a finite number of 0 or more"),
-        (shares, lambda x: 0 <= x <= 1, "a number from 0 to 1"),
-        (counts, lambda x: 0 <= x < infinity, "a count of 0 or more"),
-        (rates, lambda x: 0 < x < infinity, "a finite number above 0"),
+    for names, low, high, expected in (
+        (seconds, 0.0, infinity, "a finite number of 0 or more"),
+        (shares, 0.0, 1.0, "a number from 0 to 1"),
+        (counts, 0.0, infinity, "a count of 0 or more"),
+        (rates, 5e-324, infinity, "a finite number above 0"),
     ):
         for name in names:
             value = getattr(setting, name)
-            if not fine(value):
+            if not low <= value <= high or value == infinity:
                 raise SpeculateError("no such setting", place=name, found=str(value), expected=expected)

@@ -7,7 +7,7 @@ Invariants   the ids of a turn's calls are new, and lead back to its tokens (cha
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,7 +70,7 @@ class Service:
             prompt, request.entry, request.sampling, lambda _, outputs: self.chat.after(outputs), request.user
         )
 
-    async def run(self, running: Running) -> AsyncIterator[list[int] | Turn]:
+    async def run(self, running: Running) -> AsyncGenerator[list[int] | Turn, None]:
         """Tokens as they are decoded, and turns as they end; the last turn is the one for the client."""
         events = self.engine.events(running)
         try:
@@ -82,7 +82,7 @@ class Service:
                 else:
                     yield event
         finally:
-            await events.aclose()  # type: ignore[attr-defined]
+            await events.aclose()
 
 
 class LocalModel(ChatModel):

@@ -11,9 +11,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 from tests.speculate.small import SPACE, bias, bundle, causal, encoder, service
 from tests.speculate.worlds import dice
 from toolc.runtime import Matcher
@@ -179,7 +176,7 @@ def test_a_draft_saves_passes_and_no_token() -> None:
     _, undrafted = run(lambda: main(cached, drafts=False))
     away, drafted = run(lambda: main(cached, resident=False))
     assert [turn.end.tokens for turn in away] == [plain.end.tokens]
-    assert drafted.call_passes < slow.call_passes == slow.call_tokens == drafted.call_tokens
+    assert drafted.call_passes < slow.call_passes == slow.call_tokens
     assert undrafted.drafts == 0 and undrafted.resident_turns >= 1
     assert fast.accepted_tokens == fast.drafted_tokens > 10
 

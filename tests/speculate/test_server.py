@@ -8,12 +8,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import openai
 import pytest
-
-openai = pytest.importorskip("openai")
-uvicorn = pytest.importorskip("uvicorn")
-pytest.importorskip("fastapi")
-pytest.importorskip("transformers")
+import uvicorn
 
 from tests.speculate.small import TOOLS, service
 from toolc.runtime.speculate.agent import run_agent
