@@ -1,0 +1,64 @@
+"""Speculative tool calling: run the likely call before the model asks. docs/speculate.md is the way in.
+
+    calls      keys, rules, calls, text, check      one key for a call; which may run early; reading, writing, checking
+    client     tools, executor, agent, openai       runs guesses beside the main request
+    engine     sampling, outputs, engine, causal    drafts calls, and answers them from a tool cache
+    endpoint   chat, service, server                messages as tokens; OpenAI's API with /cache-tool-output
+    worth      equations, chart                     what to expect, in numbers and curves
+    simulator  clock, simulator                     the client and the engine above on a virtual clock
+
+Leaves out   models: any OpenAI-compatible endpoint, or a causal model of `transformers` in the reference engine.
+Invariants   importing this loads nothing; the equations need nothing but the standard library, everything else the extra
+             `toolc[speculate]`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .check import CallChecker
+    from .equations import ClientSide, EngineSide, Price
+    from .executor import Executor, Limits
+    from .keys import Scope
+    from .openai import SpeculativeOpenAI
+    from .rules import Rules
+    from .tools import Toolset, tool
+
+_HOME = {
+    "CallChecker": "check",
+    "ClientSide": "equations",
+    "EngineSide": "equations",
+    "Executor": "executor",
+    "Limits": "executor",
+    "Price": "equations",
+    "Rules": "rules",
+    "Scope": "keys",
+    "SpeculativeOpenAI": "openai",
+    "Toolset": "tools",
+    "tool": "tools",
+}
+
+__all__ = [
+    "CallChecker",
+    "ClientSide",
+    "EngineSide",
+    "Executor",
+    "Limits",
+    "Price",
+    "Rules",
+    "Scope",
+    "SpeculativeOpenAI",
+    "Toolset",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -13,10 +13,9 @@ from toolc.compiler import Options, compile_tools
 from toolc.compiler.vocab.builtin import builtin_path
 from toolc.runtime import Bundle
 from toolc.runtime.speculate.calls import format_of
-from toolc.runtime.speculate.causal import CausalModel
-from toolc.runtime.speculate.chat import Chat
-from toolc.runtime.speculate.engine import Engine
-from toolc.runtime.speculate.service import Service
+
+if TYPE_CHECKING:
+    from toolc.runtime.speculate.service import Service
 
 
 def tool_document(name: str, read_only: bool = True) -> dict[str, Any]:
@@ -93,7 +92,12 @@ def bias(ends: float = 300.0, calls: float = 303.0, usual: float = 20.0) -> np.n
 
 
 def service(slots: int = 4, seed: int = 0, **more: Any) -> Service:
-    """Chat completions of the small model."""
+    """Chat completions of the small model; torch and transformers are loaded here and not before."""
+    from toolc.runtime.speculate.causal import CausalModel
+    from toolc.runtime.speculate.chat import Chat
+    from toolc.runtime.speculate.engine import Engine
+    from toolc.runtime.speculate.service import Service
+
     model = CausalModel(causal(seed), slots, more.pop("capacity", 1024), more.pop("bias", bias()))
     engine = Engine(model, bundle(), encoder(), **more)
     return Service(engine, Chat(bundle().vocab, encoder(), engine.format))
