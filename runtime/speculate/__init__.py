@@ -8,8 +8,8 @@
     simulator  clock, simulator                     the client and the engine above on a virtual clock
 
 Leaves out   models: any OpenAI-compatible endpoint, or a causal model of `transformers` in the reference engine.
-Invariants   importing this loads nothing; the equations need nothing but the standard library, everything else the extra
-             `toolc[speculate]`.
+Invariants   importing this loads nothing; the equations need nothing but the standard library, everything else the
+             extra `toolc[speculate]`.
 """
 
 from __future__ import annotations

@@ -60,6 +60,10 @@ class Rules(Mapping[str, ToolRule]):
                 place=bundle.name,
                 hint="compile a tools list or an OpenAPI document",
             )
+        for tool in bundle.tools:
+            if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+                place = f"{bundle.name}#meta/spec/tools"
+                raise SpeculateError("not a tool", place=place, found=str(tool)[:60], expected="an object with a name")
         by_method = spec.get("kind") == "openapi"
         return cls(
             ToolRule(

@@ -8,6 +8,8 @@ A streamed answer begins with a chunk that holds nothing but the response's id: 
 ended, outputs can be handed in under this id, by the same user. Turns that the engine answered itself come as the extra
 field `resident` (messages) of a chunk, and of the message of an answer in one piece.
 
+A refused entry is named by its number; those before it are kept.
+
 Leaves out   everything of the API that the engine has not: see `_Body`; an unknown option is refused, not ignored.
 Invariants   a user is an Authorization header (or none); ids are random, 128 bits, and only their own user's requests
              are found. Bodies are read up to a bound, before they are parsed. A client that goes away frees its slot.

@@ -4,6 +4,7 @@
     async def current_weather(place: str, units: str = "celsius") -> str: ...
 
 Leaves out   what the marks allow: see rules.py. When a tool is run: see executor.py.
+Limits       a plain function runs in a thread, which cannot be cancelled: past its time it is left behind.
 Invariants   `Toolset.run` never raises for what a tool does: a failure and a time-out are outputs, as the model sees
              them. Cancellation passes through.
 """

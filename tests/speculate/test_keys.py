@@ -158,3 +158,13 @@ def test_marks_of_every_form() -> None:
     assert (tool.read_only, tool.destructive) == (False, True)
     with pytest.raises(Exception, match="true or false"):
         marks_of({"x-toolc": {"read_only": "yes"}}, "p", False)
+
+
+def test_rules_of_a_bundle() -> None:
+    from tests.speculate.small import bundle
+
+    rules = Rules.from_bundle(bundle())
+    assert [name for name in rules if rules[name].early] == ["look", "find"]
+    call = {"place": "Bern", "days": 1}
+    assert rules.key(Scope(), "look", call) == rules.key(Scope(), "look", {"units": "c", "days": 1.0, "place": "Bern"})
+    assert rules["look"].version == bundle().meta["spec"]["digest"]
