@@ -131,6 +131,11 @@ def client(ports: tuple[int, int], agents: int, out: Path) -> None:
     found: dict[str, Any] = dict.fromkeys(["crossed", "unallowed", "leaks", "runs", "resident_turns", *counts], 0)
     found["main_errors"] = []
 
+    def report() -> None:
+        whole = out.with_suffix(".new")  # a kill may come while it is written
+        whole.write_text(json.dumps(found))
+        whole.replace(out)
+
     async def main() -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -138,7 +143,7 @@ def client(ports: tuple[int, int], agents: int, out: Path) -> None:
         async def note() -> None:
             while not stop.is_set():
                 await asyncio.sleep(1)
-                out.write_text(json.dumps(found))
+                report()
 
         noting = asyncio.create_task(note())
         working = asyncio.create_task(work(ports, agents, stop, found))
@@ -146,7 +151,7 @@ def client(ports: tuple[int, int], agents: int, out: Path) -> None:
         await noting
         await working
         found["ended"] = True
-        out.write_text(json.dumps(found))
+        report()
 
     asyncio.run(main())
 
