@@ -41,20 +41,25 @@ from toolc.runtime.speculate.openai import OpenAIModel
 from toolc.runtime.speculate.rules import Rules
 from toolc.runtime.speculate.tools import Toolset
 
-FUNCTIONS: Any = [
-    {"type": "function", "function": {"name": one["name"], "parameters": one["input_schema"]}} for one in TOOLS
-]
-OPTIONS: dict[str, Any] = {"tools": FUNCTIONS, "parallel_tool_calls": False, "temperature": 0, "max_tokens": 80}
+OPTIONS: dict[str, Any] = {"parallel_tool_calls": False, "temperature": 0, "max_tokens": 80}
 MARKED = {"look", "find"}
 
 
-def serve(port: int) -> None:
-    """A server, until it is killed."""
+def serve(port: int, pause_s: float) -> None:
+    """A server, until it is killed; the pause makes every pass of a model longer, as a large one's is."""
     import uvicorn
 
     from toolc.runtime.speculate.server import make_app
 
-    uvicorn.run(make_app(service(slots=32)), host="127.0.0.1", port=port, log_level="error")
+    on = service(slots=32)
+    forward = on.engine.model.forward
+
+    async def slow(feeds: Any) -> Any:
+        await asyncio.sleep(pause_s)
+        return await forward(feeds)
+
+    on.engine.model.forward = slow  # type: ignore[method-assign]
+    uvicorn.run(make_app(on), host="127.0.0.1", port=port, log_level="error")
 
 
 class Tools:
@@ -94,11 +99,11 @@ async def work(ports: tuple[int, int], agents: int, stop: asyncio.Event, found: 
         while not stop.is_set():
             run += 1
             tools = Tools(f"{name} run {run}")
-            executor = Executor(tools.set, rules, checker.accepts, Limits(samples=2, sample_timeout_s=20))
+            executor = Executor(tools.set, rules, checker.accepts, Limits(samples=1, sample_timeout_s=20))
             question = [{"role": "user", "content": f"question {random.randrange(6)}"}]
             try:
                 async with executor:
-                    done = await run_agent(answers, executor, question, lambda m: guesses(guess, m, 2), max_turns=3)
+                    done = await run_agent(answers, executor, question, lambda m: guesses(guess, m, 1), max_turns=3)
             except (openai.OpenAIError, httpx.HTTPError) as error:
                 found["main_errors"].append(repr(error)[:200])
                 continue
@@ -197,11 +202,12 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=32)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--ports", type=int, nargs=2, default=(18_471, 18_472))
+    parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--serve", type=int)
     parser.add_argument("--client", type=Path)
     a = parser.parse_args()
     if a.serve:
-        serve(a.serve)
+        serve(a.serve, a.pause)
         return 0
     if a.client:
         client(tuple(a.ports), a.agents // a.clients, a.client)
@@ -219,8 +225,8 @@ def main() -> int:
             fleet.start(f"client {n}", "--client", str(files[-1]), *common)
 
         try:
-            for name, port in zip(("main", "small"), ports):
-                fleet.start(name, "--serve", port)
+            fleet.start("main", "--serve", ports[0], "--pause", "0.05")
+            fleet.start("small", "--serve", ports[1])
             wait_for(a.ports[0])
             wait_for(a.ports[1])
             for n in range(a.clients):

@@ -17,6 +17,7 @@ Invariants   a user is an Authorization header (or none); ids are random, 128 bi
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -118,6 +119,12 @@ async def read_body(request: Request, most: int) -> bytes:
             raise Refused(_TOO_LARGE, f"the body is larger than {most} bytes")
         parts.append(part)
     return b"".join(parts)
+
+
+async def _disconnected(request: Request) -> None:
+    """Returns when the client has gone; the body must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def user_of(request: Request) -> str:
@@ -229,12 +236,23 @@ class _Answer:
         self.created = int(time.time())
 
     async def whole(self, request: Request) -> dict[str, Any]:
+        """In one piece; a client that goes away, also while its request waits for a slot, ends it."""
+        answer, gone = asyncio.create_task(self._collect()), asyncio.create_task(_disconnected(request))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise Refused(_FULL, "the client went away")
+            return answer.result()
+        finally:
+            for task in (answer, gone):
+                task.cancel()
+            await asyncio.wait({answer, gone})
+
+    async def _collect(self) -> dict[str, Any]:
         resident: list[Message] = []
         tokens = 0
         async with aclosing(self.service.run(self.running)) as events:
             async for event in events:
-                if await request.is_disconnected():
-                    break
                 if isinstance(event, list):
                     tokens += len(event)
                 elif event.end.reason == "resident":

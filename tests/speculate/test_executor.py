@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,7 +18,7 @@ from toolc.runtime.speculate.executor import Executor, Limits, Sample
 from toolc.runtime.speculate.tools import Output, Toolset, tool
 
 START = [{"role": "user", "content": "go"}]
-RUNS = 1000
+RUNS = 1000 if os.environ.get("TOOLC_HYPOTHESIS_PROFILE") == "fuzz" else 150
 
 
 def one_run(seed: int, speculative: bool, limits: Limits | None = None) -> tuple[list[Any], World, Executor, float]:

