@@ -43,6 +43,7 @@ from toolc.runtime.speculate.tools import Toolset
 
 OPTIONS: dict[str, Any] = {"parallel_tool_calls": False, "temperature": 0, "max_tokens": 80}
 MARKED = {"look", "find"}
+MAIN = "main"
 
 
 def serve(port: int, pause_s: float) -> None:
@@ -83,7 +84,9 @@ class Tools:
         return run
 
 
-async def work(ports: tuple[int, int], agents: int, stop: asyncio.Event, found: dict[str, Any]) -> None:
+async def work(
+    ports: tuple[int, int], agents: int, stop: asyncio.Event, found: dict[str, Any], counts: list[str]
+) -> None:
     """Agents of one client process, until `stop`."""
     rules, checker = Rules.from_bundle(bundle()), CallChecker(bundle())
 
@@ -117,23 +120,28 @@ async def work(ports: tuple[int, int], agents: int, stop: asyncio.Event, found: 
                 count != asked.get(tool, 0) for tool, count in tools.ran.items() if tool not in MARKED
             )
             found["unallowed"] += len(set(executor.counts.ran_early) - MARKED)
-            found["leaks"] += executor.pending
+            found["pending"] += executor.pending
             found["runs"] += 1
             found["resident_turns"] += done.resident_turns
-            for field in ("hits", "misses", "started", "sample_errors", "delivered", "delivery_errors", "cancelled"):
+            for field in counts:
                 found[field] += getattr(executor.counts, field)
         await main.close()
         await small.close()
 
     await asyncio.gather(*(one(n) for n in range(agents)))
-    await asyncio.sleep(0.2)
-    found["leaks"] += len(asyncio.all_tasks()) - 2  # this one, and the one that waits for it
+    own = asyncio.current_task()
+    left = [task for task in asyncio.all_tasks() if task is not own and task.get_name() != MAIN]
+    _, stuck = await asyncio.wait(left, timeout=5) if left else ((), ())  # a closing generator may be on its way out
+    found["leaks"] += len(stuck)
+    found["left"] = [repr(task.get_coro()) for task in stuck]
 
 
 def client(ports: tuple[int, int], agents: int, out: Path) -> None:
     """A client process: agents until SIGTERM; what it found goes to a file."""
     counts = [name for name in vars(Counts()) if name != "ran_early"]
-    found: dict[str, Any] = dict.fromkeys(["crossed", "unallowed", "leaks", "runs", "resident_turns", *counts], 0)
+    found: dict[str, Any] = dict.fromkeys(
+        ["crossed", "unallowed", "leaks", "pending", "runs", "resident_turns", *counts], 0
+    )
     found["main_errors"] = []
 
     def report() -> None:
@@ -142,6 +150,7 @@ def client(ports: tuple[int, int], agents: int, out: Path) -> None:
         whole.replace(out)
 
     async def main() -> None:
+        asyncio.current_task().set_name(MAIN)  # type: ignore[union-attr]
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
 
@@ -151,7 +160,7 @@ def client(ports: tuple[int, int], agents: int, out: Path) -> None:
                 report()
 
         noting = asyncio.create_task(note())
-        working = asyncio.create_task(work(ports, agents, stop, found))
+        working = asyncio.create_task(work(ports, agents, stop, found, counts))
         await stop.wait()
         await noting
         await working
@@ -272,7 +281,16 @@ def main() -> int:
     for report in reports:
         for error in report["main_errors"][:3]:
             print("#", error)
-    bad = total["leaks"] or total["crossed"] or total["unallowed"] or total["clients_ended"] != a.clients
+    for report in reports:
+        for task in report.get("left", ()):
+            print("# left:", task)
+    bad = (
+        total["leaks"]
+        or total["pending"]
+        or total["crossed"]
+        or total["unallowed"]
+        or total["clients_ended"] != a.clients
+    )
     return 1 if bad else 0
 
 
