@@ -107,6 +107,7 @@ class Turn:
         self._keys: set[CallKey] = set()
         self._started = 0
         self._spent = 0.0
+        self._settled = False
         self._deliver: asyncio.Future[Deliver] = asyncio.get_running_loop().create_future()
 
     def deliver_to(self, deliver: Deliver) -> None:
@@ -131,6 +132,8 @@ class Turn:
         except Exception as error:  # a guess that fails is no guess; nothing of it reaches the main path
             executor.counts.sample_errors += 1
             log.debug("a sample failed: %r", error)
+            return
+        if self._settled:  # it ended in the moment in which it was cancelled (wait_for before Python 3.12)
             return
         for call in calls:
             executor.counts.guesses += 1
@@ -160,6 +163,7 @@ class Turn:
 
     def settle(self, calls: Sequence[Call] = ()) -> None:
         """The main answer is here, with these calls: end the samples, and the early calls that it did not make."""
+        self._settled = True
         executor = self._executor
         wanted = {key for call in calls if (key := executor._key(call)) is not None}
         executor._cancel([*self._samples, *self._deliveries])

@@ -238,3 +238,23 @@ def test_the_clock_says_when_it_is_stuck() -> None:
 
     with pytest.raises(SpeculateError, match="left over"):
         run_virtual(leaves)
+
+
+def test_a_sample_that_ends_as_it_is_cancelled_starts_nothing() -> None:
+    done: list[int] = []
+    executor = Executor(simple(3.0, done, read_only=True))
+
+    async def main() -> None:
+        async def sample() -> Iterable[Call]:
+            await asyncio.sleep(1)
+            turn.settle()
+            return [Call("look", {"n": 1})]
+
+        turn = executor.begin([sample])
+        await asyncio.sleep(2)
+        executor.end(turn)
+        await executor.aclose()
+        assert executor.pending == 0
+
+    run_virtual(main)
+    assert done == [] and executor.counts.started == 0
