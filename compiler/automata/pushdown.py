@@ -25,24 +25,13 @@ import numpy as np
 from ..budget import Budget
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
-from .determinise import (
-    ALL_DONE,
-    APART,
-    CLASH,
-    FULL,
-    GOES_ON,
-    GROUP,
-    NESTED,
-    ONE_BYTE,
-    PAUSED,
-    Workspace,
-    determinise,
-)
+from .determinise import determinise
 from .factor import factor
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool, read_nodes
 from .terminal import terminal_dfa
+from .workspace import ALL_DONE, APART, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
 
 _REVISIONS = 64
 

@@ -20,11 +20,11 @@ import numpy as np
 from toolc.runtime.tables import Tables, without_close
 from toolc.runtime.vocab import Vocab
 
-from ..automata.determinise import ADD_ONE, KEEP, PUSH
 from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
 from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
+from ..automata.workspace import ADD_ONE, KEEP, PUSH
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb

@@ -8,10 +8,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from toolc.compiler.automata.determinise import PUSH
 from toolc.compiler.automata.nfa import END_OF_TURN
 from toolc.compiler.automata.pushdown import Automaton
 from toolc.compiler.automata.terminal import terminal_dfa
+from toolc.compiler.automata.workspace import PUSH
 from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 
 

@@ -1,0 +1,277 @@
+"""The memory of determinisation: what its kernels read and fill in, as arrays behind one table of addresses.
+
+Leaves out   what happens in there (closures.py, determinise.py).
+Arrays       by address, see runtime/memory.py; `Workspace` keeps them alive and grows them. Everything that has a
+             number is an interned sequence in a pool (pool.py); fields about such numbers have a place for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from toolc.runtime.memory import read_int, read_long, write_int
+
+from .pool import Pool, intern_at, room
+
+KEEP, ADD_ONE, SET_ZERO, SET_ONE = map(np.int64, range(4))
+PUSH, POP = map(np.int64, (4, 5))
+# How a kernel ends; errors are handed up as their negatives.
+ALL_DONE, FULL, PAUSED, APART, GROUP, CLASH = map(np.int64, range(6))
+NESTED, GOES_ON, ONE_BYTE = map(np.int64, range(3))  # what is wrong with a group
+
+# Addresses of int32 arrays. Row s of an `x` with offsets is x[x_offset[s]:x_offset[s + 1]].
+INPUT = (
+    "edge_offset",
+    "edge",  # [·, 3]: mask, target, adds one
+    "free_offset",
+    "free",  # [·, 2]: target, enters a counted loop
+    "guard_offset",
+    "guard",  # [·, 3]: at least, threshold, target
+    "call_offset",
+    "call",  # [·, 4]: free instance, shallow instance (-1 none), state to return to, adds one
+    "scope",  # [NFA states]
+    "final",  # [NFA states]
+    "core",  # [NFA states]: has moves, or is final
+    "mask_offset",
+    "mask_class",  # the classes of a mask, ascending
+    "first_offset",
+    "first",  # [·, 2]: class and target of the first moves of an instance, by class
+    "first_bad",  # [instances]: has other first moves
+)
+GROWING = (
+    "closed_to",  # [closed, 2]: state (-1 not known yet), action
+    "return_to",  # [returns, 2]: state (-1 not known yet), action
+    "completion",  # [states]: R that is complete in the state, -1 none, -2 not known yet
+    "link_head",  # [states]: newest link to the state, done of it, caller of it, -1 none; …_next: the one before it
+    "done_head",
+    "caller_head",
+    "link_next",
+    "done_next",
+    "caller_next",
+    "row_end",  # [states]: place after the last op row
+    "threshold_end",  # [states]: place after the last threshold
+    "ops",  # [rows, classes]
+    "threshold",
+)
+SCRATCH = (
+    "marks",  # [NFA states]: the visit that came here last
+    "actions",  # [NFA states]: the action then
+    "stack",  # [NFA states]
+    "pairs",  # [NFA states, 2]: states and actions
+    "edges",  # [edges, 3]: mask, target, action
+    "uses",  # [classes]: how many edges a class has
+    "calls",  # [calls, 4]: as in the NFA, with an action or -1 in the last column
+    "chosen",  # [calls, 4]: those on one class
+    "why",  # what an error is about: a number of things, the things, further numbers
+)
+NUMBERS = (
+    "classes",
+    "rows",
+    "thresholds",
+    "expanded",
+    "links_joined",
+    "dones_joined",
+    "callers_joined",
+    "nfa_states",
+    "visit",
+)
+POOLS = ("states", "closed", "symbols", "pushes", "completions", "returns", "links", "dones", "callers")
+_PER_POOL = 7  # addresses of data, offset, table, count; sizes of data and table; the longest sequence
+
+FIELDS = {name: number for number, name in enumerate(INPUT + GROWING + SCRATCH + NUMBERS)}
+(
+    EDGE_OFFSET, EDGE, FREE_OFFSET, FREE, GUARD_OFFSET, GUARD, CALL_OFFSET, CALL, SCOPE, FINAL, CORE, MASK_OFFSET,
+    MASK_CLASS, FIRST_OFFSET, FIRST, FIRST_BAD,
+    CLOSED_TO, RETURN_TO, COMPLETION, LINK_HEAD, DONE_HEAD, CALLER_HEAD, LINK_NEXT, DONE_NEXT, CALLER_NEXT, ROW_END,
+    THRESHOLD_END, OPS, THRESHOLD,
+    MARKS, ACTIONS, STACK, PAIRS, EDGES, USES, CALLS, CHOSEN, WHY,
+    CLASSES, ROWS, THRESHOLDS, EXPANDED, LINKS_JOINED, DONES_JOINED, CALLERS_JOINED, NFA_STATES, VISIT,
+) = map(np.int64, range(len(FIELDS)))  # fmt: skip
+STATES, CLOSED, SYMBOLS, PUSHES, COMPLETIONS, RETURNS, LINKS, DONES, CALLERS = map(
+    np.int64, range(len(FIELDS), len(FIELDS) + _PER_POOL * len(POOLS), _PER_POOL)
+)
+# A kernel is compiled once more for each literal that it is called with: calls are made with these.
+NONE, ZERO, ONE, TWO, THREE, FOUR = map(np.int64, range(-1, 5))
+NO, YES = np.bool_(False), np.bool_(True)
+UNKNOWN = np.int64(-2)
+
+
+@njit(cache=True)
+def get(w, field, i):  # type: ignore[no-untyped-def]
+    return read_int(read_long(w, field), i)
+
+
+@njit(cache=True)
+def let(w, field, i, value):  # type: ignore[no-untyped-def]
+    write_int(read_long(w, field), i, value)
+
+
+@njit(cache=True)
+def count_of(w, pool):  # type: ignore[no-untyped-def]
+    """How many sequences a pool has."""
+    return read_long(read_long(w, pool + 3), 0)
+
+
+@njit(cache=True)
+def begin_of(w, pool, number):  # type: ignore[no-untyped-def]
+    """Place of a sequence; that after the last one is where a candidate is written."""
+    return read_long(read_long(w, pool + 1), number)
+
+
+@njit(cache=True)
+def tail(w, pool):  # type: ignore[no-untyped-def]
+    """The address at which a candidate for a pool is written."""
+    return read_long(w, pool) + 4 * begin_of(w, pool, count_of(w, pool))
+
+
+@njit(cache=True)
+def has_room(w, pool):  # type: ignore[no-untyped-def]
+    """Whether one more sequence of any length fits; see `room`."""
+    count = count_of(w, pool)
+    fits = read_long(w, pool + 4) - begin_of(w, pool, count) >= read_long(w, pool + 6)
+    return fits and 2 * count + 4 < read_long(w, pool + 5)
+
+
+@njit(cache=True)
+def put(w, pool, size):  # type: ignore[no-untyped-def]
+    """The number of the ``size`` numbers behind a pool."""
+    return intern_at(
+        read_long(w, pool),
+        read_long(w, pool + 1),
+        read_long(w, pool + 2),
+        read_long(w, pool + 5),
+        read_long(w, pool + 3),
+        begin_of(w, pool, count_of(w, pool)) + size,
+    )
+
+
+@njit(cache=True)
+def add_pair(place, count, a, b):  # type: ignore[no-untyped-def]
+    """Insert (a, b) into the sorted set of ``count`` pairs at an address; the new number of pairs."""
+    k = count
+    while k > 0:
+        before = read_int(place, 2 * k - 2)
+        if before < a or (before == a and read_int(place, 2 * k - 1) < b):
+            break
+        if before == a and read_int(place, 2 * k - 1) == b:
+            return count
+        k -= 1
+    for j in range(2 * count + 1, 2 * k + 1, -1):
+        write_int(place, j, read_int(place, j - 2))
+    write_int(place, 2 * k, a)
+    write_int(place, 2 * k + 1, b)
+    return count + 1
+
+
+@njit(cache=True)
+def insert(place, count, a):  # type: ignore[no-untyped-def]
+    """Insert a into the sorted set of ``count`` numbers at an address; the new number of numbers."""
+    k = count
+    while k > 0 and read_int(place, k - 1) > a:
+        k -= 1
+    if k > 0 and read_int(place, k - 1) == a:
+        return count
+    for j in range(count, k, -1):
+        write_int(place, j, read_int(place, j - 1))
+    write_int(place, k, a)
+    return count + 1
+
+
+@njit(cache=True)
+def sort(place, count):  # type: ignore[no-untyped-def]
+    """Sort ``count`` numbers at an address (Shell 1959)."""
+    gap = count >> 1
+    while gap > 0:
+        for i in range(gap, count):
+            value = read_int(place, i)
+            j = i
+            while j >= gap and read_int(place, j - gap) > value:
+                write_int(place, j, read_int(place, j - gap))
+                j -= gap
+            write_int(place, j, value)
+        gap >>= 1
+
+
+class Workspace:
+    """The arrays behind the table of addresses, and their growth.
+
+    Args:
+        given: the arrays of INPUT, int32.
+        classes: number of symbol classes.
+    """
+
+    def __init__(self, given: dict[str, np.ndarray], classes: int) -> None:
+        states, guards, calls = given["scope"].size, len(given["guard"]), len(given["call"])
+        self.classes = classes
+        self.most_rows = guards + 2  # op rows of one state
+        longest = states + 1
+        lengths = (longest, 2 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3)
+        self.pools = {name: Pool(length) for name, length in zip(POOLS, lengths, strict=True)}
+        self.arrays = {
+            **{name: np.ascontiguousarray(array, np.int32) for name, array in given.items()},
+            "marks": np.zeros(longest, np.int32),
+            "actions": np.zeros(longest, np.int32),
+            "stack": np.zeros(longest, np.int32),
+            "pairs": np.zeros((longest, 2), np.int32),
+            "edges": np.zeros((len(given["edge"]) + 1, 3), np.int32),
+            "uses": np.zeros(classes, np.int32),
+            "calls": np.zeros((calls + 1, 4), np.int32),
+            "chosen": np.zeros((calls + 1, 4), np.int32),
+            "why": np.zeros(longest + 2 * calls + 8, np.int32),
+            "ops": np.zeros((self.most_rows + 1024, classes), np.int32),
+            "threshold": np.zeros(2 * self.most_rows + 64, np.int32),
+        }
+        self.table = np.zeros(len(FIELDS) + _PER_POOL * len(POOLS), np.int64)
+        self.table[CLASSES] = classes
+        self.table[NFA_STATES] = states
+        self._fit()
+
+    @property
+    def expanded(self) -> int:
+        """How many states are finished."""
+        return int(self.table[EXPANDED])
+
+    @property
+    def address(self) -> int:
+        return int(self.table.ctypes.data)
+
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the finished states: ops int32 [rows, classes], ends of their rows, ends of their thresholds."""
+        ends = self.arrays["row_end"][: self.expanded]
+        return self.arrays["ops"][: ends[-1]], ends, self.arrays["threshold_end"][: self.expanded]
+
+    def grow(self) -> None:
+        """Make room in whatever is nearly full."""
+        for pool in self.pools.values():
+            if not room(*pool.arrays, pool.longest):
+                pool.grow()
+        last = self.expanded - 1
+        for name, ends in (("ops", "row_end"), ("threshold", "threshold_end")):
+            array = self.arrays[name]
+            if len(array) - (self.arrays[ends][last] if last >= 0 else 0) < self.most_rows:
+                more = np.zeros((len(array) + self.most_rows, *array.shape[1:]), np.int32)
+                self.arrays[name] = np.concatenate([array, more])
+        self._fit()
+
+    def _fit(self) -> None:
+        """Size the arrays beside the pools, a place for each number that a pool's table has room for; write it down."""
+        for name, pool, columns in (
+            ("closed_to", "closed", 2), ("return_to", "returns", 2), ("completion", "states", 1),
+            ("link_head", "states", 1), ("done_head", "states", 1), ("caller_head", "states", 1),
+            ("link_next", "links", 1), ("done_next", "dones", 1), ("caller_next", "callers", 1),
+            ("row_end", "states", 1), ("threshold_end", "states", 1),
+        ):  # fmt: skip
+            size = columns * self.pools[pool].table.size // 2
+            old = self.arrays.get(name, np.zeros(0, np.int32))
+            if old.size < size:
+                self.arrays[name] = np.concatenate([old, np.zeros(size - old.size, np.int32)])
+        for name in INPUT + GROWING + SCRATCH:
+            self.table[FIELDS[name]] = self.arrays[name].ctypes.data
+        self.table[ROWS] = len(self.arrays["ops"])
+        self.table[THRESHOLDS] = self.arrays["threshold"].size
+        for number, one in enumerate(self.pools.values()):
+            data, offset, table, count = one.arrays
+            at = len(FIELDS) + _PER_POOL * number
+            self.table[at : at + 4] = [x.ctypes.data for x in (data, offset, table, count)]
+            self.table[at + 4 : at + _PER_POOL] = data.size, table.size, one.longest
