@@ -317,9 +317,43 @@ def _step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
     return 1
 
 
+class Memo(NamedTuple):
+    """Walks that are known by their first byte and its op, of one mode, trie and set of bounds; as in walk.py.
+
+    at int64 [2]: a round, counted up whenever everything is forgotten, and the walks known in it;  slots int64 [power
+    of two, 2]: round << 40 | op << 8 | byte, where it is of another round free; number of the walk;  found int64
+    [walks, 4]: the `result` of each;  ends int64 [walks + 1]: place after its last record;  records int32 [·, 2].
+    """
+
+    at: np.ndarray
+    slots: np.ndarray
+    found: np.ndarray
+    ends: np.ndarray
+    records: np.ndarray
+
+    @staticmethod
+    def make(nodes: int) -> Memo:
+        """For tries of so many nodes."""
+        walks = 1 << 14
+        return Memo(
+            np.zeros(2, np.int64),
+            np.zeros((4 * walks, 2), np.int64),
+            np.zeros((walks, 4), np.int64),
+            np.zeros(walks + 1, np.int64),
+            np.empty((4 * nodes + 1024, 2), np.int32),
+        )
+
+    def forget(self) -> None:
+        self.at[0] += 1
+        self.at[1] = 0
+
+
 @njit(cache=True)
-def _walk(a, t, begin, end, mode, is_special, st, frames, records, left, result):  # type: ignore[no-untyped-def]
+def _walk(a, t, begin, end, mode, is_special, memo, known, st, frames, records, left, result):  # type: ignore[no-untyped-def]
     """Walk the places begin to end of `order` from st[depth of the first - 1].
+
+    Where ``known``, the walk begins at the root, at any counter: what lies below a first byte then depends on nothing
+    but its op, and is walked once.
 
     The step is written out over local names of the arrays, which is several times as fast as calling `_step`.
     """
@@ -330,10 +364,61 @@ def _walk(a, t, begin, end, mode, is_special, st, frames, records, left, result)
     push, return_offset, return_ = a.push, a.return_offset, a.return_
     counted = state_break.shape[1] > 0
     largest, least, chosen = result[0], result[1], result[2]
+    slots, found, ends, kept = memo.slots, memo.found, memo.ends, memo.records
+    here = np.int64(-1)  # the walk below a first byte that is under way: its number, and what stood before it
+    before_left, before_largest, before_least, before_chosen, before_pushed = left, largest, least, chosen, result[3]
     i = begin
-    while i < end:
-        node = order[i]
-        depth = node_depth[node]
+    while i < end or here >= 0:
+        node = order[i] if i < end else np.int64(-1)
+        depth = node_depth[node] if i < end else 1
+        if known and depth == 1:
+            if here >= 0:
+                found[here, 0], found[here, 1], found[here, 2], found[here, 3] = largest, least, chosen, result[3]
+                place = ends[here]
+                for k in range(before_left, left):
+                    kept[place, 0] = records[k, 0]
+                    kept[place, 1] = records[k, 1]
+                    place += 1
+                ends[here + 1] = place
+                largest = max(largest, before_largest)
+                if before_least <= least:
+                    least, chosen = before_least, before_chosen
+                result[3] = max(result[3], before_pushed)
+                here = np.int64(-1)
+            if i == end:
+                break
+            cell = state_cell[st[0, 0]]
+            entry = cell_delta[cell] + symbol_class[node_byte[node]]
+            if delta[entry, 0] != cell_delta[cell] or delta[entry, 1] == 0:
+                i = skip[i]
+                continue
+            key = memo.at[0] << 40 | np.int64(delta[entry, 1]) << 8 | node_byte[node]
+            slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
+            while slots[slot, 0] >> 40 == memo.at[0] and slots[slot, 0] != key:
+                slot = (slot + 1) & (slots.shape[0] - 1)
+            if slots[slot, 0] == key:
+                n = slots[slot, 1]
+                largest = max(largest, found[n, 0])
+                if found[n, 1] < least:
+                    least, chosen = found[n, 1], found[n, 2]
+                result[3] = max(result[3], found[n, 3])
+                for k in range(ends[n], ends[n + 1]):
+                    records[left, 0] = kept[k, 0]
+                    records[left, 1] = kept[k, 1]
+                    left += 1
+                i = skip[i]
+                continue
+            here = memo.at[1]
+            if here == found.shape[0] or kept.shape[0] - ends[here] < order.size:
+                memo.at[0] += 1  # full: forget
+                here = np.int64(0)
+                key = memo.at[0] << 40 | np.int64(delta[entry, 1]) << 8 | node_byte[node]
+            slots[slot, 0] = key
+            slots[slot, 1] = here
+            memo.at[1] = here + 1
+            before_left, before_largest, before_least, before_chosen = left, largest, least, chosen
+            before_pushed = result[3]
+            largest, least, chosen, result[3] = np.int64(0), np.int64(NEVER), np.int64(-1), 0
         q, low, high = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2]
         top, owed = st[depth - 1, 3], st[depth - 1, 4]
         cell = state_cell[q]
@@ -454,7 +539,24 @@ def _inside(a, next_unit, alphabet, tops, q, u, low, known, seen, todo):  # type
 
 @njit(cache=True)
 def dearest(  # type: ignore[no-untyped-def]
-    a, t, jobs, mode, specials, is_special, unit, next_unit, alphabet, tops, known, seen, todo, st, frames, records, out
+    a,
+    t,
+    jobs,
+    mode,
+    specials,
+    is_special,
+    unit,
+    next_unit,
+    alphabet,
+    tops,
+    known,
+    seen,
+    todo,
+    memo,
+    st,
+    frames,
+    records,
+    out,
 ):
     """The largest and the least bound after one token, from close cells.
 
@@ -463,6 +565,7 @@ def dearest(  # type: ignore[no-untyped-def]
         jobs: int32 [·, 2]: state and close cell.
         specials: int32 [·, 2]: symbol and token.
         is_special: bool [V].
+        memo: of this mode, trie and these bounds.
         records: int32 [·, 2], receives of the last job: node, R where the walk leaves the frame with tokens below.
         out: int32 [jobs, 5], receives the largest bound, the least (NEVER: none), its token, whether anything was
             pushed, how many records.
@@ -472,7 +575,8 @@ def dearest(  # type: ignore[no-untyped-def]
         q, x = jobs[j, 0], jobs[j, 1]
         result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
         st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, a.low[x], a.high[x], -1, 0
-        left = _walk(a, t, 0, t.order.size, mode, is_special, st, frames, records, 0, result)
+        whole = a.low[x] == 0 and a.high[x] == MANY
+        left = _walk(a, t, 0, t.order.size, mode, is_special, memo, whole, st, frames, records, 0, result)
         for k in range(specials.shape[0]):
             if op_at(a, q, a.low[x], a.symbol_class[specials[k, 0]]) == 0:
                 continue
@@ -496,7 +600,7 @@ def dearest(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def dearest_below(a, t, segments, g, low, high, mode, is_special, st, frames, records, result):  # type: ignore[no-untyped-def]
+def dearest_below(a, t, segments, g, low, high, mode, is_special, memo, st, frames, records, result):  # type: ignore[no-untyped-def]
     """The same for tokens that left a frame, continued under a stack symbol; returns the number of records.
 
     Args:
@@ -516,5 +620,5 @@ def dearest_below(a, t, segments, g, low, high, mode, is_special, st, frames, re
         depth = t.node_depth[node]
         st[depth, 0], st[depth, 1], st[depth, 2] = back >> 2, act(back & 3, low), act(back & 3, high)
         st[depth, 3], st[depth, 4] = -1, 0
-        left = _walk(a, t, node + 1, t.skip[node], mode, is_special, st, frames, records, left, result)
+        left = _walk(a, t, node + 1, t.skip[node], mode, is_special, memo, False, st, frames, records, left, result)
     return left

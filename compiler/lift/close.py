@@ -27,7 +27,7 @@ from toolc.runtime.vocab import Vocab
 
 from ..vocab.encode import Encode
 from . import bounds
-from .bounds import MANY, Closing
+from .bounds import MANY, Closing, Memo
 from .forced import forced_arrays
 from .walk import Walkable
 from .words import Words
@@ -100,6 +100,8 @@ class _Close:
         self.back_offset, self.back = _returns(t)
         self.lows = _mask_lows(t)
         self.a = self._closing()
+        self.memo = Memo.make(vocab.node_byte.size)
+        self._remembered: tuple[int, int] | None = None  # mode and slice that the memo is of
 
     def _closing(self) -> Closing:
         t = self.t
@@ -231,6 +233,7 @@ class _Close:
             for mode, o in enumerate(out):
                 close_token[best, mode] = o[least == least.min(), 2]
             a.bound[best] = least.min() + 1
+            self._remembered = None
 
     def _dearest(self, jobs: np.ndarray, mode: int, unit: int) -> tuple[np.ndarray, np.ndarray]:
         """What `bounds.dearest` finds, and the records of the last job."""
@@ -240,10 +243,13 @@ class _Close:
         if len(jobs) == 0:
             return out, np.zeros((0, 2), np.int32)
         s = self._scratch
+        if self._remembered != (mode, unit):
+            self.memo.forget()
+            self._remembered = mode, unit
         bounds.dearest(
             self.a, trie, jobs, mode, self.specials, self.is_special, unit, w.units.next_unit,
             s["alphabet"], s["tops"], s["known"], s["seen"],
-            s["todo"], s["st"], s["frames"], s["records"], out,
+            s["todo"], self.memo, s["st"], s["frames"], s["records"], out,
         )  # fmt: skip
         return out, s["records"][: out[-1, 4]].copy()
 
@@ -299,7 +305,7 @@ class _Close:
             _, leaders = np.unique(exits, return_index=True)
             alone = np.zeros(x.size, bool)
             alone[leaders[exits[leaders] >= 0]] = True
-            for j in np.flatnonzero(alone).tolist():
+            for j in sorted(np.flatnonzero(alone).tolist(), key=unit.__getitem__):
                 out, records = self._dearest(np.array([[state[x[j]], x[j]]], np.int32), mode, int(unit[j]))
                 after[x[j], mode] = out[0, 0]
                 pushed[j] = out[0, 3] > 0
@@ -349,8 +355,8 @@ class _Close:
                 for low, end in zip(own, [*own[1:], MANY + 1], strict=True):
                     x = int(t.chain_cell[n]) + bounds.phase(t.chain_break, n, low)
                     left = bounds.dearest_below(
-                        self.a, self.words.whole, records, g, low, end - 1, mode, self.is_special, s["st"], s["frames"],
-                        s["records"], result,
+                        self.a, self.words.whole, records, g, low, end - 1, mode, self.is_special, self.memo, s["st"],
+                        s["frames"], s["records"], result,
                     )  # fmt: skip
                     after[x] = result[0]
                     following = int(t.chain_exit[x])
