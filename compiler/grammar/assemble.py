@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..budget import Budget
-from ..errors import ToolcError
+from ..errors import ToolcError, UnsupportedError
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.channel import Channel
 from ..schema.encoding import JSON_ENCODING
@@ -95,6 +95,12 @@ def assemble(
             rule_of[tool.name] = _arguments(writer, spec, tool, channel)
             if how["encoding"] in ("parameters", "positional"):
                 parameters[tool.name] = parameters_of(writer)
+        if response is not None and how["encoding"] in ("keywords", "bare"):
+            raise UnsupportedError(
+                f"the protocol {protocol.name} writes no JSON, so a structured response cannot stand beside its calls",
+                place="response",
+                hint="leave the response out, or choose a protocol whose values are JSON",
+            )
         answer = "" if response is None else writer.add(response, base="response", name="response")
         head, entries, marks = _around(protocol, rule_of, list(rule_of) if named else [], answer, writer.gap)
         if not writer.gap:

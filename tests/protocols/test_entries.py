@@ -9,7 +9,7 @@ import pytest
 
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_schema, compile_tools
-from toolc.compiler.errors import SpecError
+from toolc.compiler.errors import SpecError, UnsupportedError
 from toolc.runtime import Matcher, Reader, read_calls
 
 from .test_masks import equal_walks
@@ -26,14 +26,21 @@ BARE = {"answer": "It is [12] <tool_call>.", "sure": True}
 WRAPPED = {
     "harmony": "<|channel|>final<|message|>{}",
     "cohere": "<|START_RESPONSE|>{}<|END_RESPONSE|>",
+    "kimi_k3": "{}<|close|>response<|sep|>",
 }
+NO_JSON = {"functiongemma", "gemma4", "lfm2", "olmo3", "pythonic"}
 
 
 @EACH
 def test_response_or_calls(name: str) -> None:
     as_tokens = sorted(FAMILIES).index(name) % 2 == 0
     family, vocab = FAMILIES[name], vocab_for(name, as_tokens)
-    held = compile_tools(TOOLS, vocab, options=Options(protocol=name, named=False, response=RESPONSE)).bundle
+    options = Options(protocol=name, named=False, response=RESPONSE)
+    if name in NO_JSON:
+        with pytest.raises(UnsupportedError, match="writes no JSON"):
+            compile_tools(TOOLS, vocab, options=options)
+        return
+    held = compile_tools(TOOLS, vocab, options=options).bundle
     plain = bundle(name, as_tokens)
     assert {"response", "either", "either/one"} <= set(held.entry)
     said = '{"answer": "It is [12].", "sure": true}'

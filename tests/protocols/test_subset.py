@@ -50,10 +50,17 @@ def compiled(name: str, as_tokens: bool, tools: tuple[str, ...]) -> Bundle:
     return compile_tools(chosen, vocab, options=Options(protocol=name)).bundle
 
 
+INSEPARABLE = {"minimax_m3"}  # values of two tools meet in one state: a choice is refused, see docs/runtime.md
+
+
 @BOTH
 @EACH
 def test_masks_are_those_of_a_bundle_for_these_tools_alone(name: str, as_tokens: bool) -> None:
     whole = compiled(name, as_tokens, tuple(str(tool["name"]) for tool in MORE))
+    if name in INSEPARABLE:
+        with pytest.raises(DecodeError, match="cannot be chosen from"):
+            whole.subset(CHOICES[0])
+        return
     tools = CHOICES[(sorted(FAMILIES).index(name) + as_tokens) % len(CHOICES)]
     some, alone = whole.subset(tools), compiled(name, as_tokens, tools)
     assert set(some.entry) == set(alone.entry)
