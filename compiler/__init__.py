@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .budget import Budget
+    from .key import source_key
     from .pipeline import (
         Compiled,
         Options,
@@ -36,6 +37,7 @@ _HOME = {
     "compile_tools": "pipeline",
     "grammar_of": "pipeline",
     "read_spec": "specs",
+    "source_key": "key",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "compile_tools",
     "grammar_of",
     "read_spec",
+    "source_key",
 ]
 
 

@@ -179,13 +179,11 @@ def compile_grammar(
     name: str = "grammar.lark",
 ) -> Compiled:
     """Compile a grammar given as Lark text; ``name`` is how errors call it. See compile_tools for the rest."""
-    import hashlib
-
     from .grammar.assemble import Assembled
+    from .key import grammar_digest
 
     options = options or Options()
-    digest = hashlib.blake2b(b"grammar\n" + lark_text.encode(), digest_size=16).hexdigest()
-    about = {"kind": "grammar", "name": name, "digest": digest, "tools": []}
+    about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text), "tools": []}
     return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(options, progress))
 
 
@@ -243,6 +241,7 @@ def _compile(
     clock: _Clock,
 ) -> Compiled:
     from toolc.runtime.bundle import Bundle
+    from toolc.runtime.store.key import key_of
     from toolc.runtime.vocab import Vocab
 
     from .automata.pushdown import build_automaton
@@ -250,6 +249,7 @@ def _compile(
     from .grammar.reader import read_grammar
     from .grammar.specials import resolve_specials
     from .lift.close import close_arrays
+    from .key import FORMAT, recipe
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .schema.report import pack
@@ -282,8 +282,9 @@ def _compile(
     tables = replace(tables, **close_arrays(tables, vocab, encode))
     clock.begin("bundle")
     meta = {
-        "format": 1,
+        "format": FORMAT,
         "compiler": f"toolc {version()}",
+        "recipe": recipe(options, about["kind"]),
         "vocab_digest": vocab.digest,
         "vocab_size": vocab.size,
         "vocab_source": vocab.meta["source"],
@@ -323,6 +324,7 @@ def _compile(
         "dropped": meta["dropped"],
         "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()},
         "digest": bundle.digest,
+        "key": key_of(meta),
     }
     return Compiled(bundle, assembled.text, report, options.standalone)
 

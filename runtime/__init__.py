@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import errors
-from .errors import BundleError, DecodeError, ToolcError
+from .errors import BundleError, DecodeError, StoreError, ToolcError
 
 if TYPE_CHECKING:
     from .batch import BatchMatcher
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .decoder import Decoder
     from .matcher import Matcher
     from .reader import Call, Event, Reader, read_calls
+    from .store.fetch import load
+    from .store.store import Store, open_store
     from .tables import Tables
     from .text import TextStream
     from .vocab import Vocab, find_vocab, vocab_cache_dir
@@ -31,11 +33,14 @@ _HOME = {
     "Call": "reader",
     "Event": "reader",
     "Matcher": "matcher",
+    "Store": "store.store",
     "Reader": "reader",
     "Tables": "tables",
     "TextStream": "text",
     "Vocab": "vocab",
     "find_vocab": "vocab",
+    "load": "store.fetch",
+    "open_store": "store.store",
     "read_calls": "reader",
     "vocab_cache_dir": "vocab",
 }
@@ -51,12 +56,16 @@ __all__ = [
     "Event",
     "Matcher",
     "Reader",
+    "Store",
+    "StoreError",
     "Tables",
     "TextStream",
     "ToolcError",
     "Vocab",
     "errors",
     "find_vocab",
+    "load",
+    "open_store",
     "read_calls",
     "vocab_cache_dir",
 ]

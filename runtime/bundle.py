@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .container import UNSOUND, address, open_container, refuse, write_container
+from .container import UNSOUND, Buffer, address, encode_container, open_container, refuse, write_container
 from .errors import BundleError
 from .tables import ARRAYS, NEVER, Tables, check_tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
@@ -61,24 +61,30 @@ class Bundle:
         check_tables(self.name, self.tables, self.meta, self.vocab)
 
     @staticmethod
-    def open(path: str | os.PathLike[str], vocab: Vocab | str | os.PathLike[str] | None = None) -> Bundle:
+    def open(
+        path: str | os.PathLike[str] | Buffer,
+        vocab: Vocab | str | os.PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> Bundle:
         """Map and verify a bundle file.
 
         Args:
-            path: the bundle.
+            path: the bundle, or the bytes of one.
+            name: how errors call it; the path if absent.
             vocab: its vocab, or the file; otherwise the embedded one, `<digest>.vocab` beside the bundle, or the cache.
 
         Raises:
             BundleError: a file cannot be trusted, the vocab does not fit, or none was found.
         """
-        held = open_container(path, MAGIC, VERSION)
+        held = open_container(path, MAGIC, VERSION, name=name)
         arrays = dict(held.arrays)
         embedded = arrays.pop(VOCAB_FILE, None)
         check_names(held.name, arrays, {key: dtype for key, (dtype, _) in ARRAYS.items()})
         if embedded is not None and (embedded.dtype != np.uint8 or embedded.ndim != 1):
             raise refuse(held.name, VOCAB_FILE, f"{embedded.dtype} {list(embedded.shape)}", "uint8 [·]", UNSOUND)
         _check_meta(held.name, held.meta)
-        found = _find(held.name, path, held.meta, embedded, vocab)
+        beside = path if isinstance(path, str | os.PathLike) else None
+        found = _find(held.name, beside, held.meta, embedded, vocab)
         bundle = Bundle(Tables.from_arrays(arrays), held.meta, found, held.name)
         bundle.__dict__["_digest"] = held.digest if embedded is None else None
         return bundle
@@ -89,6 +95,10 @@ class Bundle:
         if standalone:
             arrays[VOCAB_FILE] = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
         return write_container(path, MAGIC, VERSION, self.meta, arrays, deflate=True)
+
+    def encode(self) -> bytes:
+        """The bundle file, without the vocab, as bytes."""
+        return encode_container(MAGIC, VERSION, self.meta, self.tables.arrays(), deflate=True)
 
     @cached_property
     def digest(self) -> str:
@@ -166,7 +176,7 @@ def _check_meta(name: str, meta: dict[str, Any]) -> None:
 
 def _find(
     name: str,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     meta: dict[str, Any],
     embedded: np.ndarray | None,
     given: Vocab | str | os.PathLike[str] | None,

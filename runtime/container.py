@@ -23,7 +23,7 @@ import os
 import secrets
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +42,7 @@ MAX_HEADER_BYTES = 256 << 20
 MAX_NAME_BYTES = 64
 MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
+TEMPORARY = ".tmp"  # how the names of half-written files end
 DEFLATE_LEVEL = 3
 MIN_DEFLATE, MAX_DEFLATE = 256, 1 << 20  # smaller arrays gain nothing, larger ones are worth mapping
 
@@ -165,19 +166,23 @@ def write_container(
     arrays: Mapping[str, np.ndarray],
     deflate: bool = False,
 ) -> str:
-    """Write a container beside `path`, flush it to the disk, and move it into place; return its address, hex.
-
-    On any error, a Ctrl-C included, the neighbouring file is removed and `path` is as it was.
-    """
-    target = Path(path)
+    """Write a container, whole or not at all (`replace_file`); return its address, hex."""
     encoded = encode(magic, version, meta, arrays, deflate)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    replace_file(Path(path), [encoded.prefix, *_padded(encoded.stored)])
+    return encoded.digest
+
+
+def replace_file(target: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file beside `target`, flush it to the disk, and move it into place.
+
+    On any error, a Ctrl-C included, the neighbouring file is removed and `target` is as it was.
+    """
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(encoded.prefix)
-                file.writelines(_padded(encoded.stored))
+                file.writelines(parts)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
@@ -191,7 +196,27 @@ def write_container(
             found=error.strerror or str(error),
             hint="check that the folder exists, that it can be written, and that the disk has room",
         ) from error
-    return encoded.digest
+
+
+def peek_header(name: str, read: Callable[[int], bytes], magic: bytes) -> dict[str, Any]:
+    """The meta of a container without its arrays, of which nothing is known after this.
+
+    Args:
+        name: how errors call it.
+        read: gives the first n bytes of the file, or the whole of a shorter one.
+        magic: the 8 bytes that must open it; any version will do.
+    """
+    first = read(PREFIX.size)
+    if len(first) < PREFIX.size or first[:8] != magic:
+        raise refuse(name, "magic", repr(first[:8]), magic.decode("ascii"), "this is no such file")
+    _, _, length, digest = PREFIX.unpack(first)
+    if length > MAX_HEADER_BYTES:
+        raise refuse(name, "header length", length, f"at most {MAX_HEADER_BYTES}", DAMAGED)
+    data = read(PREFIX.size + length)
+    header = data[PREFIX.size :]
+    if len(header) != length or blake(data[:16], header) != digest:
+        raise refuse(name, "header digest", "another digest", digest.hex(), DAMAGED)
+    return _read_header(name, header)[0]
 
 
 def open_container(

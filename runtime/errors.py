@@ -62,5 +62,9 @@ class BundleError(ToolcError):
     """A bundle or vocab file that cannot be trusted or does not fit."""
 
 
+class StoreError(BundleError):
+    """A store that does not hold a bundle, cannot be reached, or may not be written."""
+
+
 class DecodeError(ToolcError):
     """A token, row or tensor that the runtime cannot take."""

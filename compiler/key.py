@@ -1,0 +1,70 @@
+"""The key of a bundle before it is compiled: what stores call it, worked out from what it would be compiled from.
+
+Leaves out   the key's own definition: see runtime/store/key.py, which works it out from a bundle.
+Invariants   the key of what a compile gives is the key that is worked out here. Every option counts but those named in
+             NO_PART; a protocol counts by its text.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolc.runtime.container import blake
+from toolc.runtime.store.key import key_of
+
+if TYPE_CHECKING:
+    from toolc.runtime.vocab import Vocab
+
+    from .pipeline import Options
+    from .specs import Spec
+
+FORMAT = 1
+"""Of the meta of bundles; raised when its fields change their meaning."""
+
+NO_PART = ("budget", "standalone", "protocol")
+"""Options that change no bundle, or (the protocol's name) count otherwise."""
+
+
+def recipe(options: Options, kind: str) -> str:
+    """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol and the compiler's version."""
+    from .grammar.protocol import load_protocol
+    from .pipeline import version
+
+    said = {name: value for name, value in asdict(options).items() if name not in NO_PART}
+    protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
+    named = None if protocol is None else [protocol.name, protocol.text]
+    return blake(json.dumps([said, named, version()], ensure_ascii=True).encode()).hex()
+
+
+def grammar_digest(lark_text: str) -> str:
+    """BLAKE2b-128, hex, of a grammar that is given as text; what a spec's digest is to a spec."""
+    return blake(b"grammar\n" + lark_text.encode()).hex()
+
+
+def source_key(source: Spec | str, vocab: Vocab | str | Path | None = None, options: Options | None = None) -> str:
+    """The key of what `source` compiles to.
+
+    Args:
+        source: a spec that was read, or Lark text.
+        vocab: the vocabulary, or a tokenizer as ``compile_tools`` takes it.
+        options: how it is compiled.
+    """
+    from toolc.runtime.vocab import Vocab
+
+    from .lift.vocab import load_vocab
+    from .pipeline import BUILTIN, Options
+
+    options = options or Options()
+    if not isinstance(vocab, Vocab):
+        vocab = load_vocab(BUILTIN if vocab is None else vocab)
+    kind, digest = ("grammar", grammar_digest(source)) if isinstance(source, str) else (source.kind, source.digest)
+    meta: dict[str, Any] = {
+        "format": FORMAT,
+        "recipe": recipe(options, kind),
+        "vocab_digest": vocab.digest,
+        "spec": {"kind": kind, "digest": digest},
+    }
+    return key_of(meta)

@@ -1,0 +1,392 @@
+"""A store of bundles under their keys: get, put, list, prune.
+
+Leaves out   where the files lie (folder.py, remote.py), keeping what was fetched (fetch.py), compiling.
+Invariants   what `get` returns has passed every check of `Bundle`, its meta says the key that was asked for, its vocab is
+             the one it was compiled for, and, where keys are given, one of them signed it.
+             `put` writes the vocab first, then the signature, then the bundle, so that whoever sees a bundle can use it. A
+             sound bundle that is there already is kept, unless a signer brings another: then the signed one stands.
+             In a folder, a size limit holds after every `put`: the least recently used bundles go first, and a vocab
+             goes when the last bundle that needs it has gone. Elsewhere there is no lock, so a vocab goes only on request.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..bundle import MAGIC, Bundle
+from ..container import MAX_FILE_BYTES, peek_header
+from ..errors import BundleError, StoreError
+from ..vocab import Vocab, find_vocab
+from .files import Files
+from .folder import Folder
+from .key import KEY, check_key, key_of
+from .remote import Remote
+from .signing import MAX_BYTES as MAX_SIGNATURE
+from .signing import PublicKey, SigningKey, check_signature, read_allowed, signature_name
+
+BUNDLE, VOCAB, SIGNATURE = ".toolc", ".vocab", ".sig"
+LOW_WATER = 0.9  # an eviction goes on to this part of the limit, so that not every put evicts
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: c:/ is a folder
+_vocabs: weakref.WeakValueDictionary[str, Vocab] = weakref.WeakValueDictionary()
+_vocabs_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A bundle of a store, as listed.
+
+    Attributes:
+        key: its name.
+        size: bytes of its file.
+        used: when it was last used (folders) or written (other places), in seconds since 1970.
+        signers: public keys, hex, that signature files name; not verified.
+        meta: of its header, not verified against its arrays; empty where that was not asked for or cannot be read.
+    """
+
+    key: str
+    size: int
+    used: float
+    signers: tuple[str, ...]
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What a prune removed: keys of bundles, digests of vocabs, bytes; half-written files of killed writers."""
+
+    bundles: tuple[str, ...]
+    vocabs: tuple[str, ...]
+    bytes: int
+    half_written: int
+
+
+class Store:
+    """Bundles under their keys.
+
+    Args:
+        files: where they lie; see `open_store`.
+        max_bytes: the size limit of a folder, kept by every `put`; None for none.
+    """
+
+    def __init__(self, files: Files, max_bytes: int | None = None) -> None:
+        self.files = files
+        self.max_bytes = max_bytes
+        self._sound: dict[str, tuple[int, int, int]] = {}  # vocab → inode, size, time of the file that was found sound
+
+    @property
+    def place(self) -> str:
+        """The folder or URL."""
+        return self.files.place
+
+    def has(self, key: str) -> bool:
+        """Whether a bundle is there under this key; whether it is sound, `get` says."""
+        return self.files.has(check_key(key) + BUNDLE)
+
+    def get(
+        self,
+        key: str,
+        allow: Sequence[str | os.PathLike[str] | PublicKey] = (),
+        vocab: Vocab | None = None,
+    ) -> Bundle:
+        """The bundle under a key, mapped where it lies in a folder.
+
+        Args:
+            key: 32 hexadecimal digits.
+            allow: public keys, one of which must have signed it (see `PublicKey.read`); empty: none is asked for.
+            vocab: its vocab, if it is at hand.
+
+        Raises:
+            StoreError: it is not there, or the place cannot be read.
+            BundleError: it is damaged, edited, another's under this name, or not signed by an allowed key.
+        """
+        allowed = read_allowed(allow)
+        for attempt in range(3):
+            try:
+                bundle = self._open(check_key(key), vocab)
+                break
+            except BundleError:
+                # Between bundle and vocab another may have evicted both, or put the bundle anew.
+                if attempt == 2 or (self.files.has(key + BUNDLE) and not self.files.exclusive):
+                    raise
+        if allowed:
+            self.signature(key, bundle, allowed)
+        self.files.touch(key + BUNDLE)
+        return bundle
+
+    def _open(self, key: str, vocab: Vocab | None) -> Bundle:
+        name = key + BUNDLE
+        path = self.files.path(name)
+        place = str(path) if path is not None else f"{self.place}/{name}"
+        data = None if path is not None else self.files.read(name, MAX_FILE_BYTES)
+        if data is None if path is None else not path.is_file():
+            raise StoreError(
+                "the store does not hold this bundle",
+                place=place,
+                hint="check the key, or push the bundle (`toolc push`, `toolc compile --store`)",
+            )
+        digest = self._peek(name, data).get("vocab_digest")
+        if vocab is None and isinstance(digest, str) and KEY.match(digest):
+            vocab = self.vocab(digest)
+        bundle = Bundle.open(path if data is None else data, vocab, place)
+        found = key_of(bundle.meta, place)
+        if found != key:
+            raise BundleError(
+                "the bundle belongs under another key",
+                place=place,
+                found=found,
+                expected=key,
+                hint="the file was renamed or replaced; push the right one",
+            )
+        return bundle
+
+    def _peek(self, name: str, data: bytes | None = None) -> dict[str, Any]:
+        """The meta of a bundle's header."""
+
+        def read(count: int) -> bytes:
+            return data[:count] if data is not None else self.files.read(name, MAX_FILE_BYTES, first=count) or b""
+
+        return peek_header(f"{self.place}/{name}", read, MAGIC)
+
+    def vocab(self, digest: str) -> Vocab:
+        """The vocab with this digest: one that this process has open, that of the store, or that of the cache."""
+        check_key(digest)
+        with _vocabs_lock:
+            if (known := _vocabs.get(digest)) is not None:
+                return known
+        name = digest + VOCAB
+        path = self.files.path(name)
+        source: Any = path if path is not None and path.is_file() else None
+        if source is None:
+            source = find_vocab(digest)
+        if source is None and path is None:
+            source = self.files.read(name, MAX_FILE_BYTES)
+        if source is None:
+            raise StoreError(
+                "the store does not hold the vocab of the bundle",
+                place=f"{self.place}/{name}",
+                hint="push the bundle again, from where its vocab is",
+            )
+        vocab = Vocab.open(source, name=f"{self.place}/{name}" if isinstance(source, bytes) else None)
+        if vocab.digest != digest:
+            raise BundleError(
+                "the vocab has another digest than its name",
+                place=vocab.name,
+                found=vocab.digest,
+                expected=digest,
+                hint="the file was renamed or replaced; push the bundle again",
+            )
+        with _vocabs_lock:
+            return _vocabs.setdefault(digest, vocab)
+
+    def signature(self, key: str, bundle: Bundle, allowed: Sequence[PublicKey]) -> tuple[str, bytes]:
+        """Name and bytes of the signature file by the first allowed key that signed this bundle.
+
+        Raises:
+            BundleError: none did, or what one signed is not this bundle.
+        """
+        wrong: BundleError | None = None
+        for public in allowed:
+            name = signature_name(key, public.hex)
+            data = self.files.read(name, MAX_SIGNATURE)
+            if data is None:
+                continue
+            try:
+                check_signature(f"{self.place}/{name}", data, key, bundle.digest, public)
+                return name, data
+            except BundleError as error:
+                wrong = wrong or error
+        if wrong is not None:
+            raise wrong
+        raise BundleError(
+            "no allowed key has signed this bundle",
+            place=bundle.name,
+            found="signed by " + (", ".join(self._signers(key)) or "none that can be listed"),
+            expected="a signature by one of " + ", ".join(public.hex for public in allowed),
+            hint="push it again with --sign, or allow the key that signed it",
+        )
+
+    def _signers(self, key: str) -> list[str]:
+        try:
+            names = [item.name for item in self.files.items()]
+        except StoreError:
+            return []  # most web servers list nothing; the names are only for the message
+        return [name.split(".")[1] for name in names if name.startswith(key) and name.endswith(SIGNATURE)]
+
+    def put(self, bundle: Bundle, signer: SigningKey | None = None) -> bool:
+        """Write a bundle, its vocab and its signature; whether the bundle was not there before."""
+        key = key_of(bundle.meta, bundle.name)
+        signed = None
+        if signer is not None:
+            signed = signature_name(key, signer.public), signer.sign(key, bundle.digest)
+        return self.put_signed(bundle, signed)
+
+    def put_signed(self, bundle: Bundle, signature: tuple[str, bytes] | None = None) -> bool:
+        """The same with a signature file that exists: its name and bytes."""
+        key = key_of(bundle.meta, bundle.name)
+        data = bundle.encode()
+        with self.files.lock():
+            self._put_vocab(bundle.vocab)
+            if signature is not None:
+                self.files.write(*signature)
+            new = not self.files.has(key + BUNDLE)
+            keep = not new and self._is_sound(key, bundle, signature is not None)
+            if not keep:
+                self.files.write(key + BUNDLE, data, replace=not new)
+            if self.max_bytes is not None and self.files.exclusive:
+                self._evict(self.max_bytes, spare=key)
+        if not self.files.exclusive:
+            self._put_vocab(bundle.vocab)  # another may have pruned it since
+        return new
+
+    def _is_sound(self, key: str, bundle: Bundle, same: bool) -> bool:
+        """Whether what stands under the key can stay: it opens and, for a signer, is the very bundle."""
+        try:
+            found = self._open(key, bundle.vocab)
+        except BundleError:
+            return False
+        return found.digest == bundle.digest or not same
+
+    def put_vocab(self, vocab: Vocab) -> None:
+        """Write a vocab, for bundles to come."""
+        with self.files.lock():
+            self._put_vocab(vocab)
+
+    def _put_vocab(self, vocab: Vocab) -> None:
+        name = vocab.digest + VOCAB
+        path = self.files.path(name)
+        if path is None:
+            if not self.files.has(name):
+                self.files.write(name, vocab.encode(), replace=False)
+            return
+        if path.is_file():
+            if self._sound.get(name) == _stamp(path):
+                return
+            try:
+                if Vocab.open(path).digest == vocab.digest:
+                    self._sound[name] = _stamp(path)
+                    return
+            except BundleError:
+                pass  # damaged: it is replaced
+        self.files.write(name, vocab.encode())
+        self._sound[name] = _stamp(path)
+
+    def list(self, details: bool = False) -> list[Stored]:
+        """Every bundle, the most recently used first; with `details` the headers are read, too."""
+        items = self.files.items()
+        signers: dict[str, list[str]] = {}
+        for item in items:
+            parts = item.name.split(".")
+            if len(parts) == 3 and item.name.endswith(SIGNATURE):
+                signers.setdefault(parts[0], []).append(parts[1])
+        rows = []
+        for item in items:
+            key = item.name.removesuffix(BUNDLE)
+            if item.name.endswith(BUNDLE) and KEY.match(key):
+                meta: dict[str, Any] = {}
+                if details:
+                    try:
+                        meta = self._peek(item.name)
+                    except BundleError:
+                        meta = {}  # damaged, or removed since it was listed
+                rows.append(Stored(key, item.size, item.used, tuple(signers.get(key, ())), meta))
+        return sorted(rows, key=lambda row: (-row.used, row.key))
+
+    def prune(self, max_bytes: int | None = None, older_than: float | None = None, vocabs: bool = False) -> Pruned:
+        """Remove bundles, the least recently used first.
+
+        Args:
+            max_bytes: until all files together have at most so many bytes.
+            older_than: those not used for so many seconds.
+            vocabs: also vocabs that no bundle needs. A folder does that by itself; elsewhere nobody else may be
+                pushing meanwhile.
+        """
+        with self.files.lock():
+            return self._evict(max_bytes, older_than, vocabs=vocabs or self.files.exclusive)
+
+    def _evict(
+        self, limit: int | None, older_than: float | None = None, spare: str = "", vocabs: bool = True
+    ) -> Pruned:
+        """Under the lock. Bundles go before their signatures, and both before a vocab."""
+        half = self.files.sweep()
+        items = self.files.items()
+        size = {item.name: item.size for item in items}
+        total = sum(size.values())
+        if older_than is None and (limit is None or total <= limit) and (spare or not vocabs):
+            return Pruned((), (), 0, half)
+        before = total
+        goal = int(limit * LOW_WATER) if limit is not None and spare else limit
+        crowded = limit is not None and total > limit
+        now, gone, freed = time.time(), [], []
+        needed = self._needed(items_of(size, BUNDLE)) if vocabs else None
+        for item in sorted((i for i in items if i.name.endswith(BUNDLE)), key=lambda i: (i.used, i.name)):
+            key = item.name.removesuffix(BUNDLE)
+            old = older_than is not None and item.used < now - older_than
+            if key == spare or not (old or (crowded and goal is not None and total > goal)):
+                continue
+            self.files.remove(item.name)
+            gone.append(key)
+            total -= size.pop(item.name)
+            for name in [name for name in size if name.startswith(key + ".") and name.endswith(SIGNATURE)]:
+                self.files.remove(name)
+                total -= size.pop(name)
+            if needed is not None:
+                needed.pop(item.name, None)
+                for name in [n for n in items_of(size, VOCAB) if n.removesuffix(VOCAB) not in needed.values()]:
+                    self.files.remove(name)
+                    freed.append(name.removesuffix(VOCAB))
+                    total -= size.pop(name)
+        if needed is not None and not spare:
+            for name in [n for n in items_of(size, VOCAB) if n.removesuffix(VOCAB) not in needed.values()]:
+                self.files.remove(name)
+                freed.append(name.removesuffix(VOCAB))
+                total -= size.pop(name)
+        return Pruned(tuple(gone), tuple(freed), before - total, half)
+
+    def _needed(self, names: Sequence[str]) -> dict[str, str] | None:
+        """Bundle → the vocab it needs; None if one cannot be read, since then no vocab can be spared."""
+        found: dict[str, str] = {}
+        for name in names:
+            try:
+                found[name] = str(self._peek(name).get("vocab_digest"))
+            except BundleError:
+                return None
+        return found
+
+
+def items_of(size: dict[str, int], ending: str) -> list[str]:
+    """The names with this ending."""
+    return [name for name in size if name.endswith(ending)]
+
+
+def _stamp(path: os.PathLike[str]) -> tuple[int, int, int]:
+    about = os.stat(path)
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def open_store(where: str | os.PathLike[str] | Store, max_bytes: int | None = None, **options: Any) -> Store:
+    """The store at a folder, a ``file://`` URL, or any URL that fsspec knows.
+
+    Args:
+        where: the folder or URL; it need not exist yet.
+        max_bytes: the size limit, of a folder only.
+        options: for fsspec's file system, such as ``anon`` or ``endpoint_url`` of s3.
+    """
+    if isinstance(where, Store):
+        return where
+    text = os.fspath(where)
+    if text.startswith("file://"):
+        from urllib.parse import unquote, urlsplit
+
+        text = unquote(urlsplit(text).path)
+    if not _SCHEME.match(text):
+        return Store(Folder(text), max_bytes)
+    if max_bytes is not None:
+        raise StoreError("only a folder keeps a size limit by itself", place=text, hint="use `toolc prune`")
+    return Store(Remote(text, **options))
