@@ -1,6 +1,7 @@
 """Any place that fsspec knows as a store: s3://, gs://, http://, memory://, hf://, sftp://, and so on.
 
-Leaves out   what the files mean: see store.py. Credentials and options: fsspec's own configuration, or keyword arguments.
+Leaves out   what the files mean: see store.py. Credentials and options: fsspec's own configuration, or
+             keyword arguments.
 Invariants   fsspec is imported here and on use only. There is no lock: writers agree because a file that is already
              there is kept (`replace=False`), or is overwritten with a file that is as good. Whatever a half-written
              or foreign file holds is found out by whoever reads it.
@@ -47,8 +48,13 @@ class Remote:
         """Work that may fail in the way of any file system: they have no error in common."""
         try:
             return work()
-        except (FileNotFoundError, FileExistsError, StoreError):
+        except (FileExistsError, StoreError):
             raise
+        except FileNotFoundError as error:
+            cause = error.__cause__  # http:// says so of a server that does not answer, too
+            if not isinstance(cause, OSError) or isinstance(cause, FileNotFoundError):
+                raise
+            raise self._unreachable(what, name, cause) from error
         except NotImplementedError:
             raise StoreError(
                 f"cannot {what} here", place=self.place, hint="this kind of store may only be read"
@@ -60,12 +66,15 @@ class Remote:
                 hint="install what fsspec names for this kind of URL",
             ) from error
         except Exception as error:
-            raise StoreError(
-                f"cannot {what} {name or 'this store'}",
-                place=self.place,
-                found=f"{type(error).__name__}: {error}"[:400],
-                hint="check the URL, the credentials and the network",
-            ) from error
+            raise self._unreachable(what, name, error) from error
+
+    def _unreachable(self, what: str, name: str, error: Exception) -> StoreError:
+        return StoreError(
+            f"cannot {what} {name or 'this store'}",
+            place=self.place,
+            found=f"{type(error).__name__}: {error}"[:400],
+            hint="check the URL, the credentials and the network",
+        )
 
     def _at(self, name: str) -> str:
         return f"{self.root}/{name}"

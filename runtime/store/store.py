@@ -1,12 +1,12 @@
 """A store of bundles under their keys: get, put, list, prune.
 
 Leaves out   where the files lie (folder.py, remote.py), keeping what was fetched (fetch.py), compiling.
-Invariants   what `get` returns has passed every check of `Bundle`, its meta says the key that was asked for, its vocab is
-             the one it was compiled for, and, where keys are given, one of them signed it.
-             `put` writes the vocab first, then the signature, then the bundle, so that whoever sees a bundle can use it. A
-             sound bundle that is there already is kept, unless a signer brings another: then the signed one stands.
+Invariants   what `get` returns has passed every check of `Bundle`, its meta says the key that was asked for, its vocab
+             is the one it was compiled for, and, where keys are given, one of them signed it.
+             `put` writes the vocab first, then the signature, then the bundle, so that whoever sees a bundle can use
+             it. A sound bundle that is there is kept, unless a signer brings another: then the signed one stands.
              In a folder, a size limit holds after every `put`: the least recently used bundles go first, and a vocab
-             goes when the last bundle that needs it has gone. Elsewhere there is no lock, so a vocab goes only on request.
+             goes when the last bundle that needs it has gone. Elsewhere there is no lock: a vocab goes on request only.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Store:
                 break
             except BundleError:
                 # Between bundle and vocab another may have evicted both, or put the bundle anew.
-                if attempt == 2 or (self.files.has(key + BUNDLE) and not self.files.exclusive):
+                if attempt == 2 or not self.files.exclusive:
                     raise
         if allowed:
             self.signature(key, bundle, allowed)
@@ -134,7 +134,8 @@ class Store:
         digest = self._peek(name, data).get("vocab_digest")
         if vocab is None and isinstance(digest, str) and KEY.match(digest):
             vocab = self.vocab(digest)
-        bundle = Bundle.open(path if data is None else data, vocab, place)
+        source: Any = path if data is None else data
+        bundle = Bundle.open(source, vocab, place)
         found = key_of(bundle.meta, place)
         if found != key:
             raise BundleError(
@@ -235,10 +236,9 @@ class Store:
             self._put_vocab(bundle.vocab)
             if signature is not None:
                 self.files.write(*signature)
-            new = not self.files.has(key + BUNDLE)
-            keep = not new and self._is_sound(key, bundle, signature is not None)
-            if not keep:
-                self.files.write(key + BUNDLE, data, replace=not new)
+            new = not self.files.has(key + BUNDLE) and self.files.write(key + BUNDLE, data, replace=False)
+            if not new and not self._is_sound(key, bundle, signature is not None):
+                self.files.write(key + BUNDLE, data)
             if self.max_bytes is not None and self.files.exclusive:
                 self._evict(self.max_bytes, spare=key)
         if not self.files.exclusive:
