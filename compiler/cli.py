@@ -83,12 +83,24 @@ def cli() -> None:
 
 
 @cli.command("compile")
-@click.argument("spec", type=click.Path(allow_dash=True), required=False)
+@click.argument("specs", metavar="[SPEC]...", type=click.Path(allow_dash=True), nargs=-1)
 @click.option("-o", "--output", type=click.Path(), help="The bundle.  [default: SPEC's name with .toolc, here]")
-@click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: built-in]")
+@click.option(
+    "--tokenizer",
+    "tokenizers",
+    multiple=True,
+    metavar="T",
+    help="Tokenizer file, model folder or Hugging Face id; with --store it may be repeated.  [default: built-in]",
+)
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
 @click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
 @click.option("--standalone", is_flag=True, help="Pack the vocabulary into the bundle.")
+@click.option("--store", metavar="STORE", help="Compile into a store, a folder or URL, what it does not hold yet.")
+@click.option("--store-bytes", type=click.IntRange(1), help="Size limit of the store, if it is a folder.")
+@click.option("--sign", type=click.Path(), metavar="PEM", help="Sign with this Ed25519 private key, for --store.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes, for --store.  [default: one for each core]")
+@click.option("--ray", metavar="ADDRESS", help="Compile on this Ray cluster, for --store.")
+@click.option("--report", type=click.Path(), help="Write what became of every spec to this JSON file, for --store.")
 @_schema_options
 @_budget_options
 @_json_option
@@ -96,12 +108,83 @@ def cli() -> None:
 def compile_command(**options: Any) -> None:
     """Compile SPEC, a tools list, an OpenAPI document, a JSON Schema or a .lark grammar, to a bundle.
 
-    Without SPEC the toolc.yaml of this folder says what to compile; see docs/specs.md.
+    Without SPEC the toolc.yaml of this folder says what to compile; see docs/specs.md. With --store there may be many
+    SPECs and folders of them; see docs/sharing.md.
     """
     from .commands.compile import run
 
     source = click.get_current_context().get_parameter_source
     run({name for name in options if source(name) is ParameterSource.COMMANDLINE}, **options)
+
+
+@cli.command("key")
+@click.argument("spec", type=click.Path(allow_dash=True))
+@click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: built-in]")
+@click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
+@click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
+@_schema_options
+@_json_option
+@guarded
+def key_command(**options: Any) -> None:
+    """Print the key under which stores hold what SPEC compiles to, without compiling it."""
+    from .commands.store import key
+
+    key(**options)
+
+
+@cli.command("push")
+@click.argument("store")
+@click.argument("bundles", metavar="BUNDLE...", type=click.Path(), nargs=-1, required=True)
+@click.option("--sign", type=click.Path(), metavar="PEM", help="Sign with this Ed25519 private key.")
+@_vocab_option
+@_json_option
+@guarded
+def push_command(**options: Any) -> None:
+    """Put bundles into STORE, a folder or URL, and print their keys."""
+    from .commands.store import push
+
+    push(**options)
+
+
+@cli.command("pull")
+@click.argument("store")
+@click.argument("keys", metavar="KEY...", nargs=-1, required=True)
+@click.option("-o", "--output", default=".", show_default=True, type=click.Path(), help="The folder to write to.")
+@click.option("--allow", multiple=True, metavar="PUB", help="A public key that may have signed them; may be repeated.")
+@click.option("--standalone", is_flag=True, help="Pack the vocabulary into the bundles.")
+@_json_option
+@guarded
+def pull_command(**options: Any) -> None:
+    """Fetch bundles from STORE, verify them, and write them with their vocabs."""
+    from .commands.store import pull
+
+    pull(**options)
+
+
+@cli.command("list")
+@click.argument("store")
+@click.option("--quick", is_flag=True, help="Keys and sizes only: headers are not read.")
+@_json_option
+@guarded
+def list_command(**options: Any) -> None:
+    """List the bundles of STORE, the most recently used first."""
+    from .commands.store import show
+
+    show(**options)
+
+
+@cli.command("prune")
+@click.argument("store")
+@click.option("--max-bytes", type=click.IntRange(0), help="Until all files together have at most so many bytes.")
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Those not used for so many days.")
+@click.option("--vocabs", is_flag=True, help="Also vocabs that no bundle needs; folders do that by themselves.")
+@_json_option
+@guarded
+def prune_command(**options: Any) -> None:
+    """Remove bundles from STORE, the least recently used first."""
+    from .commands.store import prune
+
+    prune(**options)
 
 
 @cli.command("grammar")

@@ -248,8 +248,8 @@ def _compile(
     from .grammar.assemble import keyword_counts
     from .grammar.reader import read_grammar
     from .grammar.specials import resolve_specials
-    from .lift.close import close_arrays
     from .key import FORMAT, recipe
+    from .lift.close import close_arrays
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .schema.report import pack

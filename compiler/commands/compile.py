@@ -14,7 +14,7 @@ from toolc.runtime.vocab import find_vocab, vocab_cache_dir
 
 from ..budget import Budget
 from ..errors import ToolcError
-from ..pipeline import Compiled, compile_grammar, compile_spec
+from ..pipeline import Compiled, Options, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .source import read_source, schema_options
@@ -23,7 +23,18 @@ from .terminal import Progress, console, facts, figures, listed, note, print_jso
 
 def run(given: set[str], **options: Any) -> None:
     """Compile and write; see cli.py for the options. ``given`` are those that stand on the command line."""
-    spec = options.pop("spec")
+    specs, tokenizers = options.pop("specs"), options.pop("tokenizers")
+    many = {name: options.pop(name) for name in MANY}
+    if many["store"] is not None:
+        _run_many(list(specs), tokenizers, given, {**options, **many})
+        return
+    if len(specs) > 1 or len(tokenizers) > 1 or (specs and Path(specs[0]).is_dir()):
+        refuse_usage("several specs or tokenizers, or a folder, are compiled into a store; name it with --store")
+    if extra := [f"--{name.replace('_', '-')}" for name in MANY if name in given]:
+        refuse_usage(f"{extra[0]} is for compiling into a store; name it with --store")
+    spec: Any = specs[0] if specs else None
+    options["tokenizer"] = tokenizers[0] if tokenizers else None
+    given = given | ({"tokenizer"} if tokenizers else set())
     project = _project(spec)
     if project is None:
         _run(spec, **options)
@@ -32,6 +43,34 @@ def run(given: set[str], **options: Any) -> None:
     options |= {key: value for key, value in said.items() if value is not None and key not in given}
     options["eos"] = options["eos"] or project.eos
     _run(project, **options)
+
+
+MANY = ("store", "store_bytes", "sign", "jobs", "ray", "report")
+"""Options that only mean something with a store."""
+
+
+def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], options: dict[str, Any]) -> None:
+    from .compile_many import run as run_many
+
+    if not specs or "-" in specs:
+        refuse_usage("name the specs, or folders of specs, that are compiled into the store")
+    if extra := {"output", "standalone"} & given:
+        refuse_usage(f"--{min(extra)} and --store exclude each other")
+    if options["ray"] is not None and options["sign"] is not None:
+        refuse_usage("keys are not sent to a cluster; sign what it made with toolc pull and toolc push --sign")
+    rest = {name: options[name] for name in (*MANY, "max_spec_bytes", "as_json")}
+    run_many(specs, tokenizers, options["eos"], _options(options), **rest)
+
+
+def _options(more: dict[str, Any]) -> Options:
+    """The options of a compile from those of the command line."""
+    limits = {f.name: more[f"max_{f.name}"] for f in fields(Budget) if more.get(f"max_{f.name}") is not None}
+    return replace(
+        schema_options(more),
+        soft_depth=more["soft_depth"],
+        standalone=more["standalone"],
+        budget=replace(Budget(), **limits),
+    )
 
 
 def _project(spec: str | None) -> Project | None:
@@ -55,13 +94,7 @@ def _run(
 ) -> None:
     if output is not None:
         _check_output(Path(output))
-    limits = {f.name: more[f"max_{f.name}"] for f in fields(Budget) if more.get(f"max_{f.name}") is not None}
-    options = replace(
-        schema_options(more),
-        soft_depth=more["soft_depth"],
-        standalone=more["standalone"],
-        budget=replace(Budget(), **limits),
-    )
+    options = _options(more)
     with Progress() as progress:
         progress("spec")
         source, stem = read_source(spec, more["max_spec_bytes"])

@@ -25,16 +25,23 @@ def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str,
         return read_spec(sys.stdin.buffer.read(limit + 1), "stdin", max_bytes=limit), "stdin"
     path = Path(spec)
     if path.suffix == ".lark":
-        return _lark(path, limit), path.stem
+        try:
+            with path.open("rb") as file:
+                return _lark(file.read(limit + 1), path, limit), path.stem
+        except OSError as error:
+            raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
     return read_spec(path, max_bytes=limit), path.stem or "spec"
 
 
-def _lark(path: Path, limit: int) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
+def read_bytes(data: bytes, path: Path, max_bytes: int | None) -> tuple[Spec | str, str]:
+    """The same from what was read of `path`, which need not be here."""
+    limit = MAX_BYTES if max_bytes is None else max_bytes
+    if path.suffix == ".lark":
+        return _lark(data, path, limit), path.stem
+    return read_spec(data, path.name, max_bytes=limit), path.stem or "spec"
+
+
+def _lark(data: bytes, path: Path, limit: int) -> str:
     if len(data) > limit:
         raise GrammarError("the grammar is too large", place=path.name, expected=f"at most {limit:,} bytes")
     try:

@@ -1,0 +1,183 @@
+"""``toolc compile --store``: many specs for many tokenizers, into a store, with one report.
+
+Leaves out   a job (../many/job.py) and who does it (../many/pool.py, cluster.py).
+Invariants   a run that was stopped goes on where it was when it is started again: what the store holds is reused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from toolc.runtime.container import replace_file
+from toolc.runtime.store.store import open_store
+
+from ..lift.vocab import load_vocab
+from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
+from ..pipeline import BUILTIN, Options
+from .terminal import BAD_INPUT, BUG, PATIENCE, console, facts, note, print_json, size
+
+WORDS = (COMPILED, REUSED, REFUSED, FAILED)
+SHOWN = 20  # refusals on the terminal; the report has all
+
+
+def run(
+    specs: list[str],
+    tokenizers: tuple[str, ...],
+    eos: tuple[str, ...],
+    options: Options,
+    *,
+    store: str,
+    store_bytes: int | None,
+    sign: str | None,
+    jobs: int | None,
+    ray: str | None,
+    report: str | None,
+    max_spec_bytes: int | None,
+    as_json: bool,
+) -> None:
+    """Compile every spec for every tokenizer that the store does not hold yet."""
+    begin = time.perf_counter()
+    found = find_specs(specs)
+    opened = open_store(store, store_bytes)
+    where = os.path.abspath(opened.place) if opened.files.exclusive else opened.place
+    vocabs = {name: load_vocab(name, eos) for name in tokenizers or (BUILTIN,)}
+    for vocab in vocabs.values():
+        opened.put_vocab(vocab)
+
+    def all_jobs() -> Iterator[Job]:
+        for name, vocab in vocabs.items():
+            for spec in found:
+                data = _data(spec) if ray is not None else None
+                yield Job(spec, data, name, vocab.digest, options, where, store_bytes, sign, max_spec_bytes)
+
+    count = len(found) * len(vocabs)
+    if ray is not None:
+        from ..many.cluster import run_on_ray
+
+        outcomes = run_on_ray(all_jobs(), ray)
+    else:
+        from ..many.pool import run_local
+
+        outcomes = run_local(all_jobs(), max(1, min(jobs or os.cpu_count() or 1, count)))
+    rows: list[Outcome] = []
+    stopped = False
+    try:
+        with _Bar(count, quiet=as_json) as bar:
+            for outcome in outcomes:
+                rows.append(outcome)
+                bar(outcome)
+    except KeyboardInterrupt:
+        stopped = True
+        with opened.files.lock():
+            opened.files.sweep()
+    finally:
+        outcomes.close()  # type: ignore[attr-defined]
+    about = {
+        "ok": not stopped and all(row.status in (COMPILED, REUSED) for row in rows),
+        "store": opened.place,
+        "tokenizers": {name: vocab.digest for name, vocab in vocabs.items()},
+        "specs": len(found),
+        "jobs": count,
+        **{word: sum(row.status == word for row in rows) for word in WORDS},
+        "interrupted": stopped,
+        "seconds": round(time.perf_counter() - begin, 3),
+    }
+    rows.sort(key=lambda row: (row.tokenizer, row.spec))
+    whole = {**about, "rows": [asdict(row) for row in rows]}
+    if report is not None:
+        replace_file(Path(report), [json.dumps(whole, ensure_ascii=False, indent=1).encode()])
+    if as_json:
+        print_json(about if report is not None else whole)
+    else:
+        _print(about, rows)
+    if stopped:
+        raise KeyboardInterrupt
+    if about[FAILED]:
+        sys.exit(BUG)
+    if about[REFUSED]:
+        sys.exit(BAD_INPUT)
+
+
+def _data(spec: str) -> bytes | None:
+    """A spec to be sent; None if it cannot be read, which the worker then says in our words."""
+    try:
+        return Path(spec).read_bytes()
+    except OSError:
+        return None
+
+
+def _print(about: dict[str, Any], rows: list[Outcome]) -> None:
+    out = console()
+    words = ", ".join(f"{about[word]:,} {word}" for word in WORDS if about[word])
+    lines = [
+        ("store", str(about["store"])),
+        (
+            "jobs",
+            f"{about['specs']:,} specs × {len(about['tokenizers'])} tokenizers in {about['seconds']:.1f} s: {words}",
+        ),
+    ]
+    written = sum(row.bytes for row in rows)
+    if written:
+        lines.append(("tables", size(written)))
+    if len(rows) == 1 and rows[0].key:
+        lines.append(("key", rows[0].key))
+    out.print(facts(lines))
+    bad = [row for row in rows if row.error is not None]
+    for row in bad[:SHOWN]:
+        error = row.error or {}
+        what = " ".join(str(error[part]) for part in ("place", "message", "found") if error.get(part))
+        out.print(f"{row.status} {row.spec}: {error.get('error')} {what}", soft_wrap=True)
+    if len(bad) > SHOWN:
+        out.print(f"and {len(bad) - SHOWN} more; --report FILE lists all")
+
+
+class _Bar:
+    """A bar on a terminal; elsewhere a line now and then, once the work has taken a second."""
+
+    EVERY = 10.0
+
+    def __init__(self, count: int, quiet: bool) -> None:
+        self.count, self.done, self.quiet = count, 0, quiet
+        self.words = dict.fromkeys(WORDS, 0)
+        self._next = time.monotonic() + PATIENCE
+        self._advance: Callable[[str], None] | None = None
+        self._bar: Any = None
+
+    def __enter__(self) -> _Bar:
+        if not self.quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            task = self._bar.add_task("", total=self.count)
+            self._advance = lambda text: self._bar.update(task, advance=1, description=text)
+        return self
+
+    def __call__(self, outcome: Outcome) -> None:
+        self.done += 1
+        self.words[outcome.status] += 1
+        text = ", ".join(f"{count} {word}" for word, count in self.words.items() if count)
+        if self._advance is not None:
+            self._advance(text)
+        elif not self.quiet and time.monotonic() >= self._next:
+            self._next = time.monotonic() + self.EVERY
+            note(f"toolc: {self.done} of {self.count}: {text}")
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

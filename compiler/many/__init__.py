@@ -1,0 +1,2 @@
+"""Compiling many specs for many tokenizers into a store: one job at a time (job.py), on the cores of this machine
+(pool.py) or of a Ray cluster (cluster.py)."""

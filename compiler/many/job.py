@@ -1,0 +1,158 @@
+"""One spec for one tokenizer, into a store: done by any process that can reach the store.
+
+Leaves out   which process that is (pool.py, cluster.py), the command line (../commands/compile_many.py).
+Invariants   a job says all that a worker needs but the vocab, which is in the store; what the store holds already and
+             is sound is not compiled again; an outcome is plain data. An error of ours is an outcome; any other is one,
+             too, with its traceback, so that one bug does not end a run of thousands.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolc.runtime.errors import BundleError, ToolcError
+from toolc.runtime.store.signing import SigningKey, signature_name
+from toolc.runtime.store.store import Store, open_store
+
+from ..pipeline import Options
+
+COMPILED, REUSED, REFUSED, FAILED = "compiled", "reused", "refused", "failed"
+ENDINGS = (".json", ".yaml", ".yml", ".lark")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to compile and where to put it.
+
+    Attributes:
+        name: of the spec, as the report calls it; its path, unless `data` is given.
+        data: the spec itself, for workers that cannot see the file.
+        tokenizer: as the report calls it.
+        vocab: digest of its vocab, which is in the store.
+        options: how to compile.
+        store: folder or URL.
+        store_bytes: the size limit of a folder.
+        sign: PEM file of the private key that signs, if any.
+        max_spec_bytes: the largest spec that is read.
+    """
+
+    name: str
+    data: bytes | None
+    tokenizer: str
+    vocab: str
+    options: Options
+    store: str
+    store_bytes: int | None = None
+    sign: str | None = None
+    max_spec_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: one of the four words above; `error` as ``ToolcError.as_dict``; `seconds` of wall time."""
+
+    spec: str
+    tokenizer: str
+    status: str
+    key: str | None
+    bytes: int
+    seconds: float
+    error: dict[str, Any] | None = None
+
+
+def find_specs(paths: list[str]) -> list[str]:
+    """The files that are meant: those named, and every spec or grammar in a folder and its folders, sorted.
+
+    Raises:
+        ToolcError: a path is not there, or a folder holds no spec.
+    """
+    from ..errors import SpecError
+    from ..specs.project import NAMES
+
+    found: list[str] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = [
+                one for one in path.rglob("*") if one.suffix in ENDINGS and one.name not in NAMES and one.is_file()
+            ]
+            if not inside:
+                raise SpecError("the folder holds no specs", place=str(path), expected="files " + ", ".join(ENDINGS))
+            found += map(str, sorted(inside))
+        elif path.is_file():
+            found.append(str(path))
+        else:
+            raise SpecError("no such file or folder", place=str(path))
+    return list(dict.fromkeys(found))
+
+
+@functools.lru_cache(maxsize=4)
+def _store(where: str, max_bytes: int | None) -> Store:
+    return open_store(where, max_bytes)
+
+
+@functools.lru_cache(maxsize=4)
+def _signer(path: str) -> SigningKey:
+    return SigningKey.read(path)
+
+
+@functools.lru_cache(maxsize=8)
+def _vocab(where: str, digest: str) -> Any:
+    return _store(where, None).vocab(digest)
+
+
+def run_job(job: Job) -> Outcome:
+    """Do a job; see the invariants."""
+    begin = time.perf_counter()
+    key: str | None = None
+    error: dict[str, Any] | None = None
+    count = 0
+    try:
+        status, key, count = _run(job)
+    except ToolcError as caught:
+        status, error = REFUSED, caught.as_dict()
+    except Exception as caught:
+        text = "".join(traceback.format_exception(caught))
+        status, error = FAILED, {"error": type(caught).__name__, "message": str(caught), "traceback": text}
+    return Outcome(job.name, job.tokenizer, status, key, count, round(time.perf_counter() - begin, 4), error)
+
+
+def _run(job: Job) -> tuple[str, str, int]:
+    from ..commands.source import read_bytes, read_source
+    from ..key import source_key
+    from ..pipeline import compile_grammar, compile_spec
+
+    store = _store(job.store, job.store_bytes)
+    signer = None if job.sign is None else _signer(job.sign)
+    vocab = _vocab(job.store, job.vocab)
+    if job.data is None:
+        source, stem = read_source(job.name, job.max_spec_bytes)
+    else:
+        source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes)
+    key = source_key(source, vocab, job.options)
+    if _is_there(store, key, signer):
+        return REUSED, key, 0
+    options = replace(job.options, budget=replace(job.options.budget))
+    if isinstance(source, str):
+        compiled = compile_grammar(source, vocab, options=options, name=f"{stem}.lark")
+    else:
+        compiled = compile_spec(source, vocab, options=options)
+    store.put(compiled.bundle, signer)
+    return COMPILED, key, compiled.report["bytes"]
+
+
+def _is_there(store: Store, key: str, signer: SigningKey | None) -> bool:
+    """Whether the store holds this bundle; a folder is looked into, elsewhere whoever loads it does."""
+    if not store.has(key):
+        return False
+    if not store.files.exclusive:
+        return signer is None or store.files.has(signature_name(key, signer.public))
+    try:
+        store.get(key, () if signer is None else (signer.public,))
+    except BundleError:
+        return False
+    return True

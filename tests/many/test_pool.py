@@ -1,0 +1,55 @@
+"""The process pool: every job has one outcome, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from toolc.compiler.lift.vocab import load_vocab
+from toolc.compiler.many import job as job_module
+from toolc.compiler.many import pool
+from toolc.compiler.many.job import COMPILED, FAILED, REUSED, Job, Outcome, run_job
+from toolc.compiler.pipeline import Options
+from toolc.runtime import open_store
+
+
+def _deadly(job: Job) -> Outcome:
+    """A job that is killed, as for want of memory; the others do nothing."""
+    if "deadly" in job.name:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome(job.name, job.tokenizer, COMPILED, None, 0, 0.0)
+
+
+def _jobs(names: list[str]) -> list[Job]:
+    return [Job(name, None, "builtin", "0" * 32, Options(), "s") for name in names]
+
+
+def test_a_worker_that_dies_takes_no_other_job_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "run_job", _deadly)
+    names = [f"{'deadly' if number in (3, 11) else 'fine'}{number}" for number in range(14)]
+    outcomes = {one.spec: one.status for one in pool.run_local(iter(_jobs(names)), 2)}
+    assert outcomes == {name: FAILED if "deadly" in name else COMPILED for name in names}
+
+
+def test_a_bug_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(job: Job) -> tuple[str, str, int]:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(job_module, "_run", broken)
+    (outcome,) = pool.run_local(_jobs(["x"]), 1)
+    assert outcome.status == FAILED and outcome.error is not None
+    assert outcome.error["error"] == "ZeroDivisionError" and "_run" in outcome.error["traceback"]
+
+
+def test_a_job_needs_no_file_but_the_store(tmp_path: Path) -> None:
+    store, vocab = open_store(tmp_path / "s"), load_vocab("builtin")
+    store.put_vocab(vocab)
+    for name, data in (("gone.json", json.dumps({"const": 1}).encode()), ("gone.lark", b'start: "x"\n')):
+        job = Job(name, data, "builtin", vocab.digest, Options(), str(tmp_path / "s"))
+        first, second = run_job(job), run_job(job)
+        assert (first.status, second.status) == (COMPILED, REUSED) and first.key == second.key, first.error
+        assert first.key is not None and store.get(first.key).vocab.digest == vocab.digest
