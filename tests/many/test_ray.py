@@ -19,7 +19,8 @@ cluster_utils = pytest.importorskip("ray.cluster_utils", reason="this ray has no
 @pytest.fixture
 def address() -> Iterator[str]:
     cluster = cluster_utils.Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False},
     )
     cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
     yield cluster.address

@@ -59,7 +59,9 @@ def test_a_folder_is_compiled_resumed_and_reported(specs: Path, tmp_path: Path) 
     assert [report[word] for word in ("compiled", "reused", "refused", "failed")] == [4, 0, 2, 0]
     rows = {Path(row["spec"]).name: row for row in report["rows"]}
     assert rows["unsatisfiable.json"]["error"]["error"] == "UnsatisfiableError"
-    assert rows["broken.json"]["error"]["error"] == "SpecError" and "broken.json" in rows["broken.json"]["error"]["place"]
+    assert (
+        rows["broken.json"]["error"]["error"] == "SpecError" and "broken.json" in rows["broken.json"]["error"]["place"]
+    )
     assert printed(done) == {key: value for key, value in report.items() if key != "rows"}
     for name in ("a.json", "c.yaml", "g.lark"):
         spec = next(specs.rglob(name))
