@@ -3,10 +3,11 @@
     python -m benchmarks.store [--seconds 300] [--processes 8]
 
 There are three places: a folder with a size limit that is always passed, a place without locks or whole writes (a
-folder by way of fsspec), and a cache in front of it. Every bundle that anyone gets must be the one that its key stands
-for, compiled before the soak began. In the two folders a sound bundle or none is ever found; in the third a half-written
-one is refused. In the end every file that is left must be sound in the folders, and every bundle can be put and got
-anew everywhere. Prints one JSON line: counts of what was done, the times of get and put, and ``wrong``, which must be empty.
+folder by way of fsspec), and a cache in front of it. Every bundle that anyone gets must be the one that its key
+stands for, compiled before the soak began. In the two folders a sound bundle or none is ever found; in the third a
+half-written one is refused. In the end every file that is left must be sound in the folders, and every bundle can be
+put and got anew everywhere. Prints one JSON line: counts of what was done, mean times, and ``wrong``, which must be
+empty.
 
 Leaves out   real networks: tests/store/test_remote.py has S3 and HTTP over loopback.
 """

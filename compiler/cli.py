@@ -203,6 +203,7 @@ def grammar_command(**options: Any) -> None:
 @click.argument("bundle", type=click.Path())
 @_vocab_option
 @click.option("--keywords", is_flag=True, help="Show what became of every keyword, place by place.")
+@click.option("--html", type=click.Path(dir_okay=False), help="Write a page for a browser to this file.")
 @_json_option
 @guarded
 def inspect_command(**options: Any) -> None:

@@ -6,6 +6,7 @@ Leaves out   checking it: opening a bundle does that.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from toolc.runtime.bundle import Bundle
@@ -15,9 +16,14 @@ from ..schema.report import Row, unpack
 from .terminal import console, facts, figures, listed, print_json, size
 
 
-def run(bundle: str, vocab: str | None, keywords: bool, as_json: bool) -> None:
+def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_json: bool) -> None:
     """Open, verify and describe."""
     opened = Bundle.open(bundle, vocab)
+    if html is not None:
+        _page(opened, bundle, Path(html))
+        if as_json:
+            print_json({"ok": True, "output": html, "file_bytes": os.path.getsize(html)})
+        return
     if keywords:
         _keywords(unpack(opened.meta.get("report") or [[], []]), as_json)
         return
@@ -70,6 +76,15 @@ def run(bundle: str, vocab: str | None, keywords: bool, as_json: bool) -> None:
             lines = str(tool.get("description", "")).strip().splitlines() or [""]
             table.add_row(str(tool.get("name", "")), str(tool.get("pointer", "")), lines[0])
         out.print(table)
+
+
+def _page(opened: Bundle, bundle: str, target: Path) -> None:
+    """Write the page for a browser."""
+    from toolc.runtime.container import replace_file
+
+    from .page import page
+
+    replace_file(target, [page(opened, os.path.basename(bundle), os.path.getsize(bundle)).encode()])
 
 
 def _keywords(rows: tuple[Row, ...], as_json: bool) -> None:

@@ -1,0 +1,264 @@
+"""The automaton of a bundle as a drawing: frames, states, labelled edges, places on the paper.
+
+A frame is what is read between a push and its pop; the states of the entries are the outermost one. An edge that calls
+goes from the state that pushes to the states to which the callee may return. States with one way in and one way on, by
+one byte, are drawn as one edge with their text.
+
+Leaves out   the page around it: see page.py. What a state means: docs/architecture.md.
+Invariants   every state that an entry reaches is in one frame; where a drawing is cut, `left_out` says how many states.
+             Counters are not drawn: an edge stands if it is there for some value of the counter.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from toolc.runtime.bundle import Bundle
+from toolc.runtime.tables import FINISHED, PUSH
+
+MOST_STATES = 240  # of one frame: more cannot be read
+COLUMN, ROW = 150, 44  # distances on the paper
+
+
+@dataclass
+class Edge:
+    """From one state to another: its symbols, or the text of several bytes; `calls`: by way of another frame."""
+
+    source: int
+    target: int
+    symbols: list[int] = field(default_factory=list)
+    text: str = ""
+    calls: int | None = None
+
+
+@dataclass
+class Frame:
+    """One drawing.
+
+    Attributes:
+        name: what leads into it.
+        roots: states in which it begins.
+        place: state → x, y.
+        edges: those drawn.
+        pops: states that may leave the frame.
+        left_out: states that are not drawn.
+    """
+
+    name: str
+    roots: list[int]
+    place: dict[int, tuple[int, int]]
+    edges: list[Edge]
+    pops: set[int]
+    left_out: int
+
+
+def frames_of(bundle: Bundle) -> list[Frame]:
+    """The frames, the outermost first, then by the number of their first state."""
+    edges, pops, pushes = _edges(bundle)
+    roots: dict[int, list[str]] = defaultdict(list)
+    for name, state in bundle.entry.items():
+        roots[state].append(name)
+    parent: dict[int, int] = {}
+
+    def find(state: int) -> int:
+        while parent.setdefault(state, state) != state:
+            state = parent[state]
+        return state
+
+    for out in edges.values():
+        for edge in out:
+            if edge.target != FINISHED:
+                a, b = find(edge.source), find(edge.target)
+                parent[max(a, b)] = min(a, b)
+    first = find(min(roots))
+    for state in roots:  # all entries are one frame
+        a = find(state)
+        parent[max(a, first)] = first = min(a, first)
+    members: dict[int, list[int]] = defaultdict(list)
+    reached = _reached(edges, pushes, list(roots))
+    for state in sorted(reached - {FINISHED}):
+        members[find(state)].append(state)
+    callers: dict[int, str] = {}
+    for state, calls in sorted(pushes.items()):
+        for symbol, entered in calls:
+            for one in entered:
+                if state in reached:
+                    callers.setdefault(find(one), f"after {_symbol_name(bundle, symbol)}, called at state {state}")
+    frames = []
+    outer = find(min(roots))
+    for group in sorted(members, key=lambda g: (g != outer, g)):
+        starts = sorted(
+            {s for s in roots if find(s) == group}
+            | {one for calls in pushes.values() for _, entered in calls for one in entered if find(one) == group}
+        )
+        name = "entries" if group == outer else callers.get(group, "")
+        frames.append(_draw(bundle, name, starts, members[group], edges, pops))
+    return frames
+
+
+def _edges(
+    bundle: Bundle,
+) -> tuple[dict[int, list[Edge]], set[int], dict[int, list[tuple[int, list[int]]]]]:
+    """Edges inside of frames by source; states that pop; pushes by source: (symbol, states entered)."""
+    t = bundle.tables
+    symbols_of: dict[int, list[int]] = defaultdict(list)
+    for symbol, number in enumerate(t.symbol_class.tolist()):
+        symbols_of[number].append(symbol)
+    returns: dict[int, set[int]] = {}
+    for g, base in enumerate(t.return_offset.tolist()):
+        returns[g] = {int(v) >> 2 for v in t.return_[t.return_[:, 0] == base, 1]}
+    edges: dict[int, list[Edge]] = {}
+    pops: set[int] = set()
+    pushes: dict[int, list[tuple[int, list[int]]]] = {}
+    cells = 1 + t.state_break[:, :, 1].sum(axis=1) if t.state_break.size else np.ones(t.state_cell.size, np.int64)
+    for state in range(FINISHED + 1, t.state_cell.size):
+        found: dict[tuple[int, int | None], Edge] = {}
+        for cell in range(t.state_cell[state], t.state_cell[state] + int(cells[state])):
+            base = int(t.cell_delta[cell])
+            for number, symbols in symbols_of.items():
+                owner, op = t.delta[base + number].tolist()
+                kind, n = op & 7, op >> 3
+                if owner != base or (kind < PUSH and n == 0):
+                    continue
+                if kind < PUSH:
+                    targets, callee = [n], None
+                elif kind == PUSH:
+                    g, free, shallow, _ = t.push[n].tolist()
+                    targets, callee = sorted(returns[g] - {0}), g
+                    pushes.setdefault(state, []).append((symbols[0], sorted({free, shallow} - {0})))
+                else:
+                    pops.add(state)
+                    continue
+                for target in targets:
+                    edge = found.setdefault((target, callee), Edge(state, target, calls=callee))
+                    edge.symbols += [symbol for symbol in symbols if symbol not in edge.symbols]
+        edges[state] = list(found.values())
+    return edges, pops, pushes
+
+
+def _reached(
+    edges: dict[int, list[Edge]], pushes: dict[int, list[tuple[int, list[int]]]], roots: list[int]
+) -> set[int]:
+    seen, todo = set(roots), list(roots)
+    while todo:
+        state = todo.pop()
+        more = [edge.target for edge in edges.get(state, [])]
+        more += [one for _, entered in pushes.get(state, []) for one in entered]
+        for one in more:
+            if one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return seen - {0}
+
+
+def _draw(
+    bundle: Bundle, name: str, roots: list[int], states: list[int], edges: dict[int, list[Edge]], pops: set[int]
+) -> Frame:
+    """Chains joined, states in layers by their distance from the roots."""
+    inside = set(states)
+    into: dict[int, int] = defaultdict(int)
+    for state in states:
+        for edge in edges[state]:
+            into[edge.target] += 1
+
+    def plain(state: int) -> bool:
+        out = edges[state]
+        return (
+            state in inside
+            and state not in roots
+            and state not in pops
+            and into[state] == 1
+            and len(out) == 1
+            and out[0].calls is None
+            and len(out[0].symbols) == 1
+            and out[0].symbols[0] < 256
+            and out[0].target not in (state, FINISHED)
+        )
+
+    drawn: list[Edge] = []
+    layer = dict.fromkeys(roots, 0)
+    queue = list(roots)
+    for state in queue:
+        if len(layer) > MOST_STATES:
+            break
+        for edge in edges.get(state, []):
+            data, target = bytes(edge.symbols) if len(edge.symbols) == 1 and edge.symbols[0] < 256 else b"", edge.target
+            joined = edge
+            if data and edge.calls is None:
+                passed = {state}
+                while target != FINISHED and plain(target) and target not in passed:
+                    passed.add(target)
+                    data += bytes(edges[target][0].symbols)
+                    target = edges[target][0].target
+                joined = Edge(state, target, edge.symbols, data.decode("utf-8", "backslashreplace"))
+            drawn.append(joined)
+            if target not in layer:
+                layer[target] = layer[state] + 1
+                queue.append(target)
+    drawn = [edge for edge in drawn if edge.target in layer]
+    columns: dict[int, list[int]] = defaultdict(list)
+    for state, column in layer.items():
+        columns[column].append(state)
+    place: dict[int, tuple[int, int]] = {}
+    before: dict[int, list[int]] = defaultdict(list)
+    for edge in drawn:
+        before[edge.target].append(edge.source)
+    for column in sorted(columns):
+
+        def height(state: int) -> float:
+            above = [place[one][1] for one in before[state] if one in place]
+            return sum(above) / len(above) if above else 0.0
+
+        ordered = sorted(columns[column], key=lambda state: (height(state), state))
+        for number, state in enumerate(ordered):
+            place[state] = (column * COLUMN, int((number - (len(ordered) - 1) / 2) * ROW))
+    shown = {edge.source for edge in drawn} | set(place)
+    hidden = len(inside) - len(shown & inside) - _joined(drawn)
+    return Frame(name, roots, place, drawn, pops & set(place), max(0, hidden))
+
+
+def _joined(drawn: list[Edge]) -> int:
+    """States that stand inside of edges."""
+    return sum(max(0, len(edge.text.encode("utf-8", "replace")) - 1) for edge in drawn if edge.text)
+
+
+def label(bundle: Bundle, edge: Edge, most: int = 22) -> str:
+    """What stands beside an edge."""
+    if edge.text:
+        text = edge.text if edge.text.isprintable() else repr(edge.text)[1:-1]
+        return text if len(text) <= most else text[: most - 1] + "…"
+    if len(edge.symbols) > 128:
+        missing = sorted(set(range(256)) - set(edge.symbols))
+        text = "any byte" + (f" but {_ranges(bundle, missing)}" if missing else "")
+    else:
+        text = _ranges(bundle, sorted(edge.symbols))
+    if edge.calls is not None:
+        text += " …"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _ranges(bundle: Bundle, symbols: list[int]) -> str:
+    parts: list[str] = []
+    start = last = -2
+    for symbol in [*symbols, 1 << 30]:
+        if symbol == last + 1 and symbol < 256:
+            last = symbol
+            continue
+        if start >= 0:
+            dash = "–" if last > start + 1 else " "
+            parts.append(_symbol_name(bundle, start) + (dash + _symbol_name(bundle, last) if last > start else ""))
+        start = last = symbol
+    return " ".join(parts)
+
+
+def _symbol_name(bundle: Bundle, symbol: int) -> str:
+    if symbol >= 256:
+        t = bundle.tables
+        ids = t.special_token[t.special_symbol == symbol].tolist()
+        return "end of turn" if symbol == 256 else bundle.vocab.shown(ids[0]) if ids else f"symbol {symbol}"
+    if symbol == 32:
+        return "␣"
+    return chr(symbol) if 32 < symbol < 127 else f"{symbol:02x}"
