@@ -268,6 +268,19 @@ def speculate_command(**options: Any) -> None:
     run(**options)
 
 
+@cli.command("bench")
+@click.option("--tokenizer", metavar="T", help="A tokenizer.json or a folder with one.  [default: built-in]")
+@click.option("--texts", type=click.IntRange(1), default=5, show_default=True, help="Texts of each schema.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="SVG", help="Draw the table to this file.")
+@_json_option
+@guarded
+def bench_command(**options: Any) -> None:
+    """Time compiles and masks on the specs that toolc brings along, beside the peers that are installed."""
+    from .commands.bench import run
+
+    run(**options)
+
+
 @cli.command("demo")
 @click.option("--rows", type=click.IntRange(1, 256), default=16, show_default=True, help="Sequences decoded at once.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the sampling.")
