@@ -39,7 +39,7 @@ from .terminal import Progress, console, note, print_json
 SPECS = Path(__file__).resolve().parents[2] / "tools_specs"
 MOST_TOKENS = 400  # of a text
 
-Session = tuple[Callable[[], None], Callable[[int], bool]]
+Session = tuple[Callable[[], object], Callable[[int], bool]]
 """Fill the mask; read a token, False if it is not allowed."""
 
 
@@ -69,8 +69,8 @@ class Llguidance:
     name = "llguidance"
 
     def __init__(self, path: Path, vocab: Vocab, end: str) -> None:
-        import llguidance  # type: ignore[import-not-found,unused-ignore]
-        from llguidance import numpy as masks  # type: ignore[import-not-found,unused-ignore]
+        import llguidance
+        from llguidance import numpy as masks
 
         self.package, self.masks = llguidance, masks
         self.tokenizer = llguidance.LLTokenizer(path.read_text(encoding="utf-8"), eos_token=vocab.end_of_turn[0])
@@ -94,7 +94,7 @@ class XGrammar:
     name = "xgrammar"
 
     def __init__(self, path: Path, vocab: Vocab, end: str) -> None:
-        import xgrammar  # type: ignore[import-not-found,unused-ignore]
+        import xgrammar
         from transformers import PreTrainedTokenizerFast
 
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(path), eos_token=end)
