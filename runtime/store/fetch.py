@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bundle import Bundle
-from ..errors import BundleError, StoreError
+from ..errors import BundleError
 from ..vocab import Vocab, vocab_cache_dir
 from .signing import PublicKey, read_allowed
 from .store import Store, open_store
@@ -68,5 +68,5 @@ def load(
     try:
         kept.put_signed(bundle, signature)
         return kept.get(key, allowed, bundle.vocab)
-    except StoreError:
-        return bundle  # nothing can be kept here, or it was evicted at once: it stays in memory
+    except BundleError:
+        return bundle  # nothing can be kept here (no rights, no room), or it was evicted at once: it stays in memory

@@ -262,13 +262,19 @@ def test_a_read_only_mount(tmp_path: Path) -> None:
     assert done.stdout.split() == [str(folder / ".lock"), keyed().digest], done.stderr
 
 
-def test_a_machine_that_can_keep_nothing_loads_from_memory(tmp_path: Path) -> None:
+def test_a_machine_that_can_keep_nothing_loads_from_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fsspec", reason="stores under URLs need fsspec")
     store = open_store(f"memory://{tmp_path.name}")
     store.put(keyed())
     (tmp_path / "file").write_text("")
     bundle = load(store, key(), cache=tmp_path / "file" / "kept")
     assert bundle.digest == keyed().digest
+
+    def full(target: Path, parts: object) -> None:
+        raise BundleError("cannot write the file", place=str(target), found="No space left on device")
+
+    monkeypatch.setattr("toolc.runtime.store.folder.replace_file", full)
+    assert load(store, key(), cache=tmp_path / "kept").digest == keyed().digest
 
 
 def test_writers_readers_and_evictors_in_threads(tmp_path: Path) -> None:
