@@ -33,7 +33,7 @@ from .walk import Walkable
 from .words import Words
 
 MOST_CELLS = 1 << 18
-MOST_WALKS = 1 << 13  # close cells of counting states; of more, not every token is tried but the worst assumed
+MOST_WALKS = 1 << 8  # close cells of counting states; of more, not every token is tried but the worst assumed
 _RARE = 1000  # weight of a byte that is no token by itself
 
 
