@@ -279,7 +279,7 @@ def _compile(
     tables, counts = lift(automaton, vocab, ends, budget)
     clock.begin("close")
     entries = {"start": automaton.start} | {entry: automaton.entries[rule] for entry, rule in grammar.entries.items()}
-    tables = replace(tables, **close_arrays(tables, vocab, encode))
+    tables = replace(tables, **close_arrays(tables, vocab, encode, budget))
     clock.begin("bundle")
     meta = {
         "format": FORMAT,

@@ -140,7 +140,7 @@ def shortest(a, weight, rank, value, policy):  # type: ignore[no-untyped-def]
     while changed:
         changed = False
         for q in range(states - 1, 1, -1):
-            for x in range(first[q], first[q + 1]):
+            for x in range(first[q + 1] - 1, first[q] - 1, -1):  # counters go up: what follows is known first
                 base = a.cell_delta[a.state_cell[q] + phase(a.state_break, q, low[x])]
                 best = value[x]
                 for k in range(weight.size):

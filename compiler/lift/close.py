@@ -25,6 +25,7 @@ import numpy as np
 from toolc.runtime.tables import FINISHED, NEVER, POP, PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
+from ..budget import Budget
 from ..vocab.encode import Encode
 from . import bounds
 from .bounds import MANY, Closing, Memo
@@ -34,12 +35,18 @@ from .words import Words
 
 MOST_CELLS = 1 << 18
 MOST_WALKS = 1 << 8  # close cells of counting states; of more, not every token is tried but the worst assumed
+_BATCH = 256  # walks between two looks at the clock
 _RARE = 1000  # weight of a byte that is no token by itself
 
 
-def close_arrays(t: Tables, vocab: Vocab, encode: Encode | None = None) -> dict[str, np.ndarray]:
-    """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them."""
-    close = _Close(t, vocab)
+def close_arrays(
+    t: Tables, vocab: Vocab, encode: Encode | None = None, budget: Budget | None = None
+) -> dict[str, np.ndarray]:
+    """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
+
+    Raises BudgetError: it took too many seconds.
+    """
+    close = _Close(t, vocab, budget or Budget())
     found = close.arrays()
     return found | forced_arrays(t, vocab, close.a, encode)
 
@@ -89,8 +96,9 @@ def _bytes_of(v: Vocab, special: np.ndarray) -> _Bytes:
 
 
 class _Close:
-    def __init__(self, t: Tables, vocab: Vocab) -> None:
+    def __init__(self, t: Tables, vocab: Vocab, budget: Budget) -> None:
         self.t = t
+        self.budget = budget
         self.vocab = vocab
         self.words = Words.of(vocab)
         ends = [(s, i) for s, i in zip(t.special_symbol.tolist(), t.special_token.tolist(), strict=True)]
@@ -184,6 +192,7 @@ class _Close:
         value = np.full(self.a.bound.size, NEVER, np.int32)
         policy = np.full(value.size, -1, np.int32)
         bounds.shortest(self.a, weight, rank, value, policy)
+        self.budget.check("")
         if self._count_through(value):
             self.a = self._closing()
             value = np.full(self.a.bound.size, NEVER, np.int32)
@@ -246,11 +255,13 @@ class _Close:
         if self._remembered != (mode, unit):
             self.memo.forget()
             self._remembered = mode, unit
-        bounds.dearest(
-            self.a, trie, jobs, mode, self.specials, self.is_special, unit, w.units.next_unit,
-            s["alphabet"], s["tops"], s["known"], s["seen"],
-            s["todo"], self.memo, s["st"], s["frames"], s["records"], out,
-        )  # fmt: skip
+        for begin in range(0, len(jobs), _BATCH):
+            self.budget.check("")
+            bounds.dearest(
+                self.a, trie, jobs[begin : begin + _BATCH], mode, self.specials, self.is_special, unit,
+                w.units.next_unit, s["alphabet"], s["tops"], s["known"], s["seen"], s["todo"], self.memo,
+                s["st"], s["frames"], s["records"], out[begin : begin + _BATCH],
+            )  # fmt: skip
         return out, s["records"][: out[-1, 4]].copy()
 
     @property

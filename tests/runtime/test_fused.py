@@ -84,8 +84,8 @@ def test_compiles_for_a_gpu_that_is_not_here(reads: bool, masks: bool) -> None:
     from toolc.runtime.fused import fused_step
 
     numbers = {"row_stride", "column_stride", "columns", "batch", "history", "size", "words", "width"}
-    constants = {"reads": reads, "masks": masks, "breaks": 1, "modes": 2, "block": 4096}
-    others = {"logits": "*bf16", "tokens": "*i64", "error": "*u8", "length": "*i64", "kept": "*i64"}
+    constants = {"reads": reads, "masks": masks, "breaks": 1, "closes": 1, "modes": 2, "block": 4096}
+    others = {"logits": "*bf16", "tokens": "*i64", "error": "*u8", "length": "*i64", "kept": "*i64", "budget": "*i64"}
     names = list(inspect.signature(fused_step.fn).parameters)
     kinds = {n: "constexpr" if n in constants else "i32" if n in numbers else others.get(n, "*i32") for n in names}
     source = ASTSource(fused_step, kinds, {(names.index(n),): value for n, value in constants.items()})
