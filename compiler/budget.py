@@ -28,10 +28,12 @@ class Budget:
     seconds: float | None = 300.0
     bytes: int | None = 1 << 30
     _started: float = field(default_factory=time.monotonic, repr=False, compare=False)
+    _place: str | None = field(default=None, repr=False, compare=False)
 
-    def start(self) -> Budget:
-        """Restart the clock; returns self."""
+    def start(self, place: str | None = None) -> Budget:
+        """Restart the clock; returns self. Errors name ``place``, where nothing nearer is known."""
         self._started = time.monotonic()
+        self._place = place
         return self
 
     def elapsed(self) -> float:
@@ -46,6 +48,7 @@ class Budget:
             count: how many there are now.
             place: the rule or pointer that is being worked on.
         """
+        place = place or self._place
         limit = getattr(self, what) if what else None
         if limit is not None and count > limit:
             raise BudgetError(

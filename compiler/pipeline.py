@@ -152,7 +152,7 @@ def compile_spec(
 ) -> Compiled:
     """Compile a spec that was read before; see compile_tools."""
     options = options or Options()
-    clock = _Clock(options, progress)
+    clock = _Clock(f"{spec.name}#", options, progress)
     clock.begin("schema")
     assembled = grammar_of(spec, options)
     spec = with_strictness(spec, options.strict)
@@ -184,7 +184,7 @@ def compile_grammar(
 
     options = options or Options()
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text), "tools": []}
-    return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(options, progress))
+    return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(name, options, progress))
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
@@ -215,8 +215,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
 class _Clock:
     """Times the stages and tells about them; also starts the clock of the budget."""
 
-    def __init__(self, options: Options, progress: Progress | None) -> None:
-        options.budget.start()
+    def __init__(self, name: str, options: Options, progress: Progress | None) -> None:
+        options.budget.start(name)
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self._stage = ""

@@ -206,7 +206,8 @@ class Workspace:
         self.classes = classes
         self.most_rows = guards + 2  # op rows of one state
         longest = states + 1
-        lengths = (longest, 2 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3)
+        # Moves are closed under any action, of which there are four: they are told to be in conflict only then.
+        lengths = (longest, 8 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3)
         self.pools = {name: Pool(length) for name, length in zip(POOLS, lengths, strict=True)}
         self.arrays = {
             **{name: np.ascontiguousarray(array, np.int32) for name, array in given.items()},

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import threading
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from .rows import RowTable
 
 NAME = "toolc"
 ANY_OBJECT = "$$ANY$$"
+COMPILERS = "toolc.compilers"  # entry points: the runtime does not import the compiler
 
 
 class ToolcGrammar(BaseGrammarObject):
@@ -177,17 +179,19 @@ class ToolcBackend(BaseGrammarBackend):
 
     def _compiled(self, schema: Any) -> Bundle:
         try:
-            from toolc.compiler import compile_schema
-            from toolc.compiler.lift.vocab import load_vocab
-        except ImportError as error:
+            (found,) = entry_points(group=COMPILERS, name="json_schema")
+            compile_schema = found.load()
+        except (ValueError, ImportError) as error:
             raise DecodeError(
                 "schemas cannot be compiled here",
-                found=str(error),
+                found=f"no entry point json_schema of the group {COMPILERS}, or none that loads ({error})",
                 hint='install toolc with its compiler, or compile before and give {"toolc_bundle": …}',
             ) from error
         with self._lock:
             if self._vocab is None:
-                self._vocab = load_vocab(self._tokenizer.name_or_path, self._ends)
+                bundle: Bundle = compile_schema(schema, self._tokenizer.name_or_path, eos=self._ends).bundle
+                self._vocab = bundle.vocab
+                return bundle
         return compile_schema(schema, self._vocab).bundle
 
     def _grammar(self, bundle: Bundle, entry: str) -> ToolcGrammar:
