@@ -225,7 +225,7 @@ table{border-collapse:collapse}td,th{text-align:left;padding:2px 14px 2px 0;vert
 .graph{width:100%;height:100%;display:none;cursor:grab}.graph.on{display:block}
 .graph text{font:10px ui-monospace,monospace;text-anchor:middle}.state circle{fill:#eef;stroke:#446}
 .state{cursor:pointer}.state .ring{fill:none}.root circle{fill:#cec}.end circle{fill:#ddd}
-.on circle{stroke:#c00;stroke-width:3}
+.state.on circle{stroke:#c00;stroke-width:3}
 .edge path{fill:none;stroke:#888}.calls path{stroke-dasharray:4 3;stroke:#46a}.bar{fill:#68a}
 #mask{min-height:6em}#mask code{background:#f2f2f2;padding:0 3px;margin:1px;display:inline-block;white-space:pre-wrap}
 """
