@@ -12,8 +12,8 @@ Arrays       docs/architecture.md, "bundle arrays".
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ..automata.workspace import ADD_ONE, KEEP, PUSH
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb
+from .cells import BY_LIMIT, Cells, Walks, make_cells, no_cells, widened
 from .regions import Regions
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
@@ -36,39 +37,8 @@ from .walk import Machine, Memo, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
-_BY_LIMIT = -2
 _NO_TOKENS = np.zeros(0, np.int32)
 _BATCH = 2048  # walks between two looks at the clock
-
-
-class _Walks(NamedTuple):
-    """What walks found, one entry per job.
-
-    list_: number in the pool of lists;  exit_: profile, -1 for none;  reach: most increments before a threshold was
-        looked at;
-    slice_: slice that the row starts from, -1 for none;  limit: counter value up to which units of the slice may go;
-    units: most units of the slice's tokens, -1 for all of them, or _BY_LIMIT: see ``limit``.
-    """
-
-    list_: np.ndarray
-    exit_: np.ndarray
-    reach: np.ndarray
-    slice_: np.ndarray
-    limit: np.ndarray
-    units: np.ndarray
-    narrow: np.ndarray
-
-
-class _Cells(NamedTuple):
-    """Cells of many subjects (states or chains): the first of each, its breakpoints; row and exit by mode; and those
-    subjects from which a token can decide against a tool."""
-
-    first: list[int]
-    breaks: list[list[tuple[int, int]]]
-    counter: list[int]
-    rows: list[list[int]]
-    exits: list[list[int]]
-    narrow: set[int]
 
 
 class _Lift:
@@ -148,7 +118,7 @@ class _Lift:
                 self.profiles.grow()
         self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
 
-    def state_walks(self, jobs: np.ndarray, mode: int) -> tuple[_Walks, np.ndarray]:
+    def state_walks(self, jobs: np.ndarray, mode: int) -> tuple[Walks, np.ndarray]:
         """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
         w, m = self.words, self.machine
         units = w.units
@@ -160,7 +130,7 @@ class _Lift:
         )  # fmt: skip
         limit = choice[:, 2]
         extra = [_NO_TOKENS] * len(jobs)
-        most_units = np.full(len(jobs), _BY_LIMIT, np.int32)
+        most_units = np.full(len(jobs), BY_LIMIT, np.int32)
         reach = np.zeros(len(jobs), np.int32)
         for j in np.flatnonzero(choice[:, 1]).tolist():
             found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]), int(limit[j]))
@@ -193,7 +163,7 @@ class _Lift:
                     found_,
                 )
                 out[chosen] = found_
-        walks = _Walks(
+        walks = Walks(
             out[:, 0], out[:, 1], np.maximum(out[:, 2], reach), choice[:, 0], limit, most_units, out[:, 5] > 0
         )
         return walks, out[:, 4] > 0
@@ -211,12 +181,12 @@ class _Lift:
             return None
         return out[:found].copy(), int(w.state[0, 3])
 
-    def state_runs(self, jobs: np.ndarray) -> list[_Walks]:
+    def state_runs(self, jobs: np.ndarray) -> list[Walks]:
         """Rows of (state, counter) in every mode."""
         free, varies = self.state_walks(jobs, 0)
         if self.a.modes == 1:
             return [free]
-        deep = _Walks(*(x.copy() for x in free))
+        deep = Walks(*(x.copy() for x in free))
         for e in np.unique(free.exit_[~varies & (free.exit_ >= 0)]).tolist():
             deep.exit_[free.exit_ == e] = self._in_mode(e, 1)
         some = np.flatnonzero(varies)
@@ -236,7 +206,7 @@ class _Lift:
         data[begin] = mode
         return int(intern(data, offset, table, count, begin + known.size))
 
-    def chain_runs(self, jobs: np.ndarray) -> list[_Walks]:
+    def chain_runs(self, jobs: np.ndarray) -> list[Walks]:
         """Rows of (profile, stack symbol, saved counter)."""
         out = np.zeros((len(jobs), 6), np.int32)
         for begin in range(0, len(jobs), _BATCH):
@@ -246,80 +216,16 @@ class _Lift:
                 out[begin : begin + _BATCH],
             )
         none = np.full(len(jobs), -1, np.int32)
-        return [_Walks(out[:, 0], out[:, 1], out[:, 2], none, none, none, out[:, 5] > 0)]
+        return [Walks(out[:, 0], out[:, 1], out[:, 2], none, none, none, out[:, 5] > 0)]
 
     # -- cells -------------------------------------------------------------------------------------------------------
 
     def cells(
-        self, subjects: np.ndarray, thresholds: Sequence[tuple[int, ...]], run: Callable[[np.ndarray], list[_Walks]]
-    ) -> _Cells:
-        """Cells of subjects: one per range of the counter between two thresholds, and one per value near the end of
-        each.
-
-        A walk from the start of a range says how far before the next threshold walks begin to see it: from there
-        on, and where a slice is cut short, every value has a cell of its own.
-
-        Args:
-            subjects: int32 [n, ·], what a job begins with; the counter comes last.
-            thresholds: per subject, ascending.
-        """
-        starts = [(i, low) for i, t in enumerate(thresholds) for low in (0, *t)]
-        found = run(_jobs(subjects, starts))
-        wanted: list[tuple[int, int]] = []
-        plan: list[
-            tuple[int, int, int]
-        ] = []  # per range: values of its own, end, whether walked (first place in wanted)
-        j = 0
-        for i, t in enumerate(thresholds):
-            for low, high in zip((0, *t), t, strict=False):
-                reach = max(int(walks.reach[j]) for walks in found)
-                single = min(high - low - 1, reach)
-                for walks in found:
-                    s = int(walks.slice_[j])
-                    if s >= 0 and walks.limit[j] != UNLIMITED:
-                        cut = int(walks.limit[j]) - int(self.words.most_units[s]) + 1
-                        single = max(single, min(high - low - 1, high - cut))
-                walked = min(single, reach)
-                plan.append((single, walked, len(wanted)))
-                wanted += [(i, c) for c in range(high - walked, high)]
-                j += 1
-            j += 1
-        near = run(_jobs(subjects, wanted)) if wanted else []
-        out = _Cells([], [], [], [[] for _ in found], [[] for _ in found], set())
-        for chosen, made in ((starts, found), (wanted, near)):
-            for walks in made:
-                out.narrow.update(chosen[k][0] for k in np.flatnonzero(walks.narrow).tolist())
-        j = 0
-        ranges = iter(plan)
-        for t in thresholds:
-            out.first.append(len(out.counter))
-            breaks = []
-            for low, high in zip((0, *t), t, strict=False):
-                single, walked, place = next(ranges)
-                self._cell(out, found, j, low)
-                for c in range(high - single, high - walked):
-                    self._cell(out, found, j, c)
-                for k in range(walked):
-                    self._cell(out, near, place + k, high - walked + k)
-                breaks.append((high, single + 1))
-                j += 1
-            self._cell(out, found, j, t[-1] if t else 0)
-            out.breaks.append(breaks)
-            j += 1
-        return out
-
-    def _cell(self, out: _Cells, found: list[_Walks], j: int, c: int) -> None:
-        out.counter.append(c)
-        for mode, walks in enumerate(found):
-            slice_, units = int(walks.slice_[j]), int(walks.units[j])
-            if units == _BY_LIMIT:
-                units = -1
-                if slice_ >= 0 and walks.limit[j] != UNLIMITED:
-                    units = max(0, int(walks.limit[j]) - c)
-                    if units >= self.words.most_units[slice_]:
-                        units = -1
-            out.rows[mode].append(self.rows.row(slice_, units, int(walks.list_[j])))
-            out.exits[mode].append(int(walks.exit_[j]))
+        self, subjects: np.ndarray, thresholds: Sequence[tuple[int, ...]], run: Callable[[np.ndarray], list[Walks]]
+    ) -> Cells:
+        found = make_cells(subjects, thresholds, run, self.words.most_units, self.rows)
+        self.budget.check("rows", len(self.rows))
+        return found
 
     def chain_thresholds(self, e: int, g: int) -> tuple[int, ...]:
         """Values of the counter saved beside g that the continuation of profile e can meet."""
@@ -337,79 +243,57 @@ class _Lift:
     def tables(self) -> tuple[Tables, dict[str, int]]:
         a = self.a
         states = self.cells(np.arange(len(a.thresholds), dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
-        above: dict[int, int] = {}  # profile → bit set of the stack symbols that can lie above it
-        ends = [*states.first[1:], len(states.counter)]
-        for q, (begin, end) in enumerate(zip(states.first, ends, strict=True)):
-            for exits in states.exits:
-                for e in set(exits[begin:end]) - {-1}:
-                    above[e] = above.get(e, 0) | a.under[q]
-        self.budget.check("rows", len(self.rows))
-        chain_of: dict[tuple[int, int], int] = {}
-        chains = _Cells([], [], [], [[]], [[]], set())
-        deciding: set[int] = set()  # profiles
+        above = _gathered(states.exits, states.owner, a.under)
+        chains, chain_of = no_cells(1), np.zeros((0, 2), np.int32)
+        known: set[tuple[int, int]] = set()
+        while wave := [(e, g) for e in above for g in _bits(above[e]) if (e, g) not in known]:
+            known.update(wave)
+            keys = np.array(wave, np.int32)
+            found = self.cells(keys, [self.chain_thresholds(e, g) for e, g in wave], self.chain_runs)
+            above = _gathered(found.exits, keys[found.owner, 1], a.beneath)
+            chains, chain_of = chains.joined(found), np.concatenate([chain_of, keys])
+        onward = chains.exits[:, 0] >= 0
+        pairs = np.unique(np.stack([chain_of[chains.owner, 0], chains.exits[:, 0]], axis=1)[onward], axis=0)
         follows: dict[int, set[int]] = {}
-        while above:
-            wave = [(e, g) for e in above for g in _bits(above[e]) if (e, g) not in chain_of]
-            if not wave:
-                break
-            found = self.cells(
-                np.array(wave, np.int32), [self.chain_thresholds(e, g) for e, g in wave], self.chain_runs
-            )
-            self.budget.check("rows", len(self.rows))
-            above = {}
-            deciding.update(wave[i][0] for i in found.narrow)
-            place = len(chains.counter)
-            ends = [*found.first[1:], len(found.counter)]
-            for (e, g), begin, end in zip(wave, found.first, ends, strict=True):
-                chain_of[e, g] = len(chain_of)
-                for after in set(found.exits[0][begin:end]) - {-1}:
-                    follows.setdefault(e, set()).add(after)
-                    above[after] = above.get(after, 0) | a.beneath[g]
-            chains.first.extend(f + place for f in found.first)
-            chains.breaks.extend(found.breaks)
-            chains.counter.extend(found.counter)
-            chains.rows[0].extend(found.rows[0])
-            chains.exits[0].extend(found.exits[0])
-        deciding = _leading_to(deciding, follows)
-        for q, (begin, end) in enumerate(zip(states.first, [*states.first[1:], len(states.counter)], strict=True)):
-            if any(e in deciding for exits in states.exits for e in exits[begin:end]):
-                states.narrow.add(q)
-        return self._assemble(states, chains, chain_of, _longest(follows, len(self.profiles)))
+        for e, after in pairs.tolist():
+            follows.setdefault(e, set()).add(after)
+        deciding = np.zeros(len(self.profiles) + 1, bool)  # profiles; the last answers for none
+        deciding[sorted(_leading_to(set(chain_of[chains.narrow, 0].tolist()), follows))] = True
+        narrow = np.union1d(states.narrow, states.owner[deciding[states.exits].any(axis=1)])
+        return self._assemble(states, chains, chain_of, narrow, _longest(follows, len(self.profiles)))
 
     def _assemble(
-        self, states: _Cells, chains: _Cells, chain_of: dict[tuple[int, int], int], max_chain: int
+        self, states: Cells, chains: Cells, chain_of: np.ndarray, narrow: np.ndarray, max_chain: int
     ) -> tuple[Tables, dict[str, int]]:
         a, m = self.a, self.machine
-        width = max([len(b) for b in states.breaks + chains.breaks], default=0)
+        width = max(states.breaks.shape[1], chains.breaks.shape[1])
         ops_row, delta_offset, delta = self._delta()
         chain_offset, chain = self._chain(chain_of)
-        owner = np.repeat(np.arange(len(a.thresholds)), np.diff([*states.first, len(states.counter)]))
-        region = np.zeros(owner.size, np.int64)
-        if self.counting:
-            thresholds = [a.thresholds[q] for q in owner.tolist()]
-            region[:] = [sum(t <= c for t in ts) for ts, c in zip(thresholds, states.counter, strict=True)]
+        region = np.zeros(states.owner.size, np.int64)
+        for i in np.flatnonzero(np.diff(m.threshold_offset)[states.owner]).tolist():
+            region[i] = bisect_right(a.thresholds[states.owner[i]], states.counter[i])
         special = self.specials[np.argsort(self.specials[:, 1], kind="stable")]
         arrays = dict(
             symbol_class=a.symbol_class.astype(np.int32),
             special_token=special[:, 1].copy(),
             special_symbol=special[:, 0].copy(),
-            state_cell=np.array(states.first, np.int32),
-            state_break=_breaks(states.breaks, width),
-            cell_row=np.array(states.rows, np.int32).T.copy(),
-            cell_exit=np.array(states.exits, np.int32).T.copy(),
-            cell_delta=delta_offset[ops_row[m.state_row[owner] + region]],
+            state_cell=states.first,
+            state_break=widened(states.breaks, width),
+            cell_row=states.rows,
+            cell_exit=states.exits,
+            cell_delta=delta_offset[ops_row[m.state_row[states.owner] + region]],
             delta=delta,
             push=m.push,
             return_offset=m.return_offset,
             return_=m.return_,
             chain_offset=chain_offset,
             chain=chain,
-            chain_cell=np.array(chains.first, np.int32),
-            chain_break=_breaks(chains.breaks, width),
-            chain_row=np.array(chains.rows[0], np.int32),
-            chain_exit=np.array(chains.exits[0], np.int32),
+            chain_cell=chains.first,
+            chain_break=widened(chains.breaks, width),
+            chain_row=chains.rows[:, 0].copy(),
+            chain_exit=chains.exits[:, 0].copy(),
             **self.rows.arrays(),
-            **_marks(a.marks, sorted(states.narrow)),
+            **_marks(a.marks, narrow),
         )
         total = sum(x.nbytes for x in arrays.values())
         self.budget.check("bytes", total)
@@ -419,7 +303,7 @@ class _Lift:
             "states": len(a.thresholds),
             "stack_symbols": a.stack_symbols,
             "profiles": len(self.profiles),
-            "cells": len(states.counter),
+            "cells": states.owner.size,
             "chains": len(chain_of),
             "rows": len(self.rows),
             "dense_rows": len(arrays["dense"]),
@@ -444,23 +328,21 @@ class _Lift:
         at, packed = comb.pack(offset, k.astype(np.int32), distinct[r, k], ops.shape[1])
         return order[inverse.reshape(-1)], at, packed
 
-    def _chain(self, chain_of: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray]:
-        keys = sorted(chain_of)
-        offset = np.zeros(len(self.profiles) + 1, np.int32)
-        if keys:
-            np.add.at(offset, np.array([e + 1 for e, _ in keys], np.int64), 1)
-        return comb.pack(
-            np.cumsum(offset, dtype=np.int32),
-            np.array([g for _, g in keys], np.int32),
-            np.array([chain_of[k] for k in keys], np.int32),
-            max(self.a.stack_symbols, 1),
-        )
+    def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        order = np.lexsort((chain_of[:, 1], chain_of[:, 0])).astype(np.int32)
+        offset = np.searchsorted(chain_of[order, 0], np.arange(len(self.profiles) + 1)).astype(np.int32)
+        return comb.pack(offset, chain_of[order, 1], order, max(self.a.stack_symbols, 1))
 
 
-def _jobs(subjects: np.ndarray, chosen: list[tuple[int, int]]) -> np.ndarray:
-    """int32 [jobs, ·]: the subject's own columns, then the counter."""
-    index = np.array(chosen, np.int32).reshape(-1, 2)
-    return np.concatenate([subjects[index[:, 0]], index[:, 1:]], axis=1)
+def _gathered(exits: np.ndarray, owner: np.ndarray, bits: Sequence[int]) -> dict[int, int]:
+    """Per exit profile of some cells, int32 [cells, modes], the union of the bit sets of the cells' owners."""
+    cell, mode = np.nonzero(exits >= 0)
+    key = exits[cell, mode].astype(np.int64) << 32 | owner[cell]
+    distinct, first = np.unique(key, return_index=True)
+    found: dict[int, int] = {}
+    for e, i in np.stack([distinct >> 32, distinct & (1 << 32) - 1], axis=1)[np.argsort(first)].tolist():
+        found[e] = found.get(e, 0) | bits[i]
+    return found
 
 
 def _bits(value: int) -> list[int]:
@@ -476,16 +358,6 @@ def _view(rows: np.ndarray) -> np.ndarray:
     """Rows as single values that compare by content."""
     rows = np.ascontiguousarray(rows)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-
-
-def _breaks(breaks: list[list[tuple[int, int]]], width: int) -> np.ndarray:
-    """Breakpoints as int32 [·, width, 2]; those that are missing count nothing."""
-    out = np.zeros((len(breaks), width, 2), np.int32)
-    if width:
-        for i, row in enumerate(breaks):
-            for b, pair in enumerate(row):
-                out[i, b] = pair
-    return out
 
 
 def _thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
@@ -524,7 +396,7 @@ def _leading_to(found: set[int], follows: dict[int, set[int]]) -> set[int]:
     return found
 
 
-def _marks(marks: Marks, narrow: list[int]) -> dict[str, np.ndarray]:
+def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
     offset = np.zeros(len(marks.tools) + 1, np.int32)
     np.cumsum([len(tools) for tools in marks.tools], out=offset[1:])
     return {
@@ -533,7 +405,7 @@ def _marks(marks: Marks, narrow: list[int]) -> dict[str, np.ndarray]:
         "mark": np.array(marks.table, np.int32).reshape(-1, 4),
         "tool_offset": offset,
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
-        "narrowing": np.array(narrow, np.int32),
+        "narrowing": narrow.astype(np.int32),
     }
 
 

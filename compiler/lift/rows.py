@@ -24,18 +24,26 @@ class RowStore:
     def __init__(self, size: int, lists: Pool) -> None:
         self.words = -(-size // 32)
         self.lists = lists
-        self._rows: dict[tuple[int, int, int], int] = {}
+        self._numbers: dict[int, int] = {}  # by key, see below
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._numbers)
 
-    def row(self, slice_: int, units: int, list_: int) -> int:
-        """The row of a slice (-1: none; only its tokens of at most ``units`` units, -1: all) with a list toggled."""
-        return self._rows.setdefault((slice_, units, list_), len(self._rows))
+    def rows(self, slice_: np.ndarray, units: np.ndarray, list_: np.ndarray) -> np.ndarray:
+        """Numbers of rows int32 [n]: a slice (-1: none; only its tokens of at most ``units`` units, -1: all) with a
+        list toggled."""
+        keys = (slice_.astype(np.int64) + 1) << 54 | (units.astype(np.int64) + 1) << 32 | list_
+        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        number = np.empty(distinct.size, np.int32)
+        for i in np.argsort(first).tolist():
+            number[i] = self._numbers.setdefault(int(distinct[i]), len(self._numbers))
+        return number[which.reshape(-1)]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The row arrays of a bundle."""
-        row = np.array(list(self._rows), np.int32).reshape(-1, 3)
+        keys = np.array(list(self._numbers), np.int64)
+        row = np.stack([(keys >> 54) - 1, (keys >> 32 & (1 << 22) - 1) - 1, keys & (1 << 32) - 1], axis=1)
+        row = row.astype(np.int32)
         used, first, which = np.unique(row[:, 2], return_index=True, return_inverse=True)
         by_use = np.argsort(first)
         numbers = used[by_use]
