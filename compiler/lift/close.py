@@ -3,7 +3,7 @@
 From the tables of a bundle: `state_close`, `close_…`, `owed_…`, `chain_after` of docs/architecture.md, and how many
 tokens every entry needs. A configuration's bound is that of its state and counter plus what every frame below owes.
 
-Leaves out   the kernels (bounds.py), the tables themselves (lift.py), use (runtime).
+Leaves out   the kernels (ways.py, costs.py), the tables themselves (lift.py), use (runtime).
 Invariants   in both modes the close token of a cell takes the bound down by at least one, so a run that only takes
              close tokens ends within its bound. After any token that a mask allows the bound is at most the largest of
              `close_after` and `chain_after` that belong to the mask, plus what is owed below.
@@ -27,8 +27,9 @@ from toolc.runtime.vocab import Vocab
 
 from ..budget import Budget
 from ..vocab.encode import Encode
-from . import bounds
-from .bounds import MANY, Closing, Memo
+from . import bounds, costs, ways
+from .bounds import MANY, Closing
+from .costs import Memo
 from .forced import forced_arrays
 from .walk import Walkable
 from .words import Words
@@ -137,7 +138,7 @@ class _Close:
         a, whole = self.a, self.words.whole
         order = np.argsort(value, kind="stable")
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
-        bounds.tokens_on_the_way(
+        ways.tokens_on_the_way(
             a, order[value[order] < NEVER], policy, symbol, token, whole, byte.first_child, byte.node_token, close_token
         )  # fmt: skip
         self._mend(close_token)
@@ -189,15 +190,28 @@ class _Close:
         return weight, rank, symbol, token
 
     def _shortest(self, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = np.full(self.a.bound.size, NEVER, np.int32)
-        policy = np.full(value.size, -1, np.int32)
-        bounds.shortest(self.a, weight, rank, value, policy)
-        self.budget.check("")
+        value, policy = self._least_ways(weight, rank)
         if self._count_through(value):
             self.a = self._closing()
-            value = np.full(self.a.bound.size, NEVER, np.int32)
-            policy = np.full(value.size, -1, np.int32)
-            bounds.shortest(self.a, weight, rank, value, policy)
+            value, policy = self._least_ways(weight, rank)
+        return value, policy
+
+    def _least_ways(self, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        a, t = self.a, self.t
+        self.budget.check("")
+        base, row_of_cell = np.unique(t.cell_delta, return_inverse=True)
+        state = np.repeat(np.arange(t.states), np.diff(a.close_first))
+        row = row_of_cell.reshape(-1)[t.state_cell[state] + _phases(t.state_break[state], a.low)].astype(np.int32)
+        row[a.close_first[FINISHED]] = base.size  # it needs no way: a row without ops
+        offset = np.zeros(base.size + 2, np.int32)
+        op_of, class_of = np.empty((2, base.size * t.classes), np.int32)
+        ways.distinct_ops(t.delta, base, weight, rank, offset, op_of, class_of)
+        offset[-1] = offset[-2]
+        value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
+        ways.least_ways(
+            a.close_first, a.close_break, a.low, a.high, row, offset, op_of, class_of, weight, rank, a.push, a.modes,
+            a.back_offset, a.back, value, policy,
+        )  # fmt: skip
         return value, policy
 
     def _count_through(self, value: np.ndarray) -> bool:
@@ -245,7 +259,7 @@ class _Close:
             self._remembered = None
 
     def _dearest(self, jobs: np.ndarray, mode: int, unit: int) -> tuple[np.ndarray, np.ndarray]:
-        """What `bounds.dearest` finds, and the records of the last job."""
+        """What `costs.dearest` finds, and the records of the last job."""
         w = self.words
         trie: Walkable = w.rest(unit)
         out = np.zeros((len(jobs), 5), np.int64)
@@ -257,7 +271,7 @@ class _Close:
             self._remembered = mode, unit
         for begin in range(0, len(jobs), _BATCH):
             self.budget.check("")
-            bounds.dearest(
+            costs.dearest(
                 self.a, trie, jobs[begin : begin + _BATCH], mode, self.specials, self.is_special, unit,
                 w.units.next_unit, s["alphabet"], s["tops"], s["known"], s["seen"], s["todo"], self.memo,
                 s["st"], s["frames"], s["records"], out[begin : begin + _BATCH],
@@ -365,7 +379,7 @@ class _Close:
                 own = lows.get(n, [0])
                 for low, end in zip(own, [*own[1:], MANY + 1], strict=True):
                     x = int(t.chain_cell[n]) + bounds.phase(t.chain_break, n, low)
-                    left = bounds.dearest_below(
+                    left = costs.dearest_below(
                         self.a, self.words.whole, records, g, low, end - 1, mode, self.is_special, self.memo, s["st"],
                         s["frames"], s["records"], result,
                     )  # fmt: skip
