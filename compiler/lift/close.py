@@ -31,12 +31,11 @@ from . import bounds, costs, ways
 from .bounds import MANY, Closing
 from .costs import Memo
 from .forced import forced_arrays
-from .walk import Walkable
 from .words import Words
 
 MOST_CELLS = 1 << 18
 MOST_WALKS = 1 << 8  # close cells of counting states; of more, not every token is tried but the worst assumed
-_BATCH = 256  # walks between two looks at the clock
+_BATCH = 1024  # walks between two looks at the clock
 _RARE = 1000  # weight of a byte that is no token by itself
 
 
@@ -111,6 +110,7 @@ class _Close:
         self.a = self._closing()
         self.memo = Memo.make(vocab.node_byte.size)
         self._remembered: tuple[int, int] | None = None  # mode and slice that the memo is of
+        self._records, self._kept = np.empty((0, 2), np.int32), 0
 
     def _closing(self) -> Closing:
         t = self.t
@@ -246,9 +246,11 @@ class _Close:
         while True:
             state = np.repeat(np.arange(self.t.states), np.diff(a.close_first))
             x = np.flatnonzero((a.bound >= NEVER) & (state > 1))
-            jobs = np.stack([state[x], x], axis=1).astype(np.int32)
-            out = [self._dearest(jobs, mode, -1)[0] for mode in range(self.t.modes)]
-            least = np.max([o[:, 1] for o in out], axis=0) if x.size else x
+            if not x.size:
+                return
+            jobs = np.stack([state[x], x, np.zeros_like(x)], axis=1).astype(np.int32)
+            out = [self._dearest(jobs, mode, -1) for mode in range(self.t.modes)]
+            least = np.max([o[:, 1] for o in out], axis=0)
             if not (least < NEVER).any():
                 return
             # Only the least of them: what is found later may then be nearer.
@@ -258,25 +260,33 @@ class _Close:
             a.bound[best] = least.min() + 1
             self._remembered = None
 
-    def _dearest(self, jobs: np.ndarray, mode: int, unit: int) -> tuple[np.ndarray, np.ndarray]:
-        """What `costs.dearest` finds, and the records of the last job."""
-        w = self.words
-        trie: Walkable = w.rest(unit)
-        out = np.zeros((len(jobs), 5), np.int64)
-        if len(jobs) == 0:
-            return out, np.zeros((0, 2), np.int32)
-        s = self._scratch
+    def _dearest(self, jobs: np.ndarray, mode: int, unit: int) -> np.ndarray:
+        """What `costs.dearest` finds; the records that are kept come behind those that there are."""
+        w, s, trie = self.words, self._scratch, self.words.rest(unit)
+        out = np.zeros((len(jobs), 6), np.int64)
         if self._remembered != (mode, unit):
             self.memo.forget()
             self._remembered = mode, unit
         for begin in range(0, len(jobs), _BATCH):
-            self.budget.check("")
-            costs.dearest(
-                self.a, trie, jobs[begin : begin + _BATCH], mode, self.specials, self.is_special, unit,
-                w.units.next_unit, s["alphabet"], s["tops"], s["known"], s["seen"], s["todo"], self.memo,
-                s["st"], s["frames"], s["records"], out[begin : begin + _BATCH],
-            )  # fmt: skip
-        return out, s["records"][: out[-1, 4]].copy()
+            part, found, at = jobs[begin : begin + _BATCH], out[begin : begin + _BATCH], 0
+            while at < len(part):
+                self.budget.check("")
+                records = self._room(trie.order.size)
+                at = costs.dearest(
+                    self.a, trie, part, at, mode, self.specials, self.is_special, unit, w.units.next_unit,
+                    s["alphabet"], s["tops"], s["known"], s["seen"], s["todo"], self.memo, s["st"], s["frames"],
+                    records, self._kept, found,
+                )  # fmt: skip
+                self._kept = int(found[at - 1, 5])
+        return out
+
+    def _room(self, more: int) -> np.ndarray:
+        """The records that are kept, int32 [·, 2], with room for more behind them."""
+        if len(self._records) - self._kept < more:
+            bigger = np.empty((2 * self._kept + 2 * more, 2), np.int32)
+            bigger[: self._kept] = self._records[: self._kept]
+            self._records = bigger
+        return self._records
 
     @property
     def _scratch(self) -> dict[str, np.ndarray]:
@@ -294,7 +304,6 @@ class _Close:
                 "todo": np.zeros((self.t.states * units + 1, 2), np.int32),
                 "st": np.zeros((depth, 5), np.int64),
                 "frames": np.zeros((depth, 5), np.int64),
-                "records": np.zeros((self.vocab.node_byte.size + 1, 2), np.int32),
             }
         return known
 
@@ -320,7 +329,8 @@ class _Close:
             x = x[~counted | first]
         cell = t.state_cell[state[x]] + _phases(t.state_break[state[x]], a.low[x])
         sliced = self.vocab.meta["slices"] == list(self.words.units.names)
-        profiles: dict[int, tuple[int, np.ndarray]] = {}
+        begin = np.full((t.chain_offset.size, 2), -1, np.int64)  # per profile, of its records
+        mode_of = np.zeros(t.chain_offset.size, np.int32)
         pushed = np.ones(x.size, bool)
         for mode in range(t.modes):
             if mode:
@@ -328,20 +338,18 @@ class _Close:
             unit = t.row_slice[t.cell_row[cell, mode]] if sliced else np.full(x.size, -1)
             exits = t.cell_exit[cell, mode]
             _, leaders = np.unique(exits, return_index=True)
-            alone = np.zeros(x.size, bool)
-            alone[leaders[exits[leaders] >= 0]] = True
-            for j in sorted(np.flatnonzero(alone).tolist(), key=unit.__getitem__):
-                out, records = self._dearest(np.array([[state[x[j]], x[j]]], np.int32), mode, int(unit[j]))
-                after[x[j], mode] = out[0, 0]
-                pushed[j] = out[0, 3] > 0
-                profiles[int(exits[j])] = mode, records
-            others = pushed & ~alone
-            for u in np.unique(unit[others]).tolist():
-                some = others & (unit == u)
-                out, _ = self._dearest(np.stack([state[x[some]], x[some]], axis=1), mode, u)
+            leads = np.zeros(x.size, bool)
+            leads[leaders[exits[leaders] >= 0]] = True
+            wanted = pushed | leads
+            for u in np.unique(unit[wanted]).tolist():
+                some = np.flatnonzero(wanted & (unit == u))
+                out = self._dearest(np.stack([state[x[some]], x[some], leads[some]], axis=1), mode, u)
                 after[x[some], mode] = out[:, 0]
                 pushed[some] = out[:, 3] > 0
-        return after, self._chain_after(profiles)
+                kept = leads[some]
+                begin[exits[some[kept]]] = out[kept, 4:]
+                mode_of[exits[some[kept]]] = mode
+        return after, self._chain_after(begin, mode_of)
 
     def _dearest_of_all(self) -> int:
         """Not more than this after any token: the largest bound, and what as many frames owe as a token can open."""
@@ -359,35 +367,49 @@ class _Close:
         entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == PUSH))
         return np.unique(entry - t.delta[entry, 0])
 
-    def _chain_after(self, profiles: dict[int, tuple[int, np.ndarray]]) -> np.ndarray:
+    def _chain_after(self, begin: np.ndarray, mode_of: np.ndarray) -> np.ndarray:
+        """`chain_after`, by waves: the continuations of profiles give the records of more profiles.
+
+        Args:
+            begin: int64 [profiles, 2]: places of the records of each, -1 where they are not known yet.
+            mode_of: int32 [profiles], of those that are known.
+        """
         t, s = self.t, self._scratch
         after = np.zeros(t.chain_row.size, np.int32)
-        result = np.zeros(4, np.int64)
+        place = np.arange(t.return_offset.size) + t.chain_offset[:, None]
+        mine = t.chain[place, 0] == t.chain_offset[:, None]
         lows = _lows(t.chain_break)
-        done: set[int] = set()
-        todo = sorted(profiles)
-        while todo:
-            e = todo.pop()
-            mode, records = profiles[e]
-            base = int(t.chain_offset[e])
-            entries = t.chain[base : base + t.return_offset.size]
-            for g in np.flatnonzero(entries[:, 0] == base).tolist():
-                n = int(entries[g, 1])
-                if n in done:
-                    continue
-                done.add(n)
-                own = lows.get(n, [0])
-                for low, end in zip(own, [*own[1:], MANY + 1], strict=True):
-                    x = int(t.chain_cell[n]) + bounds.phase(t.chain_break, n, low)
-                    left = costs.dearest_below(
-                        self.a, self.words.whole, records, g, low, end - 1, mode, self.is_special, self.memo, s["st"],
-                        s["frames"], s["records"], result,
-                    )  # fmt: skip
-                    after[x] = result[0]
-                    following = int(t.chain_exit[x])
-                    if following >= 0 and following not in profiles:
-                        profiles[following] = mode, s["records"][:left].copy()
-                        todo.append(following)
+        wave = np.flatnonzero(begin[:, 0] >= 0)
+        while wave.size:
+            which, g = np.nonzero(mine[wave])
+            n = t.chain[place[wave[which], g], 1]
+            ranges = [lows.get(i, [0]) for i in n.tolist()]
+            of = np.repeat(np.arange(n.size), [len(r) for r in ranges])
+            low = np.array([c for r in ranges for c in r], np.int64)
+            high = np.array([c - 1 for r in ranges for c in [*r[1:], MANY + 1]], np.int64)
+            x = t.chain_cell[n[of]] + _phases(t.chain_break[n[of]], low)
+            following = t.chain_exit[x]
+            new, leaders = np.unique(following, return_index=True)
+            leaders, new = leaders[new >= 0], new[new >= 0]
+            leaders, new = leaders[begin[new, 0] < 0], new[begin[new, 0] < 0]
+            keep = np.zeros(x.size, np.int32)
+            keep[leaders] = 1
+            e = wave[which[of]]
+            jobs = np.stack([e, g[of], low, high, mode_of[e], keep], axis=1).astype(np.int32)
+            out = np.zeros((len(jobs), 3), np.int64)
+            at = 0
+            while at < len(jobs):
+                self.budget.check("")
+                records = self._room(self.vocab.node_byte.size)
+                at = costs.dearest_below(
+                    self.a, self.words.whole, jobs, at, begin, self.is_special, self.memo, s["st"], s["frames"],
+                    records, self._kept, out,
+                )  # fmt: skip
+                self._kept = int(out[at - 1, 2])
+            after[x] = out[:, 0]
+            begin[new] = out[leaders, 1:]
+            mode_of[new] = mode_of[e[leaders]]
+            wave = new
         return after
 
 

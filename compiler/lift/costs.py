@@ -290,6 +290,7 @@ def dearest(  # type: ignore[no-untyped-def]
     a,
     t,
     jobs,
+    at,
     mode,
     specials,
     is_special,
@@ -304,27 +305,34 @@ def dearest(  # type: ignore[no-untyped-def]
     st,
     frames,
     records,
+    left,
     out,
 ):
     """The largest and the least bound after one token, from close cells.
 
     Args:
         t: the trie, or what lies outside of slice `unit`, which then all cells take (-1: none).
-        jobs: int32 [·, 2]: state and close cell.
+        jobs: int32 [·, 3]: state, close cell, and whether records are kept; those from number ``at`` are walked.
         specials: int32 [·, 2]: symbol and token.
         is_special: bool [V].
         memo: of this mode, trie and these bounds.
-        records: int32 [·, 2], receives of the last job: node, R where the walk leaves the frame with tokens below.
-        out: int32 [jobs, 5], receives the largest bound, the least (NEVER: none), its token, whether anything was
-            pushed, how many records.
+        records: int32 [·, 2], receives from place ``left``, of the jobs that keep them: node, R where the walk leaves
+            the frame with tokens below.
+        out: int64 [jobs, 6], receives the largest bound, the least (NEVER: none), its token, whether anything was
+            pushed, the places of its first record and after its last.
+
+    Returns:
+        the number of the first job that was not walked: its records may not find room, or all are done.
     """
     result = np.zeros(4, np.int64)
-    for j in range(jobs.shape[0]):
+    for j in range(at, jobs.shape[0]):
+        if records.shape[0] - left < t.order.size:
+            return j
         q, x = jobs[j, 0], jobs[j, 1]
         result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
         st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, a.low[x], a.high[x], -1, 0
         whole = a.low[x] == 0 and a.high[x] == MANY
-        left = _walk(a, t, 0, t.order.size, mode, is_special, memo, whole, st, frames, records, 0, result)
+        end = _walk(a, t, 0, t.order.size, mode, is_special, memo, whole, st, frames, records, left, result)
         for k in range(specials.shape[0]):
             if op_at(a, q, a.low[x], a.symbol_class[specials[k, 0]]) == 0:
                 continue
@@ -345,28 +353,48 @@ def dearest(  # type: ignore[no-untyped-def]
         for k in range(4):
             out[j, k] = result[k]
         out[j, 4] = left
+        if jobs[j, 2]:
+            left = end
+        out[j, 5] = left
+    return jobs.shape[0]
 
 
 @njit(cache=True)
-def dearest_below(a, t, segments, g, low, high, mode, is_special, memo, st, frames, records, result):  # type: ignore[no-untyped-def]
-    """The same for tokens that left a frame, continued under a stack symbol; returns the number of records.
+def dearest_below(a, t, jobs, at, begin, is_special, memo, st, frames, records, left, out):  # type: ignore[no-untyped-def]
+    """The same for tokens that left a frame, continued under a stack symbol.
 
     Args:
         t: the whole trie.
-        segments: int32 [·, 2]: node, R.
-        low, high: counters saved beside stack symbol g.
-        result: int64 [4], receives the largest bound first.
+        jobs: int32 [·, 6]: profile, stack symbol, the interval of the counter saved beside it, mode, and whether
+            records are kept.
+        begin: int64 [profiles, 2]: places of the records of each.
+        records: int32 [·, 2]: holds those, and receives more from place ``left``.
+        out: int64 [jobs, 3], receives the largest bound, the places of the first record and after the last.
+
+    Returns:
+        as `dearest`.
     """
-    left = 0
-    result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
-    base = a.return_offset[g]
-    for i in range(segments.shape[0]):
-        node = segments[i, 0]
-        if a.return_[base + segments[i, 1], 0] != base:
-            continue
-        back = a.return_[base + segments[i, 1], 1]
-        depth = t.node_depth[node]
-        st[depth, 0], st[depth, 1], st[depth, 2] = back >> 2, act(back & 3, low), act(back & 3, high)
-        st[depth, 3], st[depth, 4] = -1, 0
-        left = _walk(a, t, node + 1, t.skip[node], mode, is_special, memo, False, st, frames, records, left, result)
-    return left
+    result = np.zeros(4, np.int64)
+    for j in range(at, jobs.shape[0]):
+        if records.shape[0] - left < t.order.size:
+            return j
+        end = left
+        result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
+        base = a.return_offset[jobs[j, 1]]
+        for i in range(begin[jobs[j, 0], 0], begin[jobs[j, 0], 1]):
+            node = records[i, 0]
+            if a.return_[base + records[i, 1], 0] != base:
+                continue
+            back = a.return_[base + records[i, 1], 1]
+            depth = t.node_depth[node]
+            st[depth, 0], st[depth, 1], st[depth, 2] = back >> 2, act(back & 3, jobs[j, 2]), act(back & 3, jobs[j, 3])
+            st[depth, 3], st[depth, 4] = -1, 0
+            end = _walk(
+                a, t, node + 1, t.skip[node], jobs[j, 4], is_special, memo, False, st, frames, records, end, result
+            )
+        out[j, 0] = result[0]
+        out[j, 1] = left
+        if jobs[j, 5]:
+            left = end
+        out[j, 2] = left
+    return jobs.shape[0]

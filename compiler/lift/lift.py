@@ -29,6 +29,7 @@ from ..budget import Budget
 from ..errors import VocabError
 from . import comb
 from .cells import BY_LIMIT, Cells, Walks, make_cells, no_cells, widened
+from .children import alive_bytes
 from .regions import Regions
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
@@ -81,7 +82,7 @@ class _Lift:
         )
         return Machine(
             a.state_row, threshold_offset, threshold, a.ops, a.symbol_class, push, return_offset, return_,
-            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]],
+            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive_bytes(a.ops, a.symbol_class),
         )  # fmt: skip
 
     def _specials(self, end_of_turn: Sequence[int]) -> list[tuple[int, int]]:

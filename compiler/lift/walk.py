@@ -1,8 +1,9 @@
 """The kernels of the lift: walk a vocabulary trie through the automaton, many walks a call.
 
 Leaves out   which walks are needed and what becomes of them (lift.py), slices (simulate.py), interning (pool.py).
-Arrays       `Machine` and `Walkable` below; st int32 [depth, 5] is scratch: state, counter, top frame (-1 none),
-             increments of the first frame's counter since the start (-1 once it was set anew), frames; frames int32
+Arrays       `Machine` and `Walkable` below; st int32 [depth, 6] is scratch: state, counter, top frame (-1 none),
+             increments of the first frame's counter since the start (-1 once it was set anew), frames, place in
+             `order`; frames int32
              [depth, 4]: stack symbol, saved counter, frame beneath, increments. A frame is named by the depth of
              the byte that pushed it, so backing up in the trie needs no undo.
              A profile is the sequence mode, node, R, node, R, … of where walks leave the frame with tokens below.
@@ -17,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from ..automata.pool import intern, room
+from .children import Children, next_child
 
 
 class Machine(NamedTuple):
@@ -25,7 +27,8 @@ class Machine(NamedTuple):
     state_row int32 [states + 1]: op rows of a state, one per region;  threshold_offset int32 [states + 1],
     threshold int32 [·]; ops int32 [rows, classes];  symbol_class int32 [symbols];  push int32 [pushes, 4];
     return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py);  narrow_state bool [states],
-    narrow_push bool [pushes]: whether going there decides against a tool (automata/marks.py).
+    narrow_push bool [pushes]: whether going there decides against a tool (automata/marks.py);  alive uint64 [rows, 4]:
+    see children.py.
     """
 
     state_row: np.ndarray
@@ -38,6 +41,7 @@ class Machine(NamedTuple):
     return_: np.ndarray
     narrow_state: np.ndarray
     narrow_push: np.ndarray
+    alive: np.ndarray
 
 
 class Walkable(NamedTuple):
@@ -45,7 +49,8 @@ class Walkable(NamedTuple):
 
     order int32 [n]: full-trie nodes in preorder;  skip int32 [n]: place in `order` after the subtree;  node_byte,
     node_depth,
-    token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0.
+    token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
+    children: see children.py.
     """
 
     order: np.ndarray
@@ -55,6 +60,7 @@ class Walkable(NamedTuple):
     token_offset: np.ndarray
     tokens: np.ndarray
     units: np.ndarray
+    children: Children
 
 
 class Memo(NamedTuple):
@@ -99,8 +105,8 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     """Walk parts of a trie.
 
     Args:
-        segments: int32 [·, 5], the first ``count`` are walked: first place in `order`, place after the last, state,
-            counter, increments (0, or -1 if the counter was set on the way here).
+        segments: int32 [·, 6], the first ``count`` are walked: first place in `order`, place after the last, state,
+            counter, increments (0, or -1 if the counter was set on the way here), place of the parent.
         out, found: receives, from place ``found``, the tokens that stay alive or leave the frame with their last byte.
         records, left: receives, from place ``left``, node, R, … where the walk leaves the frame with tokens below.
         result: int64 [6], receives the places after the last token and record, the most increments before a
@@ -111,6 +117,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     tallest = 0
     pushed = 0
     narrowed = 0
+    wide = t.children.wide
     for s in range(count):
         i = segments[s, 0]
         end = segments[s, 1]
@@ -122,6 +129,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         st[base, 2] = -1
         st[base, 3] = segments[s, 4]
         st[base, 4] = 0
+        st[base, 5] = segments[s, 5]
         while i < end:
             node = t.order[i]
             depth = t.node_depth[node]
@@ -132,9 +140,18 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             height = st[depth - 1, 4]
             if inc > most and m.threshold_offset[q + 1] > m.threshold_offset[q]:
                 most = inc
-            op = find_op(m, q, c, t.node_byte[node])
+            row = m.state_row[q]
+            for k in range(m.threshold_offset[q], m.threshold_offset[q + 1]):
+                if m.threshold[k] <= c:
+                    row += 1
+            op = m.ops[row, m.symbol_class[t.node_byte[node]]]
             if op == 0:
-                i = t.skip[i]
+                parent = st[depth - 1, 5]
+                if wide[parent] < 0:
+                    i = t.skip[i]
+                else:
+                    after = t.skip[parent] if parent < t.skip.size else end
+                    i = next_child(t.children, m.alive, row, parent, t.node_byte[node], after)
                 continue
             kind = op & 7
             value = op >> 3
@@ -193,6 +210,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             st[depth, 2] = top
             st[depth, 3] = inc
             st[depth, 4] = height
+            st[depth, 5] = i
             for k in range(t.token_offset[node], t.token_offset[node + 1]):
                 if t.units[t.tokens[k]] < 0:
                     out[found] = t.tokens[k]
@@ -230,17 +248,10 @@ def walk_states(  # type: ignore[no-untyped-def]
     """
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
-    segment = np.zeros((1, 5), np.int32)
+    segment = np.zeros((1, 6), np.int32)
     result = np.zeros(6, np.int64)
-    top = np.empty(256, np.int32)  # places in `order` of the first bytes, and their classes
-    top_class = np.empty(256, np.int32)
-    tops = 0
-    i = 0
-    while i < t.order.size:
-        top[tops] = i
-        top_class[tops] = m.symbol_class[t.node_byte[t.order[i]]]
-        tops += 1
-        i = t.skip[i]
+    root = t.order.size
+    segment[0, 5] = root
     ends, tokens, records = memo.ends, memo.tokens, memo.records
     slots = memo.slots
     memo.round_[0] += 1
@@ -265,10 +276,12 @@ def walk_states(  # type: ignore[no-untyped-def]
         else:
             out[j, 2:] = 0
             row = m.state_row[q]
-            for x in range(tops):
-                op = m.ops[row, top_class[x]]
-                if op == 0:
-                    continue
+            i = next_child(t.children, m.alive, row, root, -1, root)
+            while i < root:
+                x = t.node_byte[t.order[i]]
+                here = i
+                i = next_child(t.children, m.alive, row, root, x, root)
+                op = m.ops[row, m.symbol_class[x]]
                 key = memo.round_[0] << 40 | np.int64(op) << 8 | x
                 slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
                 while slots[slot, 0] >> 40 == memo.round_[0] and slots[slot, 0] != key:
@@ -286,8 +299,8 @@ def walk_states(  # type: ignore[no-untyped-def]
                     n = known
                     slots[slot, 0] = key
                     slots[slot, 1] = n
-                    segment[0, 0] = top[x]
-                    segment[0, 1] = t.skip[top[x]]
+                    segment[0, 0] = here
+                    segment[0, 1] = t.skip[here]
                     _walk(m, t, segment, 1, mode, st, frames, tokens, ends[n, 0], records, ends[n, 1], result)
                     ends[n + 1] = result
                     known += 1
@@ -334,7 +347,7 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
         first = offset2[jobs[j, 0]]
         records = (offset2[jobs[j, 0] + 1] - first - 1) // 2
         mode = data2[first]
-        segments = np.zeros((records, 5), np.int32)
+        segments = np.zeros((records, 6), np.int32)
         used = 0
         base = m.return_offset[jobs[j, 1]]
         for i in range(records):
@@ -349,6 +362,7 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
             segments[used, 2] = m.return_[place, 1] >> 2
             segments[used, 3] = c if action == 0 else c + 1 if action == 1 else action - 2
             segments[used, 4] = 0 if action <= 1 else -1
+            segments[used, 5] = node
             used += 1
         begin2 = offset2[count2[0]]
         data2[begin2] = mode

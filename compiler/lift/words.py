@@ -10,6 +10,7 @@ import numpy as np
 
 from toolc.runtime.vocab import Vocab
 
+from .children import Children, index_children
 from .slices import unit_automata
 from .walk import Walkable
 
@@ -29,11 +30,12 @@ class Words:
             vocab.node_token_offset,
             vocab.node_tokens,
             np.full(vocab.size, -1, np.int32),
+            Children(*index_children(np.arange(n, dtype=np.int32), vocab.node_skip, vocab.node_byte)),
         )
         self._rest: dict[int, Walkable] = {}
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
-        self.state = np.zeros((depth, 5), np.int32)
+        self.state = np.zeros((depth, 6), np.int32)
         self.frames = np.zeros((depth, 4), np.int32)
         self.pairs = np.zeros((1 << 12, 3), np.int32)
         offset = vocab.slice_token_offset
@@ -71,7 +73,8 @@ class Words:
             place = np.zeros(keep.size + 1, np.int32)
             np.cumsum(keep, out=place[1:])
             skip = place[v.node_skip[order]].astype(np.int32)
-            known = self._rest[s] = self.whole._replace(order=order, skip=skip, units=count)
+            children = Children(*index_children(order, skip, v.node_byte))
+            known = self._rest[s] = self.whole._replace(order=order, skip=skip, units=count, children=children)
         return known
 
     def listed(self, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

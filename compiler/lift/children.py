@@ -1,0 +1,115 @@
+"""Children of a trie node by byte: from one that is dead to the next that is not, past all between.
+
+A state often lives on a few bytes while a node has a hundred children. The bytes that an op row lives on, and those of
+the children of a node, are four words of bits each; what is in both is where a walk goes on.
+
+Leaves out   the walks (walk.py, costs.py).
+Arrays       of nodes with few children there is no record: there a walk looks at every child.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import njit
+from numba.extending import intrinsic
+
+_MANY = 8  # children of a node that has a record
+
+
+@intrinsic
+def count_bits(context: Any, x: Any) -> Any:
+    """How many bits of a uint64 are set."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctpop(arguments[0])
+
+    return numba.int64(numba.uint64), codegen
+
+
+class Children(NamedTuple):
+    """Of the nodes of a trie with many children, by place in its order; the last place is the root.
+
+    wide int32 [places + 1]: number of the record, -1 for none;  bits uint64 [records, 4]: bytes of the children;
+    first int32 [records, 4]: where those of each word begin in ``place``;  place int32 [·]: of each child.
+    """
+
+    wide: np.ndarray
+    bits: np.ndarray
+    first: np.ndarray
+    place: np.ndarray
+
+
+@njit(cache=True)
+def index_children(order, skip, node_byte):  # type: ignore[no-untyped-def]
+    """The arrays of `Children` for a trie in preorder."""
+    n = order.size
+    wide = np.full(n + 1, -1, np.int32)
+    bits = np.zeros((n // _MANY + 2, 4), np.uint64)
+    first = np.zeros((n // _MANY + 2, 4), np.int32)
+    place = np.empty(n, np.int32)
+    records = 0
+    used = 0
+    for p in range(-1, n):
+        begin, end = p + 1, skip[p] if p >= 0 else n
+        if end - begin < _MANY and p >= 0:
+            continue
+        count = 0
+        i = begin
+        while i < end and count < _MANY:
+            i = skip[i]
+            count += 1
+        if count < _MANY and p >= 0:
+            continue
+        wide[p] = records
+        i = begin
+        word = -1
+        while i < end:
+            byte = node_byte[order[i]]
+            while word < byte >> 6:
+                word += 1
+                first[records, word] = used
+            bits[records, word] |= np.uint64(1) << np.uint64(byte & 63)
+            place[used] = i
+            used += 1
+            i = skip[i]
+        records += 1
+    return wide, bits[:records].copy(), first[:records].copy(), place[:used].copy()
+
+
+@njit(cache=True)
+def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
+    """The bytes on which each op row int32 [rows, classes] lives: uint64 [rows, 4]."""
+    members = np.zeros((ops.shape[1], 4), np.uint64)
+    for byte in range(256):
+        members[symbol_class[byte], byte >> 6] |= np.uint64(1) << np.uint64(byte & 63)
+    out = np.zeros((ops.shape[0], 4), np.uint64)
+    for r in range(ops.shape[0]):
+        for k in range(ops.shape[1]):
+            if ops[r, k] != 0:
+                for word in range(4):
+                    out[r, word] |= members[k, word]
+    return out
+
+
+@njit(cache=True)
+def next_child(c, alive, row, parent, byte, end):  # type: ignore[no-untyped-def]
+    """The place of the first child after ``byte`` (-1: of all) on which an op row lives; ``end`` if there is none.
+
+    Args:
+        c: `Children`, of which ``parent`` has a record;  alive: see `alive_bytes`.
+    """
+    w = c.wide[parent]
+    word = (byte + 1) >> 6
+    if word == 4:
+        return end
+    have = (c.bits[w, word] & alive[row, word]) >> np.uint64((byte + 1) & 63) << np.uint64((byte + 1) & 63)
+    while have == 0:
+        word += 1
+        if word == 4:
+            return end
+        have = c.bits[w, word] & alive[row, word]
+    below = (have & (~have + np.uint64(1))) - np.uint64(1)
+    return np.int64(c.place[c.first[w, word] + count_bits(c.bits[w, word] & below)])
