@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .tables import Tables
     from .text import TextStream
     from .vocab import Vocab, find_vocab, vocab_cache_dir
+    from .writer import Written, write_call, write_calls
 
 _HOME = {
     "BatchMatcher": "batch",
@@ -42,7 +43,10 @@ _HOME = {
     "load": "store.fetch",
     "open_store": "store.store",
     "read_calls": "reader",
+    "Written": "writer",
     "vocab_cache_dir": "vocab",
+    "write_call": "writer",
+    "write_calls": "writer",
 }
 
 __all__ = [
@@ -62,12 +66,15 @@ __all__ = [
     "TextStream",
     "ToolcError",
     "Vocab",
+    "Written",
     "errors",
     "find_vocab",
     "load",
     "open_store",
     "read_calls",
     "vocab_cache_dir",
+    "write_call",
+    "write_calls",
 ]
 
 

@@ -158,3 +158,6 @@ _READERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str, Sequenc
     "keywords": _keywords,
     "positional": _positional,
 }
+
+ENCODINGS = tuple(_READERS)
+"""Those that are read back."""

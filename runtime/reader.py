@@ -18,13 +18,15 @@ Unsettled    Where a text may still become a delimiter, nothing is said until th
 from __future__ import annotations
 
 import codecs
+import copy
 import itertools
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .arguments import Part, decode
 from .errors import DecodeError
@@ -59,14 +61,24 @@ class Call:
         arguments: its arguments.
         text: the text of the arguments.
         span: bytes [begin, end) of the whole text, from the name to the end of the arguments; see `Reader.tokens_of`.
+            Empty where there is no text around the call.
         mode: how the arguments are written (`meta["arguments"]["encoding"]`).
+        id: of the call, where an endpoint gave it one.
     """
 
     name: str
-    arguments: dict[str, Any]
-    text: str
-    span: tuple[int, int]
-    mode: str
+    arguments: Mapping[str, Any]
+    text: str = ""
+    span: tuple[int, int] = (0, 0)
+    mode: str = "json"
+    id: str = ""
+
+    @property
+    def json(self) -> str:
+        """The arguments as JSON, as they were written where that is JSON."""
+        if self.text and self.mode == "json":
+            return self.text
+        return json.dumps(self.arguments, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,26 @@ class Event:
     text: str = ""
     number: int = -1
     call: Call | None = None
+
+
+class Unfinished(NamedTuple):
+    """What is settled of a call that is being read.
+
+    Attributes:
+        number: of the call.
+        name: as much as was read of it, in protocols that write one.
+        arguments: their text.
+        parts: those that are whole.
+        key: of the part that is being read.
+        part: the text of that part; None outside of one.
+    """
+
+    number: int
+    name: bytes
+    arguments: bytes
+    parts: tuple[Part, ...]
+    key: str | None
+    part: bytes | None
 
 
 @dataclass
@@ -136,6 +168,8 @@ class Reader:
         self._symbol_of = dict(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
         special = {number: name for name, number in bundle.vocab.meta["special"].items()}
         self._shown = {i: special.get(i, "").encode() for i, s in self._symbol_of.items() if s != END_OF_TURN}
+        self._shown_symbol = {self._symbol_of[token]: name for token, name in self._shown.items() if name}
+        self._symbols = _one_of_each(self._view["symbol_class"], [*range(END_OF_TURN), *self._shown_symbol])
         self._names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
         self._how = bundle.meta.get("arguments") or {"encoding": "json"}
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
@@ -222,11 +256,14 @@ class Reader:
                 for byte in piece:
                     self._read(byte, bytes((byte,)), self._mode())
 
+    def read_held(self) -> None:
+        """Read what `feed_text` holds back, half a delimiter, as the text that it is so far."""
+        held, self._held = self._held, b""
+        self._feed_whole(held, {name: token for token, name in self._shown.items() if name})
+
     def finish(self) -> list[Event]:
         """Say that nothing follows. Of what was not settled, text before it takes it; a call that may end here does."""
-        if self._held:
-            held, self._held = self._held, b""
-            self._feed_whole(held, {name: token for token, name in self._shown.items() if name})
+        self.read_held()
         self._settle_rest()
         if self.is_whole:
             self._end_call(len(self._data))
@@ -239,6 +276,76 @@ class Reader:
         place = base + self._view["symbol_class"][END_OF_TURN]
         whole = self._view["delta"][place, 0] == base and self._view["delta"][place, 1] != 0
         return self._state == FINISHED or (self._state > FINISHED and bool(whole))
+
+    # -- looking ahead -----------------------------------------------------------------------------------------------
+
+    def fork(self) -> Reader:
+        """An independent copy that has read the same."""
+        twin = copy.copy(self)
+        twin.calls, twin._stack, twin._ends = self.calls.copy(), self._stack.copy(), self._ends.copy()
+        twin._data, twin._begins, twin._events = self._data.copy(), self._begins.copy(), self._events.copy()
+        twin._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        twin._utf8.setstate(self._utf8.getstate())
+        if self._open is not None:
+            twin._open = replace(self._open, parts=self._open.parts.copy())
+        return twin
+
+    def symbols(self) -> dict[int, int]:
+        """What may come next: class → its lowest symbol; without the end of turn."""
+        view = self._view
+        if self._state <= FINISHED:
+            return {}
+        base = view["cell_delta"][self._cell(self._state, self._counter)]
+        return {
+            number: symbol
+            for number, symbol in self._symbols
+            if view["delta"][base + number, 0] == base and view["delta"][base + number, 1] != 0
+        }
+
+    def class_of(self, symbol: int) -> int:
+        """Symbols of one class lead to the same state."""
+        return int(self._view["symbol_class"][symbol])
+
+    def delimiter(self, symbol: int) -> str:
+        """The name of a delimiter that is a token."""
+        return self._shown_symbol[symbol].decode()
+
+    def read(self, symbol: int) -> list[Event]:
+        """Read a byte, or a delimiter by its symbol.
+
+        Raises:
+            DecodeError: see feed.
+        """
+        shown = bytes((symbol,)) if symbol < END_OF_TURN else self._shown_symbol[symbol]
+        self._read(symbol, shown, self._mode())
+        return self._flush()
+
+    @property
+    def configuration(self) -> tuple[Any, ...]:
+        """Where the reader stands: readers with equal ones go on alike, but for what is unsettled or unfinished."""
+        return self._state, self._counter, tuple(self._stack), self._around, self._kind
+
+    @property
+    def unsettled(self) -> bytes:
+        """What has no region yet."""
+        return bytes(self._data[self._settled :])
+
+    @property
+    def unfinished(self) -> Unfinished | None:
+        """The call that is being read."""
+        held, data = self._open, self._data
+        if held is None:
+            return None
+        inside = self._kind in (KEY, VALUE, STRING)
+        named = self._settled if self._kind == NAME else max(held.named, held.begin)
+        return Unfinished(
+            held.number,
+            bytes(data[held.begin : named]),
+            bytes(data[held.arguments : self._settled]) if held.arguments >= 0 else b"",
+            tuple(held.parts),
+            held.key,
+            bytes(data[self._begin : self._settled]) if inside else None,
+        )
 
     # -- the automaton -----------------------------------------------------------------------------------------------
 
@@ -409,6 +516,14 @@ class Reader:
     def tokens_of(self, span: tuple[int, int]) -> tuple[int, int]:
         """Numbers [begin, end) of the tokens that some bytes lie in, where tokens were fed."""
         return bisect_right(self._ends, span[0]), bisect_left(self._ends, span[1]) + 1
+
+
+def _one_of_each(classes: Any, symbols: Iterable[int]) -> list[tuple[int, int]]:
+    """(class, its lowest symbol), in the order of the symbols."""
+    lowest: dict[int, int] = {}
+    for symbol in symbols:
+        lowest.setdefault(int(classes[symbol]), symbol)
+    return list(lowest.items())
 
 
 def read_calls(bundle: Bundle, text: str | bytes | Iterable[int], entry: str = "start") -> list[Call]:

@@ -1,13 +1,14 @@
 """Speculative tool calling: run the likely call before the model asks. docs/speculate.md is the way in.
 
-    calls      keys, rules, calls, text, check      one key for a call; which may run early; reading, writing, checking
+    calls      keys, rules, check                   one key for a call; which may run early; which are valid
     client     tools, executor, agent, openai       runs guesses beside the main request
     engine     sampling, outputs, engine, causal    drafts calls, and answers them from a tool cache
-    endpoint   chat, service, server                messages as tokens; OpenAI's API with /cache-tool-output
+    endpoint   chat, service, deltas, server        messages as tokens; OpenAI's API with /cache-tool-output
     worth      equations, chart                     what to expect, in numbers and curves
     simulator  clock, simulator                     the client and the engine above on a virtual clock
 
-Leaves out   models: any OpenAI-compatible endpoint, or a causal model of `transformers` in the reference engine.
+Leaves out   reading and writing calls: see ../reader.py and ../writer.py. Models: any OpenAI-compatible endpoint, or a
+             causal model of `transformers` in the reference engine.
 Invariants   importing this loads nothing; the equations need nothing but the standard library, everything else the
              extra `toolc[speculate]`.
 """

@@ -10,8 +10,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .calls import Call
+from ..reader import Call
+from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
+from .keys import parse_object
 from .tools import Output
 
 Message = dict[str, Any]
@@ -66,7 +68,7 @@ class Transcript:
 def assistant_message(content: str | None, calls: Iterable[Call]) -> Message:
     """The message of an answer."""
     written = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}} for call in calls
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.json}} for call in calls
     ]
     return {"role": "assistant", "content": content or None} | ({"tool_calls": written} if written else {})
 
@@ -76,12 +78,33 @@ def tool_message(call: Call, output: Output) -> Message:
     return {"role": "tool", "tool_call_id": call.id, "content": output.text}
 
 
+def parse_call(name: str, text: str, id: str = "") -> Call:
+    """A call from the JSON text of its arguments; none is an empty object.
+
+    Raises:
+        SpeculateError: the text is no JSON object.
+    """
+    return Call(name, parse_object(text or "{}", f"arguments of {name}"), text or "{}", id=id)
+
+
 def calls_of(message: Mapping[str, Any]) -> tuple[Call, ...]:
-    """The calls of an assistant's message."""
-    return tuple(
-        Call.parse(one["function"]["name"], one["function"]["arguments"], one["id"])
-        for one in message.get("tool_calls") or ()
-    )
+    """The calls of an assistant's message.
+
+    Raises:
+        SpeculateError: they are not written as the API says.
+    """
+    try:
+        return tuple(
+            parse_call(one["function"]["name"], one["function"]["arguments"], one["id"])
+            for one in message.get("tool_calls") or ()
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SpeculateError(
+            "no list of calls",
+            place="tool_calls",
+            found=str(message.get("tool_calls"))[:80],
+            expected='{"id", "type": "function", "function": {"name", "arguments"}}',
+        ) from error
 
 
 async def run_agent(

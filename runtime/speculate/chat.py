@@ -16,12 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .agent import Message
-from .calls import Call, CallFormat
+from ..reader import Call, Reader
+from ..writer import write_calls
+from .agent import Message, calls_of
 from .errors import SpeculateError
 
 if TYPE_CHECKING:
-    from ..vocab import Vocab
+    from ..bundle import Bundle
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -43,24 +44,24 @@ class Chat:
     """Renders messages.
 
     Args:
-        vocab: of the model.
+        bundle: in whose protocol calls are written.
         encode: text to tokens, delimiters as their tokens.
-        format: of calls.
         template: of messages; found by the vocabulary's delimiters if None.
         remembered: tokens of assistant's turns that are kept to be found again.
     """
 
     def __init__(
         self,
-        vocab: Vocab,
+        bundle: Bundle,
         encode: Callable[[str], list[int]],
-        format: CallFormat,
         template: Template | None = None,
         remembered: int = 1 << 20,
     ) -> None:
-        self.encode, self.format = encode, format
+        self.encode = encode
+        self.special = bundle.vocab.special
+        self.start = Reader(bundle, "required" if "required" in bundle.entry else "start")
         if template is None:
-            template = next((one for one in (CHATML, BUILTIN) if one.end in vocab.special), None)
+            template = next((one for one in (CHATML, BUILTIN) if one.end in self.special), None)
         if template is None:
             raise SpeculateError(
                 "no template of messages is known for this vocabulary",
@@ -71,7 +72,7 @@ class Chat:
         self.remembered = remembered
         self._turns: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
         self._held = 0
-        names = sorted(vocab.special, key=len, reverse=True)
+        names = sorted(self.special, key=len, reverse=True)
         self._delimiter = re.compile("|".join(map(re.escape, names)))
 
     def plain(self, text: str) -> list[int]:
@@ -96,7 +97,7 @@ class Chat:
         for n, message in enumerate(messages):
             role = message.get("role")
             if role == "assistant":
-                out += self._before("assistant") + self._turn(message, user) + self._joint()
+                out += self._before("assistant") + self._turn(message, n, user) + self._joint()
             elif role in ROLES:
                 out += self._message(role, _text(message.get("content"), n))
             else:
@@ -120,15 +121,29 @@ class Chat:
     def _joint(self) -> list[int]:
         return self.encode(self.template.joint) if self.template.joint else []
 
-    def _turn(self, message: Message, user: str) -> list[int]:
-        calls = message.get("tool_calls") or []
-        if calls and (found := self._turns.get((user, str(calls[0].get("id"))))) is not None:
+    def _turn(self, message: Message, place: int, user: str) -> list[int]:
+        calls = calls_of(message)
+        if calls and (found := self._turns.get((user, calls[0].id))) is not None:
             return list(found)
-        out = self.plain(_text(message.get("content"), -1))
-        for one in calls:
-            call = Call.parse(one["function"]["name"], one["function"]["arguments"])
-            out += self.encode(self.format.write(call.name, call.arguments))
+        out = self.plain(_text(message.get("content"), place))
+        if calls:
+            out += self.written(calls, f"messages/{place}/tool_calls")
         return out + self.encode(self.template.end)
+
+    def written(self, calls: Sequence[Call], place: str = "") -> list[int]:
+        """The tokens of calls, as a model writes them; what their arguments hold is never a delimiter.
+
+        Raises:
+            SpeculateError: the bundle has no text for them.
+        """
+        found = write_calls(self.start, [(call.name, call.arguments) for call in calls])
+        if found is None:
+            wanted = ", ".join(f"{call.name}({call.json})" for call in calls)
+            raise SpeculateError("calls that have no text under the bundle", place=place, found=wanted[:400])
+        out: list[int] = []
+        for piece in found.pieces:
+            out += [self.special[piece]] if isinstance(piece, str) else self.plain(piece.decode())
+        return out
 
 
 def _text(content: Any, place: int) -> str:

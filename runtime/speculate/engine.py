@@ -2,7 +2,7 @@
 
 Every step each running sequence gets one pass: a piece of its prompt, or its last token, or its last token and a draft.
 
-    call begins   its name is settled and the tool cache has an output for that name: the latest such call is drafted,
+    call begins   its tool is settled and the tool cache has an output for that name: the latest such call is drafted,
                   and verified in one pass (sampling.py)
     turn ends     all its calls have outputs in the tool cache: they are appended and the sequence stays; else the calls
                   go to the client
@@ -28,14 +28,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ..arguments import ENCODINGS
+from ..errors import ToolcError
 from ..matcher import Matcher
-from .calls import Call, CallFormat, format_of, is_compact
+from ..reader import Call, Reader
+from ..reader import Event as Said
+from ..writer import write_call
 from .errors import SpeculateError
 from .keys import Scope
 from .outputs import CacheLimits, OutputCache
 from .rules import Rules
 from .sampling import Distribution, distribution, verify
-from .text import TokenText
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
@@ -109,6 +112,14 @@ class EngineCounts:
 
 
 @dataclass(frozen=True)
+class Step:
+    """Tokens that came in one pass, and what they settled of the turn: text, names and arguments of calls."""
+
+    tokens: tuple[int, ...]
+    said: tuple[Said, ...]
+
+
+@dataclass(frozen=True)
 class TurnEnd:
     """A turn of a sequence.
 
@@ -127,7 +138,7 @@ class TurnEnd:
     reason: str
 
 
-Event = list[int] | TurnEnd
+Event = Step | TurnEnd
 Continue = Callable[[Sequence[Call], Sequence[str]], list[int]]
 
 
@@ -141,17 +152,20 @@ class Running:
         self.tokens = prompt  # prompt, and all that was decoded and appended
         self.read = 0  # tokens that are in the slot
         self.slot = -1
-        self.turn = len(prompt)  # where this turn begins
-        self.budget = sampling.max_tokens
         self.resident_turns = 0
         self.events: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
         self.dice = np.random.default_rng(sampling.seed)
-        self.matcher: Matcher
         self.draft: list[int] = []
-        self.drafted = -1  # the call, counted in the turn, that a draft was made for
-        self.call_at = -1  # tokens of the turn at which its open call begins
-        self.calls_done = 0
         self.abandoned = False
+
+    def begin_turn(self, matcher: Matcher, reader: Reader) -> None:
+        """A turn begins after the tokens so far."""
+        self.turn = len(self.tokens)
+        self.budget = self.sampling.max_tokens
+        self.matcher, self.reader = matcher, reader
+        self.call: tuple[int, str] | None = None  # number and tool of the open call, once they are settled
+        self.inside = False  # a call
+        self.drafted = -1  # the call that a draft was made for
 
 
 class Engine:
@@ -161,7 +175,6 @@ class Engine:
         model: the model.
         bundle: the constraint of every request.
         encode: text to tokens, delimiters as their tokens; for drafts.
-        format: of calls; that of the bundle's protocol if None.
         limits: what may be used.
         drafts: whether calls are drafted.
         resident: whether outputs of the tool cache are appended.
@@ -172,18 +185,24 @@ class Engine:
         model: Model,
         bundle: Bundle,
         encode: Encode,
-        format: CallFormat | None = None,
         limits: EngineLimits | None = None,
         drafts: bool = True,
         resident: bool = True,
     ) -> None:
+        self.encoding = str((bundle.meta.get("arguments") or {}).get("encoding", "json"))
+        if self.encoding not in ENCODINGS:
+            raise SpeculateError(
+                "calls of this protocol cannot be read back",
+                place=bundle.name,
+                found=f"arguments as {self.encoding!r}",
+                expected=", ".join(ENCODINGS),
+            )
         self.model, self.bundle, self.encode = model, bundle, encode
-        self.format = format or format_of(bundle.meta.get("protocol"))
         self.limits = limits or EngineLimits()
         self.drafts, self.resident = drafts, resident
         self.rules = Rules.from_bundle(bundle)
-        self.compact = is_compact(bundle)
-        self.text = TokenText(bundle.vocab)
+        self._names = {token: name.encode() for name, token in bundle.vocab.special.items()}
+        self._readers: dict[str, Reader] = {}
         self.ends = frozenset(int(token) for token in bundle.tables.end_of_turn_tokens)
         self.counts = EngineCounts()
         self.outputs = OutputCache(self.limits.cache, lambda: asyncio.get_running_loop().time())
@@ -227,13 +246,19 @@ class Engine:
             )
         id = "chatcmpl-" + secrets.token_hex(16)
         one = Running(id, list(prompt), entry, sampling, after, user)
-        one.matcher = Matcher(self.bundle, entry)
+        one.begin_turn(*self._fresh(entry))
         self.outputs.open(id)
         self.counts.requests += 1
         self._waiting.append(one)
         if self._loop is None or self._loop.done():
             self._loop = asyncio.get_running_loop().create_task(self._run())
         return one
+
+    def _fresh(self, entry: str) -> tuple[Matcher, Reader]:
+        """What follows a turn from its beginning."""
+        if entry not in self._readers:
+            self._readers[entry] = Reader(self.bundle, entry)
+        return Matcher(self.bundle, entry), self._readers[entry].fork()
 
     async def events(self, one: Running) -> AsyncGenerator[Event, None]:
         """Tokens as they are decoded, and the ends of turns; a request whose events are no longer read is abandoned."""
@@ -318,18 +343,21 @@ class Engine:
                 continue
             new = len(feed.tokens) - len(one.draft)
             self.counts.prefill_tokens += new if new > 1 else 0
-            if feed.keep:
-                self._take(one, rows)
-            else:
+            if not feed.keep:
                 one.read += new
+                continue
+            try:
+                self._take(one, rows)
+            except ToolcError as error:  # what this request made of its text is nobody else's matter
+                one.events.put_nowait(error)
+                one.abandoned = True
 
     def _take(self, one: Running, rows: np.ndarray) -> None:
         """Verify the draft, if any, and read the tokens that come of it."""
         draft, one.draft = one.draft, []
         count, token = verify(self._distributions(one, draft, rows), draft, one.dice)
         tokens = [*draft[:count], token]
-        for each in tokens:
-            one.matcher.advance(each)
+        said = [self._read(one, each) for each in tokens]
         one.tokens += tokens
         one.read = len(one.tokens) - 1
         one.budget -= len(tokens)
@@ -337,8 +365,8 @@ class Engine:
         self.counts.drafts += bool(draft)
         self.counts.drafted_tokens += len(draft)
         self.counts.accepted_tokens += count
-        one.events.put_nowait(tokens)
-        self._follow_call(one, len(tokens))
+        self.counts.call_passes += one.inside or any(event.kind == "end" for events in said for event in events)
+        one.events.put_nowait(Step(tuple(tokens), tuple(event for events in said for event in events)))
         if token in self.ends:
             self._end_turn(one, "stop")
         elif one.budget <= 0 or len(one.tokens) >= self.model.capacity:
@@ -358,70 +386,68 @@ class Engine:
 
     # ------------------------------------------------------------ calls
 
-    def _turn_text(self, one: Running) -> str:
-        return self.text.decode(one.tokens[one.turn : len(one.tokens) - (one.tokens[-1] in self.ends)])
+    def _read(self, one: Running, token: int) -> list[Said]:
+        one.matcher.advance(token)
+        return self._follow(one, one.reader.feed(token), 1)
 
-    def _follow_call(self, one: Running, new: int) -> None:
-        """Follow where calls begin and end, and count what decoding them takes."""
-        counts = self.counts
-        if one.call_at < 0:
-            if self.format.mark not in self.text.decode(one.tokens[max(one.turn, len(one.tokens) - new - 4) :]):
-                return
-            one.call_at = len(one.tokens) - new
-        counts.call_passes += 1
-        counts.call_tokens += new
-        if one.tokens[-1] in self.ends or self.format.end[-1] in self.text.decode(one.tokens[-new:]):
-            done = len(self.format.read(self._turn_text(one)).calls)
-            if done > one.calls_done:
-                counts.calls += done - one.calls_done
-                one.calls_done, one.call_at = done, -1
+    def _follow(self, one: Running, said: list[Said], tokens: int) -> list[Said]:
+        """Follow where calls begin and end, and count the tokens in which they do."""
+        was_inside = one.inside
+        for event in said:
+            if event.kind == "call":
+                one.inside = was_inside = True
+            elif event.kind == "name":
+                one.call = event.number, event.text
+            elif event.kind == "end":
+                one.inside, one.call = False, None
+                self.counts.calls += 1
+        self.counts.call_tokens += tokens * was_inside
+        return said
 
     def _draft(self, one: Running) -> list[int]:
-        """The rest of the latest cached call of the name that is settled; once for each call."""
-        if not self.drafts or one.call_at < 0 or one.drafted == one.calls_done:
+        """The rest of the latest cached call of the tool that is settled; once for each call."""
+        if not self.drafts or one.call is None or one.drafted == one.call[0]:
             return []
-        text = self._turn_text(one)
-        reading = self.format.read(text)
-        if reading.open is None or len(reading.calls) != one.calls_done:
-            return []
-        name, settled = reading.open
+        number, name = one.call
         entry = self.outputs.latest(one.id, name)
         if entry is None:
             return []
-        one.drafted = one.calls_done
-        rest, written = self.format.after_name(entry.arguments, self.compact), text[settled:]
-        if not rest.startswith(written):
-            return []  # other arguments, or other blanks than a draft would have
+        one.drafted = number
+        rest = write_call(one.reader, name, entry.arguments)
+        if rest is None:
+            return []  # other arguments than were written so far
         room = min(self.limits.draft, one.budget - 1, self.model.capacity - len(one.tokens) - 1)
-        return self._rest(rest, written)[: max(0, room)]
+        return self._tokens_after(one.reader.data, rest.text)[: max(0, room)]
 
-    def _rest(self, whole: str, written: str) -> list[int]:
-        """Tokens of what is not written yet: those of the whole, where one of them ends there."""
-        tokens = self.encode(whole)
-        length, wanted, count = 0, len(written.encode()), 0
-        while length < wanted:
-            length += len(self.text.bytes_of(tokens[count : count + 1]))
+    def _tokens_after(self, written: bytes, rest: bytes) -> list[int]:
+        """Tokens of the rest: as the tokenizer cuts the whole, where one of its tokens ends before the rest."""
+        tokens = self.encode((written + rest).decode(errors="replace"))
+        length, count = 0, 0
+        while length < len(written) and count < len(tokens):
+            length += self._length(tokens[count])
             count += 1
-        return tokens[count:] if length == wanted else self.encode(whole[len(written) :])
+        return tokens[count:] if length == len(written) else self.encode(rest.decode(errors="replace"))
+
+    def _length(self, token: int) -> int:
+        """Bytes of a token; of a special one, those of its name."""
+        return len(self._names[token]) if token in self._names else len(self.bundle.vocab.token(token))
 
     def _end_turn(self, one: Running, reason: str) -> None:
         """Answer the calls from the tool cache and stay, or hand the turn to the client."""
         tokens = tuple(one.tokens[one.turn :])
-        reading = self.format.read(self._turn_text(one))
-        calls = reading.calls if reason == "stop" else ()
+        if said := self._follow(one, one.reader.finish(), 0):
+            one.events.put_nowait(Step((), tuple(said)))
+        content, calls = one.reader.text, tuple(one.reader.calls) if reason == "stop" else ()
         appended, outputs = self._answers(one, calls)
         if appended:
             self.counts.resident_turns += 1
             self.counts.prefill_avoided += one.read
-            one.events.put_nowait(TurnEnd(tokens, reading.content, calls, outputs, "resident"))
+            one.events.put_nowait(TurnEnd(tokens, content, calls, outputs, "resident"))
             one.tokens += appended
-            one.turn = len(one.tokens)
             one.resident_turns += 1
-            one.budget = one.sampling.max_tokens
-            one.calls_done, one.call_at, one.drafted = 0, -1, -1
-            one.matcher = Matcher(self.bundle, one.entry)
+            one.begin_turn(*self._fresh(one.entry))
             return
-        one.events.put_nowait(TurnEnd(tokens, reading.content, calls, (), "tool_calls" if calls else reason))
+        one.events.put_nowait(TurnEnd(tokens, content, calls, (), "tool_calls" if calls else reason))
         self._end(one)
 
     def _answers(self, one: Running, calls: Sequence[Call]) -> tuple[list[int], tuple[str, ...]]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .calls import Call
+from ..reader import Call
 from .errors import SpeculateError
 from .keys import CallKey, Scope
 from .rules import Rules

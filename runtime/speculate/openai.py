@@ -4,6 +4,9 @@
     answer = await client.chat.completions.create(model="main", messages=messages, tools=tools)
     outputs = await client.run(answer)      # early runs are awaited, others run now
 
+A streamed answer is the same: its chunks come as they are, and `run` takes what they were put together to (an object
+with `id` and `choices`, as `openai.lib.streaming.chat.ChatCompletionStreamState` makes).
+
 Leaves out   the executor, its limits and rules: see executor.py. The agent's loop: see agent.py.
 Invariants   `create` asks the main endpoint exactly what it was asked, and returns what it returned. Whatever is not
              `chat.completions.create` goes to the main client untouched. Guesses begin only for requests with tools.
@@ -12,11 +15,12 @@ Invariants   `create` asks the main endpoint exactly what it was asked, and retu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..reader import Call
 from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of
-from .calls import Call
+from .deltas import Gathered
 from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
 from .tools import Output
@@ -76,6 +80,12 @@ class SpeculativeOpenAI:
             if turn is not None:
                 self.executor.end(turn)
 
+    def _keep(self, id: str, turn: Turn) -> None:
+        """Until the calls of an answer are run; the oldest turns go where there are too many."""
+        self._turn[id] = turn
+        while len(self._turn) > _OPEN:
+            self.executor.end(self._turn.pop(next(iter(self._turn))))
+
     async def aclose(self) -> None:
         """Cancel what is under way; the two clients stay open."""
         self._turn.clear()
@@ -99,22 +109,74 @@ class _Completions:
         return getattr(self._client.main.chat.completions, name)
 
     async def create(self, *, messages: Sequence[Any], **options: Any) -> Any:
-        """As the openai client's; a streamed answer is handed on as it is, without guesses."""
+        """As the openai client's."""
         client = self._client
         original = client.main.chat.completions.create
-        if options.get("stream") or not options.get("tools"):
+        if not options.get("tools"):
             return await original(messages=messages, **options)
         turn = client.executor.begin(client.samples(messages, options))
         try:
             answer = await original(messages=messages, **options)
-            turn.settle(calls_of(answer.choices[0].message.model_dump()))
+            if options.get("stream"):
+                return _Stream(client, turn, answer)
+            turn.settle(_wanted(answer.choices[0].message.model_dump()))
         except BaseException:
             client.executor.end(turn)
             raise
-        client._turn[answer.id] = turn
-        while len(client._turn) > _OPEN:  # answers that were never run
-            client.executor.end(client._turn.pop(next(iter(client._turn))))
+        client._keep(answer.id, turn)
         return answer
+
+
+class _Stream:
+    """A stream of the main client: its chunks as they come. Where it ends its calls settle the turn."""
+
+    def __init__(self, client: SpeculativeOpenAI, turn: Turn, stream: Any) -> None:
+        self._client, self._turn, self._stream = client, turn, stream
+        self._gathered = Gathered()
+        self._iterator = self._chunks()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._iterator
+
+    async def __anext__(self) -> Any:
+        return await anext(self._iterator)
+
+    async def __aenter__(self) -> _Stream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the stream; of one that was not read to its end nothing is kept."""
+        await self._stream.close()
+        if self._gathered.finish is None:
+            self._client.executor.end(self._turn)
+
+    async def _chunks(self) -> AsyncIterator[Any]:
+        whole = False
+        try:
+            async for chunk in self._stream:
+                self._gathered.add(chunk)
+                yield chunk
+            whole = self._gathered.finish is not None
+        finally:
+            if whole:
+                self._turn.settle(_wanted(self._gathered.message))
+                self._client._keep(self._gathered.id, self._turn)
+            else:
+                self._client.executor.end(self._turn)
+
+
+def _wanted(message: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The calls of an answer; none if they cannot be read, which is told when they are run."""
+    try:
+        return calls_of(message)
+    except SpeculateError:
+        return ()
 
 
 _OPEN = 64
@@ -146,26 +208,19 @@ class OpenAIModel(ChatModel):
         return await self._streamed(asked, watch)
 
     async def _streamed(self, asked: dict[str, Any], watch: Watch) -> Reply:
-        content, calls, resident, begun, finished = "", {}, [], False, False
+        gathered, begun = Gathered(), False
         stream = await self.client.chat.completions.create(**asked, stream=True)
         async with stream:
             async for chunk in stream:
                 if not begun:
                     watch.begun(self._deliver(chunk.id))
                     begun = True
-                choice = chunk.choices[0]
-                delta = choice.delta
-                content += delta.content or ""
-                for part in delta.tool_calls or ():
-                    calls[part.index] = Call.parse(part.function.name, part.function.arguments, part.id)
-                if new := (delta.model_extra or {}).get("resident"):
-                    resident += new
-                    watch.stayed(resident)
-                finished = finished or choice.finish_reason is not None
-        if not finished:
+                if gathered.add(chunk):
+                    watch.stayed(gathered.resident)
+        if gathered.finish is None:
             raise SpeculateError("the answer broke off")
-        written = tuple(calls[n] for n in sorted(calls))
-        return Reply(assistant_message(content, written), written, tuple(resident))
+        message = gathered.message
+        return Reply(message, calls_of(message), tuple(gathered.resident))
 
     def _deliver(self, id: str) -> Deliver:
         async def deliver(call: Call, output: Output) -> None:

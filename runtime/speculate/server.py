@@ -5,8 +5,9 @@
     POST /v1/cache-tool-output/{response_id}  [{name, params?, output, keep_alive?}] → {"cached": n}; also without /v1
 
 A streamed answer begins with a chunk that holds nothing but the response's id: from then on, until the answer has
-ended, outputs can be handed in under this id, by the same user. Turns that the engine answered itself come as the extra
-field `resident` (messages) of a chunk, and of the message of an answer in one piece.
+ended, outputs can be handed in under this id, by the same user. Tokens are streamed as they come (deltas.py). Turns
+that the engine answered itself come as the extra field `resident` (messages) of a chunk, and of the message of an
+answer in one piece: what was streamed of such a turn is in these messages, and the answer begins anew.
 
 A refused entry is named by its number; those before it are kept.
 
@@ -28,8 +29,10 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from ..errors import ToolcError
 from .agent import Message
-from .engine import Running, Sampling
+from .deltas import Deltas
+from .engine import Running, Sampling, Step
 from .errors import SpeculateError
 from .keys import parse_object
 from .service import Request as Completion
@@ -82,7 +85,7 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
         completion = completion_of(service, body, user_of(request))
         try:
             running = service.begin(completion)
-        except SpeculateError as error:
+        except ToolcError as error:
             raise Refused(_FULL if "full" in error.message else _BAD, str(error)) from error
         answer = _Answer(service, running)
         if body.get("stream"):
@@ -216,23 +219,12 @@ def _entry_of(service: Service, body: Mapping[str, Any], tools: Sequence[Mapping
     return entry
 
 
-def _deltas(turn: Turn) -> Iterator[dict[str, Any]]:
-    """The chunks of a turn."""
-    if turn.end.reason == "resident":
-        yield {"resident": turn.messages}
-        return
-    message = turn.messages[0]
-    if message["content"]:
-        yield {"content": message["content"]}
-    for n, call in enumerate(message.get("tool_calls", ())):
-        yield {"tool_calls": [{"index": n, **call}]}
-
-
 class _Answer:
     """One answer, in one piece or in chunks."""
 
     def __init__(self, service: Service, running: Running) -> None:
         self.service, self.running = service, running
+        self.deltas = Deltas(running.id, service.engine.encoding)
         self.created = int(time.time())
 
     async def whole(self, request: Request) -> dict[str, Any]:
@@ -253,8 +245,8 @@ class _Answer:
         tokens = 0
         async with aclosing(self.service.run(self.running)) as events:
             async for event in events:
-                if isinstance(event, list):
-                    tokens += len(event)
+                if isinstance(event, Step):
+                    tokens += len(event.tokens)
                 elif event.end.reason == "resident":
                     resident += event.messages
                 else:
@@ -269,14 +261,21 @@ class _Answer:
         try:
             async with aclosing(self.service.run(self.running)) as events:
                 async for event in events:
-                    if isinstance(event, Turn):  # text and calls are told apart where the turn ends
-                        for delta in _deltas(event):
-                            yield self._chunk(delta)
-                        if event.end.reason != "resident":
-                            yield self._chunk({}, _FINISH[event.end.reason])
+                    for delta, finish in self._deltas(event):
+                        yield self._chunk(delta, finish)
         except Exception as error:  # the status line is gone: an error can only be a chunk
             yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error'}})}\n\n"
         yield "data: [DONE]\n\n"
+
+    def _deltas(self, event: Step | Turn) -> Iterator[tuple[dict[str, Any], str | None]]:
+        """Deltas, and the reason with the last one."""
+        if isinstance(event, Step):
+            yield from ((delta, None) for delta in self.deltas.of(event.said))
+        elif event.end.reason == "resident":
+            self.deltas.next_turn()
+            yield {"resident": event.messages}, None
+        else:
+            yield {}, _FINISH[event.end.reason]
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.running.id, "object": kind, "created": self.created, "model": MODEL}

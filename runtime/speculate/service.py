@@ -6,15 +6,15 @@ Invariants   the ids of a turn's calls are new, and lead back to its tokens (cha
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..reader import Call
 from .agent import ChatModel, Message, Reply, Watch, assistant_message, tool_message
-from .calls import Call
 from .chat import Chat
-from .engine import Engine, Running, Sampling, TurnEnd
+from .deltas import call_id
+from .engine import Engine, Running, Sampling, Step, TurnEnd
 from .errors import SpeculateError
 from .tools import Output
 
@@ -70,13 +70,16 @@ class Service:
             prompt, request.entry, request.sampling, lambda _, outputs: self.chat.after(outputs), request.user
         )
 
-    async def run(self, running: Running) -> AsyncGenerator[list[int] | Turn, None]:
+    async def run(self, running: Running) -> AsyncGenerator[Step | Turn, None]:
         """Tokens as they are decoded, and turns as they end; the last turn is the one for the client."""
         events = self.engine.events(running)
+        turn = 0
         try:
             async for event in events:
                 if isinstance(event, TurnEnd):
-                    calls = tuple(replace(call, id="call_" + secrets.token_hex(12)) for call in event.calls)
+                    ids = (call_id(running.id, turn, n) for n in range(len(event.calls)))
+                    calls = tuple(replace(call, id=id) for call, id in zip(event.calls, ids, strict=True))
+                    turn += 1
                     self.chat.remember(running.user, calls, event.tokens)
                     yield Turn(event, calls)
                 else:

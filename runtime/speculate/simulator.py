@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..reader import Call
+from ..text import TextStream
 from .agent import ChatModel, Message, Reply, Transcript, Watch, assistant_message, run_agent
-from .calls import Call
 from .clock import run_virtual
 from .executor import Executor, Limits, Sample
 from .rules import Rules, ToolRule
@@ -147,7 +148,7 @@ class ScriptedChat(ChatModel):
             return Reply(assistant_message("done", ()))
         await asyncio.sleep(self.seconds(Random(f"{self.seed} {turn}")))
         name, arguments = self.task.calls[turn]
-        call = Call(name, arguments, json.dumps(arguments), f"call_{turn}")
+        call = Call(name, arguments, id=f"call_{turn}")
         return Reply(assistant_message(None, [call]), (call,))
 
 
@@ -323,11 +324,11 @@ def simulate_engine(
     def script(task: Task) -> list[list[int]]:
         lead = (filler * (setting.reasoning // len(filler) + 1))[: setting.reasoning]
         end = [bundle.vocab.end_of_turn[0]]
-        turns = [lead + encode(engine.format.write(name, arguments)) + end for name, arguments in task.calls]
+        turns = [lead + chat.written([Call(name, arguments)]) + end for name, arguments in task.calls]
         return [*turns, end]
 
     def script_of(tokens: Sequence[int]) -> list[list[int]]:
-        found = re.search(r"\d+", engine.text.decode(tokens[:16]))
+        found = re.search(r"\d+", TextStream(bundle.vocab).push(tokens[:16]))
         assert found is not None
         return scripts[int(found[0])]
 
@@ -336,7 +337,7 @@ def simulate_engine(
     model = ScriptedModel(script_of, header, bundle.vocab.size, setting.rates, setting.slots, capacity)
     limits = EngineLimits(waiting=len(tasks) + 1, prefill=1 << 30, resident_turns=longest)
     engine = Engine(model, bundle, encode, limits=limits, drafts=setting.drafts, resident=setting.resident)
-    chat = Chat(bundle.vocab, encode, engine.format, BUILTIN)
+    chat = Chat(bundle, encode, BUILTIN)
     service = Service(engine, chat)
     scripts = [script(task) for task in tasks]
     entry = "auto/one"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .calls import Call
+from ..reader import Call
 from .errors import SpeculateError
 from .rules import Rules, ToolRule, may_run_early
 

@@ -11,8 +11,7 @@ from tokenizers import Tokenizer
 
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.vocab.builtin import builtin_path
-from toolc.runtime import Bundle
-from toolc.runtime.speculate.calls import format_of
+from toolc.runtime import Bundle, Call
 
 if TYPE_CHECKING:
     from toolc.runtime.speculate.service import Service
@@ -79,12 +78,21 @@ SPACE = [
 ]
 
 
+@functools.cache
+def usual_tokens() -> frozenset[int]:
+    """The tokens of all calls, as they are usually written."""
+    from toolc.runtime.speculate.chat import Chat
+
+    chat = Chat(bundle(), encoder())
+    written = [chat.written([Call(tool["name"], arguments)]) for tool in TOOLS for arguments in SPACE]
+    return frozenset(token for tokens in written for token in tokens)
+
+
 def bias(ends: float = 300.0, calls: float = 303.0, usual: float = 20.0) -> np.ndarray:
     """Makes random weights end their turns and begin calls more often, and cut calls as a tokenizer does."""
-    vocab, format = bundle().vocab, format_of("hermes")
+    vocab = bundle().vocab
     out = np.zeros(vocab.size)
-    written = [format.write(tool["name"], arguments) for tool in TOOLS for arguments in SPACE]
-    for token in {token for text in written for token in encoder()(text)}:
+    for token in usual_tokens():
         out[token] = usual * (1 + len(vocab.token(token)))
     out[vocab.end_of_turn] = ends
     out[vocab.special["<tool_call>"]] = calls
@@ -100,4 +108,4 @@ def service(slots: int = 4, seed: int = 0, **more: Any) -> Service:
 
     model = CausalModel(causal(seed), slots, more.pop("capacity", 1024), more.pop("bias", bias()))
     engine = Engine(model, bundle(), encoder(), **more)
-    return Service(engine, Chat(bundle().vocab, encoder(), engine.format))
+    return Service(engine, Chat(bundle(), encoder()))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.speculate.worlds import NAMES, RandomModel, World, samples_of
+from toolc.runtime import Call
 from toolc.runtime.speculate.agent import run_agent
-from toolc.runtime.speculate.calls import Call
 from toolc.runtime.speculate.clock import run_virtual
 from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.executor import Executor, Limits, Sample

@@ -11,10 +11,10 @@ from typing import Any
 import openai
 import pytest
 import uvicorn
+from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.speculate.small import TOOLS, service
-from toolc.runtime.speculate.agent import run_agent
-from toolc.runtime.speculate.calls import Call
+from toolc.runtime.speculate.agent import parse_call, run_agent
 from toolc.runtime.speculate.engine import EngineLimits
 from toolc.runtime.speculate.executor import Executor, Limits
 from toolc.runtime.speculate.openai import OpenAIModel, SpeculativeOpenAI
@@ -82,19 +82,34 @@ def test_answers(server: Server) -> None:
         (call,) = whole.choices[0].message.tool_calls
         assert whole.choices[0].finish_reason == "tool_calls"
         assert whole.usage.completion_tokens > 10
-        pieces = []
+        state, parts = ChatCompletionStreamState(), []
         async for chunk in await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True):
-            pieces.append(chunk)
-        assert len({chunk.id for chunk in pieces}) == 1
-        (streamed,) = [part for chunk in pieces for part in chunk.choices[0].delta.tool_calls or ()]
-        assert (streamed.function.name, streamed.function.arguments) == (call.function.name, call.function.arguments)
+            state.handle_chunk(chunk)
+            parts += [part for choice in chunk.choices for part in choice.delta.tool_calls or ()]
+        streamed = state.get_final_completion()
+        assert (streamed.id, streamed.choices[0].finish_reason) == (chunk.id, "tool_calls")
+        (other,) = streamed.choices[0].message.tool_calls or ()
+        assert (other.function.name, other.function.arguments) == (call.function.name, call.function.arguments)
+        assert len(parts) > 5 and [part.id for part in parts if part.id] == [other.id] != [call.id]  # as tokens come
         chosen = {**CALL, "tool_choice": {"type": "function", "function": {"name": "send"}}}
         named = await client.chat.completions.create(model="toolc", messages=ASK, **chosen)
         assert named.choices[0].message.tool_calls[0].function.name == "send"
         text = await client.chat.completions.create(
-            model="toolc", messages=ASK, tools=FUNCTIONS, tool_choice="none", max_tokens=5, seed=1
+            model="toolc", messages=ASK, tools=FUNCTIONS, tool_choice="none", max_tokens=5, seed=2, temperature=80
         )
         assert text.choices[0].message.tool_calls is None
+        pieces = await client.chat.completions.create(
+            model="toolc",
+            messages=ASK,
+            tools=FUNCTIONS,
+            tool_choice="none",
+            max_tokens=5,
+            seed=2,
+            temperature=80,
+            stream=True,
+        )
+        said = [chunk.choices[0].delta.content async for chunk in pieces if chunk.choices[0].delta.content]
+        assert "".join(said) == (text.choices[0].message.content or "") and len(said) > 1
         assert len(server.service.engine.outputs) == 0
 
     asyncio.run(main())
@@ -130,7 +145,7 @@ def test_tool_cache(server: Server) -> None:
         client, other = server.client("a"), server.client("b")
         whole = await client.chat.completions.create(model="toolc", messages=ASK, **CALL)
         (made,) = whole.choices[0].message.tool_calls
-        call = Call.parse(made.function.name, made.function.arguments)
+        call = parse_call(made.function.name, made.function.arguments)
         good = {"name": call.name, "params": dict(call.arguments), "output": "sunny", "keep_alive": 60}
         stream = await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True)
         chunks = aiter(stream)
@@ -209,6 +224,29 @@ def test_drop_in_wrapper(server: Server) -> None:
             await client.aclose()
             assert executor.pending == 0
         assert executor.counts.sample_errors == 1 and executor.counts.misses == 1
+
+    asyncio.run(main())
+
+
+def test_drop_in_wrapper_streams(server: Server) -> None:
+    async def main() -> None:
+        executor = Executor(tools(), server.service.engine.rules)
+        client = SpeculativeOpenAI(server.client(), server.client("small"), executor, "toolc")
+        asked = {"model": "toolc", "messages": ASK, **CALL, "stream": True}
+        state = ChatCompletionStreamState()
+        async with await client.chat.completions.create(**asked) as stream:
+            async for chunk in stream:
+                state.handle_chunk(chunk)
+        (output,) = await client.run(state.get_final_completion())
+        assert output.text in ("sunny", "found", "sent") and executor.counts.samples == 1
+        async with await client.chat.completions.create(**asked) as stream:
+            await anext(stream)  # and no more: the turn is given up
+        assert not client._turn
+        async for _ in await client.chat.completions.create(**asked):
+            pass  # read, and never run
+        assert len(client._turn) == 1
+        await client.aclose()
+        assert executor.pending == 0 and not executor._turns
 
     asyncio.run(main())
 

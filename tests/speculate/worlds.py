@@ -12,8 +12,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, assistant_message
-from toolc.runtime.speculate.calls import Call
+from toolc.runtime import Call
+from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, assistant_message, guesses
 from toolc.runtime.speculate.executor import Sample
 from toolc.runtime.speculate.tools import Toolset, tool
 
@@ -83,12 +83,10 @@ class RandomModel(ChatModel):
             arguments = {"q": roll.randrange(8)}
             if own.random() < self.noise:
                 name, arguments = own.choice(list(NAMES)), {"q": own.randrange(8)}
-            calls.append(Call(name, arguments, json.dumps(arguments), f"call_{len(messages)}_{n}"))
+            calls.append(Call(name, arguments, id=f"call_{len(messages)}_{n}"))
         return Reply(assistant_message(None, calls), tuple(calls))
 
 
 def samples_of(model: ChatModel, count: int) -> Callable[[Sequence[Message]], Iterable[Sample]]:
     """A guesser for `run_agent`."""
-    from toolc.runtime.speculate.agent import guesses
-
     return lambda messages: guesses(model, messages, count)

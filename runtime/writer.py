@@ -1,0 +1,304 @@
+"""Writing: a call → a text that a model could write next, found in the bundle's own tables.
+
+What stands around a name and its arguments is in no table of its own: it is whatever the tables allow there. So the
+text is searched for, symbol by symbol, and a `Reader` says of every step what it makes of it: a step after which a name
+or an argument is another than was asked for is taken back.
+
+    write_call(Reader(bundle, "required/one"), "current_weather", {"place": "Basel"}).pieces
+    -> ('<tool_call>', b'\\n{"name": "current_weather", "arguments": {"place": "Basel"}}\\n', '</tool_call>')
+
+Leaves out   tokens: see the tokenizer.
+Invariants   the reader, having read the text, has read exactly this call more than before, and no free text; where the
+             text may end it does. Where blanks are free they are those of `json.dumps`, and a new line that belongs to
+             the protocol is written. Arguments stand in the order given. What is not found in STEPS a byte of the call
+             is taken for not writable; one that is writable takes up to 6.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .arguments import type_of
+from .errors import DecodeError
+
+if TYPE_CHECKING:
+    from .reader import Event, Reader, Unfinished
+
+STEPS = 32
+AROUND = 128
+"""Bytes around a call that are allowed for."""
+_BLANKS = b" \n\t\r"
+
+
+class Written(NamedTuple):
+    """A text.
+
+    Attributes:
+        pieces: delimiters that are tokens, by their names, and the bytes between them.
+        reader: has read it.
+    """
+
+    pieces: tuple[str | bytes, ...]
+    reader: Reader
+
+    @property
+    def text(self) -> bytes:
+        """The text, delimiters under their names."""
+        return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in self.pieces)
+
+
+def write_calls(reader: Reader, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> Written | None:
+    """What follows what a reader has read, so that it reads these calls next, and no other; None if the bundle allows
+    no such text.
+
+    Where the reader is inside of a call, that is the first one, and this begins with the rest of it.
+
+    Args:
+        reader: as it stands; it is left so.
+        calls: names of tools, and arguments as JSON values.
+
+    Raises:
+        DecodeError: the bundle's protocol writes arguments in a way that is not known here, or the reader was fed half
+            a delimiter.
+    """
+    start = reader.fork()
+    start.read_held()
+    how = reader.bundle.meta.get("arguments") or {"encoding": "json"}
+    ways = [_spellings(how, name, arguments) for name, arguments in calls]
+    if not all(ways):
+        return None
+    for n in range(max(map(len, ways), default=0)):
+        found = _Search(start, [way[min(n, len(way) - 1)] for way in ways]).run()
+        if found is not None:
+            return found
+    return None
+
+
+def write_call(reader: Reader, name: str, arguments: Mapping[str, Any]) -> Written | None:
+    """As `write_calls`, of one."""
+    return write_calls(reader, [(name, arguments)])
+
+
+class _Wanted:
+    """One way to spell a call: all of its arguments as one text, or parts that have a text each."""
+
+    def __init__(self, name: str, arguments: Mapping[str, Any], text: str | None, parts: Iterable[str] = ()) -> None:
+        self.name, self.value = name, _told(arguments)
+        self.text = None if text is None else text.encode()
+        self.parts = [(key, part.encode()) for key, part in zip(arguments, parts, strict=False)]
+
+    def rest(self, at: Unfinished | None) -> tuple[bytes, bool]:
+        """What is missing of the text that is being read, or would be next; and whether it has begun."""
+        name = self.name.encode()
+        if at is None:
+            return name, False
+        if not at.arguments and at.part is None and len(at.name) < len(name):
+            return name[len(at.name) :], bool(at.name)
+        if self.text is not None:
+            return self.text[len(at.arguments) :], bool(at.arguments)
+        if len(at.parts) == len(self.parts):
+            return b"", False
+        key, value = self.parts[len(at.parts)]
+        return (key.encode() if at.key is None else value)[len(at.part or b"") :], at.part is not None
+
+    def agrees(self, at: Unfinished) -> bool:
+        """Whether what is settled of a call is the beginning of this one."""
+        if not self.name.encode().startswith(at.name):
+            return False
+        if self.text is not None:
+            return self.text.startswith(at.arguments)
+        done = len(at.parts)
+        if [(part.key, part.text.encode()) for part in at.parts] != self.parts[:done]:
+            return False
+        if at.key is None and at.part is None:
+            return True
+        if done == len(self.parts):
+            return False
+        key, value = self.parts[done]
+        if at.key is None:
+            return key.encode().startswith(at.part or b"")
+        return at.key == key and value.startswith(at.part or b"")
+
+
+class _Search:
+    """Depth first, the likeliest symbol first; nothing is tried twice."""
+
+    def __init__(self, start: Reader, wanted: list[_Wanted]) -> None:
+        self.start, self.wanted = start, wanted
+        self.before = len(start.calls)
+        self.said = start.text + start.unsettled.decode(errors="replace")
+        self.seen: set[tuple[Any, ...]] = set()
+
+    def run(self) -> Written | None:
+        at = self.start.unfinished
+        if at is not None and not self.wanted[0].agrees(at):
+            return None
+        stack = [(-1, self.start, iter(self._order(self.start)))]
+        limit = STEPS * sum(AROUND + len(call.name) + len(call.value) for call in self.wanted)
+        for _ in range(limit):
+            _, reader, symbols = stack[-1]
+            symbol = next(symbols, None)
+            if symbol is None:
+                stack.pop()
+                if not stack:
+                    return None
+                continue
+            after = self._step(reader, symbol)
+            if after is None:
+                continue
+            stack.append((symbol, after, iter(self._order(after))))
+            if after.is_whole and self._is_done(after):
+                return Written(_pieces(after, [symbol for symbol, _, _ in stack[1:]]), after)
+        return None
+
+    def _is_done(self, reader: Reader) -> bool:
+        """Whether the call is whole where the text ends."""
+        end = reader.fork()
+        end.finish()
+        calls = [(call.name, _told(call.arguments)) for call in end.calls[self.before :]]
+        return calls == [(one.name, one.value) for one in self.wanted] and self.said.startswith(end.text)
+
+    def _step(self, reader: Reader, symbol: int) -> Reader | None:
+        """The reader after a symbol; None where that leads away, or was tried."""
+        after = reader.fork()
+        try:
+            events = after.read(symbol)
+            at = after.unfinished
+        except DecodeError:
+            return None
+        if not all(map(self._fits, events)) or (at is not None and not self.wanted[at.number - self.before].agrees(at)):
+            return None
+        if not self.said.startswith(after.text):
+            return None
+        place = (after.configuration, at, len(after.calls), *self._perhaps(after, at))
+        if place in self.seen:
+            return None
+        self.seen.add(place)
+        return after
+
+    def _perhaps(self, reader: Reader, at: Unfinished | None) -> tuple[int, ...]:
+        """What matters of a text without a region: its length, and how much of its head and which tails are wanted."""
+        text, (rest, _) = reader.unsettled, self._rest(reader, at)
+        head = next((n for n, pair in enumerate(zip(text, rest)) if pair[0] != pair[1]), min(len(text), len(rest)))
+        return len(text), head, *(n for n in range(1, len(text) + 1) if rest.startswith(text[-n:]))
+
+    def _rest(self, reader: Reader, at: Unfinished | None) -> tuple[bytes, bool]:
+        """As `_Wanted.rest`, of the call that is open or would be next."""
+        number = (len(reader.calls) if at is None else at.number) - self.before
+        return self.wanted[number].rest(at) if number < len(self.wanted) else (b"", False)
+
+    def _fits(self, event: Event) -> bool:
+        number = event.number - self.before
+        if event.kind == "reasoning" or number >= len(self.wanted):
+            return False
+        if event.kind == "name":
+            return event.text == self.wanted[number].name
+        return event.call is None or _told(event.call.arguments) == self.wanted[number].value
+
+    def _order(self, reader: Reader) -> list[int]:
+        """The symbols that may come next, the likeliest first."""
+        rest, begun = self._rest(reader, reader.unfinished)
+        unsettled, last = len(reader.unsettled), reader.data[-1:]
+        allowed = reader.symbols()
+        rank = {symbol: _rank(symbol) for symbol in allowed.values()}
+        if unsettled < len(rest) and reader.class_of(rest[unsettled]) in allowed:
+            rank[rest[unsettled]] = -1
+        if not begun and not unsettled and last in (b",", b":") and 0x20 in rank:
+            rank[0x20] = -2
+        elif last in (b">", b"}") and 0x0A in rank and 0x20 not in rank:
+            rank[0x0A] = -2
+        return sorted(rank, key=lambda symbol: (rank[symbol], symbol))
+
+
+def _pieces(reader: Reader, symbols: Iterable[int]) -> tuple[str | bytes, ...]:
+    out: list[str | bytes] = []
+    for symbol in symbols:
+        if symbol > 0xFF:
+            out.append(reader.delimiter(symbol))
+        elif out and isinstance(out[-1], bytes):
+            out[-1] += bytes((symbol,))
+        else:
+            out.append(bytes((symbol,)))
+    return tuple(out)
+
+
+def _rank(symbol: int) -> int:
+    """What closes; other text; what may begin a delimiter; blanks."""
+    if symbol > 0xFF or symbol == 0x3C:
+        return 2
+    return 0 if symbol in b"]})" else 3 if symbol in _BLANKS else 1
+
+
+def _told(value: Any) -> str:
+    """A text that tells values of JSON apart, whatever the order of their keys."""
+    return json.dumps(value, sort_keys=True)
+
+
+# ---------------------------------------------------------------- spellings
+
+
+def _spellings(how: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> list[_Wanted]:
+    """Ways to spell a call, the usual one first; as `arguments.decode` reads them."""
+    encoding = how["encoding"]
+    if re.search("[\ud800-\udfff]", _json(arguments)):
+        return []  # half a character is no text
+    if encoding == "parameters":
+        usual: Mapping[str, Any] = {}
+        spelled = (
+            [_raw(value, compact, constants) for value in arguments.values()]
+            for constants in (usual, how.get("constants", usual))
+            for compact in (False, True)
+        )
+        return [_Wanted(name, arguments, None, one) for one in _distinct(map(tuple, spelled))]
+    texts = {
+        "json": lambda: [_json(arguments, compact) for compact in (False, True)],
+        "positional": lambda: [
+            (", ", ",")[compact].join(_json(value, compact) for value in arguments.values())
+            for compact in (False, True)
+        ],
+        "keywords": lambda: [
+            comma.join(f"{key}={value!r}" for key, value in arguments.items()) for comma in (", ", ",")
+        ],
+        "bare": lambda: [
+            _bare(dict(pairs), str(how["quote"][0]))
+            for pairs in (arguments.items(), sorted(arguments.items(), key=lambda pair: pair[0].lower()))
+        ],
+    }
+    if encoding not in texts:
+        raise DecodeError(
+            "calls of this protocol cannot be written",
+            found=f"arguments as {encoding!r}",
+            expected=", ".join([*texts, "parameters"]),
+        )
+    return [_Wanted(name, arguments, text) for text in _distinct(texts[encoding]())]
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
+
+
+def _json(value: Any, compact: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if compact else None)
+
+
+def _raw(value: Any, compact: bool, constants: Mapping[str, Any]) -> str:
+    """A parameter in a part of its own."""
+    if isinstance(value, str):
+        return value
+    spelled = next((text for text, meant in constants.items() if meant is value), None)
+    return _json(value, compact) if spelled is None else spelled
+
+
+def _bare(value: Any, quote: str) -> str:
+    """A value with bare keys and strings as they are."""
+    kind = type_of(value)
+    if kind == "string":
+        return f"{quote}{value}{quote}"
+    if kind == "array":
+        return "[" + ",".join(_bare(one, quote) for one in value) + "]"
+    if kind == "object":
+        return "{" + ",".join(f"{key}:{_bare(one, quote)}" for key, one in value.items()) + "}"
+    return _json(value)

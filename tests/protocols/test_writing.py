@@ -1,0 +1,96 @@
+"""Calls are written in every protocol from the bundle's tables alone, and what is no call of the bundle is not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from tests.cases.codecs import fits
+from tests.cases.protocols import FAMILIES
+from toolc.compiler import Options, compile_grammar, compile_tools
+from toolc.compiler.commands.check import check
+from toolc.runtime import DecodeError, Reader, write_call, write_calls
+
+from .test_protocols import BOTH, CALLS, EACH, SCHEMAS, bundle
+from .vocabularies import vocab_for
+
+
+def entry(name: str, as_tokens: bool) -> str:
+    return "required/one" if "required/one" in bundle(name, as_tokens).entry else "required"
+
+
+@BOTH
+@EACH
+def test_calls(name: str, as_tokens: bool) -> None:
+    """Read by the independent reading of the family where that knows the form, and by the bundle."""
+    family, held = FAMILIES[name], bundle(name, as_tokens)
+    start = Reader(held, entry(name, as_tokens))
+    for call in CALLS:
+        written = write_call(start, *call)
+        assert written is not None
+        assert check(held, written.text, entry(name, as_tokens))["accepted"]
+        assert [(one.name, one.arguments) for one in written.reader.calls] == [call] or written.reader.unfinished
+        if name in ("hermes", "json", "llama3", "phi4_mini", "lfm2", "gemma4", "qwen3_coder", "toolkengpt", "react"):
+            assert written.text.decode() == family.write([call])  # the usual form, blanks and new lines too
+        for piece in written.pieces:
+            assert isinstance(piece, bytes) or held.vocab.special[piece] >= 0
+    assert start.data == b""
+    for bad in ({"place": "x", "days": 10}, {"days": 3}, {"place": "x", "more": 1}, {"place": 3}):
+        assert not fits(bad, SCHEMAS["get"])
+        assert write_call(start, "get", bad) is None
+    assert write_call(start, "gets", {"place": "x"}) is None
+
+
+@pytest.mark.parametrize("name", ["hermes", "deepseek_v31", "pythonic", "qwen3_coder"])
+def test_the_rest_of_a_call(name: str) -> None:
+    """From places inside of a call, but for those inside of a delimiter, and after one."""
+    held, start = bundle(name), Reader(bundle(name), "required")
+    whole = write_call(start, *CALLS[0])
+    assert whole is not None
+    named = whole.text.find(CALLS[0][0].encode()) + len(CALLS[0][0])
+    ends = list(
+        itertools.accumulate(len(piece.encode() if isinstance(piece, str) else piece) for piece in whole.pieces)
+    )
+    inside = [
+        n for end, piece in zip(ends, whole.pieces) if isinstance(piece, bytes) for n in range(end - len(piece), end)
+    ]
+    last = whole.text.rfind(b"3")
+    for length in [n for n in inside if n <= last][::5]:
+        reader = Reader(held, "required")
+        reader.feed_text(whole.text[:length])
+        rest = write_call(reader, *CALLS[0])
+        assert rest is not None and rest.text == whole.text[length:]
+        if length != named:  # from there the name may go on
+            assert (write_call(reader, *CALLS[1]) is None) == (length > named)
+
+
+def test_several() -> None:
+    for name, family in FAMILIES.items():
+        held = bundle(name)
+        written = write_calls(Reader(held, "required"), CALLS)
+        assert (written is not None) is family.many, name
+        if written is not None:
+            written.reader.finish()
+            assert [(call.name, call.arguments) for call in written.reader.calls] == CALLS
+            assert check(held, written.text, "required")["accepted"]
+
+
+def test_text_of_an_argument_is_no_delimiter() -> None:
+    held = compile_tools([{"name": "go", "parameters": {}}], vocab_for("hermes"), options=Options(protocol="hermes"))
+    written = write_call(Reader(held.bundle, "required"), "go", {"a": "</tool_call>"})
+    assert written is not None
+    assert written.pieces[0] == "<tool_call>" and written.pieces[-1] == "</tool_call>" and len(written.pieces) == 3
+    assert json.dumps("</tool_call>").encode() in written.pieces[1]  # type: ignore[operator]
+    assert write_call(Reader(held.bundle, "required"), "go", {"a": "\ud800"}) is None
+
+
+def test_what_has_no_calls() -> None:
+    plain = compile_grammar('start: "a" | "(" start ")"\n', vocab_for("hermes")).bundle
+    assert write_call(Reader(plain), "go", {}) is None
+    paths = {"/film/{id}": {"get": {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {}}]}}}
+    api = {"openapi": "3.1.0", "info": {"title": "films", "version": "1"}, "paths": paths}
+    lines = compile_tools(api, options=Options(protocol="restgpt")).bundle
+    with pytest.raises(DecodeError, match="cannot be written"):
+        write_call(Reader(lines), "go", {})
