@@ -50,6 +50,7 @@ class Limits:
         cost: what early calls of one turn may cost, in the units of `costs`.
         costs: cost of a call, by tool; 1 for those not named.
         keep_alive_s: seconds that a finished result may serve later turns; 0: its own turn only.
+        kept: results that are kept so at most; the oldest go.
         grace_s: seconds that cancelled runs have to end when the executor is closed.
     """
 
@@ -60,10 +61,11 @@ class Limits:
     cost: float = float("inf")
     costs: Mapping[str, float] = field(default_factory=dict)
     keep_alive_s: float = 0.0
+    kept: int = 256
     grace_s: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("samples", "sample_timeout_s", "running", "calls", "cost", "keep_alive_s", "grace_s"):
+        for name in ("samples", "sample_timeout_s", "running", "calls", "cost", "keep_alive_s", "kept", "grace_s"):
             if not getattr(self, name) >= 0:
                 raise SpeculateError("no such limit", place=name, found=str(getattr(self, name)), expected="0 or more")
 
@@ -352,7 +354,9 @@ class Executor:
             else:
                 del self._cache[key]
                 self._cancel([early.task])
-        for key in [key for key, early in self._cache.items() if early.until < now]:
+        kept = [key for key, early in self._cache.items() if early.until < float("inf")]
+        room = max(0, len(kept) - self.limits.kept)
+        for key in kept[:room] + [key for key in kept[room:] if self._cache[key].until < now]:
             del self._cache[key]
 
     def _cancel(self, tasks: Iterable[asyncio.Task[Any]]) -> None:

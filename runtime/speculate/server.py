@@ -83,13 +83,14 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
     async def complete(request: Request) -> Response:
         body = parse(await read_body(request, max_body))
         completion = completion_of(service, body, user_of(request))
+        with_usage = _with_usage(body)
         try:
             running = service.begin(completion)
         except ToolcError as error:
             raise Refused(_FULL if "full" in error.message else _BAD, str(error)) from error
         answer = _Answer(service, running)
         if body.get("stream"):
-            return StreamingResponse(answer.stream(), media_type="text/event-stream")
+            return StreamingResponse(answer.stream(with_usage), media_type="text/event-stream")
         return JSONResponse(await answer.whole(request))
 
     @app.post("/v1/cache-tool-output/{response_id}")
@@ -189,6 +190,14 @@ def completion_of(service: Service, body: Mapping[str, Any], user: str) -> Compl
     return Completion(messages, tools, _entry_of(service, body, tools), sampling, user)
 
 
+def _with_usage(body: Mapping[str, Any]) -> bool:
+    """Whether a stream ends with what it used."""
+    given = body.get("stream_options") or {}
+    if not isinstance(given, dict) or set(given) - {"include_usage"} or (given and not body.get("stream")):
+        raise Refused(_BAD, "stream_options: expected include_usage, and a stream", "stream_options")
+    return given.get("include_usage") is True
+
+
 def _number(body: Mapping[str, Any], name: str, default: float, low: float, high: float) -> float:
     value = body.get(name)
     if value is None:
@@ -256,13 +265,19 @@ class _Answer:
                     return self._head("chat.completion") | {"choices": [choice], "usage": self._usage(tokens)}
         raise Refused(_FULL, "the request was given up")
 
-    async def stream(self) -> AsyncIterator[str]:
+    async def stream(self, with_usage: bool) -> AsyncIterator[str]:
+        """In chunks."""
+        tokens = 0
         yield self._chunk({"role": "assistant"})
         try:
             async with aclosing(self.service.run(self.running)) as events:
                 async for event in events:
+                    tokens += len(event.tokens) if isinstance(event, Step) else 0
                     for delta, finish in self._deltas(event):
                         yield self._chunk(delta, finish)
+            if with_usage:
+                head = self._head("chat.completion.chunk")
+                yield f"data: {json.dumps(head | {'choices': [], 'usage': self._usage(tokens)})}\n\n"
         except Exception as error:  # the status line is gone: an error can only be a chunk
             yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error'}})}\n\n"
         yield "data: [DONE]\n\n"

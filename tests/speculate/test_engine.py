@@ -13,7 +13,7 @@ import pytest
 
 from tests.speculate.small import SPACE, bias, bundle, causal, encoder, service
 from tests.speculate.worlds import dice
-from toolc.runtime import Call, Matcher, TextStream
+from toolc.runtime import Call, DecodeError, Matcher, TextStream
 from toolc.runtime.speculate.agent import Message, calls_of, run_agent
 from toolc.runtime.speculate.engine import EngineLimits, Sampling, TurnEnd
 from toolc.runtime.speculate.errors import SpeculateError
@@ -356,6 +356,26 @@ def test_a_broken_model_tells_every_request() -> None:
         for _ in range(2):
             with pytest.raises(RuntimeError, match="out of memory"):
                 await complete(on, Request(chat("hello")))
+
+    run(main)
+    assert on.engine.active == 0 and len(on.engine._free) == 4
+
+
+def test_a_text_that_cannot_be_read_ends_its_own_request() -> None:
+    on = service()
+
+    async def main() -> None:
+        request = Request(chat("hello"), entry="required/one")
+        one, other = on.begin(request), on.begin(request)
+
+        def feed(token: int) -> Any:
+            raise DecodeError("nested too deeply")
+
+        one.reader.feed = feed  # type: ignore[method-assign]
+        with pytest.raises(DecodeError, match="nested"):
+            [event async for event in on.run(one)]
+        turns = [event async for event in on.run(other) if isinstance(event, Turn)]
+        assert turns[-1].end.reason == "tool_calls"
 
     run(main)
     assert on.engine.active == 0 and len(on.engine._free) == 4

@@ -181,6 +181,25 @@ def test_results_are_delivered_and_kept() -> None:
     assert done == [1, 2, 9, 9, 1, 2, 9]  # the second turn found 1 and 2 kept
 
 
+def test_kept_results_are_bounded() -> None:
+    done: list[int] = []
+    executor = Executor(simple(1.0, done, read_only=True), limits=Limits(keep_alive_s=1e6, kept=2))
+
+    async def main() -> None:
+        async def answer(_: Any) -> int:
+            await asyncio.sleep(2)
+            return 99
+
+        async with executor:
+            for n in range(5):
+                await executor.turn(answer, [sample_of(n)], lambda _: [])
+            assert [early.call.arguments["n"] for early in executor._cache.values()] == [3, 4]
+            await executor.turn(answer, [sample_of(4, 0)], lambda _: [])
+
+    run_virtual(main)
+    assert done == [0, 1, 2, 3, 4, 0]
+
+
 def test_a_cancelled_turn_leaves_nothing() -> None:
     done: list[int] = []
     executor = Executor(simple(1000.0, done, read_only=True))

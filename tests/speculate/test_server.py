@@ -28,6 +28,8 @@ FUNCTIONS: Any = [
     {"type": "function", "function": {"name": one["name"], "parameters": one["input_schema"]}} for one in TOOLS
 ]
 CALL: Any = {"tools": FUNCTIONS, "tool_choice": "required", "parallel_tool_calls": False, "temperature": 0}
+CALL_OF_NOTHING: Any = {"id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+USAGE: Any = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class Server:
@@ -83,13 +85,14 @@ def test_answers(server: Server) -> None:
         assert whole.choices[0].finish_reason == "tool_calls"
         assert whole.usage.completion_tokens > 10
         state, parts = ChatCompletionStreamState(), []
-        async for chunk in await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True):
+        async for chunk in await client.chat.completions.create(model="toolc", messages=ASK, **CALL, **USAGE):
             state.handle_chunk(chunk)
             parts += [part for choice in chunk.choices for part in choice.delta.tool_calls or ()]
         streamed = state.get_final_completion()
         assert (streamed.id, streamed.choices[0].finish_reason) == (chunk.id, "tool_calls")
         (other,) = streamed.choices[0].message.tool_calls or ()
         assert (other.function.name, other.function.arguments) == (call.function.name, call.function.arguments)
+        assert streamed.usage == whole.usage
         assert len(parts) > 5 and [part.id for part in parts if part.id] == [other.id] != [call.id]  # as tokens come
         chosen = {**CALL, "tool_choice": {"type": "function", "function": {"name": "send"}}}
         named = await client.chat.completions.create(model="toolc", messages=ASK, **chosen)
@@ -125,6 +128,9 @@ def test_answers(server: Server) -> None:
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "robot", "content": ""}]}, "no such role"),
         ({"logprobs": True}, "no option"),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]}, "no list of calls"),
+        ({"messages": [{"role": "assistant", "tool_calls": [CALL_OF_NOTHING]}]}, "no text under the bundle"),
     ],
     ids=lambda x: str(x)[:24],
 )

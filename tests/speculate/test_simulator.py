@@ -83,3 +83,25 @@ def test_engine_side(prompt: int, tool_s: float) -> None:
         assert [m["content"] for m in one.transcripts[0].messages] == [
             m["content"] for m in vanilla.transcripts[0].messages
         ]
+
+
+@pytest.mark.parametrize("protocol", ["json", "pythonic", "qwen3_coder", "gemma4", "toolkengpt"])
+def test_calls_are_drafted_in_every_protocol(protocol: str) -> None:
+    tasks, held = engine_tasks(2, 3), bundle(protocol)
+    if "auto/one" not in held.entry:
+        held = bundle("llama3")
+    rates = Rates(4000, 100)
+
+    def run(resident: bool, guesses: Guesses | None) -> Result:
+        return simulate_engine(
+            tasks, held, encoder(), EngineSetting(rates, 40, 0, 12, 4, resident, resident), fixed(0.01), guesses
+        )
+
+    plain, drafted = run(False, None), run(True, Guesses([1.0], fixed(0.01)))
+    for one, other in zip(plain.transcripts, drafted.transcripts, strict=True):
+        assert [m["content"] for m in one.messages] == [m["content"] for m in other.messages]
+    calls = plain.extra["calls"]
+    assert calls == drafted.extra["calls"] == 6 and drafted.extra["drafts"] >= 3
+    # a draft that begins inside of a name may be cut into other tokens
+    assert 0 < 0.5 * drafted.extra["drafted_tokens"] <= drafted.extra["accepted_tokens"]
+    assert drafted.extra["call_passes"] < plain.extra["call_passes"] == plain.extra["call_tokens"]
