@@ -67,11 +67,11 @@ def test_engine_side(prompt: int, tool_s: float) -> None:
     guesses = Guesses([1.0], fixed(0.05))
     vanilla, away = run(False, False, None), run(False, False, guesses)
     cached, drafted = run(False, True, guesses), run(True, True, guesses)
-    call = vanilla.extra["call_tokens"] / turns
+    call = vanilla.extra["decoded_tokens"] / turns - reasoning  # what is around it, and the ends of turns, too
     read = output + 6  # the text of an output has a few tokens of its own, and so do the delimiters
     hits = cached.extra["resident_turns"] / turns
     assert hits == 1 and drafted.extra["drafts"] == turns
-    share = drafted.extra["accepted_tokens"] / vanilla.extra["call_tokens"]
+    share = drafted.extra["accepted_tokens"] / (call * turns)
     assert 0.5 < share < 1  # what comes before the name is decoded
     setting = EngineSide(0.1, 4000, 100, prompt, reasoning, round(call), read, turns, tool_s, hits, share)
     assert vanilla.mean_s == pytest.approx(setting.vanilla_s, rel=CLOSE)
