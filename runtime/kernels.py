@@ -473,6 +473,13 @@ def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
     return _int(_long(host, CLOSE_TOKEN), place)
 
 
+@kernel(numba.int64(numba.int64))
+def closing_token(seat):  # type: ignore[no-untyped-def]
+    """The only token that the budget leaves; -1: all that the mask allows."""
+    budget = _long(seat, BUDGET)
+    return _closing(seat, _long(seat, HOST), budget) if budget > 0 else -1
+
+
 @numba.njit
 def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
     """The mask of a seat into `size` words at an address."""

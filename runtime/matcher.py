@@ -27,7 +27,8 @@ _advance_token = kernels.advance_token
 _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
 _FULL = kernels.FULL
-FRESH = 64  # configurations and frames that a new sequence has room for; both double when full
+# Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages that are not reached stay untouched.
+FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
 
 
 class Seat:
@@ -43,7 +44,7 @@ class Seat:
     def __init__(self, row: np.ndarray, host: Host, state: int) -> None:
         self.row = row
         row[kernels.HOST] = host.address
-        self.place(np.zeros((FRESH, 5), dtype=np.int32), np.zeros((FRESH, 3), dtype=np.int32))
+        self.place(np.empty((FRESH_HISTORY, 5), dtype=np.int32), np.empty((FRESH_FRAMES, 3), dtype=np.int32))
         self.begin(state)
 
     def place(self, history: np.ndarray, frames: np.ndarray) -> None:
@@ -57,7 +58,7 @@ class Seat:
         depth = 0
         for symbol, saved in stack:
             if depth == self.frames.shape[0]:
-                self.place(self.history, np.concatenate([self.frames, np.zeros_like(self.frames)]))
+                self.place(self.history, _doubled(self.frames))
             self.frames[depth] = (depth - 1, symbol, saved)
             depth += 1
         self.history[0] = (state, counter, depth, depth - 1, depth)
@@ -67,10 +68,10 @@ class Seat:
         """Twice the room of what is full."""
         position = int(self.row[kernels.POSITION])
         if position + 2 > self.history.shape[0]:
-            self.place(np.concatenate([self.history, np.zeros_like(self.history)]), self.frames)
+            self.place(_doubled(self.history), self.frames)
         else:
             assert self.history[position, 4] <= self.frames.shape[0]
-            self.place(self.history, np.concatenate([self.frames, np.zeros_like(self.frames)]))
+            self.place(self.history, _doubled(self.frames))
 
     def move(self, row: np.ndarray) -> None:
         """Take another row."""
@@ -82,12 +83,23 @@ class Seat:
         twin = object.__new__(Seat)
         row[:] = self.row
         twin.row = row
-        twin.place(self.history.copy(), self.frames.copy())
+        twin.place(np.empty_like(self.history), np.empty_like(self.frames))
+        count = int(row[kernels.POSITION]) + 1
+        twin.history[:count] = self.history[:count]
+        used = int(self.here()[4])
+        twin.frames[:used] = self.frames[:used]
         return twin
 
     def here(self) -> np.ndarray:
         """int32 [5]: the configuration."""
         return self.history[self.row[kernels.POSITION]]
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    """The same with as many rows more, whose values nobody reads before they are written."""
+    wide = np.empty((2 * array.shape[0], array.shape[1]), dtype=array.dtype)
+    wide[: array.shape[0]] = array
+    return wide
 
 
 def entry_state(bundle: Bundle, entry: str) -> int:
@@ -199,6 +211,12 @@ class Matcher:
             )
         self._row[kernels.BUDGET] = 0 if left is None else len(self) + left
 
+    @property
+    def closing(self) -> int | None:
+        """The only token that the budget leaves, where it leaves one."""
+        token = int(kernels.closing_token(self._place))
+        return None if token < 0 else token
+
     def forced(self) -> np.ndarray:
         """int32 [·]: tokens that come next whatever is sampled, as the tokenizer itself writes them; often none.
 
@@ -218,7 +236,7 @@ class Matcher:
     def rows(self) -> list[int]:
         """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
 
-        A budget is not looked at.
+        A budget is not looked at: where `closing` is a token, that one alone is the mask.
         """
         out = np.empty(self.bundle.meta["max_chain"] + 1, dtype=np.int32)
         count = kernels.rows_of_mask(self._place, out)
@@ -277,7 +295,7 @@ class Matcher:
     def _possible(self) -> np.ndarray:
         out = np.zeros(self.bundle.tables.symbol_class.size, dtype=np.uint8)
         if self._seat.here()[4] >= self._seat.frames.shape[0]:
-            self._seat.place(self._seat.history, np.concatenate([self._seat.frames, np.zeros_like(self._seat.frames)]))
+            self._seat.place(self._seat.history, _doubled(self._seat.frames))
         kernels.possible_symbols(self._place, out)
         return out
 

@@ -4,20 +4,23 @@ Leaves out   the engines: see vllm.py, sglang.py.
 Invariants   a request names a bundle; it never gives a path, since requests come from strangers. Bundles lie in the
              folders of $TOOLC_BUNDLES. A file is opened, verified and kept until it changes.
 Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundle` (a name, with or without ".toolc"),
-             `toolc_entry` (default "start").
+             `toolc_entry` (default "start"), `toolc_tools` (names, a list or joined by commas: only these tools may be
+             called), `toolc_budget` (tokens, refused where it cannot be kept; 0: none). Without the last, the tokens
+             that the engine itself allows the request are its budget, where that can be kept.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..bundle import Bundle
 from ..errors import BundleError, DecodeError
-from ..matcher import entry_state
+from ..matcher import checked_budget, entry_state
 
 if TYPE_CHECKING:
     from ..vocab import Vocab
@@ -26,7 +29,8 @@ FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
 SUFFIX = ".toolc"
 PREFIX = "toolc_"
-KEYS = ("toolc_bundle", "toolc_entry")
+KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget")
+SUBSETS = 64  # choices of tools that are kept, those used last
 
 
 def memory_limit() -> int | None:
@@ -38,10 +42,25 @@ def memory_limit() -> int | None:
 
 
 class Choice(NamedTuple):
-    """A bundle and where its text begins."""
+    """What a request asks for.
+
+    Attributes:
+        bundle: of the tools that may be called.
+        entry: where its text begins.
+        budget: as the request states it; 0: none, None: the engine's.
+    """
 
     bundle: Bundle
     entry: str
+    budget: int | None = None
+
+    def within(self, most: int | None) -> int | None:
+        """The budget of a request that the engine cuts after `most` tokens; None for none, or none to be kept."""
+        limits = [limit for limit in (self.budget, most) if limit is not None]
+        need = self.bundle.min_tokens[self.entry]
+        if self.budget == 0 or not limits or need is None or min(limits) < need:
+            return None
+        return min(limits)
 
 
 class Shelf:
@@ -54,6 +73,7 @@ class Shelf:
     def __init__(self, folders: str | None = None) -> None:
         self._folders = folders
         self._held: dict[Path, tuple[tuple[int, int], Bundle]] = {}
+        self._subsets: OrderedDict[tuple[Bundle, frozenset[str]], Bundle] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, name: str) -> Bundle:
@@ -90,12 +110,26 @@ class Shelf:
                 held = self._held[path] = (stamp, Bundle.open(path))
             return held[1]
 
-    def choose(self, arguments: Mapping[str, Any] | None, vocab: Vocab | None = None) -> Choice | None:
+    def _subset(self, bundle: Bundle, tools: frozenset[str]) -> Bundle:
+        with self._lock:
+            key = bundle, tools
+            found = self._subsets.get(key)
+            if found is None:
+                found = self._subsets[key] = bundle.subset(sorted(tools))
+                while len(self._subsets) > SUBSETS:
+                    self._subsets.popitem(last=False)
+            self._subsets.move_to_end(key)
+            return found
+
+    def choose(
+        self, arguments: Mapping[str, Any] | None, vocab: Vocab | None = None, most: int | None = None
+    ) -> Choice | None:
         """What the arguments of a request ask for; None if they ask for nothing of toolc.
 
         Args:
             arguments: those of the request, other ones among them.
             vocab: that of the bundles which the engine serves already, if it does.
+            most: how many tokens the engine allows the request; None if that is not known.
 
         Raises:
             DecodeError, BundleError: they cannot be met.
@@ -103,14 +137,12 @@ class Shelf:
         mine = {key: value for key, value in (arguments or {}).items() if key.startswith(PREFIX)}
         if not mine:
             return None
-        for key, value in mine.items():
+        for key in mine:
             if key not in KEYS:
                 raise DecodeError("no such argument", found=key, expected="one of " + ", ".join(KEYS))
-            if not isinstance(value, str):
-                raise DecodeError(f"{key} is no text", found=repr(value)[:80], expected="a text")
         if "toolc_bundle" not in mine:
             raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle too")
-        bundle = self.open(mine["toolc_bundle"])
+        bundle = self.open(_text(mine, "toolc_bundle"))
         if vocab is not None and bundle.vocab.digest != vocab.digest:
             raise DecodeError(
                 "the bundle belongs to another tokenizer",
@@ -118,6 +150,35 @@ class Shelf:
                 found=bundle.vocab.digest,
                 expected=vocab.digest,
             )
-        entry = mine.get("toolc_entry", "start")
+        if "toolc_tools" in mine:
+            bundle = self._subset(bundle, _names(mine["toolc_tools"]))
+        entry = _text(mine, "toolc_entry") if "toolc_entry" in mine else "start"
         entry_state(bundle, entry)
-        return Choice(bundle, entry)
+        budget = _number(mine["toolc_budget"]) if "toolc_budget" in mine else None
+        if budget:
+            checked_budget(bundle, entry, budget if most is None else min(budget, most))
+        return Choice(bundle, entry, budget)
+
+
+def _text(arguments: Mapping[str, Any], key: str) -> str:
+    value = arguments[key]
+    if not isinstance(value, str):
+        raise DecodeError(f"{key} is no text", found=repr(value)[:80], expected="a text")
+    return value
+
+
+def _names(value: Any) -> frozenset[str]:
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise DecodeError(
+            "toolc_tools are no names", found=repr(value)[:80], expected="a list of texts, or one joined by commas"
+        )
+    return frozenset(part.strip() for part in parts)
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise DecodeError("toolc_budget is no number of tokens", found=repr(value)[:80], expected="0 or more")
+    return value

@@ -12,6 +12,8 @@ Invariants   what runs in a step is a fixed list of tensor operations on tensors
 Slots        one for each request that is alive. The argument of a row is slot + slots x how: 0, its state reads the
              token; 1, it begins; 2, it begins and reads the token, which is not on the host yet; -1 for no bundle.
              Requests that were reset or forked begin anew, with what they have said so far.
+Budgets      `max_new_tokens` of a request is its budget where that can be kept, or `toolc_budget=` (refused where it
+             cannot; 0: none). For a choice of tools install `bundle.subset(…)` under a name of its own.
 Reader       a per-request processor gets no tokens and a plain one no requests, so there are two: the first keeps the
              tokens of the step for the second.
 Source       transformers 5.23, generation/continuous_batching/cb_logits_processors.py.
@@ -29,8 +31,9 @@ from transformers.generation.continuous_batching.cb_logits_processors import Con
 from ..bundle import Bundle
 from ..decoder import NO_BUNDLE, Decoder
 from ..errors import DecodeError
-from ..matcher import Matcher
+from ..matcher import Matcher, checked_budget
 from ..step import Config
+from .choice import Choice
 from .gather import advance_, mask_
 
 FINISHED = 3  # RequestStatus.FINISHED; what is larger has failed
@@ -60,7 +63,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         default: the bundle of requests that name none; None: they are not constrained.
     """
 
-    supported_kwargs: dict[str, type] = {"toolc_bundle": str, "toolc_entry": str}
+    supported_kwargs: dict[str, type] = {"toolc_bundle": str, "toolc_entry": str, "toolc_budget": int}
     ignored_kwargs: tuple[str, ...] = ()
 
     def __init__(
@@ -115,8 +118,11 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         if name not in self._names:
             raise DecodeError("no such bundle", found=repr(name), expected="one of " + ", ".join(self._names))
         number = self._names.index(name)
-        arena = self._begin.arena
-        matcher = Matcher(arena.bundle(number), state.logit_processor_kwargs.get("toolc_entry", "start"))
+        arena, given = self._begin.arena, state.logit_processor_kwargs
+        choice = Choice(arena.bundle(number), given.get("toolc_entry", "start"), given.get("toolc_budget"))
+        matcher = Matcher(choice.bundle, choice.entry)
+        if choice.budget:
+            checked_budget(choice.bundle, choice.entry, choice.budget)
         prompt = state._true_initial_tokens or len(state.initial_tokens)
         known = state.initial_tokens[prompt:] + state.generated_tokens
         fed = state.position_offset - prompt
@@ -127,9 +133,13 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         if matcher.stack:
             frames[:, : matcher.depth] = torch.tensor(matcher.stack, dtype=torch.int32).t()
         here = 0 if refused else arena.global_state(number, matcher.state)
-        numbers = torch.tensor([number, here, matcher.counter, matcher.depth], dtype=torch.int32)
+        # A request that was reset counts what it said before as a part of its prompt.
+        most = None if state.max_new_tokens is None else state.max_new_tokens + len(state.initial_tokens) - prompt
+        budget = choice.within(most) or 0
+        numbers = torch.tensor([number, here, matcher.counter, matcher.depth, fed, budget], dtype=torch.int32)
         at = self._begin
-        for part, value in zip((at.bundle_of_row, at.state, at.counter, at.depth), numbers, strict=True):
+        parts = at.bundle_of_row, at.state, at.counter, at.depth, at.length, at.budget
+        for part, value in zip(parts, numbers, strict=True):
             part[slot] = value
         at.stack[slot], at.saved[slot] = frames.to(at.device)
         return BEGINS if fed <= len(known) else BEGINS_AND_READS
@@ -151,7 +161,11 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         here.bundle_of_row[slot] = bundle
         for part, new in zip(here._config, config, strict=True):
             part[slot] = new
-        return mask_(here, bundle, config, scores)
+        length = torch.where(begins, begin.length[slot], here.length[slot] + 1)
+        budget = torch.where(begins, begin.budget[slot], here.budget[slot])
+        here.length[slot], here.budget[slot] = length, budget
+        left = torch.where((budget > 0) & ~free, (budget - length).clamp(min=0), -1).to(torch.int32)
+        return mask_(here, bundle, config, scores, left)
 
 
 def _pick(chosen: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> torch.Tensor:

@@ -27,12 +27,17 @@ class Follower:
         bundles: of each row, None for no constraint.
         entry: where the texts begin.
         device: of the histories and the scores.
+        budget: of each row, None for none.
     """
 
-    def __init__(self, bundles: Sequence[Bundle | None], entry: str, device: torch.device) -> None:
+    def __init__(
+        self, bundles: Sequence[Bundle | None], entry: str, device: torch.device, budget: Sequence[int | None]
+    ) -> None:
         some = list(dict.fromkeys(b for b in bundles if b is not None))
         numbers = [NO_BUNDLE if b is None else some.index(b) for b in bundles]
-        self._decoder = Decoder(some, len(bundles), device, bundle_of_row=numbers, entry=entry, check=False, history=0)
+        self._decoder = Decoder(
+            some, len(bundles), device, bundle_of_row=numbers, entry=entry, budget=budget, check=False, history=0
+        )
         bundle = self._decoder.bundle_of_row
         self._same_bundle = bundle.unsqueeze(1) == bundle.unsqueeze(0)
         self._ids = torch.zeros((len(bundles), 0), dtype=torch.int64, device=device)

@@ -2,7 +2,7 @@
 
 Leaves out   the step: see step.py and fused.py. Which rows: see vllm.py, continuous.py.
 Arrays       bundle int32 [R], -1 for a row that takes no part; config as in step.py, [R, …], contiguous; tokens
-             integers [R].
+             integers [R]; left int32 [R], what budgets leave, -1 without one.
 """
 
 from __future__ import annotations
@@ -25,23 +25,31 @@ def advance_(decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: tor
         part.copy_(new)
 
 
-def mask_(decoder: Decoder, bundle: torch.Tensor, config: Config, logits: torch.Tensor) -> torch.Tensor:
-    """Mask logits [R, at least V] in place; returns them."""
+def mask_(
+    decoder: Decoder, bundle: torch.Tensor, config: Config, logits: torch.Tensor, left: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Mask logits [R, at least V] in place; returns them. `left`: None if no row has a budget."""
     if decoder.backend == "fused":
-        _launch(decoder, bundle, config, None, logits)
+        _launch(decoder, bundle, config, None, logits, left)
         return logits
     arena = decoder.arena
-    bits = step.mask_bits(arena.table, arena.limits, bundle, config)
+    bits = step.mask_bits(arena.table, arena.limits, bundle, config, left=left)
     return mask_logits_(logits, bits, arena.size, bundle >= 0)
 
 
 def _launch(
-    decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: torch.Tensor | None, logits: torch.Tensor | None
+    decoder: Decoder,
+    bundle: torch.Tensor,
+    config: Config,
+    tokens: torch.Tensor | None,
+    logits: torch.Tensor | None,
+    left: torch.Tensor | None = None,
 ) -> None:
     from ..fused import launch
 
     error = torch.zeros_like(bundle, dtype=torch.bool)
     counts = torch.zeros_like(bundle, dtype=torch.int64)
+    # The kernel takes budgets as they were at a row's first token, 0 for none: as if each had read one.
+    budget = counts if left is None else left.to(torch.int64) + 1
     # Without a history nothing is logged, so the tensors in the places of the log are not looked at.
-    no_budget = torch.zeros_like(counts)
-    launch(decoder.arena, bundle, config, error, counts, counts.clone(), config, 0, no_budget, tokens, logits)
+    launch(decoder.arena, bundle, config, error, counts + 1, counts.clone(), config, 0, budget, tokens, logits)

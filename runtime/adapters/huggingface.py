@@ -12,14 +12,14 @@ Rows         A row that read an end-of-turn id is finished: whatever follows (pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
 
 from ..errors import DecodeError
 from ..masks import check_logits, mask_logits_
-from ..matcher import Matcher
+from ..matcher import Matcher, checked_budget
 from .follow import Follower
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class ToolcLogitsProcessor:
             and returned sequences of one input share its bundle.
         prompt_length: columns of `input_ids` before the constrained text; those of the first call if None.
         entry: the name of the entry where the texts begin.
+        budget: how many tokens there may be, `max_new_tokens` of the call, so that texts end in time; for all or, like
+            `bundle`, for each. See `Matcher`.
         strict: raise on a token that is not allowed, instead of ending its row.
         on_device: follow the rows where they are, without a synchronisation, as long as they grow by one token a call
             from the prompt on; otherwise, and with `strict`, they are read on the host. None: on a CUDA device.
@@ -50,6 +52,7 @@ class ToolcLogitsProcessor:
         prompt_length: int | None = None,
         *,
         entry: str = "start",
+        budget: int | Sequence[int | None] | None = None,
         strict: bool = False,
         on_device: bool | None = None,
     ) -> None:
@@ -62,6 +65,12 @@ class ToolcLogitsProcessor:
                 raise DecodeError(
                     "the bundles are of different tokenizers", found=b.vocab.digest, expected=some[0].vocab.digest
                 )
+        self._budgets = list(budget) if isinstance(budget, Sequence) else [budget] * len(self._bundles)
+        if len(self._budgets) != len(self._bundles):
+            raise DecodeError("budgets", found=f"{len(self._budgets)}", expected=f"{len(self._bundles)}, one a bundle")
+        for b, most in zip(self._bundles, self._budgets, strict=True):
+            if b is not None:
+                checked_budget(b, entry, most)
         self._vocab = some[0].vocab
         self._given_length = prompt_length
         self._entry = entry
@@ -82,7 +91,8 @@ class ToolcLogitsProcessor:
             return False
         if tokens.shape[1] == 0:
             share = tokens.shape[0] // len(self._bundles)
-            self._follower = Follower([b for b in self._bundles for _ in range(share)], self._entry, tokens.device)
+            bundles, budgets = ([of for of in each for _ in range(share)] for each in (self._bundles, self._budgets))
+            self._follower = Follower(bundles, self._entry, tokens.device, budgets)
         elif self._follower is not None and self._follower.fits(tokens):
             self._follower.read(tokens)
         else:
@@ -121,7 +131,7 @@ class ToolcLogitsProcessor:
             bundle = self._bundles[row // share]
             if bundle is None:
                 continue
-            read = self._find(bundle, tokens[row], lookup)
+            read = self._find(bundle, self._budgets[row // share], tokens[row], lookup)
             fresh.append(read)
             read.fill(bits[row])
             constrained[row] = True
@@ -131,24 +141,28 @@ class ToolcLogitsProcessor:
         words = torch.from_numpy(bits.view(np.int32)).to(scores.device)
         return mask_logits_(scores.clone(), words, self._vocab.size, torch.from_numpy(constrained).to(scores.device))
 
-    def _find(self, bundle: Bundle, tokens: np.ndarray, lookup: dict[tuple[int, bytes], _Read]) -> _Read:
+    def _find(self, bundle: Bundle, budget: int | None, tokens: np.ndarray, lookup: dict[_Key, _Read]) -> _Read:
         """A matcher that has read the tokens, from the nearest one of the last call."""
-        best = lookup.get((id(bundle), tokens[:-1].tobytes())) if tokens.size else None
+        best = lookup.get((id(bundle), budget, tokens[:-1].tobytes())) if tokens.size else None
         if best is None:
             common = -1
             for read in self._read:
-                if read.matcher.bundle is bundle and (length := read.common(tokens)) > common:
+                if (read.matcher.bundle, read.budget) == (bundle, budget) and (length := read.common(tokens)) > common:
                     best, common = read, length
         if best is None:
-            return _Read(Matcher(bundle, self._entry), tokens)
+            return _Read(Matcher(bundle, self._entry, budget), budget, tokens)
         return best.continued(tokens)
+
+
+_Key: TypeAlias = tuple[int, int | None, bytes]
 
 
 class _Read:
     """Tokens, and the matcher that read them: all of them, or those up to the end of turn or the first refusal."""
 
-    def __init__(self, matcher: Matcher, tokens: np.ndarray) -> None:
+    def __init__(self, matcher: Matcher, budget: int | None, tokens: np.ndarray) -> None:
         self.matcher = matcher
+        self.budget = budget
         self.tokens = tokens
         self.refused = False
         for token in tokens[len(matcher) :].tolist():
@@ -158,8 +172,8 @@ class _Read:
                 self.refused = True
                 break
 
-    def key(self) -> tuple[int, bytes]:
-        return id(self.matcher.bundle), self.tokens.tobytes()
+    def key(self) -> _Key:
+        return id(self.matcher.bundle), self.budget, self.tokens.tobytes()
 
     def common(self, tokens: np.ndarray) -> int:
         """How many tokens at the start are equal."""
@@ -171,7 +185,7 @@ class _Read:
         """The same for other tokens; this one stays as it is."""
         matcher = self.matcher.fork()
         matcher.rollback(max(0, len(matcher) - self.common(tokens)))
-        return _Read(matcher, tokens)
+        return _Read(matcher, self.budget, tokens)
 
     def fill(self, mask: np.ndarray) -> None:
         if not self.refused:

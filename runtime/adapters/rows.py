@@ -7,7 +7,7 @@ Leaves out   whose rows they are: see sglang.py. The tables: see arena.py.
 Invariants   row numbers written since the last call but one of `blank` stay valid: bundles used since then are not
              evicted, and rows never move.
 Arrays       numbers int64 [B, width]: rows whose union is the mask, padded with the empty row; the full row for a row
-             that is not constrained.
+             that is not constrained; first -1 - t where token t is all that a budget leaves.
 """
 
 from __future__ import annotations
@@ -66,14 +66,23 @@ class RowTable:
                 del self._rows_of[b]
             self._rows_of[bundle] = self.arena.row_numbers(place)
         self._turn_of[place] = self._turn
-        rows = self._rows_of[bundle][matcher.rows()]
         numbers[:] = EMPTY_ROW
+        token = matcher.closing
+        if token is not None:
+            numbers[0] = -1 - token
+            return
+        rows = self._rows_of[bundle][matcher.rows()]
         numbers[: len(rows)] = torch.from_numpy(rows)
 
     def apply_(self, logits: torch.Tensor, numbers: torch.Tensor) -> None:
         """Mask logits by row numbers on their device."""
         dense = self.arena.table["dense"]
-        bits = dense[numbers[:, 0]]
+        first = numbers[:, 0]
+        bits = dense[first.clamp(min=0)]
         for n in range(1, numbers.shape[1]):
             bits = bits | dense[numbers[:, n]]
-        mask_logits_(logits, bits, self.arena.size, numbers[:, 0] != FULL_ROW)
+        token = (-1 - first).to(torch.int32).unsqueeze(1)
+        words = torch.arange(bits.shape[1], dtype=torch.int32, device=bits.device)
+        only = (words == token >> 5).to(torch.int32) << (token & 31)
+        bits = torch.where((first < 0).unsqueeze(1), only, bits)
+        mask_logits_(logits, bits, self.arena.size, first != FULL_ROW)

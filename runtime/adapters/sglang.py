@@ -3,7 +3,7 @@
 SGLang loads the entry point `toolc` of the group `sglang.srt.plugins` in every process, which calls `register`. A
 request's `json_schema` (or `structural_tag`) is either {"toolc_bundle": "weather", "toolc_entry": "required"}, a bundle
 that was compiled before (see choice.py), or, for `json_schema`, a JSON Schema, compiled where toolc.compiler is
-installed.
+installed. SGLang does not tell a grammar its request's `max_new_tokens`: a budget is stated as `toolc_budget`.
 
 Leaves out   the masks: see matcher.py and rows.py. Free text before the end of reasoning: SGLang's own wrapper does
              that, as for its other backends, but for bundles whose entry reads the reasoning itself.
@@ -151,7 +151,7 @@ class ToolcBackend(BaseGrammarBackend):
             value = {"type": "object"} if key_string == ANY_OBJECT else json.loads(key_string)
             if isinstance(value, dict) and "toolc_bundle" in value:
                 return self._chosen(value)
-            return self._grammar(self._compiled(value), "start")
+            return self._grammar(self._compiled(value))
         except (ToolcError, ValueError) as error:
             return InvalidGrammarObject(str(error))
 
@@ -175,7 +175,7 @@ class ToolcBackend(BaseGrammarBackend):
     def _chosen(self, value: dict[str, Any]) -> ToolcGrammar:
         choice = self._shelf.choose(value)
         assert choice is not None
-        return self._grammar(choice.bundle, choice.entry)
+        return self._grammar(choice.bundle, choice.entry, choice.within(None))
 
     def _compiled(self, schema: Any) -> Bundle:
         try:
@@ -194,7 +194,7 @@ class ToolcBackend(BaseGrammarBackend):
                 return bundle
         return compile_schema(schema, self._vocab).bundle
 
-    def _grammar(self, bundle: Bundle, entry: str) -> ToolcGrammar:
+    def _grammar(self, bundle: Bundle, entry: str = "start", budget: int | None = None) -> ToolcGrammar:
         """Raises DecodeError if logits are narrower than the vocabulary."""
         if bundle.vocab.size > self._vocab_size:
             raise DecodeError(
@@ -207,7 +207,7 @@ class ToolcBackend(BaseGrammarBackend):
         reasoning = {n for name, n in bundle.entry.items() if name.endswith(("/inside", "/outside"))}
         with self._lock:
             self._width = max(self._width, int(bundle.meta["max_chain"]) + 1)
-        return ToolcGrammar(Matcher(bundle, entry), self, state in reasoning)
+        return ToolcGrammar(Matcher(bundle, entry, budget), self, state in reasoning)
 
     # ------------------------------------------------------------ masks
 

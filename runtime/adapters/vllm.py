@@ -3,7 +3,8 @@
     vllm serve … --logits-processors toolc.runtime.adapters.vllm:ToolcLogitsProcessor
 
 or nothing at all: installing toolc registers it (entry-point group `vllm.logits_processors`). A request chooses its
-bundle with `SamplingParams(extra_args={"toolc_bundle": "weather"})`, over HTTP with `vllm_xargs`; see choice.py.
+bundle with `SamplingParams(extra_args={"toolc_bundle": "weather"})`, over HTTP with `vllm_xargs`; see choice.py. Its
+budget is its `max_tokens`, or what the model's context leaves if that is less, where such a budget can be kept.
 
 Leaves out   the masks: see decoder.py and matcher.py. The bundle of a request: see choice.py.
 Loading      one class for both runners, since both load the same entry point.
@@ -49,7 +50,7 @@ def chosen(params: Any) -> Choice | None:
         ValueError: it cannot be met. vLLM turns it into an answer with status 400.
     """
     try:
-        choice = _SHELF.choose(getattr(params, "extra_args", None))
+        choice = _SHELF.choose(getattr(params, "extra_args", None), most=params.max_tokens)
     except ToolcError as error:
         raise ValueError(str(error)) from error
     if choice is not None:
@@ -59,6 +60,12 @@ def chosen(params: Any) -> Choice | None:
                     f"{name} cannot be used together with toolc_bundle: it could leave no token that is allowed"
                 )
     return choice
+
+
+def budget_of(choice: Choice, params: Any, prompt: int, longest: int | None) -> int | None:
+    """The budget of a request whose prompt has so many tokens, in a context of `longest`."""
+    limits = [params.max_tokens, None if longest is None else longest - prompt]
+    return choice.within(min((limit for limit in limits if limit is not None), default=None))
 
 
 class OnDevice(V2Interface):
@@ -76,9 +83,11 @@ class OnDevice(V2Interface):
         self._decoder: Decoder | None = None
         self._slots = int(req_states.max_num_reqs)
         self._constrained = np.zeros(self._slots, dtype=bool)
-        self._staged: dict[int, Choice | None] = {}
-        # How many output tokens of a slot have been read.
+        self._staged: dict[int, tuple[Choice, Any] | None] = {}
+        # Of each slot: how many output tokens have been read, and how many there may be (0: any number).
         self._read = torch.zeros(self._slots, dtype=torch.int64, device=req_states.device)
+        self._budget = torch.zeros(self._slots, dtype=torch.int64, device=req_states.device)
+        self._limited = np.zeros(self._slots, dtype=bool)
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
@@ -87,13 +96,13 @@ class OnDevice(V2Interface):
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
         choice = chosen(sampling_params)
         self._constrained[req_idx] = choice is not None
-        self._staged[req_idx] = choice
+        self._staged[req_idx] = None if choice is None else (choice, sampling_params)
         return choice is not None
 
     def apply_staged_writes(self) -> None:
         staged, self._staged = self._staged, {}
         if self._decoder is None:
-            first = next((choice for choice in staged.values() if choice is not None), None)
+            first = next((asked[0] for asked in staged.values() if asked is not None), None)
             if first is None:
                 return
             self._decoder = Decoder(
@@ -107,15 +116,24 @@ class OnDevice(V2Interface):
             )
         self._begin(self._decoder, staged)
 
-    def _begin(self, decoder: Decoder, staged: dict[int, Choice | None]) -> None:
+    def _begin(self, decoder: Decoder, staged: dict[int, tuple[Choice, Any] | None]) -> None:
         """Rows of new occupants, with what a request said before its slot was taken away."""
         if not staged:
             return
         decoder.reset_rows(list(staged), NO_BUNDLE)  # what was there no longer holds a bundle
-        for slot, choice in staged.items():
-            if choice is not None:
+        budgets = []
+        for slot, asked in staged.items():
+            budget = None
+            if asked is not None:
+                choice, params = asked
                 decoder.reset_rows([slot], decoder.add_bundle(choice.bundle), choice.entry)
+                # `all_token_ids` is as wide as the model's context.
+                longest = self._states.all_token_ids.gpu.shape[1]
+                budget = budget_of(choice, params, int(self._states.prompt_len.np[slot]), longest)
+            budgets.append(budget or 0)
+            self._limited[slot] = budget is not None
         slots = torch.tensor(list(staged), dtype=torch.int64)
+        self._budget[slots.to(self._budget.device)] = torch.tensor(budgets).to(self._budget.device)
         said = (self._states.prefill_len.np - self._states.prompt_len.np)[list(staged)]
         if said.max(initial=0) > 0:
             slots, first = (
@@ -165,20 +183,30 @@ class OnDevice(V2Interface):
         for n in range(1, self._drafts + 1):
             token = ctx.input_ids[(place - offset + n).clamp(max=slot.shape[0] - 1)].to(torch.int64)
             advance_(decoder, torch.where(offset >= n, bundle, NO_BUNDLE), config, token)
-        return mask_(decoder, bundle, config, logits)
+        return mask_(decoder, bundle, config, logits, self._left(ctx, slot, prompt[slot]))
+
+    def _left(self, ctx: Any, slot: torch.Tensor, prompt: torch.Tensor) -> torch.Tensor | None:
+        """int32 [R]: what the budgets leave at each row, -1 without one; None if none is in the batch."""
+        if not self._limited[ctx.idx_mapping_np].any():
+            return None
+        budget = self._budget[slot]
+        left = (budget - (ctx.pos.to(torch.int64) + 1 - prompt)).clamp(min=0)
+        return torch.where(budget > 0, left, -1).to(torch.int32)
 
 
 class OnHost(V1Interface):
     """For the V1 runner.
 
     Args:
-        vllm_config: unused.
+        vllm_config: gives the length of the context.
         device: unused, since the logits say where they are.
         is_pin_memory: whether masks are copied from pinned memory.
     """
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         self._pin = is_pin_memory
+        model = getattr(vllm_config, "model_config", None)
+        self._longest: int | None = None if model is None else int(model.max_model_len)
         self._rows: dict[int, _Row] = {}
 
     @classmethod
@@ -189,7 +217,15 @@ class OnHost(V1Interface):
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        process_dict_updates(self._rows, batch_update, _Row.new)
+        process_dict_updates(self._rows, batch_update, self._row)
+
+    def _row(self, params: Any, prompt: list[int] | None, output: list[int]) -> _Row | None:
+        """As vLLM's batch updates make state; a prompt of embeddings has no tokens here."""
+        choice = chosen(params)
+        if choice is None:
+            return None
+        longest = None if prompt is None else self._longest
+        return _Row(choice, budget_of(choice, params, len(prompt or ()), longest), output)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         if not self._rows:
@@ -214,16 +250,10 @@ class OnHost(V1Interface):
 class _Row:
     """A request of the V1 runner: the matcher that follows its list of output tokens."""
 
-    def __init__(self, choice: Choice, output: list[int]) -> None:
-        self.matcher = Matcher(choice.bundle, choice.entry)
+    def __init__(self, choice: Choice, budget: int | None, output: list[int]) -> None:
+        self.matcher = Matcher(choice.bundle, choice.entry, budget)
         self.output = output
         self.refused = False
-
-    @staticmethod
-    def new(params: Any, prompt: list[int] | None, output: list[int]) -> _Row | None:
-        """As vLLM's batch updates make state."""
-        choice = chosen(params)
-        return None if choice is None else _Row(choice, output)
 
     def fill(self, mask: np.ndarray) -> None:
         matcher = self.matcher

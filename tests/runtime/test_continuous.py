@@ -26,7 +26,7 @@ KINDS = {kind: bundle(kind) for kind in ("brackets", "counted")}
 def state(name: str, prompt: list[int], **more: Any) -> Any:
     from transformers.generation.continuous_batching.requests import RequestState
 
-    return RequestState(request_id=name, initial_tokens=prompt, max_new_tokens=50, **more)
+    return RequestState(request_id=name, initial_tokens=prompt, **more)
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -35,20 +35,23 @@ def test_steps(seed: int, unknown: bool) -> None:
     """Slots, resets and forks by transformers' own request states; tokens known to the host or not yet."""
     pick = random.Random(seed)
     processor = ToolcContinuousProcessor(KINDS, 4, torch.device("cpu"))
-    held: list[list[Any]] = []  # state, its kind or None, text, the last token if the host has yet to see it
+    # state, its kind or None, text, the last token if the host has yet to see it, and how many there may be
+    held: list[list[Any]] = []
     for turn in range(60):
         if len(held) < 4 and pick.random() < 0.5:
             kind = pick.choice(["brackets", "counted", None])
             kwargs = {} if kind is None else {"toolc_bundle": kind}
             prompt = [9] * pick.randint(1, 4)
-            held.append([state(f"r{turn}", prompt, logit_processor_kwargs=kwargs), kind, [], None])
+            most = pick.choice([None, 3, 6, 20])
+            made = state(f"r{turn}", prompt, logit_processor_kwargs=kwargs, max_new_tokens=most)
+            held.append([made, kind, [], None, most])
         batch = [entry for entry in held if pick.random() < 0.8]
         for entry in batch:
-            request, _, text, pending = entry
+            request, _, text, pending, most = entry
             if text and pending is None and pick.random() < 0.2:
                 entry[0] = request = request.create_equivalent_initial_request()
             if text and pending is None and len(held) < 4 and pick.random() < 0.2:
-                held.append([request.fork(f"f{turn}"), entry[1], list(text), None])
+                held.append([request.fork(f"f{turn}"), entry[1], list(text), None, most])
             prompt = request._true_initial_tokens or len(request.initial_tokens)
             request.position_offset = prompt + len(text)
         if not batch:
@@ -59,13 +62,14 @@ def test_steps(seed: int, unknown: bool) -> None:
         scores = processor.reader(fed, torch.zeros(len(batch) + 2, 104))
         masked = processor(scores, args)
         for row, entry in enumerate(batch):
-            request, kind, text, pending = entry
+            request, kind, text, pending, most = entry
             found = torch.isfinite(masked[row]).nonzero().view(-1).tolist()
             live = list(range(96))
             if kind is not None:
-                oracle = Oracle.start(bundle(kind))
+                need = bundle(kind).min_tokens["start"] or 0
+                oracle = Oracle.start(bundle(kind), budget=most if most and most >= need else None)
                 assert all(oracle.q == 1 or oracle.advance(t) for t in text)
-                live = sorted(oracle.mask())
+                live = sorted(oracle.mask_in_budget())
                 assert found == live
                 if len(oracle.stack) > 20:
                     live = [t for t in live if t in (0, 6, 3)] or live

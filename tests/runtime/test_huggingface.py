@@ -73,6 +73,21 @@ def test_generate(options: dict[str, Any], kind: str, seed: int) -> None:
         assert accepted(kind, row)[0]
 
 
+@pytest.mark.parametrize("options", [pytest.param(o, id=i) for i, o in WAYS])
+def test_texts_end_within_their_budgets(options: dict[str, Any]) -> None:
+    """As many tokens as `generate` allows: each row is whole, on the host and followed on the device."""
+    for seed, on_device in enumerate((False, True)):
+        made = [bundle("brackets"), bundle("counted"), None]
+        processor = ToolcLogitsProcessor(made, budget=[9, 7, None], on_device=on_device)
+        out = model(seed).generate(
+            PROMPT, attention_mask=PROMPT != PAD, logits_processor=[processor], max_new_tokens=9, **options
+        )
+        share = out.shape[0] // 3
+        for row, tokens in enumerate(out[:, PROMPT.shape[1] :].tolist()[: 2 * share]):
+            kind, most = [("brackets", 9), ("counted", 7)][row // share]
+            assert accepted(kind, tokens[:most]) == (True, True)
+
+
 def test_without_it_the_model_babbles() -> None:
     out = model().generate(PROMPT, attention_mask=PROMPT != PAD, max_new_tokens=30)
     assert not all(accepted("brackets", row)[0] for row in out[:, 3:].tolist())
@@ -192,5 +207,7 @@ def test_misuse() -> None:
         processor(torch.zeros(1, 4, dtype=torch.long), torch.zeros(1, 95))
     with pytest.raises(DecodeError, match="different tokenizers"):
         ToolcLogitsProcessor([made, bundle("brackets", 64)])
+    with pytest.raises(DecodeError, match="at least 3"):
+        ToolcLogitsProcessor(bundle("counted"), budget=2)
     with pytest.raises(DecodeError, match="needs a bundle"):
         ToolcLogitsProcessor([None])

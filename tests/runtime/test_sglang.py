@@ -31,9 +31,9 @@ def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolcBackend:
     return ToolcBackend(SimpleNamespace(name_or_path="builtin"), PADDED)
 
 
-def request(backend: Any, kind: str) -> Any:
+def request(backend: Any, kind: str, **more: Any) -> Any:
     """As the scheduler gets a grammar: from the thread pool the first time, then as copies from the cache."""
-    key = ("json", json.dumps({"toolc_bundle": kind}))
+    key = ("json", json.dumps({"toolc_bundle": kind, **more}))
     value, hit = backend.get_cached_or_future_value(key, False)
     if not hit:
         assert isinstance(value, Future)
@@ -53,8 +53,15 @@ def test_walks(backend: ToolcBackend, form: str, seed: int, monkeypatch: pytest.
     pick = random.Random(seed)
     kinds = [pick.choice(["brackets", "counted", "words", None]) for _ in range(5)]
     kinds[0] = "brackets"
-    grammars = [None if kind is None else request(backend, kind) for kind in kinds]
-    oracles = [None if kind is None else Oracle.start(bundle(kind)) for kind in kinds]
+    budgets = [pick.choice([0, 6, 15]) for _ in kinds]
+    grammars = [
+        None if kind is None else request(backend, kind, toolc_budget=budget)
+        for kind, budget in zip(kinds, budgets, strict=True)
+    ]
+    oracles = [
+        None if kind is None else Oracle.start(bundle(kind), budget=budget or None)
+        for kind, budget in zip(kinds, budgets, strict=True)
+    ]
     trails: list[list[Oracle]] = [[] for _ in kinds]
     if form == "rows":  # the device's form, on the CPU
         table = backend.table(torch.device("cpu"))
@@ -73,7 +80,7 @@ def test_walks(backend: ToolcBackend, form: str, seed: int, monkeypatch: pytest.
             if grammar is None or oracle is None or grammar.is_terminated():
                 assert allowed(logits[row]) == list(range(PADDED))
                 continue
-            live = sorted(oracle.mask())
+            live = sorted(oracle.mask_in_budget())
             assert allowed(logits[row]) == live
             if trails[row] and pick.random() < 0.3:
                 back = pick.randint(1, len(trails[row]))
@@ -121,6 +128,7 @@ def test_refusals(backend: ToolcBackend) -> None:
     assert len(grammar.matcher) == 0
     for found, message in (
         (backend.dispatch_json('{"toolc_bundle": "nothing"}'), "no such bundle"),
+        (backend.dispatch_json('{"toolc_bundle": "counted", "toolc_budget": 2}'), "at least 3"),
         (backend.dispatch_json("{"), "Expecting"),
         (backend.dispatch_json('{"type": "array", "uniqueItems": true}'), "uniqueItems"),
         (backend.dispatch_structural_tag('{"format": {}}'), "toolc_bundle"),

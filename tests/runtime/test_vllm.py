@@ -111,22 +111,25 @@ class Runner:
         s.total_len.np[slot] += len(tokens)
 
 
-def after(kind: str, tokens: list[int]) -> Oracle | None:
-    oracle = Oracle.start(bundle(kind))
+def after(kind: str, tokens: list[int], most: int | None) -> Oracle | None:
+    """The specification after the tokens of a request of `max_tokens`, which are its budget where it can be kept."""
+    need = bundle(kind).min_tokens["start"]
+    assert need is not None
+    oracle = Oracle.start(bundle(kind), budget=most if most is not None and most >= need else None)
     for token in tokens:
         if oracle.q != 1 and not oracle.advance(token):
             return None
     return oracle
 
 
-def check(row: torch.Tensor, kind: str | None, tokens: list[int]) -> list[int]:
+def check(row: torch.Tensor, kind: str | None, tokens: list[int], most: int | None = 16) -> list[int]:
     """The row allows what the specification allows after the tokens; returns it."""
     found = torch.isfinite(row).nonzero().view(-1).tolist()
     if kind is None:
         assert found == list(range(PADDED))
         return found
-    oracle = after(kind, tokens)
-    assert found == ([0, 3] if oracle is None else sorted(oracle.mask())), (kind, tokens)
+    oracle = after(kind, tokens, most)
+    assert found == ([0, 3] if oracle is None else sorted(oracle.mask_in_budget())), (kind, tokens, most)
     return found
 
 
@@ -134,23 +137,27 @@ def check(row: torch.Tensor, kind: str | None, tokens: list[int]) -> list[int]:
 @pytest.mark.parametrize("drafts", [0, 3])
 @pytest.mark.parametrize("seed", range(3))
 def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests join, are preempted, come back in other slots and finish; drafts of any kind are accepted in part."""
+    """Requests join, are preempted, come back in other slots and finish; drafts of any kind are accepted in part.
+
+    Those with budgets end within them.
+    """
     monkeypatch.setattr("toolc.runtime.adapters.vllm.Decoder", functools.partial(Decoder, backend=backend))
     pick = random.Random(seed)
     runner = Runner(4, drafts)
     assert isinstance(runner.processor, OnDevice)
-    running: dict[int, tuple[str | None, list[int], list[int]]] = {}
-    waiting: list[tuple[str | None, list[int], list[int]]] = []
-    resumed = 0
+    running: dict[int, tuple[str | None, list[int], list[int], int]] = {}
+    waiting: list[tuple[str | None, list[int], list[int], int]] = []
+    resumed = ended = 0
     for _ in range(40):
         while runner.free and pick.random() < 0.7:
             if waiting and pick.random() < 0.7:
-                kind, prompt, output = waiting.pop()
+                kind, prompt, output, most = waiting.pop()
                 resumed += bool(output)
             else:
                 kind, output = pick.choice(["brackets", "counted", "words", None]), []
                 prompt = [pick.randrange(SIZE) for _ in range(pick.randint(1, 5))]
-            running[runner.add(params(kind), prompt, output)] = (kind, prompt, output)
+                most = pick.choice([1, 5, 12, 100])
+            running[runner.add(params(kind, max_tokens=most), prompt, output)] = (kind, prompt, output, most)
         if not running:
             continue
         batch = [(slot, []) for slot in running]
@@ -160,12 +167,12 @@ def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pyte
                 (slot, [pick.choice([7, 4, 8, 11, 30]) for _ in range(pick.randint(0, drafts))]) for slot, _ in batch
             ]
         for (slot, proposed), rows in zip(batch, runner.logits(batch), strict=True):
-            kind, _, output = running[slot]
+            kind, _, output, most = running[slot]
             said: list[int] = []
             for j, row in enumerate(rows):
-                live = check(row, kind, output + proposed[:j])
+                live = check(row, kind, output + proposed[:j], most)
                 if len(said) == j:  # all before were accepted
-                    short = after(kind, output + said) if kind else None
+                    short = after(kind, output + said, most) if kind else None
                     live = (
                         live if short is None or len(short.stack) < 20 else [t for t in live if t == 6 or t < 4] or live
                     )
@@ -175,11 +182,14 @@ def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pyte
                         break
             runner.commit(slot, said)
             output += said
-        for slot in list(running):
-            if len(running[slot][2]) > 20 or pick.random() < 0.1:
-                waiting.append(running.pop(slot)) if len(running[slot][2]) <= 20 else running.pop(slot)
+        for slot, (kind, _, output, most) in list(running.items()):
+            if len(output) > 20 or pick.random() < 0.1:
+                waiting.append(running.pop(slot)) if len(output) <= 20 else running.pop(slot)
                 runner.free.append(slot)
-    assert resumed
+            if kind and len(output) >= most >= (bundle(kind).min_tokens["start"] or 0):
+                assert {0, 3} & set(output[:most])
+                ended += 1
+    assert resumed and ended
 
 
 def test_bundles_make_place_in_v2(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +217,7 @@ def test_v1(seed: int) -> None:
     made = processor(None, torch.device("cpu"), False)
     assert isinstance(made, OnHost) and not made.is_argmax_invariant()
     builder = state.BatchUpdateBuilder()
-    rows: list[tuple[str | None, list[int]]] = []
+    rows: list[tuple[str | None, list[int], int]] = []
     for _ in range(60):
         update = None
         if pick.random() < 0.5:
@@ -219,9 +229,9 @@ def test_v1(seed: int) -> None:
                 index = empty.pop(0) if empty else len(rows)
                 if empty or index < len(rows):
                     builder.pop_removed()
-                entry = (pick.choice(["brackets", "counted", None]), list[int]())
+                entry = (pick.choice(["brackets", "counted", None]), list[int](), pick.choice([1, 5, 12]))
                 rows[index : index + 1] = [entry]
-                builder.added.append((index, params(entry[0]), [1, 2], entry[1]))
+                builder.added.append((index, params(entry[0], max_tokens=entry[2]), [1, 2], entry[1]))
             while empty:  # as InputBatch.condense
                 last = len(rows) - 1
                 if last in empty:
@@ -240,8 +250,8 @@ def test_v1(seed: int) -> None:
         if not rows:
             continue
         masked = made.apply(torch.zeros(len(rows), PADDED))
-        for row, (kind, output) in enumerate(rows):
-            live = check(masked[row], kind, output)
+        for row, (kind, output, most) in enumerate(rows):
+            live = check(masked[row], kind, output, most)
             if len(output) > 12:
                 live = [t for t in live if t in (0, 3, 6, 7)] or live
             output.append(pick.choice(live))
@@ -259,6 +269,11 @@ def test_refused_requests() -> None:
         (SamplingParams(extra_args={"toolc_bundle": "words", "toolc_entry": "x"}), "no such entry"),
         (SamplingParams(extra_args={"toolc_tool": "words"}), "no such argument"),
         (params("words", min_tokens=3), "min_tokens cannot be used together"),
+        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": 1}), "at least 3"),
+        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": 9}, max_tokens=2), "at least 3"),
+        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": "-1"}), "no number of tokens"),
+        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_tools": 3}), "are no names"),
+        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_tools": "a, b"}), "no such tool"),
     ):
         with pytest.raises(VLLMValidationError, match=message):
             validate(given)
