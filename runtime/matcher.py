@@ -27,7 +27,7 @@ _advance_token = kernels.advance_token
 _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
 _FULL = kernels.FULL
-# Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages that are not reached stay untouched.
+# Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages not reached stay untouched.
 FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
 
 
