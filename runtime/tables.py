@@ -9,12 +9,13 @@ Arrays       docs/architecture.md, "bundle arrays"; each is a field here under t
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from .container import UNSOUND, refuse
+from .container import DTYPES, UNSOUND, refuse
 from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_range
 
 # name in the file -> (dtype, shape after the first dimension; "B", "M", "W" are bound by the first that has them)
@@ -180,17 +181,20 @@ def _field(name: str) -> str:
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
     """Refuse tables that any index could leave.
 
-    In this order: shapes, symbols, meta numbers, states, transitions, pushes, returns, chains, rows, marks, entries,
-    the close, the longest chain.
+    In this order: shapes, meta numbers, entries; then, in one pass where the kernels are loaded (sound.py): symbols,
+    states, transitions, pushes, returns, chains, rows, marks, the close, the longest chain.
     """
     _check_shapes(name, t)
-    _check_symbols(name, t, vocab.size)
     _check_numbers(name, t, meta)
-    states, cells, rows, profiles = t.states, t.cells, t.rows, int(t.chain_offset.size)
-    if states < 2:
-        raise refuse(name, "state_cell/shape", states, "at least 2: dead and finished", UNSOUND)
-    if rows < 1:
-        raise refuse(name, "row_slice/shape", rows, "at least 1 row", UNSOUND)
+    _check_entries(name, t, meta)
+    if not _sound(t, meta, vocab):
+        plain_checks(name, t, meta, vocab)
+
+
+def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
+    """What sound.py checks, one by one, and what is wrong."""
+    _check_symbols(name, t, vocab.size)
+    cells, rows, profiles = t.cells, t.rows, int(t.chain_offset.size)
     _check_breaks(name, "state_break", t.state_break)
     _check_cells(name, "state_cell", t.state_cell, t.state_break, cells)
     check_range(name, "cell_row", t.cell_row, 0, rows)
@@ -201,17 +205,27 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     _check_chains(name, t)
     _check_rows(name, t, vocab)
     _check_marks(name, t, meta)
-    _check_entries(name, t, meta)
     _check_close(name, t, vocab)
     _check_longest_chain(name, t, int(meta["max_chain"]))
+
+
+def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
+    """Whether the kernel of sound.py has been through and found nothing; numba is not loaded for it."""
+    if f"{__package__}.kernels" not in sys.modules:
+        return False
+    from .sound import sound
+
+    return sound(t, meta, vocab, len(tools_of(meta)))
 
 
 def _check_shapes(name: str, t: Tables) -> None:
     bound: dict[str, int] = {}
     for key, (dtype, tail) in ARRAYS.items():
         array: np.ndarray = getattr(t, _field(key))
-        if array.dtype.name != dtype:
+        if array.dtype != DTYPES[dtype]:
             raise refuse(name, f"{key}/dtype", array.dtype.name, dtype, UNSOUND)
+        if not tail and array.ndim == 1:
+            continue
         pairs = zip(tail, array.shape[1:], strict=False)
         want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in pairs]
         if array.ndim != 1 + len(tail) or list(array.shape[1:]) != want:
@@ -228,15 +242,23 @@ def _check_shapes(name: str, t: Tables) -> None:
             ("chain_cell", ("chain_break",)),
             ("chain_row", ("chain_exit",)),
             ("row_slice", ("row_units", "row_dense", "row_list")),
+            ("state_cell", ("state_close", "close_break", "state_forced", "forced_after")),
+            ("close_bound", ("close_token", "close_after")),
+            ("return_offset", ("owed_first", "owed_break")),
+            ("chain_row", ("chain_after",)),
         ),
     )
+    if t.states < 2:
+        raise refuse(name, "state_cell/shape", t.states, "at least 2: dead and finished", UNSOUND)
+    if t.rows < 1:
+        raise refuse(name, "row_slice/shape", t.rows, "at least 1 row", UNSOUND)
 
 
 def _check_sizes(name: str, t: Tables, same: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
     """Refuse arrays that do not have as many entries as the one that they belong to."""
     for first, others in same:
         for other in others:
-            size, found = getattr(t, first).shape[0], getattr(t, other).shape[0]
+            size, found = len(getattr(t, first)), len(getattr(t, other))
             if size != found:
                 raise refuse(name, f"{other}/shape", found, f"{size}, as {first}", UNSOUND)
 
@@ -407,16 +429,6 @@ def _check_entries(name: str, t: Tables, meta: dict[str, Any]) -> None:
 
 
 def _check_close(name: str, t: Tables, vocab: Vocab) -> None:
-    _check_sizes(
-        name,
-        t,
-        (
-            ("state_cell", ("state_close", "close_break", "state_forced", "forced_after")),
-            ("close_bound", ("close_token", "close_after")),
-            ("return_offset", ("owed_first", "owed_break")),
-            ("chain_row", ("chain_after",)),
-        ),
-    )
     _check_breaks(name, "close_break", t.close_break)
     _check_cells(name, "state_close", t.state_close, t.close_break, int(t.close_bound.size))
     _check_breaks(name, "owed_break", t.owed_break)

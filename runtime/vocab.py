@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .container import (
+    DTYPES,
     UNSOUND,
     Buffer,
     address,
@@ -160,7 +161,7 @@ def check_names(name: str, arrays: dict[str, np.ndarray], wanted: dict[str, str]
     for key, array in arrays.items():
         if key not in wanted:
             raise refuse(name, key, "an array", "none of that name", UNSOUND)
-        if array.dtype.name != wanted[key]:
+        if array.dtype != DTYPES[wanted[key]]:
             raise refuse(name, f"{key}/dtype", array.dtype.name, wanted[key], UNSOUND)
 
 
