@@ -91,7 +91,8 @@ class ToolcLogitsProcessor:
             return False
         if tokens.shape[1] == 0:
             share = tokens.shape[0] // len(self._bundles)
-            bundles, budgets = ([of for of in each for _ in range(share)] for each in (self._bundles, self._budgets))
+            bundles = [bundle for bundle in self._bundles for _ in range(share)]
+            budgets = [budget for budget in self._budgets for _ in range(share)]
             self._follower = Follower(bundles, self._entry, tokens.device, budgets)
         elif self._follower is not None and self._follower.fits(tokens):
             self._follower.read(tokens)
