@@ -18,14 +18,14 @@ import numpy as np
 
 from .container import UNSOUND, Buffer, address, encode_container, open_container, refuse, write_container
 from .errors import BundleError
-from .tables import ARRAYS, NEVER, Tables, check_tables, tools_of
+from .tables import ARRAYS, CLIMBING, NEVER, Tables, check_tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 if TYPE_CHECKING:
     from .host import Host
 
 MAGIC = b"TOOLCBND"
-VERSION = 2
+VERSION = 3
 VOCAB_FILE = "vocab_file"
 
 
@@ -94,18 +94,18 @@ class Bundle:
         arrays = self.tables.arrays()
         if standalone:
             arrays[VOCAB_FILE] = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
-        return write_container(path, MAGIC, VERSION, self.meta, arrays, deflate=True)
+        return write_container(path, MAGIC, VERSION, self.meta, arrays, CLIMBING)
 
     def encode(self) -> bytes:
         """The bundle file, without the vocab, as bytes."""
-        return encode_container(MAGIC, VERSION, self.meta, self.tables.arrays(), deflate=True)
+        return encode_container(MAGIC, VERSION, self.meta, self.tables.arrays(), CLIMBING)
 
     @cached_property
     def digest(self) -> str:
         """The content address, hex, of the bundle file without an embedded vocab."""
         if known := self.__dict__.get("_digest"):
             return str(known)
-        return address(MAGIC, VERSION, self.meta, self.tables.arrays())
+        return address(MAGIC, VERSION, self.meta, self.tables.arrays(), CLIMBING)
 
     @property
     def entry(self) -> dict[str, int]:

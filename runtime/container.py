@@ -1,12 +1,11 @@
-"""The container of both files: a checked header, then little-endian arrays, memory mapped or deflated.
+"""The container of both files: a checked header, the small arrays in one deflated stream, large ones memory mapped.
 
 Layout       8 bytes magic, uint32 version, uint32 header length, 16 bytes header digest, header (msgpack map of
-             ``arrays`` and ``meta``), zeros up to a multiple of 64, then each array at the next multiple of 64, zeros
-             between; the file ends with the last byte of the last array. An array whose stored size is smaller than
-             its own is a zlib stream.
-             The header digest is BLAKE2b-128 of magic, version, length and header, which holds the digest of every
-             array as stored and as such. The content address is that of magic, version, meta and every array's name,
-             dtype, shape and own digest: it does not depend on how the arrays are stored.
+             ``arrays``, ``packed`` and ``meta``); the stream; then each array of more than 1 MiB. Stream and arrays
+             begin at multiples of 64, zeros between; the file ends with the last of them.
+             The header digest is BLAKE2b-128 of magic, version, length and header, which holds the digests of the
+             stream, of what it unpacks to (packing.py), and of every mapped array. The content address is that of
+             magic, version and header but for the stream as stored: it does not depend on zlib.
 Leaves out   what the arrays mean: see vocab.py and tables.py.
 Invariants   equal input gives equal bytes (with one zlib) and one address (with any); a file is whole or absent;
              nothing is unpickled or executed; an array is handed out only after every check of `open_container`
@@ -23,7 +22,7 @@ import os
 import secrets
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ import msgpack
 import numpy as np
 
 from .errors import BundleError
+from .packing import pack, packed_size, unpack
 
 ALIGN = 64
 DIGEST_BYTES = 16
@@ -44,7 +44,7 @@ MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
 DEFLATE_LEVEL = 3
-MIN_DEFLATE, MAX_DEFLATE = 256, 1 << 20  # smaller arrays gain nothing, larger ones are worth mapping
+MAX_PACKED = 1 << 20  # larger arrays are worth mapping
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
 
@@ -81,7 +81,7 @@ def _aligned(n: int) -> int:
 
 
 class Encoded(NamedTuple):
-    """A container before it is written: everything before the first array, the arrays as stored, the address (hex)."""
+    """A container before it is written: what is before the stream, it and the arrays as stored, the address (hex)."""
 
     prefix: bytes
     stored: list[memoryview]
@@ -89,36 +89,47 @@ class Encoded(NamedTuple):
 
 
 def encode(
-    magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], deflate: bool = False
+    magic: bytes,
+    version: int,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    climbing: Collection[str] = (),
 ) -> Encoded:
-    """Encode a container; `deflate` stores arrays of middling size as zlib streams where that is smaller."""
+    """Encode a container; `climbing` are names of arrays that are smaller as differences."""
     assert len(magic) == 8
-    entries: list[dict[str, Any]] = []
-    stored: list[memoryview] = []
-    end = 0
-    for name, array in arrays.items():
-        flat = _flat(name, array)
-        data = flat.data
-        entry: dict[str, Any] = {
-            "name": name,
-            "dtype": array.dtype.name,
-            "shape": list(array.shape),
-            "digest": blake(flat),
-        }
-        if deflate and MIN_DEFLATE <= flat.size <= MAX_DEFLATE:
-            packed = zlib.compress(flat.data, DEFLATE_LEVEL)
-            if len(packed) < flat.size:
-                data = memoryview(packed)
-        entry |= {"offset": _aligned(end), "stored": len(data)}
-        entry |= {"stored_digest": entry["digest"] if len(data) == flat.size else blake(data)}
-        end = entry["offset"] + len(data)
-        entries.append(entry)
-        stored.append(data)
-    header = msgpack.packb({"arrays": entries, "meta": dict(meta)}, use_bin_type=True)
+    content, packed, mapped = _content(meta, arrays, climbing)
+    stream = zlib.compress(packed, DEFLATE_LEVEL) if packed else b""
+    size, digest, forms = content["packed"]
+    header = _packb({**content, "packed": [len(stream), blake(stream), size, digest, forms]})
     head = struct.pack("<8sII", magic, version, len(header))
     prefix = head + blake(head, header) + header
-    content = [(e["name"], e["dtype"], e["shape"], e["digest"]) for e in entries]
-    return Encoded(prefix + bytes(_aligned(len(prefix)) - len(prefix)), stored, _address(magic, version, meta, content))
+    prefix += bytes(_aligned(len(prefix)) - len(prefix))
+    return Encoded(prefix, [memoryview(stream), *(flat.data for flat in mapped)], _address(magic, version, content))
+
+
+def _content(
+    meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], climbing: Collection[str]
+) -> tuple[dict[str, Any], bytes, list[np.ndarray]]:
+    """What the address is made of; the bytes of the packed arrays; those of the mapped ones."""
+    entries: list[list[Any]] = []
+    small: list[tuple[np.ndarray, bool]] = []
+    mapped: list[np.ndarray] = []
+    for name, array in arrays.items():
+        flat, digest = _flat(name, array), None
+        if flat.size > MAX_PACKED:
+            digest = blake(flat)
+            mapped.append(flat)
+        else:
+            small.append((array, name in climbing))
+        entries.append([name, array.dtype.name, list(array.shape), digest])
+    data, forms = pack(small)
+    packed = [len(data), blake(data), forms.tobytes()]
+    return {"arrays": entries, "meta": dict(meta), "packed": packed}, data, mapped
+
+
+def _packb(value: Any) -> bytes:
+    packed: bytes = msgpack.packb(value, use_bin_type=True)
+    return packed
 
 
 def _flat(name: str, array: np.ndarray) -> np.ndarray:
@@ -129,28 +140,36 @@ def _flat(name: str, array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(-1).view(np.uint8)
 
 
-def _address(magic: bytes, version: int, meta: Mapping[str, Any], content: Sequence[tuple[Any, ...]]) -> str:
-    """The content address, hex, from (name, dtype, shape, digest) of every array."""
-    packed = msgpack.packb([version, dict(meta), [list(entry) for entry in content]], use_bin_type=True)
-    return blake(magic, packed).hex()
+def _address(magic: bytes, version: int, content: Mapping[str, Any]) -> str:
+    """The content address, hex."""
+    return blake(magic, _packb([version, content["meta"], content["arrays"], *content["packed"]])).hex()
 
 
-def address(magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+def address(
+    magic: bytes,
+    version: int,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    climbing: Collection[str] = (),
+) -> str:
     """The content address, hex, of a container that is not written."""
-    content = [(name, a.dtype.name, list(a.shape), blake(_flat(name, a))) for name, a in arrays.items()]
-    return _address(magic, version, meta, content)
+    return _address(magic, version, _content(meta, arrays, climbing)[0])
 
 
 def encode_container(
-    magic: bytes, version: int, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], deflate: bool = False
+    magic: bytes,
+    version: int,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    climbing: Collection[str] = (),
 ) -> bytes:
     """A whole container as bytes."""
-    encoded = encode(magic, version, meta, arrays, deflate)
+    encoded = encode(magic, version, meta, arrays, climbing)
     return b"".join([encoded.prefix, *_padded(encoded.stored)])
 
 
 def _padded(stored: list[memoryview]) -> Iterator[bytes | memoryview]:
-    """The arrays with the zeros between them."""
+    """The stream and the arrays with the zeros between them."""
     end = 0
     for data in stored:
         yield bytes(_aligned(end) - end)
@@ -164,10 +183,10 @@ def write_container(
     version: int,
     meta: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
-    deflate: bool = False,
+    climbing: Collection[str] = (),
 ) -> str:
     """Write a container, whole or not at all (`replace_file`); return its address, hex."""
-    encoded = encode(magic, version, meta, arrays, deflate)
+    encoded = encode(magic, version, meta, arrays, climbing)
     replace_file(Path(path), [encoded.prefix, *_padded(encoded.stored)])
     return encoded.digest
 
@@ -216,7 +235,7 @@ def peek_header(name: str, read: Callable[[int], bytes], magic: bytes) -> dict[s
     header = data[PREFIX.size :]
     if len(header) != length or blake(data[:16], header) != digest:
         raise refuse(name, "header digest", "another digest", digest.hex(), DAMAGED)
-    return _read_header(name, header)[0]
+    return _read_header(name, header).meta
 
 
 def open_container(
@@ -229,9 +248,9 @@ def open_container(
 ) -> Container:
     """Map and verify a container.
 
-    The checks, in this order: size cap, magic, version, header length, header digest, header structure, place of
-    every array (aligned, no holes, no overlaps, ending with the file), zero padding, digest of every array as stored,
-    size of every deflated array, its own digest.
+    The checks, in this order: size cap, magic, version, header length, header digest, header structure, size of the
+    file (which is that of what the header lists), zero padding, digest of every mapped array, digest of the stream,
+    size and digest of what it unpacks to.
 
     Args:
         source: a path, or the bytes themselves.
@@ -303,80 +322,93 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
     header = raw[PREFIX.size : PREFIX.size + length].tobytes()
     if blake(raw[:16].tobytes(), header) != digest:
         raise refuse(name, "header digest", blake(raw[:16].tobytes(), header).hex(), digest.hex(), DAMAGED)
-    start = _aligned(PREFIX.size + length)
-    meta, entries = _read_header(name, header)
-    if raw[PREFIX.size + length : start].any():
-        raise refuse(name, "padding", "other bytes", "zeros after the header", DAMAGED)
-    data = raw[start:]
-    views: dict[str, np.ndarray] = {}
-    end = 0
-    for entry in entries:
-        expected = _aligned(end)
-        if entry.offset != expected:
-            why = "overlaps the one before" if entry.offset < end else "is not at the next multiple of 64"
-            raise refuse(name, f"{entry.name}/offset", entry.offset, expected, UNSOUND, f"the array {why}")
-        end = entry.offset + entry.stored
-    if start + end != size:
-        short = start + end > size
-        hint = "the file was cut off; " + DAMAGED if short else "something was appended; " + DAMAGED
-        raise refuse(name, "size", f"{size} bytes", start + end, hint)
-    end = 0
-    for entry in entries:
-        if data[end : entry.offset].any():
-            raise refuse(name, f"{entry.name}/padding", "other bytes", "zeros before the array", DAMAGED)
-        end = entry.offset + entry.stored
-        flat = data[entry.offset : end]
-        _check_digest(name, entry, flat, entry.stored_digest)
-        if entry.stored < entry.nbytes:
-            flat = _inflate(name, entry, flat)
-            _check_digest(name, entry, flat, entry.digest)
-        elif entry.digest != entry.stored_digest:
-            raise refuse(name, f"{entry.name}/digest", entry.stored_digest.hex(), entry.digest.hex(), DAMAGED)
-        views[entry.name] = flat.view(entry.dtype).reshape(entry.shape)
-    content = [(e.name, e.dtype.name, list(e.shape), e.digest) for e in entries]
-    return Container(name, meta, views, _address(magic, version, meta, content), size)
+    found = _read_header(name, header)
+    stored = [("packed", found.packed.stored), *((e.name, e.nbytes) for e in found.entries if e.digest is not None)]
+    views: list[np.ndarray] = []
+    end = PREFIX.size + length
+    for field, bytes_ in stored:
+        begin, before = _aligned(end), end
+        end = begin + bytes_
+        if end > size:
+            raise refuse(name, "size", f"{size} bytes", f"{end}, for {field}", "the file was cut off; " + DAMAGED)
+        if begin > before and raw[before:begin].any():
+            raise refuse(name, f"{field}/padding", "other bytes", "zeros before it", DAMAGED)
+        views.append(raw[begin:end])
+    if end != size:
+        raise refuse(name, "size", f"{size} bytes", end, "something was appended; " + DAMAGED)
+    small = [(e.dtype, e.shape) for e in found.entries if e.digest is None]
+    unpacked = iter(unpack(_inflate(name, found.packed, views[0]), small, found.packed.forms))
+    mapped = iter(views[1:])
+    arrays: dict[str, np.ndarray] = {}
+    for entry in found.entries:
+        if entry.digest is None:
+            arrays[entry.name] = next(unpacked)
+        else:
+            flat = next(mapped)
+            _check_digest(name, f"{entry.name}/digest", flat, entry.digest)
+            arrays[entry.name] = flat.view(entry.dtype).reshape(entry.shape)
+    return Container(name, found.meta, arrays, _address(magic, version, found.content), size)
 
 
-def _check_digest(name: str, entry: Entry, flat: np.ndarray, want: bytes) -> None:
-    found = blake(flat)
+def _check_digest(name: str, field: str, data: Any, want: bytes) -> None:
+    found = blake(data)
     if found != want:
-        raise refuse(name, f"{entry.name}/digest", found.hex(), want.hex(), DAMAGED)
+        raise refuse(name, field, found.hex(), want.hex(), DAMAGED)
 
 
-def _inflate(name: str, entry: Entry, stored: np.ndarray) -> np.ndarray:
-    """The bytes of a deflated array; never more than its shape says."""
+def _inflate(name: str, packed: Packed, stored: np.ndarray) -> np.ndarray:
+    """What the stream unpacks to; never more than the header says."""
+    _check_digest(name, "packed/stored digest", stored, packed.stored_digest)
     stream = zlib.decompressobj()
     try:
-        data = stream.decompress(stored.data, entry.nbytes + 1)  # one more: the end of the stream is read, too
+        # One more: the end of the stream is read, too.
+        data = stream.decompress(stored.data, packed.size + 1) if stored.size else b""
     except zlib.error as error:
-        raise refuse(name, f"{entry.name}/stored", str(error), "a zlib stream", UNSOUND) from error
-    if len(data) != entry.nbytes or not stream.eof or stream.unused_data:
-        raise refuse(name, f"{entry.name}/stored", "a zlib stream of another size", f"{entry.nbytes} bytes", UNSOUND)
+        raise refuse(name, "packed/stored", str(error), "a zlib stream", UNSOUND) from error
+    if len(data) != packed.size or (stored.size and not stream.eof) or stream.unused_data:
+        raise refuse(name, "packed/stored", "a zlib stream of another size", f"{packed.size} bytes", UNSOUND)
+    _check_digest(name, "packed/digest", data, packed.digest)
     return np.frombuffer(data, np.uint8)
 
 
 class Entry(NamedTuple):
-    """One array of the header; `nbytes` of its own, `stored` in the file."""
+    """One array of the header: `nbytes` of its own; a digest if it is mapped, None if it is packed."""
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     nbytes: int
-    offset: int
+    digest: bytes | None
+
+
+class Packed(NamedTuple):
+    """The stream: its bytes and digest as stored, those of what it unpacks to, and the forms of packing.py."""
+
     stored: int
-    digest: bytes
     stored_digest: bytes
+    size: int
+    digest: bytes
+    forms: list[list[int]]
 
 
-def _read_header(name: str, header: bytes) -> tuple[dict[str, Any], list[Entry]]:
+class Header(NamedTuple):
+    """A header that was checked; `content` is what the address is made of."""
+
+    meta: dict[str, Any]
+    entries: list[Entry]
+    packed: Packed
+    content: dict[str, Any]
+
+
+def _read_header(name: str, header: bytes) -> Header:
     try:
         value = msgpack.unpackb(header, raw=False, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise refuse(name, "header", f"{type(error).__name__}: {error}", "one msgpack map", UNSOUND) from error
-    if not isinstance(value, dict) or sorted(value) != ["arrays", "meta"]:
+    if not isinstance(value, dict) or sorted(value) != ["arrays", "meta", "packed"]:
         keys = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise refuse(name, "header", keys, "a map of arrays and meta", UNSOUND)
-    meta, listed = value["meta"], value["arrays"]
+        raise refuse(name, "header", keys, "a map of arrays, meta and packed", UNSOUND)
+    meta, listed, packed = value["meta"], value["arrays"], value["packed"]
     if not isinstance(meta, dict):
         raise refuse(name, "meta", type(meta).__name__, "a map", UNSOUND)
     if not isinstance(listed, list):
@@ -392,11 +424,46 @@ def _read_header(name: str, header: bytes) -> tuple[dict[str, Any], list[Entry]]
             raise refuse(name, f"arrays/{number}/name", entry.name, "a name not used before", UNSOUND)
         seen.add(entry.name)
         entries.append(entry)
-    return meta, entries
+    found = _read_packed(name, packed, [e.shape for e in entries if e.digest is None])
+    return Header(meta, entries, found, {"meta": meta, "arrays": listed, "packed": packed[2:]})
+
+
+def _read_packed(name: str, item: object, shapes: list[tuple[int, ...]]) -> Packed:
+    if not isinstance(item, list) or len(item) != 5:
+        raise refuse(name, "packed", repr(item)[:80], "stored size, digest, size, digest, forms", UNSOUND)
+    stored, stored_digest, size, digest, forms = item
+    for value in (stored, size):
+        if not _is_size(value):
+            raise refuse(name, "packed/size", repr(value)[:80], f"0 to {MAX_FILE_BYTES}", UNSOUND)
+    for value in (stored_digest, digest):
+        if not _is_digest(value):
+            raise refuse(name, "packed/digest", repr(value)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
+    if not isinstance(forms, bytes) or len(forms) % 8:
+        raise refuse(name, "packed/forms", repr(forms)[:80], "two numbers for every column", UNSOUND)
+    columns: list[list[int]] = np.frombuffer(forms, dtype="<u4").reshape(-1, 2).tolist()
+    if packed_size(shapes, columns) != size:
+        raise refuse(name, "packed/forms", f"those of {packed_size(shapes, columns)} bytes", size, UNSOUND)
+    return Packed(stored, stored_digest, size, digest, columns)
+
+
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 
 
 def _check_plain(name: str, meta: dict[str, Any]) -> None:
     """Only null, booleans, numbers, strings, bytes, lists and maps with string keys; no msgpack extensions."""
+    rest: list[Any] = [meta]
+    while rest:
+        value = rest.pop()
+        if type(value) is dict and all(type(key) is str for key in value):
+            rest.extend(value.values())
+        elif type(value) is list:
+            rest.extend(value)
+        elif type(value) not in _PLAIN:
+            _find_unplain(name, meta)
+
+
+def _find_unplain(name: str, meta: dict[str, Any]) -> None:
+    """Refuse what is not plain, with its place."""
     todo: list[tuple[str, Any]] = [("meta", meta)]
     while todo:
         place, value = todo.pop()
@@ -415,31 +482,30 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_FILE_BYTES
 
 
-_KEYS = ("name", "dtype", "shape", "digest", "offset", "stored", "stored_digest")
+def _is_digest(value: object) -> bool:
+    return isinstance(value, bytes) and len(value) == DIGEST_BYTES
 
 
 def _read_entry(name: str, number: int, item: object) -> Entry:
     place = f"arrays/{number}"
-    if not isinstance(item, dict) or sorted(map(str, item)) != sorted(_KEYS):
-        found = sorted(map(str, item)) if isinstance(item, dict) else type(item).__name__
-        raise refuse(name, place, found, f"a map of {', '.join(_KEYS)}", UNSOUND)
-    key, dtype, shape, digest, offset, stored, stored_digest = (item[k] for k in _KEYS)
+    if not isinstance(item, list) or len(item) != 4:
+        raise refuse(name, place, repr(item)[:80], "name, dtype, shape, digest", UNSOUND)
+    key, dtype, shape, digest = item
     if not isinstance(key, str) or not key or len(key.encode()) > MAX_NAME_BYTES:
         raise refuse(name, f"{place}/name", repr(key)[:80], f"a name of 1 to {MAX_NAME_BYTES} bytes", UNSOUND)
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise refuse(name, f"{key}/dtype", repr(dtype)[:80], f"one of {', '.join(DTYPES)}", UNSOUND)
-    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_size(n) for n in shape):
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(map(_is_size, shape)):
         raise refuse(
             name, f"{key}/shape", repr(shape)[:80], f"{MAX_DIMENSIONS} sizes at most, 0 to {MAX_FILE_BYTES}", UNSOUND
         )
-    size = DTYPES[dtype].itemsize * math.prod(shape)
+    kind = DTYPES[dtype]
+    size = kind.itemsize * math.prod(shape)
     if size > MAX_FILE_BYTES:
         raise refuse(name, f"{key}/shape", shape, f"at most {MAX_FILE_BYTES} bytes", UNSOUND)
-    if not _is_size(offset) or offset % ALIGN:
-        raise refuse(name, f"{key}/offset", repr(offset)[:80], f"a multiple of {ALIGN}", UNSOUND)
-    if not _is_size(stored) or stored > size or (stored < size and size > MAX_DEFLATE):
-        raise refuse(name, f"{key}/stored", repr(stored)[:80], f"{size}, or less if at most {MAX_DEFLATE}", UNSOUND)
-    for field, value in (("digest", digest), ("stored_digest", stored_digest)):
-        if not isinstance(value, bytes) or len(value) != DIGEST_BYTES:
-            raise refuse(name, f"{key}/{field}", repr(value)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
-    return Entry(key, DTYPES[dtype], tuple(shape), size, offset, stored, digest, stored_digest)
+    if digest is None:
+        if size > MAX_PACKED:
+            raise refuse(name, f"{key}/shape", shape, f"at most {MAX_PACKED} bytes of a packed array", UNSOUND)
+    elif not _is_digest(digest):
+        raise refuse(name, f"{key}/digest", repr(digest)[:80], f"{DIGEST_BYTES} bytes, or none", UNSOUND)
+    return Entry(key, kind, tuple(shape), size, digest)

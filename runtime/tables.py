@@ -10,7 +10,7 @@ Arrays       docs/architecture.md, "bundle arrays"; each is a field here under t
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,8 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "state_forced": ("int32", ()),
     "forced_after": ("int32", ()),
 }
+# Arrays whose numbers mostly climb: stored as differences, some as a hundredth of what they take else.
+CLIMBING = frozenset("state_cell state_close cell_delta chain_offset chain chain_cell row_list list_offset".split())
 DEAD, FINISHED = 0, 1
 END_OF_TURN = 256  # the symbol
 KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and the op kinds that go to a state
@@ -128,10 +130,12 @@ class Tables:
     forced_after: np.ndarray
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            view = np.ascontiguousarray(getattr(self, field.name)).view()
-            view.flags.writeable = False
-            object.__setattr__(self, field.name, view)
+        for name, array in list(self.__dict__.items()):
+            flags = array.flags
+            if flags.writeable or not flags.c_contiguous:
+                view = np.ascontiguousarray(array).view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
 
     @staticmethod
     def from_arrays(arrays: dict[str, np.ndarray]) -> Tables:

@@ -29,7 +29,7 @@ from .container import (
 )
 
 MAGIC = b"TOOLCVOC"
-VERSION = 2
+VERSION = 3
 ARRAYS: dict[str, str] = {
     "token_offset": "int32",
     "token_bytes": "uint8",

@@ -68,9 +68,9 @@ class ToolcLogitsProcessor:
         self._budgets = list(budget) if isinstance(budget, Sequence) else [budget] * len(self._bundles)
         if len(self._budgets) != len(self._bundles):
             raise DecodeError("budgets", found=f"{len(self._budgets)}", expected=f"{len(self._bundles)}, one a bundle")
-        for b, most in zip(self._bundles, self._budgets, strict=True):
-            if b is not None:
-                checked_budget(b, entry, most)
+        for held, most in zip(self._bundles, self._budgets, strict=True):
+            if held is not None:
+                checked_budget(held, entry, most)
         self._vocab = some[0].vocab
         self._given_length = prompt_length
         self._entry = entry
@@ -91,7 +91,7 @@ class ToolcLogitsProcessor:
             return False
         if tokens.shape[1] == 0:
             share = tokens.shape[0] // len(self._bundles)
-            bundles = [bundle for bundle in self._bundles for _ in range(share)]
+            bundles = [given for given in self._bundles for _ in range(share)]
             budgets = [budget for budget in self._budgets for _ in range(share)]
             self._follower = Follower(bundles, self._entry, tokens.device, budgets)
         elif self._follower is not None and self._follower.fits(tokens):

@@ -274,20 +274,35 @@ def reheaded(data: bytes, change: Callable[[Any], Any]) -> bytes:
     return prefix + bytes(-len(prefix) % 64) + data[start:]
 
 
+ENTRY = ("name", "dtype", "shape", "digest")
+PACKED = ("stored", "stored_digest", "size", "digest", "forms")
+
+
+def changed(item: list[Any], fields: tuple[str, ...], values: dict[str, Any]) -> None:
+    for key, value in values.items():
+        item[fields.index(key)] = value
+
+
 def entry(index: int, **values: Any) -> Callable[[bytes], bytes]:
-    return lambda data: reheaded(data, lambda v: v["arrays"][index].update(values))
+    return lambda data: reheaded(data, lambda v: changed(v["arrays"][index], ENTRY, values))
+
+
+def packed(**values: Any) -> Callable[[bytes], bytes]:
+    return lambda data: reheaded(data, lambda v: changed(v["packed"], PACKED, values))
+
+
+def form(column: int, width: int) -> Callable[[bytes], bytes]:
+    """Another width of one column."""
+
+    def change(v: Any) -> None:
+        forms = v["packed"][4]
+        v["packed"][4] = forms[: 8 * column] + struct.pack("<I", width) + forms[8 * column + 4 :]
+
+    return lambda data: reheaded(data, change)
 
 
 def deep(depth: int) -> bytes:
     return b"\x82\xa6arrays\x90\xa4meta\x81\xa1x" + b"\x91" * depth + b"\xc0"
-
-
-def swap(data: bytes) -> bytes:
-    def change(v: Any) -> None:
-        a = v["arrays"]
-        a[0]["offset"], a[1]["offset"] = a[1]["offset"], a[0]["offset"]
-
-    return reheaded(data, change)
 
 
 def at(position: int, value: bytes) -> Callable[[bytes], bytes]:
@@ -305,14 +320,16 @@ def dirty_padding(data: bytes) -> bytes:
     return data[:end] + b"\x01" + data[end + 1 :]
 
 
+def grown(arrays: Arrays, meta: dict[str, Any]) -> None:
+    """A mapped array, so that there is a gap before it."""
+    arrays["forced_tokens"] = np.zeros(c.MAX_PACKED // 4 + 1, np.int32)
+    arrays["forced_offset"][-1] = c.MAX_PACKED // 4 + 1
+
+
 def dirty_gap(data: bytes) -> bytes:
-    _, _, length, _ = c.PREFIX.unpack(data[:32])
-    start = -(-(32 + length) // 64) * 64
-    for item in msgpack.unpackb(data[32 : 32 + length])["arrays"]:
-        end = start + item["offset"] + item["stored"]
-        if end % 64:
-            return data[:end] + b"\x01" + data[end + 1 :]
-    raise AssertionError("no gap")
+    end = len(data) - c.MAX_PACKED - 4
+    assert data[end - 1] == 0
+    return data[: end - 1] + b"\x01" + data[end:]
 
 
 DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
@@ -321,7 +338,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
     ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
     ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
-    ("newer", at(8, struct.pack("<I", 3)), ("#version", "found 3", "expected 2", "newer toolc", "upgrade")),
+    ("newer", at(8, struct.pack("<I", 4)), ("#version", "found 4", "expected 3", "newer toolc", "upgrade")),
     ("older", at(8, struct.pack("<I", 0)), ("#version", "older toolc", "compile again")),
     ("header-huge", at(12, struct.pack("<I", 0xFFFFFFFF)), ("#header length", "4294967295", "at most")),
     ("header-longer", at(12, struct.pack("<I", 10**9)), ("#header length",)),
@@ -332,9 +349,8 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("cut-half", lambda d: d[: len(d) // 2 // 64 * 64], ("cut off",)),
     ("appended", lambda d: d + b"\0", ("#size", "appended")),
     ("appended-block", lambda d: d + bytes(64), ("#size", "appended")),
-    ("byte-edited", edited_last, ("/digest", "damaged")),
-    ("padding", dirty_padding, ("#padding", "zeros")),
-    ("gap", dirty_gap, ("/padding", "zeros")),
+    ("byte-edited", edited_last, ("#packed/stored digest", "damaged")),
+    ("padding", dirty_padding, ("#packed/padding", "zeros")),
     ("header-not-msgpack", lambda d: reheaded(d, lambda v: b"\xc1\xc1"), ("#header",)),
     ("header-trailing", lambda d: reheaded(d, lambda v: msgpack.packb(v) + b"\xc0"), ("#header", "ExtraData")),
     ("header-deep", lambda d: reheaded(d, lambda v: deep(100_000)), ("#header",)),
@@ -347,8 +363,8 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
         ("#meta/x", "ExtType"),
     ),
     ("arrays-map", lambda d: reheaded(d, lambda v: {**v, "arrays": {}}), ("#arrays", "dict")),
-    ("entry-short", lambda d: reheaded(d, lambda v: v["arrays"][0].pop("shape") and None), ("#arrays/0", "offset")),
-    ("entry-not-map", lambda d: reheaded(d, lambda v: v["arrays"].__setitem__(0, 7)), ("#arrays/0", "int")),
+    ("entry-short", lambda d: reheaded(d, lambda v: v["arrays"][0].pop(2) and None), ("#arrays/0", "shape")),
+    ("entry-not-list", lambda d: reheaded(d, lambda v: v["arrays"].__setitem__(0, 7)), ("#arrays/0", "found 7")),
     ("dtype-object", entry(0, dtype="object"), ("#symbol_class/dtype", "object")),
     ("dtype-int", entry(0, dtype=4), ("#symbol_class/dtype",)),
     ("dtype-big-endian", entry(0, dtype=">i4"), ("#symbol_class/dtype",)),
@@ -361,18 +377,26 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("shape-bool", entry(0, shape=[True]), ("#symbol_class/shape",)),
     ("shape-float", entry(0, shape=[1.0]), ("#symbol_class/shape",)),
     ("shape-dimensions", entry(0, shape=[1] * 9), ("#symbol_class/shape",)),
-    ("offset-unaligned", entry(1, offset=4), ("#special_token/offset", "multiple of 64")),
-    ("offset-negative", entry(1, offset=-64), ("#special_token/offset",)),
-    ("offset-overlap", entry(1, offset=0), ("#special_token/offset", "overlaps")),
-    ("offset-hole", entry(1, offset=1 << 20), ("#special_token/offset", "next multiple")),
-    ("offset-swapped", swap, ("/offset", "next multiple")),
+    ("shape-too-large", entry(0, shape=[1 << 19]), ("#symbol_class/shape", "of a packed array")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
+    ("digest-of-packed", entry(0, digest=bytes(16)), ("#packed/forms",)),
     ("arrays-many", lambda d: reheaded(d, lambda v: v["arrays"].extend([7] * 300)), ("#arrays", "at most 256")),
-    ("stored-more", entry(0, stored=1 << 20), ("#symbol_class/stored", "or less")),
-    ("stored-negative", entry(0, stored=-1), ("#symbol_class/stored",)),
-    ("stored-less", entry(0, stored=7), ("/offset", "next multiple")),
-    ("stored-digest-wrong", entry(0, stored_digest=bytes(16)), ("#symbol_class/digest", "damaged")),
-    ("digest-wrong", entry(0, digest=bytes(16)), ("#symbol_class/digest", "damaged")),
+    ("packed-map", lambda d: reheaded(d, lambda v: {**v, "packed": {}}), ("#packed", "forms")),
+    ("packed-short", lambda d: reheaded(d, lambda v: v["packed"].pop() and None), ("#packed", "forms")),
+    ("packed-stored-more", packed(stored=1 << 20), ("#size", "cut off")),
+    ("packed-stored-less", packed(stored=7), ("#size", "appended")),
+    ("packed-stored-negative", packed(stored=-1), ("#packed/size",)),
+    ("packed-size-more", packed(size=1 << 20), ("#packed/forms", "1048576")),
+    ("packed-size-bool", packed(size=True), ("#packed/size",)),
+    ("packed-digest-short", packed(digest=b"1"), ("#packed/digest",)),
+    ("packed-digest-wrong", packed(digest=bytes(16)), ("#packed/digest", "damaged")),
+    ("packed-stored-digest-wrong", packed(stored_digest=bytes(16)), ("#packed/stored digest", "damaged")),
+    ("forms-none", packed(forms=b""), ("#packed/forms",)),
+    ("forms-odd", packed(forms=bytes(12)), ("#packed/forms", "two numbers")),
+    ("forms-list", packed(forms=[1, 2]), ("#packed/forms", "two numbers")),
+    ("form-width", form(0, 5), ("#packed/forms",)),
+    ("form-wider", form(0, 2), ("#packed/forms",)),
+    ("form-other-bits", form(0, 1 | 16), ("#packed/forms",)),
 ]
 
 
@@ -388,39 +412,57 @@ def test_damaged_bytes(change: Callable[[bytes], bytes], fragments: tuple[str, .
         assert fragment in str(caught.value)
 
 
-def test_deflated_arrays(tmp_path: Path) -> None:
+def test_mapped_arrays(tmp_path: Path) -> None:
+    arrays, meta = copies()
+    grown(arrays, meta)
+    path = tmp_path / "bad.toolc"
+    c.write_container(path, MAGIC, VERSION, meta, arrays)
+    assert not Bundle.open(path, vocab=tiny_vocab()).tables.forced_tokens.flags.owndata
+    good = path.read_bytes()
+    number = list(arrays).index("forced_tokens")
+    for change, message in (
+        (dirty_gap, "#forced_tokens/padding"),
+        (edited_last, "#forced_tokens/digest"),
+        (lambda d: d[:-1], "cut off"),
+        (lambda d: d + bytes(64), "appended"),
+        (entry(number, digest=bytes(16)), "#forced_tokens/digest"),
+        (entry(number, shape=[1 << 20]), "cut off"),
+        (entry(number, shape=[1 << 18]), "appended"),
+    ):
+        path.write_bytes(change(good))
+        with pytest.raises(BundleError, match=message):
+            Bundle.open(path, vocab=tiny_vocab())
+
+
+def test_streams(tmp_path: Path) -> None:
     """A stream must be whole, of the right size, and of the content that the header promises."""
-    good = np.arange(500, dtype=np.int32)
-    data = c.encode_container(MAGIC, 1, {}, {"x": good}, deflate=True)
+    good = np.arange(500, dtype=np.int32) % 251
+    data = c.encode_container(MAGIC, 1, {}, {"x": good})
     start = -(-(32 + c.PREFIX.unpack(data[:32])[2]) // 64) * 64
-    stream = data[start:]
+    stream, raw = data[start:], good.astype(np.uint8).tobytes()
     assert len(stream) < good.nbytes and (c.open_container(data, MAGIC, 1).arrays["x"] == good).all()
 
     def stored(stream: bytes) -> bytes:
-        change = {"stored": len(stream), "stored_digest": c.blake(stream)}
-        return reheaded(data, lambda v: v["arrays"][0].update(change))[:start] + stream
+        change = packed(stored=len(stream), stored_digest=c.blake(stream))(data)
+        return change[:start] + stream
 
     assert stored(stream) == data
     for bad, message in (
         (stream[:-1], "another size"),
         (stream + b"\0", "another size"),
-        (zlib.compress(good.tobytes() + b"\0"), "another size"),
-        (zlib.compress(good.tobytes()[:-1]), "another size"),
-        (zlib.compress(bytes(1 << 26)), "or less"),
-        (zlib.compress(bytes(1 << 20)), "another size"),
+        (zlib.compress(raw + b"\0"), "another size"),
+        (zlib.compress(raw[:-1]), "another size"),
+        (zlib.compress(bytes(1 << 26)), "another size"),
         (b"", "another size"),
         (b"\xff" * 20, "header check"),
-        (stream[:50] + b"\xff" + stream[51:], "zlib stream"),
-        (zlib.compress((good + 1).tobytes()), "x/digest"),
+        (stream[:50] + b"\xff" + stream[51:], "zlib stream|packed/digest"),
+        (zlib.compress(raw[1:] + raw[:1]), "packed/digest"),
     ):
         with pytest.raises(BundleError, match=message):
             c.open_container(stored(bad), MAGIC, 1)
     for i in range(0, len(data), 3):
         with pytest.raises(BundleError):
             c.open_container(data[:i] + bytes([data[i] ^ 0x10]) + data[i + 1 :], MAGIC, 1)
-    large = {"stored": 30, "shape": [1 << 20], "stored_digest": c.blake(b"")}
-    with pytest.raises(BundleError, match="or less"):
-        c.open_container(reheaded(data, lambda v: v["arrays"][0].update(large)), MAGIC, 1)
 
 
 def test_every_single_byte_matters(tmp_path: Path) -> None:
