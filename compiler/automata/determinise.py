@@ -17,6 +17,7 @@ from .closures import apart, close, done, join, link, relate, tell
 from .workspace import (
     ACTIONS,
     ALL_DONE,
+    BEGUN,
     CALL,
     CALL_OFFSET,
     CALLER_HEAD,
@@ -438,10 +439,12 @@ def determinise(w, enter):  # type: ignore[no-untyped-def]
         if code < 0:
             return -code
     for _ in range(_BATCH):
-        code = join(w)
-        if code < 0:
-            return -code
         q = read_long(w, EXPANDED)
+        if read_long(w, BEGUN) == q:  # else it found a pool full; joining now would number states in another order
+            code = join(w)
+            if code < 0:
+                return -code
+        write_long(w, BEGUN, q + 1)
         if q == count_of(w, STATES):
             return ALL_DONE
         code = _expand(w, q)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ from ..grammar.ir import Mark
 
 if TYPE_CHECKING:
     from .nfa import Nfa
+    from .pool import Pool
+    from .workspace import Workspace
 
 _UNKNOWN = -1  # an age on which ways disagree
 _KINDS = {"name": NAME, "arguments": ARGUMENTS, "key": KEY, "value": VALUE, "string": STRING}
@@ -69,8 +72,8 @@ class Marks:
         separable: whether the tools' calls stay apart in every state, so that some can be left out at run time.
     """
 
-    state: list[int]
-    symbol: list[int]
+    state: np.ndarray
+    symbol: np.ndarray
     table: list[tuple[int, int, int, int]]
     tools: list[tuple[int, ...]]
     narrow_state: np.ndarray
@@ -78,23 +81,22 @@ class Marks:
     separable: bool
 
 
-def read_marks(
-    nfa: Nfa,
-    states: Sequence[tuple[int, ...]],
-    symbols: Sequence[tuple[int, ...]],
-    links: Sequence[tuple[int, ...]],
-    callers: Sequence[tuple[int, ...]],
-    begins: Sequence[int],
-) -> Marks:
-    """The marks of local states, given as sets of NFA states, and of stack symbols.
+def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
+    """The marks of local states and of stack symbols.
 
     Args:
-        symbols: per stack symbol the NFA states to return to.
-        links, callers: (state, state that it leads to in its frame); (state entered, state that pushes, stack symbol).
+        space: after determinisation.
         begins: states of the entries that a choice among the tools keeps, whichever they are.
     """
+    pools = space.pools
+    count, pairs = len(pools["states"]), _lists(pools["symbols"])
+    if len(nfa.regions) == 1:
+        nothing = np.zeros(count, np.int32), np.zeros(len(pairs), np.int32)
+        return Marks(*nothing, [(AROUND, _UNKNOWN, -1, 0)], [], nothing[0] > 0, nothing[1] > 0, True)
+    states, symbols = _lists(pools["states"]), [one[1::2] for one in pairs]
+    links, callers = pools["links"].rows(2).tolist(), pools["callers"].rows(3).tolist()
     marked = {nfa.instance[s] for s, region in enumerate(nfa.region) if region}
-    past = _pasts(nfa, marked) if marked else {}
+    past = _pasts(nfa, marked)
     table: dict[tuple[int, int, int, int], int] = {(AROUND, _UNKNOWN, -1, 0): 0}
     sets: dict[tuple[int, ...], int] = {}
     everything = tuple(sorted({region.tool for region in nfa.regions} - {-1}))
@@ -143,11 +145,18 @@ def read_marks(
         mine = rows[symbol[g]][2]
         if mine >= 0 and mine != whole and mine != set_of_state[p] and p in kept:
             narrow_symbol[g] = True
-    return Marks(state, symbol, rows, list(sets), narrow, narrow_symbol, separable)
+    return Marks(
+        np.array(state, np.int32), np.array(symbol, np.int32), rows, list(sets), narrow, narrow_symbol, separable
+    )
+
+
+def _lists(pool: Pool) -> list[list[int]]:
+    data, ends = (part.tolist() for part in pool.flat())
+    return [data[a:b] for a, b in pairwise(ends)]
 
 
 def _reached(
-    begins: Sequence[int], links: Sequence[tuple[int, ...]], callers: Sequence[tuple[int, ...]], count: int
+    begins: Sequence[int], links: Sequence[Sequence[int]], callers: Sequence[Sequence[int]], count: int
 ) -> set[int]:
     """The states that some states lead to."""
     after: list[list[int]] = [[] for _ in range(count)]
@@ -164,11 +173,16 @@ def _reached(
     return seen
 
 
+def _moves(nfa: Nfa) -> list[list[list[tuple[int, ...]]]]:
+    return [moves.lists() for moves in (nfa.edges, nfa.free, nfa.guards, nfa.calls)]
+
+
 class _Stays:
     """Whether the next symbol cannot take an NFA state of a tool's call out of it, other than by a push."""
 
     def __init__(self, nfa: Nfa) -> None:
         self.nfa = nfa
+        self.edges, self.free, self.guards, self.calls = _moves(nfa)
         self.known: dict[int, bool] = {}
 
     def __call__(self, state: int) -> bool:
@@ -176,7 +190,7 @@ class _Stays:
         if found is None:
             tool = self._tool(state)
             found = self.known[state] = tool < 0 or all(
-                self._tool(s) == tool for _, target, _ in self.nfa.edges[state] for s in self._closure(target)
+                self._tool(s) == tool for _, target, _ in self.edges[state] for s in self._closure(target)
             )
         return found
 
@@ -187,11 +201,11 @@ class _Stays:
         todo, seen = [state], {state}
         while todo:
             s = todo.pop()
-            for target in [*(t for t, _ in self.nfa.free[s]), *(t for _, _, t in self.nfa.guards[s])]:
+            for target in [*(t for t, _ in self.free[s]), *(t for _, _, t in self.guards[s])]:
                 if target not in seen:
                     seen.add(target)
                     todo.append(target)
-        return {s for s in seen if self.nfa.edges[s] or self.nfa.calls[s] or self.nfa.final[s] >= 0}
+        return {s for s in seen if self.edges[s] or self.calls[s] or s in self.nfa.final}
 
 
 @dataclass
@@ -225,6 +239,7 @@ def _pasts(nfa: Nfa, marked: set[int]) -> dict[int, _Past]:
     kinds = [region.kind for region in nfa.regions]
     past: dict[int, _Past] = {}
     todo: list[int] = []
+    edges, free, guards, calls = _moves(nfa)
 
     def reach(target: int, here: int | None, none: bool, before: dict[int, int]) -> None:
         known = past.get(target)
@@ -243,17 +258,17 @@ def _pasts(nfa: Nfa, marked: set[int]) -> dict[int, _Past]:
     while todo:
         s = todo.pop()
         mine, kind = past[s], kinds[nfa.region[s]]
-        for target in [*(t for t, _ in nfa.free[s]), *(t for _, _, t in nfa.guards[s])]:
+        for target in [*(t for t, _ in free[s]), *(t for _, _, t in guards[s])]:
             if kinds[nfa.region[target]] == kind:
                 reach(target, mine.here, mine.none, mine.before)
             else:
                 reach(target, None, True, mine.last(kind))
         count = None if mine.here is None else mine.here + 1 if 0 <= mine.here < _MOST else _UNKNOWN
-        for _, target, _ in nfa.edges[s]:
+        for _, target, _ in edges[s]:
             if count is not None:
                 reach(target, count, False, {})
             if mine.none:
                 reach(target, 1, False, {})
-        for _, _, back, _ in nfa.calls[s]:
+        for _, _, back, _ in calls[s]:
             reach(back, _UNKNOWN, False, {})
     return past

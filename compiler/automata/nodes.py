@@ -151,27 +151,6 @@ class NodePool:
                     todo.setdefault(user)
         return value
 
-    def nullable(self) -> dict[int, bool]:
-        """Whether each node derives the empty text."""
-
-        def combine(node: Node, of: Callable[[int], object], rule: Callable[[str], object]) -> bool:
-            kind = node[0]
-            if kind == TERMINAL:
-                return bool(self.dfas[node[1]].accepting[0])
-            if kind == COUNTED:
-                return False
-            if kind == REF:
-                return bool(rule(node[1]))
-            if kind == SEQUENCE:
-                return all(of(n) for n in node[1])
-            if kind == CHOICE:
-                return any(of(n) for n in node[1])
-            if kind == REPEAT:
-                return node[2] == 0 or bool(of(node[1]))
-            return bool(of(node[1])) if kind in (CALL, QUOTED) else False
-
-        return self.fixpoint(False, combine)  # type: ignore[return-value]
-
 
 def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
     """Intern a grammar, drop what derives nothing, and mark bracketed groups as calls.

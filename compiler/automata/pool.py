@@ -11,8 +11,6 @@ Arrays       data int32 [·];  offset int64 [·];  table int32 [power of two], a
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from numba import njit
 
@@ -20,13 +18,17 @@ from toolc.runtime.memory import read_int, read_long, write_int, write_long
 
 
 class Pool:
-    """A pool whose sequences are at most ``longest`` numbers long."""
+    """A pool whose sequences are at most ``longest`` numbers long.
 
-    def __init__(self, longest: int) -> None:
+    ``expected`` is about how many there will be, ``length`` about how long most are.
+    """
+
+    def __init__(self, longest: int, expected: int = 0, length: int = 2) -> None:
         self.longest = longest
-        self.data = np.empty(2 * longest + 1024, np.int32)
-        self.offset = np.zeros(1024, np.int64)
-        self.table = np.full(1024, -1, np.int32)
+        places = max(256, 1 << (2 * expected + 4).bit_length())
+        self.data = np.empty(2 * longest + length * expected + 1024, np.int32)
+        self.offset = np.zeros(places, np.int64)
+        self.table = np.full(places, -1, np.int32)
         self.count = np.zeros(1, np.int64)
 
     def __len__(self) -> int:
@@ -35,11 +37,14 @@ class Pool:
     def __getitem__(self, number: int) -> np.ndarray:
         return self.data[self.offset[number] : self.offset[number + 1]]
 
-    def sequences(self) -> list[tuple[int, ...]]:
-        """All of them, by number."""
-        ends = self.offset[: len(self) + 1].tolist()
-        data = self.data[: ends[-1]].tolist()
-        return [tuple(data[a:b]) for a, b in itertools.pairwise(ends)]
+    def flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """All of them, one after the other, and where each begins; with one more place for the end."""
+        ends = self.offset[: len(self) + 1]
+        return self.data[: ends[-1]], ends
+
+    def rows(self, columns: int) -> np.ndarray:
+        """All of them where each has so many numbers."""
+        return self.flat()[0].reshape(-1, columns)
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -27,9 +28,11 @@ from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
 from .determinise import determinise
 from .factor import factor
+from .facts import Facts
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool, read_nodes
+from .stacks import stack_order
 from .terminal import terminal_dfa
 from .workspace import ALL_DONE, APART, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
 
@@ -44,13 +47,15 @@ class Automaton:
         symbol_class: int32 [256 + specials], class of each symbol.
         specials: names of the special tokens beyond end of turn: symbol 257 + i.
         classes: number of symbol classes.
-        thresholds: per state the counter values at which it changes: region r of counter c is how many are <= c.
+        threshold_offset, threshold: int32: per state the counter values at which it changes: region r of counter c is
+            how many are <= c.
         ops: int32 [rows, classes], one row per region of every state: those of q begin at row ``state_row[q]``.
         state_row: int32 [states + 1].
-        pushes: (stack symbol, state entered in mode 0, in mode 1, action on the caller's counter).
-        returns: (stack symbol, R) → (state, action on the restored counter).
-        under: per state, the stack symbols that can be on top of the stack in it, as a bit set.
-        beneath: per stack symbol, the stack symbols that can lie right under it, as a bit set.
+        pushes: int32 [·, 4]: stack symbol, state entered in mode 0, in mode 1, action on the caller's counter.
+        return_key, return_to: int32 [·, 2]: (stack symbol, R); state, action on the restored counter.
+        sets: sets of stack symbols, ascending.
+        top: int32 [states]: number of the set of those that can be on top of the stack.
+        below: int32 [stack symbols]: number of the set of those that can lie right under it.
         soft_depth: see the document; the bound on frames where the grammar has one of its own.
         shallow_height: most frames that the twins add beyond it.
         marks: what states and stack symbols are to whoever reads calls back.
@@ -60,15 +65,18 @@ class Automaton:
     symbol_class: np.ndarray
     specials: tuple[str, ...]
     classes: int
-    thresholds: list[tuple[int, ...]]
+    threshold_offset: np.ndarray
+    threshold: np.ndarray
     ops: np.ndarray
     state_row: np.ndarray
-    pushes: list[tuple[int, int, int, int]]
-    returns: dict[tuple[int, int], tuple[int, int]]
+    pushes: np.ndarray
+    return_key: np.ndarray
+    return_to: np.ndarray
     stack_symbols: int
     completions: int
-    under: list[int]
-    beneath: list[int]
+    sets: list[np.ndarray]
+    top: np.ndarray
+    below: np.ndarray
     start: int
     modes: int
     soft_depth: int
@@ -76,6 +84,31 @@ class Automaton:
     marks: Marks
     entries: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def thresholds(self) -> list[tuple[int, ...]]:
+        """Per state."""
+        ends, values = self.threshold_offset.tolist(), self.threshold.tolist()
+        return [tuple(values[a:b]) for a, b in itertools.pairwise(ends)]
+
+    @cached_property
+    def returns(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """(stack symbol, R) → (state, action on the restored counter)."""
+        return dict(zip(map(tuple, self.return_key.tolist()), map(tuple, self.return_to.tolist()), strict=True))
+
+    @cached_property
+    def _bits(self) -> list[int]:
+        return [sum(1 << g for g in one.tolist()) for one in self.sets]
+
+    @cached_property
+    def under(self) -> list[int]:
+        """Per state, the stack symbols that can be on top of the stack in it, as a bit set."""
+        return [self._bits[n] for n in self.top.tolist()]
+
+    @cached_property
+    def beneath(self) -> list[int]:
+        """Per stack symbol, the stack symbols that can lie right under it, as a bit set."""
+        return [self._bits[n] for n in self.below.tolist()]
 
 
 class _Clash(Exception):
@@ -101,10 +134,11 @@ def build_automaton(grammar: Grammar, *, budget: Budget | None = None, soft_dept
     budget = budget or Budget()
     pool = read_nodes(grammar, budget, terminal_dfa)
     factor(pool, budget)
+    facts = Facts(pool)
     choices = Choices()
     for _ in range(_REVISIONS):
         try:
-            nfa = Nfa(pool, choices, budget)
+            nfa = Nfa(facts, choices, budget)
             return _Determiniser(pool, nfa, budget).run(soft_depth)
         except _Clash as clash:
             choices = clash.revised
@@ -121,29 +155,35 @@ class _Determiniser:
         self.pool = pool
         self.nfa = nfa
         self.budget = budget
-        self.symbol_class, self.classes_of_mask = _classes(nfa.masks, len(nfa.specials))
+        self.symbol_class, self.mask_class, self.mask_offset = _classes(nfa.masks, len(nfa.specials))
         self.classes = int(self.symbol_class.max()) + 1
         self.space = Workspace(self._flatten(), self.classes)
+
+    def classes_of(self, mask: int) -> list[int]:
+        """The classes of a mask, by number."""
+        return self.mask_class[self.mask_offset[mask] : self.mask_offset[mask + 1]].tolist()
 
     def _flatten(self) -> dict[str, np.ndarray]:
         """The NFA as the arrays that the kernels read."""
         nfa = self.nfa
-        core = [bool(e or g or c or f >= 0) for e, g, c, f in zip(nfa.edges, nfa.guards, nfa.calls, nfa.final)]
-        first, first_bad = zip(*map(self._first, range(len(nfa.instances))), strict=True)
+        final = np.full(nfa.size, -1, np.int32)
+        for state, instance in nfa.final.items():
+            final[state] = instance
         out = {
-            "scope": np.array(nfa.scope),
-            "final": np.array(nfa.final),
-            "core": np.array(core),
-            "first_bad": np.array(first_bad),
+            "scope": np.frombuffer(nfa.scope, np.int32),
+            "final": final,
+            "core": final >= 0,
+            "mask_offset": self.mask_offset,
+            "mask_class": self.mask_class,
         }
-        for name, rows, columns in (
-            ("edge", nfa.edges, 3), ("free", nfa.free, 2), ("guard", nfa.guards, 3), ("call", nfa.calls, 4),
-            ("first", first, 2),
-        ):  # fmt: skip
-            out[f"{name}_offset"] = np.cumsum([0, *map(len, rows)])
-            out[name] = np.array([entry for row in rows for entry in row], np.int32).reshape(-1, columns)
-        out["mask_offset"] = np.cumsum([0, *map(len, self.classes_of_mask)])
-        out["mask_class"] = np.concatenate(self.classes_of_mask)
+        for name, moves in (("edge", nfa.edges), ("free", nfa.free), ("guard", nfa.guards), ("call", nfa.calls)):
+            out[name], out[f"{name}_offset"] = moves.data, moves.offset
+            if name != "free":
+                out["core"] |= np.diff(moves.offset) > 0
+        first = [self._first(instance) for instance in range(len(nfa.instances))]
+        out["first_bad"] = np.array([bad for _, bad in first])
+        out["first_offset"] = np.cumsum([0, *(len(rows) for rows, _ in first)])
+        out["first"] = np.array([row for rows, _ in first for row in rows], np.int32).reshape(-1, 2)
         return out
 
     def _first(self, instance: int) -> tuple[list[tuple[int, int]], bool]:
@@ -155,9 +195,9 @@ class _Determiniser:
         todo, seen, bad = [nfa.starts[instance]], {nfa.starts[instance]}, False
         while todo:
             s = todo.pop()
-            moves.update((k, t) for mask, t, _ in nfa.edges[s] for k in self.classes_of_mask[mask].tolist())
-            bad = bad or bool(nfa.calls[s] or nfa.guards[s])
-            for t, _ in nfa.free[s]:
+            moves.update((k, t) for mask, t, _ in nfa.edges.of(s) for k in self.classes_of(mask))
+            bad = bad or bool(nfa.calls.of(s) or nfa.guards.of(s))
+            for t, _ in nfa.free.of(s):
                 if t not in seen:
                     seen.add(t)
                     todo.append(t)
@@ -178,72 +218,41 @@ class _Determiniser:
                 self.refuse(code, space.arrays["why"])
             else:
                 self.budget.check("states", len(states), self.rule_at(space.expanded - 1))
-        self.cores = states.sequences()
         closed, closed_to = space.pools["closed"], space.arrays["closed_to"]
         state_of = {int(closed[i][0]): int(closed_to[2 * i]) for i in range(1, min(len(closed), len(enter) + 1))}
         assert state_of[nfa.finished] == 1
         entries = {rule: state_of[state] for rule, state in zip(self.pool.entries, nfa.entries, strict=True)}
-        under, beneath = self.stack_order()
         for_all = {rule for name, rule in self.pool.grammar.entries.items() if not name.startswith("tool:")}
         kept = [state for rule, state in entries.items() if rule == self.pool.start or rule in for_all]
-        max_depth = nfa.max_depth
-        height = max((nfa._height[node] + 1 for node, shallow in nfa.instances if shallow), default=0)
+        max_depth = nfa.facts.most_frames(bool(nfa.choices.called))
+        height = max((nfa.facts.height[node] + 1 for node, shallow in nfa.instances if shallow), default=0)
         ops, row_end, threshold_end = space.rows()
-        ends = [0, *threshold_end.tolist()]
-        thresholds = space.arrays["threshold"][: ends[-1]].tolist()
-        pushes, returns = space.pools["pushes"].sequences(), space.pools["returns"].sequences()
-        returned = space.arrays["return_to"][: 2 * len(returns)].reshape(-1, 2).tolist()
+        top, below, sets = stack_order(space)
+        returns = space.pools["returns"]
         return Automaton(
             symbol_class=self.symbol_class,
             specials=tuple(nfa.specials),
             classes=self.classes,
-            thresholds=[tuple(thresholds[a:b]) for a, b in itertools.pairwise(ends)],
+            threshold_offset=np.concatenate([[0], threshold_end]).astype(np.int32),
+            threshold=space.arrays["threshold"][: threshold_end[-1]].copy(),
             ops=ops.copy(),
             state_row=np.concatenate([[0], row_end]).astype(np.int32),
-            pushes=[(g, entry, shallow, action) for g, entry, shallow, action in pushes],
-            returns={(g, r): (to, action) for (g, r), (to, action) in zip(returns, returned, strict=True)},
+            pushes=space.pools["pushes"].rows(4).copy(),
+            return_key=returns.rows(2).copy(),
+            return_to=space.arrays["return_to"][: 2 * len(returns)].reshape(-1, 2).copy(),
             stack_symbols=len(space.pools["symbols"]),
             completions=len(space.pools["completions"]),
-            under=under,
-            beneath=beneath,
+            sets=sets,
+            top=top,
+            below=below,
             start=entries[self.pool.start],
             entries=entries,
-            marks=self.marks(kept),
+            marks=read_marks(nfa, space, kept),
             modes=1 if max_depth is not None else 2,
             soft_depth=soft_depth if max_depth is None else max_depth,
             shallow_height=height if max_depth is None else 0,
-            counts={"nfa_states": len(nfa.edges), "local_states": len(states), "classes": self.classes},
+            counts={"nfa_states": nfa.size, "local_states": len(states), "classes": self.classes},
         )
-
-    def marks(self, kept: list[int]) -> Marks:
-        """Marks of states and stack symbols; ``kept`` are the entries that any choice among the tools keeps."""
-        pools = self.space.pools
-        backs = [pairs[1::2] for pairs in pools["symbols"].sequences()]
-        links, callers = pools["links"].sequences(), pools["callers"].sequences()
-        return read_marks(self.nfa, self.cores, backs, links, callers, kept)
-
-    def stack_order(self) -> tuple[list[int], list[int]]:
-        """Which stack symbols can be on top in each state, and which right under each stack symbol; bit sets."""
-        pools = self.space.pools
-        callers = pools["callers"].sequences()
-        goes_on: list[list[int]] = [[] for _ in self.cores]
-        for q, target in pools["links"].sequences():
-            goes_on[q].append(target)
-        top = [0] * len(self.cores)
-        todo = []
-        for entry, _, g in callers:
-            top[entry] |= 1 << g
-            todo.append(entry)
-        while todo:
-            q = todo.pop()
-            for target in goes_on[q]:
-                if top[q] & ~top[target]:
-                    top[target] |= top[q]
-                    todo.append(target)
-        below = [0] * len(pools["symbols"])
-        for _, q, g in callers:
-            below[g] |= top[q]
-        return top, below
 
     # -- disagreements -----------------------------------------------------------------------------------------------
 
@@ -251,7 +260,7 @@ class _Determiniser:
         """The rule that a state is in, for errors."""
         core = self.space.pools["states"][q]
         node = self.nfa.instances[self.nfa.instance[core[0]]][0] if core.size else -1
-        rule = self.pool.start if node < 0 else self.nfa.rule_of(node)
+        rule = self.pool.start if node < 0 else self.nfa.facts.rule_of(node)
         return self.pool.grammar.place(rule)
 
     def refuse(self, code: int, why: np.ndarray) -> None:
@@ -263,7 +272,7 @@ class _Determiniser:
             self.apart(things)
         if code == CLASH:
             items = why[3 + count : 3 + count + int(why[2 + count])].tolist()
-            here = {s for s in items if any(extra in self.classes_of_mask[m] for m, _, _ in self.nfa.edges[s])}
+            here = {s for s in items if any(extra in self.classes_of(m) for m, _, _ in self.nfa.edges.of(s))}
             self.disagree_on_push(things, here)
         assert code == GROUP
         instances = things if extra == NESTED else {self.nfa.instance[s] for s in things}
@@ -294,7 +303,7 @@ class _Determiniser:
         for entry, node in nfa.string_entries:
             todo, seen = [entry], {entry}
             while todo:
-                for t, _ in nfa.free[todo.pop()]:
+                for t, _ in nfa.free.of(todo.pop()):
                     if t not in seen:
                         seen.add(t)
                         todo.append(t)
@@ -311,9 +320,13 @@ class _Determiniser:
         """Inline the called groups if they do not recur, else refuse the grammar."""
         nfa = self.nfa
         nodes = {nfa.instances[i][0] for i in instances} - {-1}
-        if nodes and not nodes & (nfa.choices.inlined | nfa.choices.called) and all(nfa.may_inline(n) for n in nodes):
+        if (
+            nodes
+            and not nodes & (nfa.choices.inlined | nfa.choices.called)
+            and all(nfa.facts.may_inline(n) for n in nodes)
+        ):
             raise _Clash(Choices(nfa.choices.called, nfa.choices.inlined | nodes, nfa.choices.expanded))
-        rule = nfa.rule_of(min(nodes)) if nodes else self.pool.start
+        rule = nfa.facts.rule_of(min(nodes)) if nodes else self.pool.start
         raise GrammarError(
             f"a bracketed group of rule {rule} {why}",
             place=self.pool.grammar.place(rule),
@@ -321,16 +334,20 @@ class _Determiniser:
         )
 
 
-def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Symbols that every mask treats alike share a class; numbered by their first symbol."""
+def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Symbols that every mask treats alike share a class; numbered by their first symbol.
+
+    Returns:
+        class of each symbol; the classes of every mask, one after the other, and where each begins.
+    """
     symbols = END_OF_TURN + 1 + specials
-    member = np.zeros((len(masks), symbols), bool)
-    for i, mask in enumerate(masks):
-        bits = np.frombuffer(mask.to_bytes((symbols + 7) // 8, "little"), np.uint8)
-        member[i] = np.unpackbits(bits, bitorder="little")[:symbols]
-    _, first, inverse = np.unique(member, axis=1, return_index=True, return_inverse=True)
-    order = np.empty(len(first), np.int32)
-    order[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    symbol_class = order[inverse.reshape(-1)].astype(np.int32)
-    representative = np.sort(first)
-    return symbol_class, [np.flatnonzero(row[representative]) for row in member]
+    size = (symbols + 7) // 8
+    packed = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in masks), np.uint8)
+    member = np.unpackbits(packed.reshape(len(masks), size), axis=1, count=symbols, bitorder="little")
+    columns = np.ascontiguousarray(np.packbits(member, axis=0).T)
+    known: dict[bytes, int] = {}
+    symbol_class = np.array([known.setdefault(column.tobytes(), len(known)) for column in columns], np.int32)
+    representative = np.zeros(len(known), np.intp)
+    representative[symbol_class[::-1]] = np.arange(symbols - 1, -1, -1)
+    which, of_mask = np.nonzero(member[:, representative])
+    return symbol_class, of_mask.astype(np.int32), np.searchsorted(which, np.arange(len(masks) + 1)).astype(np.int32)

@@ -51,6 +51,8 @@ GROWING = (
     "caller_next",
     "row_end",  # [states]: place after the last op row
     "threshold_end",  # [states]: place after the last threshold
+    "top",  # [states]: number in `sets`: the stack symbols that can be on top, see stacks.py
+    "beneath",  # [symbols]: number in `sets`: those that can lie right under it
     "ops",  # [rows, classes]
     "threshold",
 )
@@ -70,13 +72,16 @@ NUMBERS = (
     "rows",
     "thresholds",
     "expanded",
+    "begun",  # states whose expansion has begun
     "links_joined",
     "dones_joined",
     "callers_joined",
     "nfa_states",
     "visit",
 )
-POOLS = ("states", "closed", "symbols", "pushes", "completions", "returns", "links", "dones", "callers")
+POOLS = ("states", "closed", "symbols", "pushes", "completions", "returns", "links", "dones", "callers", "sets")
+# How many sequences a pool has for each NFA state, and how long they are, as counted in a thousand schemas.
+_USUAL = ((1, 3), (1, 3), (0.03, 2), (0.03, 4), (0.03, 1), (0.03, 2), (3.2, 2), (1, 2), (0.2, 3), (0.03, 2))
 _PER_POOL = 7  # addresses of data, offset, table, count; sizes of data and table; the longest sequence
 
 FIELDS = {name: number for number, name in enumerate(INPUT + GROWING + SCRATCH + NUMBERS)}
@@ -84,11 +89,11 @@ FIELDS = {name: number for number, name in enumerate(INPUT + GROWING + SCRATCH +
     EDGE_OFFSET, EDGE, FREE_OFFSET, FREE, GUARD_OFFSET, GUARD, CALL_OFFSET, CALL, SCOPE, FINAL, CORE, MASK_OFFSET,
     MASK_CLASS, FIRST_OFFSET, FIRST, FIRST_BAD,
     CLOSED_TO, RETURN_TO, COMPLETION, LINK_HEAD, DONE_HEAD, CALLER_HEAD, LINK_NEXT, DONE_NEXT, CALLER_NEXT, ROW_END,
-    THRESHOLD_END, OPS, THRESHOLD,
+    THRESHOLD_END, TOP, BENEATH, OPS, THRESHOLD,
     MARKS, ACTIONS, STACK, PAIRS, EDGES, USES, CALLS, CHOSEN, WHY,
-    CLASSES, ROWS, THRESHOLDS, EXPANDED, LINKS_JOINED, DONES_JOINED, CALLERS_JOINED, NFA_STATES, VISIT,
+    CLASSES, ROWS, THRESHOLDS, EXPANDED, BEGUN, LINKS_JOINED, DONES_JOINED, CALLERS_JOINED, NFA_STATES, VISIT,
 ) = map(np.int64, range(len(FIELDS)))  # fmt: skip
-STATES, CLOSED, SYMBOLS, PUSHES, COMPLETIONS, RETURNS, LINKS, DONES, CALLERS = map(
+STATES, CLOSED, SYMBOLS, PUSHES, COMPLETIONS, RETURNS, LINKS, DONES, CALLERS, SETS = map(
     np.int64, range(len(FIELDS), len(FIELDS) + _PER_POOL * len(POOLS), _PER_POOL)
 )
 # A kernel is compiled once more for each literal that it is called with: calls are made with these.
@@ -193,6 +198,10 @@ def sort(place, count):  # type: ignore[no-untyped-def]
         gap >>= 1
 
 
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])  # a third of the time of `ctypes.data`
+
+
 class Workspace:
     """The arrays behind the table of addresses, and their growth.
 
@@ -207,8 +216,11 @@ class Workspace:
         self.most_rows = guards + 2  # op rows of one state
         longest = states + 1
         # Moves are closed under any action, of which there are four: they are told to be in conflict only then.
-        lengths = (longest, 8 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3)
-        self.pools = {name: Pool(length) for name, length in zip(POOLS, lengths, strict=True)}
+        lengths = (longest, 8 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3, 0)
+        self.pools = {
+            name: Pool(most, int(share * states), length)
+            for name, most, (share, length) in zip(POOLS, lengths, _USUAL, strict=True)
+        }
         self.arrays = {
             **{name: np.ascontiguousarray(array, np.int32) for name, array in given.items()},
             "marks": np.zeros(longest, np.int32),
@@ -220,7 +232,7 @@ class Workspace:
             "calls": np.zeros((calls + 1, 4), np.int32),
             "chosen": np.zeros((calls + 1, 4), np.int32),
             "why": np.zeros(longest + 2 * calls + 8, np.int32),
-            "ops": np.zeros((self.most_rows + 1024, classes), np.int32),
+            "ops": np.empty((self.most_rows + states, classes), np.int32),
             "threshold": np.zeros(2 * self.most_rows + 64, np.int32),
         }
         self.table = np.zeros(len(FIELDS) + _PER_POOL * len(POOLS), np.int64)
@@ -251,7 +263,7 @@ class Workspace:
         for name, ends in (("ops", "row_end"), ("threshold", "threshold_end")):
             array = self.arrays[name]
             if len(array) - (self.arrays[ends][last] if last >= 0 else 0) < self.most_rows:
-                more = np.zeros((len(array) + self.most_rows, *array.shape[1:]), np.int32)
+                more = np.empty((len(array) + self.most_rows, *array.shape[1:]), np.int32)
                 self.arrays[name] = np.concatenate([array, more])
         self._fit()
 
@@ -261,18 +273,18 @@ class Workspace:
             ("closed_to", "closed", 2), ("return_to", "returns", 2), ("completion", "states", 1),
             ("link_head", "states", 1), ("done_head", "states", 1), ("caller_head", "states", 1),
             ("link_next", "links", 1), ("done_next", "dones", 1), ("caller_next", "callers", 1),
-            ("row_end", "states", 1), ("threshold_end", "states", 1),
+            ("row_end", "states", 1), ("threshold_end", "states", 1), ("top", "states", 1), ("beneath", "symbols", 1),
         ):  # fmt: skip
             size = columns * self.pools[pool].table.size // 2
             old = self.arrays.get(name, np.zeros(0, np.int32))
             if old.size < size:
                 self.arrays[name] = np.concatenate([old, np.zeros(size - old.size, np.int32)])
         for name in INPUT + GROWING + SCRATCH:
-            self.table[FIELDS[name]] = self.arrays[name].ctypes.data
+            self.table[FIELDS[name]] = _address(self.arrays[name])
         self.table[ROWS] = len(self.arrays["ops"])
         self.table[THRESHOLDS] = self.arrays["threshold"].size
         for number, one in enumerate(self.pools.values()):
             data, offset, table, count = one.arrays
             at = len(FIELDS) + _PER_POOL * number
-            self.table[at : at + 4] = [x.ctypes.data for x in (data, offset, table, count)]
+            self.table[at : at + 4] = [_address(x) for x in (data, offset, table, count)]
             self.table[at + 4 : at + _PER_POOL] = data.size, table.size, one.longest

@@ -1,0 +1,187 @@
+"""What is known of every node before states are made: whether it can be empty, how deep its calls nest, what it costs.
+
+Leaves out   the nodes (nodes.py), the states (nfa.py).
+Invariants   nothing here depends on what pushdown.py decides about calls and copies: facts are found once per grammar.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+
+from .nodes import (
+    CALL,
+    CHOICE,
+    COUNTED,
+    LITERAL,
+    QUOTED,
+    REF,
+    REPEAT,
+    SEQUENCE,
+    TERMINAL,
+    NodePool,
+    components,
+    inline_references,
+)
+
+EXPAND_STATES = 64  # a repeat that costs no more states than this is copied; see nfa.py
+DEPTH_CAP = 64
+_SIZE_CAP = 4096
+_UNKNOWN = 1 << 30
+_QUOTE = ord('"')
+
+
+class Facts:
+    """By node number.
+
+    Attributes:
+        nullable: whether it derives the empty text.
+        height: least number of nested calls in a text of it.
+        depth: largest number of them, capped where the grammar has no bound.
+        size: about how many states it costs when inlined, capped; rules that recur count as the cap.
+        recursive: whether calls nest without bound.
+    """
+
+    def __init__(self, pool: NodePool) -> None:
+        self.pool = pool
+        self._inside = {rule: sorted(pool.below(root)) for rule, root in pool.rules.items()}  # children first
+        mentioned = {
+            rule: {pool.nodes[n][1] for n in inside if pool.nodes[n][0] == REF} for rule, inside in self._inside.items()
+        }
+        self._component = components(mentioned)
+        members = Counter(self._component.values())
+        self._circular = {r for r in mentioned if members[self._component[r]] > 1 or r in mentioned[r]}
+        self._string: dict[int, bool] = {}
+        self.recursive = any(
+            pool.nodes[n][0] == CALL and self._recurs(n, rule) for rule, inside in self._inside.items() for n in inside
+        )
+        self.nullable = [False] * len(pool.nodes)
+        self.height = [_UNKNOWN] * len(pool.nodes)
+        self.depth = [0] * len(pool.nodes)
+        parts: dict[int, list[str]] = {}
+        for rule in pool.rules:
+            parts.setdefault(self._component[rule], []).append(rule)
+        done: set[int] = set()
+        for number in sorted(parts):  # what is mentioned before what mentions it
+            rules = parts[number]
+            nodes = [n for rule in rules for n in self._inside[rule] if n not in done]
+            while self._settle(nodes) and rules[0] in self._circular:
+                pass
+            done.update(nodes)
+
+    def _settle(self, numbers: list[int]) -> bool:
+        """Work the values of some nodes out from those of others, children first; whether one changed."""
+        pool, nullable, height, depth = self.pool, self.nullable, self.height, self.depth
+        cap = DEPTH_CAP if self.recursive else 1 + len(pool.nodes)
+        changed = False
+        for n in numbers:
+            node = pool.nodes[n]
+            kind = node[0]
+            if kind == SEQUENCE:
+                items = node[1]
+                values = (
+                    all(nullable[i] for i in items),
+                    max([height[i] for i in items], default=0),
+                    max([depth[i] for i in items], default=0),
+                )
+            elif kind == CHOICE:
+                options = node[1]
+                values = (
+                    any(nullable[i] for i in options),
+                    min([height[i] for i in options], default=_UNKNOWN),
+                    max([depth[i] for i in options], default=0),
+                )
+            elif kind in (LITERAL, COUNTED):
+                values = False, 0, 0
+            elif kind == TERMINAL:
+                values = bool(pool.dfas[node[1]].accepting[0]), 0, 0
+            elif kind == REF:
+                root = pool.rules[node[1]]
+                values = nullable[root], height[root], depth[root]
+            elif kind == REPEAT:
+                item = node[1]
+                free = node[2] == 0
+                values = free or nullable[item], 0 if free else height[item], depth[item]
+            elif kind in (CALL, QUOTED):
+                item, more = node[1], kind == CALL
+                values = nullable[item], min(_UNKNOWN, height[item] + more), min(cap, depth[item] + more)
+            else:
+                values = False, 0, 0
+            if values != (nullable[n], height[n], depth[n]):
+                nullable[n], height[n], depth[n] = values
+                changed = True
+        return changed
+
+    @cached_property
+    def size(self) -> dict[int, int]:
+        pool = self.pool
+        graph = inline_references(pool)
+        component = components(graph)
+        members = Counter(component.values())
+        of_rule = {r: _SIZE_CAP for r in graph if members[component[r]] > 1 or r in graph[r]}
+        value: dict[int, int] = {}
+        order = sorted(graph, key=lambda r: component[r])  # what a rule mentions outside of calls comes before it,
+        for rule in [*order, *order]:  # and what it mentions inside of them is known the second time
+            for n in self._inside[rule]:
+                node = pool.nodes[n]
+                kind = node[0]
+                if kind == LITERAL:
+                    size = len(node[1])
+                elif kind in (TERMINAL, COUNTED):
+                    size = len(pool.dfas[node[1]].accepting)
+                elif kind == REF:
+                    size = of_rule.get(node[1], 1)
+                elif kind in (SEQUENCE, CHOICE):
+                    size = sum([value[c] for c in node[1]])
+                elif kind == REPEAT:
+                    cost = max(1, node[2] if node[3] is None else node[3]) * value[node[1]]
+                    size = cost if cost <= EXPAND_STATES else value[node[1]] + 3
+                else:
+                    size = value[node[1]] if kind == QUOTED else 1
+                value[n] = min(_SIZE_CAP, size)
+            of_rule.setdefault(rule, value[pool.rules[rule]])
+        return value
+
+    def most_frames(self, called: bool) -> int | None:
+        """Most frames on the stack at a time, one more where strings are called; None if there is no bound."""
+        if self.recursive:
+            return None
+        return max(self.depth[self.pool.rules[rule]] for rule in self.pool.entries) + called
+
+    def may_be_deeper(self, callee: int) -> bool:
+        """Whether some texts of a called node are higher than others."""
+        return self.depth[callee] == DEPTH_CAP or self.depth[callee] > self.height[callee]
+
+    def _recurs(self, number: int, rule: str) -> bool:
+        """Whether a node of a rule mentions a rule of the same component."""
+        inside = (self.pool.nodes[n] for n in self.pool.below(number))
+        return rule in self._circular and any(
+            node[0] == REF and self._component[node[1]] == self._component[rule] for node in inside
+        )
+
+    def may_inline(self, number: int) -> bool:
+        """Whether a called node can be inlined: it does not contain itself."""
+        return not any(self._recurs(number, rule) for rule, inside in self._inside.items() if number in inside)
+
+    def rule_of(self, number: int) -> str:
+        """The first rule that holds a node, for errors."""
+        return next((rule for rule, inside in self._inside.items() if number in inside), self.pool.start)
+
+    def is_string(self, number: int) -> bool:
+        """Whether a node is quoted text as a whole: it can be called at its opening quote."""
+        found = self._string.get(number)
+        if found is None:
+            found = self._string[number] = self._is_string(number)
+        return found
+
+    def _is_string(self, number: int) -> bool:
+        node = self.pool.nodes[number]
+        if node[0] == TERMINAL:
+            dfa = self.pool.dfas[node[1]]
+            quote = dfa.class_of_byte[_QUOTE]
+            first = [k for k in range(dfa.next_state.shape[1]) if dfa.next_state[0, k] >= 0]
+            alone = first == [quote] and int((dfa.class_of_byte == quote).sum()) == 1
+            return alone and not bool((dfa.next_state[dfa.accepting] >= 0).any())
+        if node[0] == LITERAL:
+            return len(node[1]) > 1 and node[1][0] == _QUOTE == node[1][-1] and node[1].count(b'"') == 2
+        return node[0] == QUOTED or (node[0] == COUNTED and self.pool.counted[number].quoted)

@@ -1,0 +1,64 @@
+"""Rows of numbers by state: collected in any order, then read by state while a few are added, then handed to kernels.
+
+Leaves out   what the rows mean (nfa.py).
+Invariants   the rows of a state keep the order in which they were collected, those added later come last.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+
+class Moves:
+    """Rows of ``columns`` numbers.
+
+    Attributes:
+        rows: collects: a state and its row, one after the other; only before `settle`.
+        blocks: the same as arrays, int32 [·, 1 + columns].
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.rows: list[int] = []
+        self.blocks: list[np.ndarray] = []
+        self._more: dict[int, list[tuple[int, ...]]] = {}
+
+    def settle(self, states: int) -> None:
+        """From now on rows are read, and added, by state; ``states`` is how many have rows."""
+        rows = np.array(self.rows, np.int32).reshape(-1, 1 + self.columns)
+        self.rows = []
+        self._sort(np.concatenate([rows, *self.blocks]) if self.blocks else rows, states)
+        self.blocks = []
+
+    def _sort(self, rows: np.ndarray, states: int) -> None:
+        order = np.argsort(rows[:, 0], kind="stable")
+        self.data = rows[order, 1:]
+        self.offset = np.zeros(states + 1, np.int32)
+        np.cumsum(np.bincount(rows[:, 0], minlength=states), out=self.offset[1:])
+
+    def of(self, state: int) -> list[tuple[int, ...]]:
+        """The rows of a state."""
+        rows: list[tuple[int, ...]] = []
+        if state + 1 < len(self.offset):
+            rows = list(map(tuple, self.data[self.offset[state] : self.offset[state + 1]].tolist()))
+        return rows + self._more[state] if state in self._more else rows
+
+    def add(self, state: int, *rows: tuple[int, ...]) -> None:
+        """Give a state more rows."""
+        self._more.setdefault(state, []).extend(rows)
+
+    def finish(self, states: int) -> None:
+        """Sort in what was added; ``states`` is how many there are now."""
+        if self._more or states + 1 > len(self.offset):
+            before = np.repeat(np.arange(len(self.offset) - 1, dtype=np.int32), np.diff(self.offset))
+            added = [(state, *row) for state, rows in self._more.items() for row in rows]
+            rows = np.concatenate([before[:, None], self.data], axis=1)
+            self._more = {}
+            self._sort(np.concatenate([rows, np.array(added, np.int32).reshape(-1, 1 + self.columns)]), states)
+
+    def lists(self) -> list[list[tuple[int, ...]]]:
+        """All of them, by state, when finished."""
+        ends, rows = self.offset.tolist(), list(map(tuple, self.data.tolist()))
+        return [rows[a:b] for a, b in pairwise(ends)]

@@ -1,0 +1,74 @@
+"""First moves that states take over once all moves are known: at borders of regions and in counted loops.
+
+Leaves out   which states these are (nfa.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .nfa import Nfa
+
+
+def finish_borders(nfa: Nfa) -> list[tuple[int, int]]:
+    """Give the states at the borders of regions the first moves of what follows.
+
+    Returns:
+        (state at a border, head of a counted loop that begins there).
+    """
+    entered = []
+    for state, source in nfa.fresh.items():
+        todo, seen = [source], {source}
+        while todo:
+            s = todo.pop()
+            if s in nfa.fresh or s in nfa.final or nfa.guards.of(s) or nfa.scope[s] != nfa.scope[state]:
+                nfa.free.add(state, (s, 0))
+                continue
+            nfa.taken.setdefault(state, []).append(s)
+            nfa.edges.add(state, *nfa.edges.of(s))
+            nfa.calls.add(state, *nfa.calls.of(s))
+            for target, enters in nfa.free.of(s):
+                if enters:
+                    entered.append((state, target))
+                elif target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+    return entered
+
+
+def finish_loops(nfa: Nfa) -> None:
+    """Give each loop's body the first moves of its item, adding one to the counter."""
+    for loop in nfa.loops:
+        if loop.entry < 0:
+            continue
+        todo, seen = [loop.entry], {loop.entry}
+        while todo:
+            s = todo.pop()
+            if nfa.guards.of(s):
+                continue  # the head again: an empty iteration
+            nfa.edges.add(loop.body, *((mask, target, 1) for mask, target, _ in nfa.edges.of(s)))
+            nfa.calls.add(loop.body, *((a, b, back, 1) for a, b, back, _ in nfa.calls.of(s)))
+            for target, _ in nfa.free.of(s):
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+
+
+def finish_entered(nfa: Nfa, entered: list[tuple[int, int]]) -> None:
+    """Where a counted loop begins a region, its first iteration gets states of its own: those before any edge."""
+    for state, head in entered:
+        copy_of: dict[int, int] = {}
+        todo = [head]
+        while todo:
+            s = todo.pop()
+            if s in copy_of or nfa.scope[s] != nfa.scope[head] or s in nfa.final:
+                continue
+            copy_of[s] = nfa.copy_of(s)
+            todo += [t for t, enters in nfa.free.of(s) if not enters] + [t for _, _, t in nfa.guards.of(s)]
+        for s, copy in copy_of.items():
+            nfa.edges.add(copy, *nfa.edges.of(s))
+            nfa.calls.add(copy, *nfa.calls.of(s))
+            nfa.free.add(copy, *((t if enters else copy_of.get(t, t), enters) for t, enters in nfa.free.of(s)))
+            nfa.guards.add(copy, *((least, limit, copy_of.get(t, t)) for least, limit, t in nfa.guards.of(s)))
+        nfa.free.add(state, (copy_of[head], 1))
