@@ -44,7 +44,7 @@ def piece_of(dfa: Dfa) -> Piece:
     found = dfa.__dict__.get("_piece")
     if found is None:
         found = dfa.__dict__["_piece"] = _make(dfa)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _make(dfa: Dfa) -> Piece:

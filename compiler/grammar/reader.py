@@ -32,6 +32,7 @@ from ..errors import GrammarError, ToolcError
 from ..regex import charset
 from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
+from .plain import Plain, read_plain
 from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]
@@ -40,6 +41,10 @@ __all__ = ["read_grammar"]
 _START, _IGNORE = "__start", "__ignore"
 _MOST_INSTANCES = 10_000
 _MOST_NESTING = 60
+_MOST_KEPT = 20_000
+
+_shortest: dict[str, rx.Regex] = {}
+"""Literals, as they are written → expression: most of a text's are those of many texts."""
 
 ImportPath = str | Path | Callable[..., Any]
 
@@ -60,6 +65,12 @@ def read_grammar(
             removed; ``place`` is ``name:line:column``.
         UnsupportedError: a terminal is no regular language.
     """
+    plain = read_plain(text)
+    if plain is not None:
+        try:
+            return without_left_recursion(_Reader(text, name, import_paths, plain).grammar(start))
+        except ToolcError:  # Lark knows where its tokens are, so it is asked for the words
+            pass
     return without_left_recursion(_Reader(text, name, import_paths).grammar(start))
 
 
@@ -94,18 +105,19 @@ def _expected(names: Iterable[str]) -> str:
 class _Reader:
     """One text. ``ignored`` is what may stand before a terminal; ``instances`` are the templates applied so far."""
 
-    def __init__(self, text: str, name: str, import_paths: Iterable[ImportPath]) -> None:
+    def __init__(self, text: str, name: str, import_paths: Iterable[ImportPath], plain: Plain | None = None) -> None:
         self.text = text
         self.name = name
-        builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
-        try:
-            builder.load_grammar(text, name)
-            built = builder.build()
-        except (LarkError, OSError, RecursionError, AssertionError) as error:
-            raise self.from_lark(error) from None
-        self.term_trees: dict[str, Tree | None] = {str(n): tree for n, (tree, _) in built.term_defs}
-        self.rule_defs = {str(n): (tuple(map(str, params)), tree) for n, params, tree, _ in built.rule_defs}
-        self.lines = {str(n): n.line for n, *_ in built.rule_defs if isinstance(n, Token) and n.line}
+        self.term_trees: dict[str, Tree | None]
+        ignore: Iterable[str] = ()
+        if plain is not None:
+            self.term_trees, self.rule_defs, self.lines = dict(plain.terminals), plain.rules, plain.lines
+        else:
+            built = self.built(import_paths)
+            self.term_trees = {str(n): tree for n, (tree, _) in built.term_defs}
+            self.rule_defs = {str(n): (tuple(map(str, params)), tree) for n, params, tree, _ in built.rule_defs}
+            self.lines = {str(n): n.line for n, *_ in built.rule_defs if isinstance(n, Token) and n.line}
+            ignore = built.ignore
         self.terminals: dict[str, Expr] = {}
         self.regexes: dict[int, rx.Regex] = {}
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
@@ -113,9 +125,18 @@ class _Reader:
         self.marks: dict[str, Mark] = {}
         self.nesting = 0
         self.where = ""
-        parts = [self.terminal(one) for one in dict.fromkeys(map(str, built.ignore))]
+        parts = [self.terminal(one) for one in dict.fromkeys(map(str, ignore))]
         self.ignoring: Expr | None = Repeat(choice(*parts), 0, None) if parts else None
         self.ignored: Expr | None = Ref(_IGNORE) if parts else None
+
+    def built(self, import_paths: Iterable[ImportPath]) -> Any:
+        """What Lark makes of the text."""
+        builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
+        try:
+            builder.load_grammar(self.text, self.name)
+            return builder.build()
+        except (LarkError, OSError, RecursionError, AssertionError) as error:
+            raise self.from_lark(error) from None
 
     # -- errors
 
@@ -199,7 +220,7 @@ class _Reader:
                 line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
                 raise self.error(f"terminal {name} is {why}", line, column)
             outer, self.where = self.where, f"terminal {name}"
-            found = self.terminals[name] = _as_expr(rx.shortest(self.regex(tree)), name)
+            found = self.terminals[name] = _as_expr(self.shortest(tree), name)
             self.where = outer
         return found
 
@@ -231,7 +252,23 @@ class _Reader:
             raise self.error("an alias in a terminal", found="->", hint=f"in {self.where}")
         raise self.error(f"{kind.replace('_', ' ')} in a terminal", hint=f"in {self.where}")
 
-    def literal_regex(self, token: Token) -> rx.Regex:
+    def shortest(self, tree: Any) -> rx.Regex:
+        """The expression of a tree, with lazy repeats that stop at the first chance."""
+        one = tree
+        while one.data != "literal" and len(one.children) == 1 and isinstance(one.children[0], Tree):
+            one = one.children[0]
+        if one.data != "literal":
+            return rx.shortest(self.regex(tree))
+        text = str(one.children[0])
+        found = _shortest.get(text)
+        if found is None:
+            if len(_shortest) >= _MOST_KEPT:
+                _shortest.clear()
+            found = _shortest[text] = rx.shortest(self.regex(one))
+        return found
+
+    def literal_regex(self, text: str) -> rx.Regex:
+        token = text if isinstance(text, Token) else Token("REGEXP" if text.startswith("/") else "STRING", text)
         try:
             pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
         except (LarkGrammarError, UnicodeError, ValueError) as error:
@@ -347,7 +384,7 @@ class _Reader:
         if item.data == "template_usage":
             return self.instance(item, env)
         if item.data in ("literal", "range"):
-            return self.leaf(_as_expr(rx.shortest(self.regex(item)), ""))
+            return self.leaf(_as_expr(self.shortest(item), ""))
         return self.expression(item, env)
 
     def leaf(self, expr: Expr) -> Expr:

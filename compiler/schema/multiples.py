@@ -111,13 +111,14 @@ def multiples_machine(shape: Numbers, digits: int, place: str | None) -> tuple[l
         per state, sets of characters ("-", "." or digits) → next state; and whether the number may end there.
     """
     try:
-        return _machine(shape, digits, place)
+        return _machine(shape, digits)
     except UnsupportedError as error:
         error.place = error.place or place
         raise
 
 
-def _machine(shape: Numbers, digits: int, place: str | None) -> tuple[list[Moves], list[bool]] | None:
+@lru_cache(maxsize=256)  # asked whether there are any numbers first, then for them
+def _machine(shape: Numbers, digits: int) -> tuple[list[Moves], list[bool]] | None:
     tests = [(_Multiple(value), True) for value in shape.multiples] + [
         (_Multiple(value), False) for value in shape.others
     ]
@@ -176,18 +177,22 @@ def _machine(shape: Numbers, digits: int, place: str | None) -> tuple[list[Moves
     numbers: dict[Hashable, int] = {}
     table: list[tuple[bool, tuple[tuple[str, int], ...]]] = []
     done: dict[State, int] = {}
+    moves: dict[State, list[tuple[str, State]]] = {}
     stack: list[State] = [first]
     while stack:
         state = stack[-1]
         if state in done:
             stack.pop()
             continue
-        targets = [(char, after) for char in "-.0123456789" if (after := read(state, char)) is not None]
+        targets = moves.pop(state, None)
+        if targets is None:
+            targets = [(char, after) for char in "-.0123456789" if (after := read(state, char)) is not None]
         waiting = [after for _, after in targets if after not in done]
         if waiting:
+            moves[state] = targets
             stack.extend(waiting)
             if len(done) + len(stack) > MAX_STATES:
-                raise _too_many(place)
+                raise _too_many(None)
             continue
         stack.pop()
         grouped: dict[int, str] = {}
@@ -202,13 +207,13 @@ def _machine(shape: Numbers, digits: int, place: str | None) -> tuple[list[Moves
             numbers[key] = len(table)
             table.append(key)
             if len(table) > MAX_RULES:
-                raise _too_many(place)
+                raise _too_many(None)
         done[state] = numbers[key]
     if done[first] < 0:
         return None
     turn = len(table) - 1
     return (
-        [{chars: turn - to for chars, to in moves} for _, moves in reversed(table)],
+        [{chars: turn - to for chars, to in row} for _, row in reversed(table)],
         [end for end, _ in reversed(table)],
     )
 
