@@ -47,6 +47,7 @@ from .workspace import (
     KEEP,
     LINK_HEAD,
     LINK_NEXT,
+    LINKED,
     LINKS,
     LINKS_JOINED,
     MARKS,
@@ -65,6 +66,7 @@ from .workspace import (
     WHY,
     ZERO,
     add_pair,
+    append,
     begin_of,
     count_of,
     get,
@@ -190,7 +192,8 @@ def close(w, count):  # type: ignore[no-untyped-def]
         let(w, LINK_HEAD, state, NONE)
         let(w, DONE_HEAD, state, NONE)
         let(w, CALLER_HEAD, state, NONE)
-    if get(w, COMPLETION, state) == -2:
+        let(w, LINKED, state, ZERO)
+    if get(w, COMPLETION, state) == UNKNOWN:
         code = _completed(w, state)
         if code < 0:
             return code
@@ -203,33 +206,53 @@ def close(w, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def relate(w, pool, head, key, a, b, c, size):  # type: ignore[no-untyped-def]
-    """Add (a, b) or (a, b, c) to a relation, listed under ``key``; False where the pool is full.
-
-    ``head`` is the field of the heads; that of the next ones is three further on.
-    """
-    if not has_room(w, pool):
+def call(w, e, q, g):  # type: ignore[no-untyped-def]
+    """q enters a frame in e under g; False where the pool is full."""
+    if not has_room(w, CALLERS):
         return False
-    known = count_of(w, pool)
-    place = tail(w, pool)
-    write_int(place, 0, a)
-    write_int(place, 1, b)
-    if size == 3:
-        write_int(place, 2, c)
-    if put(w, pool, size) == known:
-        let(w, head + THREE, known, get(w, head, key))
-        let(w, head, key, known)
+    known = count_of(w, CALLERS)
+    place = tail(w, CALLERS)
+    write_int(place, 0, e)
+    write_int(place, 1, q)
+    write_int(place, 2, g)
+    if put(w, CALLERS, THREE) == known:
+        let(w, CALLER_NEXT, known, get(w, CALLER_HEAD, e))
+        let(w, CALLER_HEAD, e, known)
     return True
 
 
 @njit(cache=True)
 def link(w, q, target):  # type: ignore[no-untyped-def]
-    return relate(w, LINKS, LINK_HEAD, target, q, target, ZERO, TWO)
+    """q goes on to a state, which may be known; False where the pool is full."""
+    if not has_room(w, LINKS):
+        return False
+    place = tail(w, LINKS)
+    write_int(place, 0, q)
+    write_int(place, 1, target)
+    number = append(w, LINKS, TWO)
+    let(w, LINK_NEXT, number, get(w, LINK_HEAD, target))
+    let(w, LINK_HEAD, target, number)
+    return True
 
 
 @njit(cache=True)
 def done(w, q, completion):  # type: ignore[no-untyped-def]
-    return relate(w, DONES, DONE_HEAD, q, q, completion, ZERO, TWO)
+    """R can be completed from q on; False where the pool is full."""
+    head = get(w, DONE_HEAD, q)
+    i = head
+    while i >= 0:  # few: sets of instances that end in the same frame
+        if get(w, DONES, 2 * i + 1) == completion:
+            return True
+        i = get(w, DONE_NEXT, i)
+    if not has_room(w, DONES):
+        return False
+    place = tail(w, DONES)
+    write_int(place, 0, q)
+    write_int(place, 1, completion)
+    number = append(w, DONES, TWO)
+    let(w, DONE_NEXT, number, head)
+    let(w, DONE_HEAD, q, number)
+    return True
 
 
 @njit(cache=True)

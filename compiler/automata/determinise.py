@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from numba import njit
 
-from toolc.runtime.memory import read_long, write_int, write_long
+from toolc.runtime.memory import read_int, read_long, write_int, write_long
 
-from .closures import apart, close, done, join, link, relate, tell
+from .closures import apart, call, close, done, join, link, tell
 from .workspace import (
     ACTIONS,
     ALL_DONE,
     BEGUN,
     CALL,
     CALL_OFFSET,
-    CALLER_HEAD,
-    CALLERS,
     CALLS,
     CHOSEN,
     CLASH,
@@ -44,6 +42,7 @@ from .workspace import (
     GUARD,
     GUARD_OFFSET,
     KEEP,
+    LINKED,
     MARKS,
     MASK_CLASS,
     MASK_OFFSET,
@@ -63,6 +62,7 @@ from .workspace import (
     ROWS,
     SCOPE,
     SET_ZERO,
+    SINGLE,
     STACK,
     STATES,
     SYMBOLS,
@@ -158,7 +158,28 @@ def _open_moves(w, q, low, into):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _stay(w, q, count, scoped):  # type: ignore[no-untyped-def]
     """The op of the moves behind the pool `closed`, or a negative code."""
-    closed = close(w, count)
+    return _go(w, q, close(w, count), scoped)
+
+
+@njit(cache=True)
+def _stay_on(w, q, t, action, scoped):  # type: ignore[no-untyped-def]
+    """The same for the one move to an NFA state."""
+    closed = get(w, SINGLE, 4 * t + action)
+    if closed < 0:
+        if not has_room(w, CLOSED):
+            return -FULL
+        place = tail(w, CLOSED)
+        write_int(place, 0, t)
+        write_int(place, 1, action)
+        closed = close(w, ONE)
+        if closed >= 0:
+            let(w, SINGLE, 4 * t + action, closed)
+    return _go(w, q, closed, scoped)
+
+
+@njit(cache=True)
+def _go(w, q, closed, scoped):  # type: ignore[no-untyped-def]
+    """The op of a place in `closed_to`; negative codes are handed on."""
     if closed < 0:
         return closed
     target = get(w, CLOSED_TO, 2 * closed)
@@ -168,8 +189,10 @@ def _stay(w, q, count, scoped):  # type: ignore[no-untyped-def]
     completion = get(w, COMPLETION, target)
     if completion >= 0:
         return completion << 3 | POP if done(w, q, completion) else -FULL
-    if not link(w, q, target):
-        return -FULL
+    if get(w, LINKED, target) != q + 1:
+        if not link(w, q, target):
+            return -FULL
+        let(w, LINKED, target, q + 1)
     return target << 3 | (action if action >= 0 else SET_ZERO if scoped else KEEP)
 
 
@@ -239,11 +262,7 @@ def _push(w, q, count, k):  # type: ignore[no-untyped-def]
     write_int(place, 2, shallow)
     write_int(place, 3, action if action >= 0 else KEEP)
     number = put(w, PUSHES, FOUR)
-    if not relate(w, CALLERS, CALLER_HEAD, entry, entry, q, g, THREE):
-        return -FULL
-    if not relate(w, CALLERS, CALLER_HEAD, shallow, shallow, q, g, THREE):
-        return -FULL
-    return number
+    return number if call(w, entry, q, g) and call(w, shallow, q, g) else -FULL
 
 
 @njit(cache=True)
@@ -329,51 +348,45 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
     items = _open_moves(w, q, low, ZERO)
     if items < 0:
         return items
+    # Addresses that stay: the compiler cannot know that nothing written here changes them.
+    uses, pairs, edges, edge = read_long(w, USES), read_long(w, PAIRS), read_long(w, EDGES), read_long(w, EDGE)
+    mask_offset, mask_class, scope = read_long(w, MASK_OFFSET), read_long(w, MASK_CLASS), read_long(w, SCOPE)
     for k in range(read_long(w, CLASSES)):
         write_int(row, k, 0)
-        let(w, USES, k, ZERO)
+        write_int(uses, k, 0)
     found = ZERO
     called = ZERO
     for i in range(items):
-        s = get(w, PAIRS, 2 * i)
-        action = get(w, PAIRS, 2 * i + 1)
+        s = read_int(pairs, 2 * i)
+        action = read_int(pairs, 2 * i + 1)
         for k in range(get(w, EDGE_OFFSET, s), get(w, EDGE_OFFSET, s + 1)):
-            mask = get(w, EDGE, 3 * k)
-            t = get(w, EDGE, 3 * k + 1)
-            let(w, EDGES, 3 * found, mask)
-            let(w, EDGES, 3 * found + 1, t)
-            let(w, EDGES, 3 * found + 2, action + get(w, EDGE, 3 * k + 2) if get(w, SCOPE, t) >= 0 else KEEP)
+            mask = read_int(edge, 3 * k)
+            t = read_int(edge, 3 * k + 1)
+            write_int(edges, 3 * found, mask)
+            write_int(edges, 3 * found + 1, t)
+            write_int(edges, 3 * found + 2, action + read_int(edge, 3 * k + 2) if read_int(scope, t) >= 0 else KEEP)
             found += 1
-            for j in range(get(w, MASK_OFFSET, mask), get(w, MASK_OFFSET, mask + 1)):
-                let(w, USES, get(w, MASK_CLASS, j), get(w, USES, get(w, MASK_CLASS, j)) + 1)
+            for j in range(read_int(mask_offset, mask), read_int(mask_offset, mask + 1)):
+                c = read_int(mask_class, j)
+                write_int(uses, c, read_int(uses, c) + 1)
         for k in range(get(w, CALL_OFFSET, s), get(w, CALL_OFFSET, s + 1)):
             back = get(w, CALL, 4 * k + 2)
             let(w, CALLS, 4 * called, get(w, CALL, 4 * k))
             let(w, CALLS, 4 * called + 1, get(w, CALL, 4 * k + 1))
             let(w, CALLS, 4 * called + 2, back)
-            let(
-                w,
-                CALLS,
-                4 * called + 3,
-                action + get(w, CALL, 4 * k + 3) if get(w, SCOPE, back) >= 0 else NONE,
-            )
+            let(w, CALLS, 4 * called + 3, action + get(w, CALL, 4 * k + 3) if read_int(scope, back) >= 0 else NONE)
             called += 1
     shared = False
     for i in range(found):
         op = NONE
-        mask = get(w, EDGES, 3 * i)
-        for j in range(get(w, MASK_OFFSET, mask), get(w, MASK_OFFSET, mask + 1)):
-            k = get(w, MASK_CLASS, j)
-            if get(w, USES, k) > 1:
+        mask = read_int(edges, 3 * i)
+        for j in range(read_int(mask_offset, mask), read_int(mask_offset, mask + 1)):
+            k = read_int(mask_class, j)
+            if read_int(uses, k) > 1:
                 shared = True
                 continue
             if op < 0:
-                if not has_room(w, CLOSED):
-                    return -FULL
-                place = tail(w, CLOSED)
-                write_int(place, 0, get(w, EDGES, 3 * i + 1))
-                write_int(place, 1, get(w, EDGES, 3 * i + 2))
-                op = _stay(w, q, ONE, scoped)
+                op = _stay_on(w, q, read_int(edges, 3 * i + 1), read_int(edges, 3 * i + 2), scoped)
                 if op < 0:
                     return op
             write_int(row, k, op)

@@ -217,8 +217,8 @@ class Nfa:
             self._fill(entry, node, back, height)
             if self.size - checked >= 1024:
                 checked = self.size
-                self.budget.check("states", checked, self.pool.grammar.place(self.facts.rule_of(node)))
-        self.budget.check("states", self.size)
+                self._check(node)
+        self._check(node)
         self._splices.finish()
         for moves in (self.edges, self.free, self.guards, self.calls):
             moves.settle(self.size)
@@ -227,6 +227,13 @@ class Nfa:
         finish_entered(self, entered)
         for moves in (self.edges, self.free, self.guards, self.calls):
             moves.finish(self.size)
+
+    def _check(self, node: int) -> None:
+        try:
+            self.budget.check("states", self.size)
+        except BudgetError as error:
+            error.place = self.pool.grammar.place(self.facts.rule_of(node))
+            raise
 
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""

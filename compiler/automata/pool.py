@@ -20,15 +20,17 @@ from toolc.runtime.memory import read_int, read_long, write_int, write_long
 class Pool:
     """A pool whose sequences are at most ``longest`` numbers long.
 
-    ``expected`` is about how many there will be, ``length`` about how long most are.
+    ``expected`` is about how many there will be, ``length`` about how long most are. Without ``distinct`` nothing looks
+    for equals, and the table is there for its size alone.
     """
 
-    def __init__(self, longest: int, expected: int = 0, length: int = 2) -> None:
+    def __init__(self, longest: int, expected: int = 0, length: int = 2, distinct: bool = True) -> None:
         self.longest = longest
+        self.distinct = distinct
         places = max(256, 1 << (2 * expected + 4).bit_length())
         self.data = np.empty(2 * longest + length * expected + 1024, np.int32)
         self.offset = np.zeros(places, np.int64)
-        self.table = np.full(places, -1, np.int32)
+        self.table = np.full(places, -1, np.int32) if distinct else np.empty(places, np.int32)
         self.count = np.zeros(1, np.int64)
 
     def __len__(self) -> int:
@@ -58,8 +60,10 @@ class Pool:
             self.data = np.concatenate([self.data[:used], np.empty(used + 2 * self.longest, np.int32)])
         if 2 * len(self) + 4 >= self.table.size:
             self.offset = np.concatenate([self.offset, np.zeros(self.offset.size, np.int64)])
-            self.table = np.full(2 * self.table.size, -1, np.int32)
-            _rehash(self.data, self.offset, self.table, len(self))
+            size = 2 * self.table.size
+            self.table = np.full(size, -1, np.int32) if self.distinct else np.empty(size, np.int32)
+            if self.distinct:
+                _rehash(self.data, self.offset, self.table, len(self))
 
 
 @njit(cache=True)

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from ..budget import Budget
-from ..errors import GrammarError, UnsupportedError
+from ..errors import BudgetError, GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
 from .determinise import determinise
 from .factor import factor
@@ -217,7 +217,11 @@ class _Determiniser:
             elif code in (APART, GROUP, CLASH):
                 self.refuse(code, space.arrays["why"])
             else:
-                self.budget.check("states", len(states), self.rule_at(space.expanded - 1))
+                try:
+                    self.budget.check("states", len(states))
+                except BudgetError as error:
+                    error.place = self.rule_at(space.expanded - 1)
+                    raise
         closed, closed_to = space.pools["closed"], space.arrays["closed_to"]
         state_of = {int(closed[i][0]): int(closed_to[2 * i]) for i in range(1, min(len(closed), len(enter) + 1))}
         assert state_of[nfa.finished] == 1

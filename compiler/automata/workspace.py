@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from toolc.runtime.memory import read_int, read_long, write_int
+from toolc.runtime.memory import read_int, read_long, write_int, write_long
 
 from .pool import Pool, intern_at, room
 
@@ -49,6 +49,7 @@ GROWING = (
     "link_next",
     "done_next",
     "caller_next",
+    "linked",  # [states]: one more than the state that was linked to it last
     "row_end",  # [states]: place after the last op row
     "threshold_end",  # [states]: place after the last threshold
     "top",  # [states]: number in `sets`: the stack symbols that can be on top, see stacks.py
@@ -61,6 +62,7 @@ SCRATCH = (
     "actions",  # [NFA states]: the action then
     "stack",  # [NFA states]
     "pairs",  # [NFA states, 2]: states and actions
+    "single",  # [NFA states, 4]: number in `closed` of the one move to a state with an action, -1 not known yet
     "edges",  # [edges, 3]: mask, target, action
     "uses",  # [classes]: how many edges a class has
     "calls",  # [calls, 4]: as in the NFA, with an action or -1 in the last column
@@ -80,6 +82,7 @@ NUMBERS = (
     "visit",
 )
 POOLS = ("states", "closed", "symbols", "pushes", "completions", "returns", "links", "dones", "callers", "sets")
+_LISTS = ("links", "dones")  # these keep what they are given, equal or not
 # How many sequences a pool has for each NFA state, and how long they are, as counted in a thousand schemas.
 _USUAL = ((1, 3), (1, 3), (0.03, 2), (0.03, 4), (0.03, 1), (0.03, 2), (3.2, 2), (1, 2), (0.2, 3), (0.03, 2))
 _PER_POOL = 7  # addresses of data, offset, table, count; sizes of data and table; the longest sequence
@@ -88,9 +91,9 @@ FIELDS = {name: number for number, name in enumerate(INPUT + GROWING + SCRATCH +
 (
     EDGE_OFFSET, EDGE, FREE_OFFSET, FREE, GUARD_OFFSET, GUARD, CALL_OFFSET, CALL, SCOPE, FINAL, CORE, MASK_OFFSET,
     MASK_CLASS, FIRST_OFFSET, FIRST, FIRST_BAD,
-    CLOSED_TO, RETURN_TO, COMPLETION, LINK_HEAD, DONE_HEAD, CALLER_HEAD, LINK_NEXT, DONE_NEXT, CALLER_NEXT, ROW_END,
-    THRESHOLD_END, TOP, BENEATH, OPS, THRESHOLD,
-    MARKS, ACTIONS, STACK, PAIRS, EDGES, USES, CALLS, CHOSEN, WHY,
+    CLOSED_TO, RETURN_TO, COMPLETION, LINK_HEAD, DONE_HEAD, CALLER_HEAD, LINK_NEXT, DONE_NEXT, CALLER_NEXT, LINKED,
+    ROW_END, THRESHOLD_END, TOP, BENEATH, OPS, THRESHOLD,
+    MARKS, ACTIONS, STACK, PAIRS, SINGLE, EDGES, USES, CALLS, CHOSEN, WHY,
     CLASSES, ROWS, THRESHOLDS, EXPANDED, BEGUN, LINKS_JOINED, DONES_JOINED, CALLERS_JOINED, NFA_STATES, VISIT,
 ) = map(np.int64, range(len(FIELDS)))  # fmt: skip
 STATES, CLOSED, SYMBOLS, PUSHES, COMPLETIONS, RETURNS, LINKS, DONES, CALLERS, SETS = map(
@@ -149,6 +152,15 @@ def put(w, pool, size):  # type: ignore[no-untyped-def]
         read_long(w, pool + 3),
         begin_of(w, pool, count_of(w, pool)) + size,
     )
+
+
+@njit(cache=True)
+def append(w, pool, size):  # type: ignore[no-untyped-def]
+    """The same without a look for an equal: for relations, whose rows are all of one size."""
+    number = count_of(w, pool)
+    write_long(read_long(w, pool + 1), number + 1, (number + 1) * size)
+    write_long(read_long(w, pool + 3), 0, number + 1)
+    return number
 
 
 @njit(cache=True)
@@ -218,7 +230,7 @@ class Workspace:
         # Moves are closed under any action, of which there are four: they are told to be in conflict only then.
         lengths = (longest, 8 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3, 0)
         self.pools = {
-            name: Pool(most, int(share * states), length)
+            name: Pool(most, int(share * states), length, name not in _LISTS)
             for name, most, (share, length) in zip(POOLS, lengths, _USUAL, strict=True)
         }
         self.arrays = {
@@ -227,6 +239,7 @@ class Workspace:
             "actions": np.zeros(longest, np.int32),
             "stack": np.zeros(longest, np.int32),
             "pairs": np.zeros((longest, 2), np.int32),
+            "single": np.full((longest, 4), -1, np.int32),
             "edges": np.zeros((len(given["edge"]) + 1, 3), np.int32),
             "uses": np.zeros(classes, np.int32),
             "calls": np.zeros((calls + 1, 4), np.int32),
@@ -273,7 +286,8 @@ class Workspace:
             ("closed_to", "closed", 2), ("return_to", "returns", 2), ("completion", "states", 1),
             ("link_head", "states", 1), ("done_head", "states", 1), ("caller_head", "states", 1),
             ("link_next", "links", 1), ("done_next", "dones", 1), ("caller_next", "callers", 1),
-            ("row_end", "states", 1), ("threshold_end", "states", 1), ("top", "states", 1), ("beneath", "symbols", 1),
+            ("linked", "states", 1), ("row_end", "states", 1), ("threshold_end", "states", 1), ("top", "states", 1),
+            ("beneath", "symbols", 1),
         ):  # fmt: skip
             size = columns * self.pools[pool].table.size // 2
             old = self.arrays.get(name, np.zeros(0, np.int32))

@@ -37,7 +37,9 @@ TOOLS = [
 def _texts() -> list[str]:
     schema = {"properties": {"k": {"type": "array", "items": {"pattern": "^[/\\]]+$"}}, "n": {"multipleOf": 3}}}
     made = [grammar_of(read_spec(schema), Options()).text]
-    made += [grammar_of(read_spec(TOOLS), Options(protocol=name)).text for name in ("hermes", "qwen3_coder", "pythonic")]
+    made += [
+        grammar_of(read_spec(TOOLS), Options(protocol=name)).text for name in ("hermes", "qwen3_coder", "pythonic")
+    ]
     return [PLAIN, *made]
 
 
