@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,10 @@ from .minimise import minimise_table, number
 __all__ = [
     "Dfa", "complement", "difference", "enumerate_texts", "equals", "from_literal", "intersection", "is_empty",
     "make_dfa", "minimise", "parts", "shortest", "union", "utf8_texts",
+    "without_beginnings",
 ]  # fmt: skip
+
+_ENDS = -1  # in a trie: a text ends here
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +207,51 @@ def parts(dfas: Sequence[Dfa], limit: int) -> list[tuple[Dfa, tuple[int, ...]]] 
         for which in dict.fromkeys(of_state)
         if which
     ]
+
+
+def without_beginnings(dfa: Dfa, texts: Sequence[bytes]) -> Dfa:
+    """Texts of a canonical automaton that begin with none of these.
+
+    Along the texts the states are copied, last ones first. The rest is minimal, so a copy that equals another state has
+    the same row as it.
+    """
+    trie: dict[int, Any] = {}
+    for text in texts:
+        node = trie
+        for byte in text:
+            node = node.setdefault(byte, {})
+        node[_ENDS] = {}
+    used = sorted({byte for text in texts for byte in text})
+    others = sorted(set(np.delete(dfa.class_of_byte, used).tolist()))
+    column_of = {byte: len(others) + n for n, byte in enumerate(used)}  # a column for each byte of the texts
+    columns = [*others, *dfa.class_of_byte[used].tolist()]
+    classes = np.searchsorted(others, dfa.class_of_byte)
+    classes[used] = list(column_of.values())
+    rows = dfa.next_state[:, columns].tolist()
+    accepting = dfa.accepting.tolist()
+    known = {(end, tuple(row)): s for s, (end, row) in enumerate(zip(accepting, rows, strict=True))}
+    todo = [(trie, 0)]
+    for node, state in todo:
+        for byte, child in node.items():
+            if byte != _ENDS and rows[state][column_of[byte]] >= 0:
+                todo.append((child, rows[state][column_of[byte]]))
+    made: dict[int, int] = {}  # id of a node → state
+    for node, state in reversed(todo):
+        row, end = list(rows[state]), accepting[state]
+        for byte, child in node.items():
+            if byte != _ENDS and row[column_of[byte]] >= 0:
+                row[column_of[byte]] = made[id(child)]
+        if _ENDS in node or not (end or max(row) >= 0):
+            made[id(node)] = -1
+            continue
+        found = made[id(node)] = known.setdefault((end, tuple(row)), len(rows))
+        if found == len(rows):
+            rows.append(row)
+            accepting.append(end)
+    if made[id(trie)] < 0:
+        return Dfa(np.zeros(256, np.uint8), np.full((1, 1), -1, np.int32), np.zeros(1, bool))
+    table, final = number(np.array(rows, np.int32), np.array(accepting), made[id(trie)])
+    return make_dfa(classes, table, final, minimal=True)
 
 
 def complement(dfa: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:

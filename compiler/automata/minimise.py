@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 _SELF = -2  # in a row: the state itself, not yet numbered
 
 
@@ -26,18 +28,27 @@ def minimise_table(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray
 
 def number(table: np.ndarray, accepting: np.ndarray, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The part reachable from ``start``, numbered breadth first over the columns."""
-    rows = table.tolist()
-    order = [start]
-    seen = bytearray(len(rows))
-    seen[start] = 1
-    for state in order:
-        for target in dict.fromkeys(rows[state]):
-            if target >= 0 and not seen[target]:
-                seen[target] = 1
-                order.append(target)
-    new = np.full(len(rows) + 1, -1, np.int32)
-    new[order] = np.arange(len(order), dtype=np.int32)
+    order, new = _discover(np.ascontiguousarray(table, np.int32), start)
     return new[table[order]], accepting[order]
+
+
+@kernel()
+def _discover(table, start):  # type: ignore[no-untyped-def]
+    """States in the order of their discovery, and the place of each there; -1 for those not found, and at the end."""
+    order = np.empty(len(table), np.int32)
+    new = np.full(len(table) + 1, -1, np.int32)
+    order[0] = start
+    new[start] = 0
+    count = 1
+    at = 0
+    while at < count:
+        for target in table[order[at]]:
+            if target >= 0 and new[target] < 0:
+                new[target] = count
+                order[count] = target
+                count += 1
+        at += 1
+    return order[:count], new
 
 
 def _components(targets: list[list[int]]) -> list[list[int]]:

@@ -130,7 +130,7 @@ class Nfa:
         """A frame has one counter: strings that count, inside of a counted repeat, get frames of their own."""
         called = set(choices.called)
         pool = self.pool
-        for outer in range(len(pool.nodes)):
+        for outer in sorted(self.facts.size):  # not those that rewriting left behind
             if pool.nodes[outer][0] != REPEAT or not self.counted(outer):  # a counted terminal holds no strings
                 continue
             strings: set[int] = set()

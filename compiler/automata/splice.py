@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counted import masks_of
 from .dfa import Dfa
 
 if TYPE_CHECKING:
@@ -48,20 +47,26 @@ def piece_of(dfa: Dfa) -> Piece:
 
 
 def _make(dfa: Dfa) -> Piece:
-    rows = masks_of(dfa)
-    place = np.zeros(len(rows), np.int32)
-    own = 0
-    for s in range(1, len(rows)):
-        if dfa.accepting[s] and not rows[s]:
-            place[s] = 1
-        else:
-            place[s] = 2 + own
-            own += 1
-    known: dict[int, int] = {}
-    moves = [(s, known.setdefault(m, len(known)), t) for s, row in enumerate(rows) for m, t in row]
-    source, mask, target = np.array(moves, np.int32).reshape(-1, 3).T
+    size, classes = dfa.next_state.shape
+    state, column = np.nonzero(dfa.next_state >= 0)
+    pair, first, which = np.unique(state * size + dfa.next_state[state, column], return_index=True, return_inverse=True)
+    member = np.zeros((len(pair), classes), bool)
+    member[which, column] = True
+    packed = np.packbits(member[:, dfa.class_of_byte], axis=1, bitorder="little")
+    known: dict[bytes, int] = {}
+    mask = np.array([known.setdefault(one.tobytes(), len(known)) for one in packed], np.int32)
+    moves = np.zeros(size, bool)
+    moves[state] = True
+    behind = dfa.accepting & ~moves
+    behind[0] = False
+    place = np.ones(size, np.int32)
+    place[0] = 0
+    place[1:][~behind[1:]] = np.arange(2, 2 + size - 1 - int(behind.sum()), dtype=np.int32)
     ends = place[dfa.accepting]
-    return Piece(own, place[source], mask, place[target], ends[ends != 1], list(known))
+    order = np.argsort(first, kind="stable")  # by the first class of every target, state by state
+    source, target = np.divmod(pair[order], size)
+    masks = [int.from_bytes(one, "little") for one in known]
+    return Piece(int(place.max()) - 1, place[source], mask[order], place[target], ends[ends != 1], masks)
 
 
 class Splices:

@@ -26,7 +26,7 @@ from .. import regex as rx
 from ..budget import Budget
 from ..errors import UnsupportedError
 from ..regex import charset
-from .dfa import Dfa
+from .dfa import Dfa, without_beginnings
 from .minimise import minimise_table
 from .utf8 import Segment, to_bytes
 
@@ -62,6 +62,9 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     regex = _without_idle_anchors(regex, True, True)
     budget.check("states", _size(regex) + 2, place)
+    cut = _refused_beginnings(regex)
+    if cut is not None:
+        return without_beginnings(terminal_dfa(cut[0], budget, place), cut[1])
     nfa = _Nfa(place)
     start = nfa.build(regex, _FINAL)
     segments, masks, classes = _partition(nfa.sets)
@@ -122,6 +125,31 @@ def _without_idle_anchors(regex: rx.Regex, first: bool, last: bool) -> rx.Regex:
     if len(items) > 1 and isinstance(items[-1], rx.Union):
         items[-1] = _without_idle_anchors(items[-1], False, last)
     return rx.concat(*items)
+
+
+def _refused_beginnings(regex: rx.Regex) -> tuple[rx.Regex, list[bytes]] | None:
+    """Of ``text(?!one|other)rest``, as keys have that are not declared: ``text rest``, "text one", "text other"."""
+    if not isinstance(regex, rx.Concat) or not regex.items:
+        return None
+    at = next((n for n, item in enumerate(regex.items) if not isinstance(item, rx.Chars)), 0)
+    look, before = regex.items[at], rx.literal_text(rx.concat(*regex.items[:at]))
+    if before is None or not isinstance(look, rx.Look) or not look.ahead or not look.negative:
+        return None
+    texts = _texts(look.item)
+    if texts is None:
+        return None
+    return rx.concat(*regex.items[:at], *regex.items[at + 1 :]), [(before + text).encode() for text in texts]
+
+
+def _texts(regex: rx.Regex) -> list[str] | None:
+    """The texts of literals that are alternatives, with literals around them; None if it is anything else."""
+    out = [""]
+    for item in regex.items if isinstance(regex, rx.Concat) else (regex,):
+        options = [rx.literal_text(option) for option in (item.options if isinstance(item, rx.Union) else (item,))]
+        if None in options or (len(out) > 1 and len(options) > 1):
+            return None
+        out = [text + str(option) for text in out for option in options]
+    return out
 
 
 # -- the nondeterministic automaton --------------------------------------------------------------------------------

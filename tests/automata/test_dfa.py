@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.grammar.expressions import plain
+from toolc.compiler import regex as rx
 from toolc.compiler.automata import dfa as algebra
 from toolc.compiler.automata.dfa import Dfa
 from toolc.compiler.automata.minimise import minimise_table
 from toolc.compiler.automata.terminal import terminal_dfa
+from toolc.compiler.regex import parse_regex
 
 dfas = plain(8).map(terminal_dfa)
 
@@ -124,3 +126,14 @@ def test_enumeration_is_ordered_and_complete(dfa: Dfa) -> None:
     found = list(algebra.enumerate_texts(dfa, 30))
     assert found == sorted(set(found), key=lambda text: (len(text), text))
     assert all(dfa.accepts(text) for text in found)
+
+
+_WHOLES = st.sampled_from(["[ab]*", "(a|ba)*b?", '"[ab]*"', "a{2}", "b|é"])
+
+
+@given(st.sets(st.text('ab"', max_size=4), max_size=6), _WHOLES)
+def test_beginnings_are_taken_away(texts: set[str], pattern: str) -> None:
+    whole = terminal_dfa(parse_regex(pattern))
+    refused = terminal_dfa(rx.concat(rx.union(*map(rx.literal, sorted(texts))), rx.Repeat(rx.ANY, 0, None)))
+    without = algebra.without_beginnings(whole, [text.encode() for text in sorted(texts)])
+    assert algebra.equals(without, algebra.difference(whole, refused))

@@ -54,6 +54,10 @@ start: "[" INT ("," INT)~9..30 "]" | "{" (KEY (";" KEY)~0..70)? "}"
 INT: /[0-9]{1,4}/
 KEY: /[a-f]{1,5}/
 """,
+    "counted-groups": r"""
+start: ("{" A "b"? "}" ",")~4..30
+A: /a{1,3}/
+""",
     "counted-in-counted": r"""
 start: "[" s ("," s)~4..25 "]"
 s: "\"" CHAR~10..30 "\"" | "\"yes\"" | NO | INT
