@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -341,6 +342,7 @@ def _ends(vocab: Vocab) -> list[int]:
     return ends
 
 
+@cache
 def version() -> str:
     """The version of the installed distribution."""
     from importlib.metadata import PackageNotFoundError
