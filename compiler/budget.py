@@ -1,15 +1,37 @@
 """Limits on what one compile may cost, checked inside the long loops.
 
 Leaves out   what to do when one is reached: the error names the limit, the place and the option.
-Units        states, rows: counts; seconds: wall time since ``start()``; bytes: size of the bundle's arrays.
+Units        states, rows: counts; bytes: size of the bundle's arrays; seconds: wall time since ``start()``, less what
+             numba took to compile kernels, which it does once on a machine.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .errors import BudgetError
+
+if TYPE_CHECKING:
+    from numba.core.event import TimingListener
+
+_kernels: list[TimingListener] = []  # at most one, for the whole process
+
+
+def kernel_seconds() -> float:
+    """Seconds that numba has compiled kernels for, counted from the first call after numba was imported."""
+    if not _kernels and "numba" in sys.modules:
+        from numba.core.event import TimingListener, register
+
+        _kernels.append(TimingListener())
+        register("numba:compile", _kernels[0])
+    return float(_kernels[0].duration) if _kernels and _kernels[0].done else 0.0
+
+
+def _now() -> float:
+    return time.monotonic() - kernel_seconds()
 
 
 @dataclass
@@ -19,7 +41,7 @@ class Budget:
     Attributes:
         states: NFA states, DFA states and local states, each kind counted on its own.
         rows: distinct mask rows.
-        seconds: wall time of the whole compile.
+        seconds: wall time of the whole compile, without that of the kernels.
         bytes: size of the bundle's arrays.
     """
 
@@ -27,18 +49,18 @@ class Budget:
     rows: int | None = 500_000
     seconds: float | None = 300.0
     bytes: int | None = 1 << 30
-    _started: float = field(default_factory=time.monotonic, repr=False, compare=False)
+    _started: float = field(default_factory=_now, repr=False, compare=False)
     _place: str | None = field(default=None, repr=False, compare=False)
 
     def start(self, place: str | None = None) -> Budget:
         """Restart the clock; returns self. Errors name ``place``, where nothing nearer is known."""
-        self._started = time.monotonic()
+        self._started = _now()
         self._place = place
         return self
 
     def elapsed(self) -> float:
-        """Seconds since the clock started."""
-        return time.monotonic() - self._started
+        """Seconds since the clock started, without those of kernels."""
+        return _now() - self._started
 
     def check(self, what: str, count: int = 0, place: str | None = None) -> None:
         """Raise BudgetError if ``count`` of ``what`` (states, rows, bytes) or the time is over its limit.

@@ -257,6 +257,7 @@ def _compile(
     from .vocab.encode import encoder
 
     budget = options.budget
+    budget.check("")  # numba is there now: what it compiles does not count
     clock.begin("grammar")
     grammar = read_grammar(assembled.text, name)
     grammar = replace(
