@@ -113,7 +113,7 @@ def merge_objects(
     for atom in atoms:
         if isinstance(atom, Keys):
             key = both(key, atom.key)
-    names = dict.fromkeys(_merged([name for name, _ in part.named] for part in parts if part.declares))
+    names = dict.fromkeys(merged_order([name for name, _ in part.named] for part in parts if part.declares))
     names.update(dict.fromkeys(required))
     names.update(dict.fromkeys(name for part in parts for name, _ in part.named))
     names.update(dict.fromkeys(name for need in needs for name in need.names))
@@ -121,14 +121,7 @@ def merge_objects(
     named: list[tuple[str, Conj]] = []
     for name in names:
         value = ANY if key is not NEVER and (key == ANY or holds(Keys(key), {name: None})) else NEVER
-        for table, part in tables:
-            value = both(value, table.get(name, ANY))
-            found = name in table
-            for match, inside in part.patterns:
-                if matches(match, name):
-                    found, value = True, both(value, inside)
-            if not found:
-                value = both(value, part.rest)
+        value = member_value(value, name, tables, matches)
         if value is NEVER and name in required:
             return None
         named.append((name, value))
@@ -155,6 +148,21 @@ def merge_objects(
     return Objects(tuple(named), required, opened, low, high, key, needs, able if needs else ())
 
 
+def member_value(
+    value: Conj, name: str, tables: Sequence[tuple[dict[str, Conj], Members]], matches: Callable[[Matches, str], bool]
+) -> Conj:
+    """What a member satisfies by its key: ``value``, and what every part says, with its names as a table."""
+    for table, part in tables:
+        value = both(value, table.get(name, ANY))
+        found = name in table
+        for match, inside in part.patterns:
+            if matches(match, name):
+                found, value = True, both(value, inside)
+        if not found:
+            value = both(value, part.rest)
+    return value
+
+
 def _always(need: SomeMember, required: tuple[str, ...]) -> bool:
     """Whether a required member meets the need whatever its value."""
     free = need.value == ANY and need.key == ANY and not need.patterns
@@ -169,7 +177,7 @@ def _may_meet(
     return not need.key or holds(Keys(need.key), {name: None})
 
 
-def _merged(orders: Iterable[list[str]]) -> list[str]:
+def merged_order(orders: Iterable[list[str]]) -> list[str]:
     """One order of names that keeps to every given order where they do not contradict each other, left before right."""
     merged: list[str] = []
     for order in orders:

@@ -2,7 +2,7 @@
 
 Leaves out   text (writer.py), what keywords mean (atoms.py), merging atoms (shapes.py).
 Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here recurses along a chain of references;
-             a union is cut short only by MAX_BRANCHES, which is an error.
+             what is not known to be empty is taken to have values.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..budget import Budget
-from ..errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
+from ..errors import SchemaError, UnsatisfiableError, UnsupportedError
 from . import machine
 from .absorb import absorbed
 from .any_order import any_order_machine
 from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, both, conj
+from .branches import Brancher
 from .evaluate import holds_atom, search
-from .formulas import formula, types_of
+from .formulas import formula
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .multiples import multiples_machine
-from .negation import negate
 from .nodes import Constant, Node, Reader
 from .references import Target
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, merge
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze
 
-MAX_BRANCHES = 4096
-"""Alternatives that one JSON type of one schema may have."""
+MAX_TRIED = 32
+"""Alternatives that are looked at to tell whether a schema has no value at all."""
 
 MAX_VALUES = 64
 """Values of the items of an array with uniqueItems."""
@@ -51,7 +51,9 @@ class Normaliser:
         self._sound: set[Node] = set()
         self._settled: set[Node] = set()
         self._alive: dict[tuple[Literal, ...], bool] = {}
-        self._disjoint: dict[tuple[Node, Node, str], bool] = {}
+        self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
+        self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
+        self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}
 
     # -- one conj
 
@@ -72,7 +74,9 @@ class Normaliser:
 
     def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
         options: dict[Shape, None] = {}
-        for branch in self._branches(one, kind):
+        for literal in one:
+            self._check_cycles(literal.node)
+        for branch in self._brancher.branches(one, kind):
             try:
                 shape = merge(kind, branch, self.holds, search, self._drop if self.lenient else None)
             except UnsupportedError as error:
@@ -144,86 +148,6 @@ class Normaliser:
             node = target
         return node
 
-    def _branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
-        """The disjunctive normal form of a conj for one kind, in the order in which it is written."""
-        done: dict[tuple[Atom, ...], None] = {}
-        for literal in one:
-            self._check_cycles(literal.node)
-            if not self._possible(literal, kind):
-                return []
-        pending: tuple = ()
-        for literal in reversed(one):
-            pending = (literal, pending)
-        stack: list[tuple[tuple, tuple[Atom, ...], frozenset[Literal]]] = [(pending, (), frozenset())]
-        steps = 0
-        while stack:
-            steps += 1
-            if len(done) + len(stack) > MAX_BRANCHES or steps > 64 * MAX_BRANCHES:
-                raise BudgetError(
-                    f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
-                    place=one[0].node.place,
-                    hint="simplify this schema",
-                )
-            if steps % 256 == 0:
-                self.budget.check("", 0, one[0].node.place)
-            pending, atoms, seen = stack.pop()
-            dead = False
-            while pending:
-                part, pending = pending
-                if isinstance(part, Literal):
-                    if part in seen:
-                        continue
-                    if not self._possible(part, kind) or Literal(part.node, not part.positive) in seen:
-                        dead = True
-                        break
-                    seen = seen | {part}
-                    parts = self.parts(part.node, kind)
-                    if part.positive:
-                        for inner in reversed(parts):
-                            pending = (inner, pending)
-                    else:
-                        pending = (Some(tuple(negate(self._plain(inner, kind)) for inner in parts)), pending)
-                elif isinstance(part, All):
-                    for inner in reversed(part.parts):
-                        pending = (inner, pending)
-                elif isinstance(part, OneOf):
-                    pending = (self._one_of(part, kind), pending)
-                elif isinstance(part, Some):
-                    options = [p for p in part.parts if not isinstance(p, Literal) or self._possible(p, kind)]
-                    if any(isinstance(p, All) and not p.parts for p in options):
-                        continue
-                    if len(options) != 1:
-                        stack.extend(((option, pending), atoms, seen) for option in reversed(options))
-                        dead = True
-                        break
-                    pending = (options[0], pending)
-                else:
-                    if part not in atoms:
-                        atoms = (*atoms, part)
-            if not dead:
-                done.setdefault(atoms)
-        return list(done)
-
-    def _plain(self, part: Formula, kind: str) -> Formula:
-        """A part without OneOf at its head, so that it can be negated."""
-        return self._one_of(part, kind) if isinstance(part, OneOf) else part
-
-    def _possible(self, literal: Literal, kind: str) -> bool:
-        """False if ``type`` alone rules the kind out."""
-        node, hops = literal.node, 0
-        if node.keywords.get("false"):
-            return not literal.positive
-        if not literal.positive:
-            return bool(node.keywords)
-        while hops < 20:
-            if kind not in types_of(node)[0]:
-                return False
-            target = node.keywords.get("$ref")
-            if not isinstance(target, Node):
-                return True
-            node, hops = target, hops + 1
-        return True
-
     # -- exactly one
 
     def _one_of(self, part: OneOf, kind: str) -> Formula:
@@ -240,31 +164,50 @@ class Normaliser:
         return Some(tuple(options))
 
     def _are_disjoint(self, one: Node, other: Node, kind: str) -> bool:
-        """True only if no value of the kind satisfies both."""
+        """True only if surely no value of the kind satisfies both."""
         if one.number > other.number:
             one, other = other, one
-        key = (one, other, kind)
-        found = self._disjoint.get(key)
+        together = conj(Literal(one), Literal(other))
+        return together is None or (one is not other and self._no_shape(together, kind))
+
+    # -- surely without a value
+
+    def empty(self, one: Conj) -> bool:
+        """True only if surely no value satisfies a conj; not known where it takes too long to tell."""
+        return one is None or (one != () and all(self._no_shape(one, kind) for kind in KINDS))
+
+    def _no_shape(self, one: tuple[Literal, ...], kind: str) -> bool:
+        """True only if surely no value of the kind satisfies a conj."""
+        if not all(self._brancher.possible(literal, kind) for literal in one):
+            return True
+        key = (one, kind, self._tries)
+        found = self._empty.get(key)
         if found is None:
-            self._disjoint[key] = False
-            together = conj(Literal(one), Literal(other))
-            found = self._disjoint[key] = together is None or (one is not other and self._no_shape(together, kind, 3))
+            found = False
+            if self._tries:
+                self._tries -= 1
+                found = self._try_no_shape(one, kind)
+                self._tries += 1
+            self._empty[key] = found
         return found
 
-    def _no_shape(self, one: tuple[Literal, ...], kind: str, depth: int) -> bool:
-        shapes = self._shapes[one].get(kind, ()) if one in self._shapes else self._kind_shapes(one, kind)
-        return all(self._barren(shape, depth) for shape in shapes)
+    def _try_no_shape(self, one: tuple[Literal, ...], kind: str) -> bool:
+        for literal in one:
+            self._check_cycles(literal.node)
+        try:
+            branches = self._brancher.try_branches(one, kind, MAX_TRIED)
+            if branches is None:
+                return False
+            shapes = [merge(kind, branch, self.holds, search) for branch in branches]
+            return all(shape is None or self._barren(shape) for shape in shapes)
+        except UnsupportedError:
+            return False  # refused where it matters, with its place
 
-    def _barren(self, shape: Shape, depth: int) -> bool:
-        """True if a required part of the shape has no shapes itself, looking ``depth`` levels down."""
-        if depth == 0:
-            return False
-        needed: list[Conj] = []
-        if isinstance(shape, Objects):
-            needed = [value for name, value in shape.named if name in shape.required]
-        elif isinstance(shape, Arrays):
-            needed = list(shape.prefix[: shape.low]) + ([shape.rest] if shape.low > len(shape.prefix) else [])
-        return any(value and all(self._no_shape(value, kind, depth - 1) for kind in KINDS) for value in needed)
+    def _barren(self, shape: Shape) -> bool:
+        """True if a required part of the shape surely has no value."""
+        if isinstance(shape, Numbers):
+            return self._no_number(shape, "")
+        return any(self.empty(child) for child in children_of(shape, needed=True))
 
     # -- soundness and emptiness
 

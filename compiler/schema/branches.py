@@ -1,0 +1,217 @@
+"""The alternatives of a conj for one JSON type: its formula multiplied out, as far as alternatives differ.
+
+Leaves out   the shape of an alternative (shapes.py), what its atoms say about further parts (known.py).
+Invariants   the alternatives together are the conj, in the order in which it is written, each with its atoms in that
+             order. What is plainly said comes first, then the union with the fewest alternatives that are still open:
+             one that the atoms rule out is not followed, and a union of which one is granted is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..budget import Budget
+from ..errors import BudgetError
+from .atoms import All, Atom, Conj, Formula, Literal, Matches, OneOf, Some
+from .formulas import types_of
+from .known import Known
+from .negation import negate
+from .nodes import Node
+from .patterns import parse
+
+MAX_BRANCHES = 4096
+"""Alternatives that one JSON type of one schema may have."""
+
+_DEPTH = 6
+"""Schemas inside of each other that are looked through for patterns."""
+
+Position = tuple[int, ...]
+"""Where a part is written: its index among the parts of what it is a part of, from the conj down."""
+
+
+@dataclass
+class _Branch:
+    """An alternative, as far as it is decided."""
+
+    pending: list[tuple[Position, Formula]]
+    atoms: dict[Atom, Position] = field(default_factory=dict)
+    seen: dict[Literal, Position] = field(default_factory=dict)
+    unions: dict[tuple[Formula, ...], Position] = field(default_factory=dict)
+    chosen: tuple[Position, ...] = ()
+
+    def choose(self, at: Position, index: int, option: Formula) -> _Branch:
+        """This branch with one alternative of a union."""
+        place = (*at, index)
+        return _Branch([(place, option)], dict(self.atoms), dict(self.seen), dict(self.unions), (*self.chosen, place))
+
+
+class Brancher:
+    """Multiplies out.
+
+    Args:
+        parts: the formula of a node for a kind.
+        one_of: ``oneOf`` as a union.
+        empty: whether a conj surely has no value.
+        budget: limit on time.
+    """
+
+    def __init__(
+        self,
+        parts: Callable[[Node, str], tuple[Formula, ...]],
+        one_of: Callable[[OneOf, str], Formula],
+        empty: Callable[[Conj], bool],
+        budget: Budget,
+    ) -> None:
+        self.parts = parts
+        self.one_of = one_of
+        self.empty = empty
+        self.budget = budget
+
+    def branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
+        """All alternatives; BudgetError where there are too many."""
+        found = self.try_branches(one, kind, MAX_BRANCHES)
+        if found is None:
+            raise BudgetError(
+                f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
+                place=one[0].node.place,
+                hint="simplify this schema",
+            )
+        return found
+
+    def try_branches(self, one: tuple[Literal, ...], kind: str, most: int) -> list[tuple[Atom, ...]] | None:
+        """All alternatives, or None where there are more than ``most``."""
+        done: list[_Branch] = []
+        stack = [_Branch([])]
+        _push(stack[0].pending, (), one)
+        steps = 0
+        while stack:
+            steps += 1
+            if len(done) + len(stack) > most or steps > 64 * most:
+                return None
+            if steps % 64 == 0:
+                self.budget.check("", 0, one[0].node.place)
+            branch = stack.pop()
+            if not self._take(branch, kind):
+                continue
+            for found in reversed(self._narrow(branch, kind)):
+                (stack if found.unions or found.pending else done).append(found)
+        done.sort(key=lambda branch: sorted(branch.chosen))
+        return list(dict.fromkeys(tuple(sorted(branch.atoms, key=branch.atoms.__getitem__)) for branch in done))
+
+    def possible(self, literal: Literal, kind: str) -> bool:
+        """False if ``type`` alone rules the kind out."""
+        node, hops = literal.node, 0
+        if node.keywords.get("false"):
+            return not literal.positive
+        if not literal.positive:
+            return bool(node.keywords)
+        while hops < 20:
+            if kind not in types_of(node)[0]:
+                return False
+            target = node.keywords.get("$ref")
+            if not isinstance(target, Node):
+                return True
+            node, hops = target, hops + 1
+        return True
+
+    def literal_parts(self, literal: Literal, kind: str) -> tuple[Formula, ...]:
+        """What holds if a literal does."""
+        if not self.possible(literal, kind):
+            return (Some(()),)
+        parts = self.parts(literal.node, kind)
+        if literal.positive:
+            return parts
+        return (Some(tuple(negate(self.one_of(one, kind) if isinstance(one, OneOf) else one) for one in parts)),)
+
+    def _take(self, branch: _Branch, kind: str) -> bool:
+        """Take apart what is pending; False if it contradicts itself."""
+        pending = branch.pending
+        while pending:
+            at, part = pending.pop()
+            if isinstance(part, Literal):
+                if branch.seen.get(part, at) < at or at == branch.seen.get(part):
+                    continue
+                if Literal(part.node, not part.positive) in branch.seen:
+                    return False
+                branch.seen[part] = at
+                _push(pending, at, self.literal_parts(part, kind))
+            elif isinstance(part, All):
+                _push(pending, at, part.parts)
+            elif isinstance(part, OneOf):
+                pending.append((at, self.one_of(part, kind)))
+            elif isinstance(part, Some):
+                options = part.parts if kind != "string" else self._joined(part.parts, kind)
+                if len(options) < 2:
+                    if not options:
+                        return False
+                    _push(pending, at, options)
+                else:
+                    branch.unions[options] = min(at, branch.unions.get(options, at))
+            else:
+                branch.atoms[part] = min(at, branch.atoms.get(part, at))
+        return True
+
+    def _narrow(self, branch: _Branch, kind: str) -> list[_Branch]:
+        """What becomes of a branch with unions: none if it has no value, itself if none is left, else one a choice."""
+        while branch.unions:
+            known = Known(kind, list(branch.atoms), frozenset(branch.seen), self.literal_parts, self.empty)
+            if known.contradict():
+                return []
+            best: tuple[int, Position, list[int], tuple[Formula, ...]] | None = None
+            for options, at in sorted(branch.unions.items(), key=lambda item: item[1]):
+                verdicts = [known.verdict(option) for option in options]
+                left = [index for index, verdict in enumerate(verdicts) if verdict is not False]
+                if True in verdicts and all(known.keeps_order(options[index]) for index in left):
+                    del branch.unions[options]
+                elif not left:
+                    return []
+                elif best is None or len(left) < best[0]:
+                    best = (len(left), at, left, options)
+            if best is None:
+                break
+            _, at, left, options = best
+            del branch.unions[options]
+            if len(left) > 1:
+                return [branch.choose(at, index, options[index]) for index in left]
+            branch.pending.append(((*at, left[0]), options[left[0]]))
+            if not self._take(branch, kind):
+                return []
+        return [branch]
+
+    def _joined(self, options: tuple[Formula, ...], kind: str) -> tuple[Formula, ...]:
+        """Alternatives of strings, those that are only patterns joined to one."""
+        kept: list[Formula] = []
+        found: dict[str, Matches] = {}
+        for option in options:
+            patterns = self._patterns(option, kind)
+            if patterns is None:
+                kept.append(option)
+                continue
+            if not found:
+                kept.append(option)
+                first = len(kept) - 1
+            found.update((one.pattern, one) for one in patterns)
+        if len(options) - len(kept) and found:
+            for one in found.values():
+                parse(one.pattern, one.place)  # joined, two broken ones could make a whole one
+            place = next(iter(found.values())).place
+            kept[first] = Matches("|".join(f"(?:{pattern})" for pattern in found), place)
+        return tuple(kept)
+
+    def _patterns(self, option: Formula, kind: str, depth: int = _DEPTH) -> list[Matches] | None:
+        """The patterns of which an option demands one, where it demands nothing else."""
+        if isinstance(option, Literal):
+            parts = self.literal_parts(option, kind)
+            return self._patterns(parts[0], kind, depth - 1) if depth and len(parts) == 1 else None
+        if isinstance(option, Matches):
+            return [option] if option.positive and not option.format else None
+        if not isinstance(option, Some) or not option.parts:
+            return None
+        found = [self._patterns(one, kind, depth) for one in option.parts]
+        return None if None in found else [one for some in found for one in some or ()]
+
+
+def _push(pending: list[tuple[Position, Formula]], at: Position, parts: tuple[Formula, ...]) -> None:
+    """Put parts on top, the first of them uppermost."""
+    pending.extend(((*at, index), parts[index]) for index in range(len(parts) - 1, -1, -1))
