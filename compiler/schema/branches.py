@@ -8,12 +8,12 @@ Invariants   the alternatives together are the conj, in the order in which it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..budget import Budget
 from ..errors import BudgetError
-from .atoms import All, Atom, Conj, Formula, Literal, Matches, OneOf, Some
+from .atoms import ANY, NEVER, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some
 from .formulas import types_of
 from .known import Known
 from .negation import negate
@@ -25,6 +25,9 @@ MAX_BRANCHES = 4096
 
 _DEPTH = 6
 """Schemas inside of each other that are looked through for patterns."""
+
+MANY_BRANCHES = 256
+"""More alternatives are made to exclude each other where that is simple, see ``apart``."""
 
 Position = tuple[int, ...]
 """Where a part is written: its index among the parts of what it is a part of, from the conj down."""
@@ -40,10 +43,11 @@ class _Branch:
     unions: dict[tuple[Formula, ...], Position] = field(default_factory=dict)
     chosen: tuple[Position, ...] = ()
 
-    def choose(self, at: Position, index: int, option: Formula) -> _Branch:
-        """This branch with one alternative of a union."""
+    def choose(self, at: Position, index: int, option: Formula, others: Sequence[Formula]) -> _Branch:
+        """This branch with one alternative of a union, and with what others leave."""
         place = (*at, index)
-        return _Branch([(place, option)], dict(self.atoms), dict(self.seen), dict(self.unions), (*self.chosen, place))
+        pending = [((*at, index + 1), other) for other in others] + [(place, option)]
+        return _Branch(pending, dict(self.atoms), dict(self.seen), dict(self.unions), (*self.chosen, place))
 
 
 class Brancher:
@@ -70,7 +74,11 @@ class Brancher:
 
     def branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
         """All alternatives; BudgetError where there are too many."""
-        found = self.try_branches(one, kind, MAX_BRANCHES)
+        found = self.try_branches(one, kind, MANY_BRANCHES)
+        if found is None:
+            found = self.try_branches(one, kind, MAX_BRANCHES, apart=True)
+        if found is None:
+            found = self.try_branches(one, kind, MAX_BRANCHES)
         if found is None:
             raise BudgetError(
                 f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
@@ -79,8 +87,14 @@ class Brancher:
             )
         return found
 
-    def try_branches(self, one: tuple[Literal, ...], kind: str, most: int) -> list[tuple[Atom, ...]] | None:
-        """All alternatives, or None where there are more than ``most``."""
+    def try_branches(
+        self, one: tuple[Literal, ...], kind: str, most: int, apart: bool = False
+    ) -> list[tuple[Atom, ...]] | None:
+        """All alternatives, or None where there are more than ``most``.
+
+        With ``apart`` alternatives exclude earlier ones of the kind "this member is none of these values": fewer where
+        many unions tell apart by one member, but its name has a place in the order of keys.
+        """
         done: list[_Branch] = []
         stack = [_Branch([])]
         _push(stack[0].pending, (), one)
@@ -94,7 +108,7 @@ class Brancher:
             branch = stack.pop()
             if not self._take(branch, kind):
                 continue
-            for found in reversed(self._narrow(branch, kind)):
+            for found in reversed(self._narrow(branch, kind, apart)):
                 (stack if found.unions or found.pending else done).append(found)
         done.sort(key=lambda branch: sorted(branch.chosen))
         return list(dict.fromkeys(tuple(sorted(branch.atoms, key=branch.atoms.__getitem__)) for branch in done))
@@ -141,7 +155,9 @@ class Brancher:
             elif isinstance(part, OneOf):
                 pending.append((at, self.one_of(part, kind)))
             elif isinstance(part, Some):
-                options = part.parts if kind != "string" else self._joined(part.parts, kind)
+                options = _flat(part)
+                if kind == "string":
+                    options = self._joined(options, kind)
                 if len(options) < 2:
                     if not options:
                         return False
@@ -152,7 +168,7 @@ class Brancher:
                 branch.atoms[part] = min(at, branch.atoms.get(part, at))
         return True
 
-    def _narrow(self, branch: _Branch, kind: str) -> list[_Branch]:
+    def _narrow(self, branch: _Branch, kind: str, apart: bool) -> list[_Branch]:
         """What becomes of a branch with unions: none if it has no value, itself if none is left, else one a choice."""
         while branch.unions:
             known = Known(kind, list(branch.atoms), frozenset(branch.seen), self.literal_parts, self.empty)
@@ -173,7 +189,10 @@ class Brancher:
             _, at, left, options = best
             del branch.unions[options]
             if len(left) > 1:
-                return [branch.choose(at, index, options[index]) for index in left]
+                return [
+                    branch.choose(at, index, options[index], _excluded(options, left[:turn]) if apart else ())
+                    for turn, index in enumerate(left)
+                ]
             branch.pending.append(((*at, left[0]), options[left[0]]))
             if not self._take(branch, kind):
                 return []
@@ -215,3 +234,28 @@ class Brancher:
 def _push(pending: list[tuple[Position, Formula]], at: Position, parts: tuple[Formula, ...]) -> None:
     """Put parts on top, the first of them uppermost."""
     pending.extend(((*at, index), parts[index]) for index in range(len(parts) - 1, -1, -1))
+
+
+def _flat(union: Some) -> tuple[Formula, ...]:
+    """The alternatives of a union, with those of the unions among them."""
+    if not any(isinstance(part, Some) for part in union.parts):
+        return union.parts
+    return tuple(one for part in union.parts for one in (_flat(part) if isinstance(part, Some) else (part,)))
+
+
+def _excluded(options: Sequence[Formula], before: Sequence[int]) -> list[Formula]:
+    """The complements of earlier alternatives, of those that a member is none of a few values."""
+    return [negate(options[index]) for index in before if _is_told_apart(options[index])]
+
+
+def _is_told_apart(option: Formula) -> bool:
+    """Whether an alternative only says that a member is there and none of a few values."""
+    if not isinstance(option, All) or len(option.parts) != 2:
+        return False
+    members, required = option.parts
+    if not isinstance(members, Members) or not isinstance(required, Required) or len(members.named) != 1:
+        return False
+    ((name, value),) = members.named
+    if required.names != (name,) or members.patterns or members.rest != ANY or value is NEVER or len(value) != 1:
+        return False
+    return not value[0].positive and not {"enum", "const"}.isdisjoint(value[0].node.keywords)

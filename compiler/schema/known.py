@@ -168,6 +168,8 @@ class Known:
         return True if all(self.entails(self.value(name), value) for name, value in part.named) else None
 
     def _some_member(self, part: SomeMember) -> bool | None:
+        if any(_is_narrower(held, part) for held in self.atoms if isinstance(held, SomeMember)):
+            return True
         closed = [one for one in self.members if one.rest is NEVER and not one.patterns]
         if part.key == ANY:
             for name in self.required:
@@ -263,6 +265,16 @@ class Known:
         place = {name: at for at, name in enumerate(self._order)}
         found = [place.get(name, -1) for name, _ in part.named]
         return -1 not in found and found == sorted(found)
+
+
+def _is_narrower(one: SomeMember, other: SomeMember) -> bool:
+    """Whether a member that meets the one surely meets the other."""
+    return (
+        (one.value == other.value or other.value == ANY)
+        and (one.key == other.key or other.key == ANY)
+        and set(other.names) <= set(one.names)
+        and set(other.patterns) <= set(one.patterns)
+    )
 
 
 def _declares_nothing(value: Conj, held: Conj) -> bool:
