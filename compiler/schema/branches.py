@@ -26,8 +26,8 @@ MAX_BRANCHES = 4096
 _DEPTH = 6
 """Schemas inside of each other that are looked through for patterns."""
 
-MANY_BRANCHES = 256
-"""More alternatives are made to exclude each other where that is simple, see ``apart``."""
+FEW_BRANCHES = 16
+"""So many alternatives are left as they come; of more, it is tried whether there are fewer that exclude each other."""
 
 Position = tuple[int, ...]
 """Where a part is written: its index among the parts of what it is a part of, from the conj down."""
@@ -74,11 +74,10 @@ class Brancher:
 
     def branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
         """All alternatives; BudgetError where there are too many."""
-        found = self.try_branches(one, kind, MANY_BRANCHES)
-        if found is None:
-            found = self.try_branches(one, kind, MAX_BRANCHES, apart=True)
-        if found is None:
-            found = self.try_branches(one, kind, MAX_BRANCHES)
+        found = self.try_branches(one, kind, MAX_BRANCHES)
+        if found is None or len(found) > FEW_BRANCHES:
+            fewer = self.try_branches(one, kind, MAX_BRANCHES if found is None else len(found), apart=True)
+            found = found if fewer is None else fewer
         if found is None:
             raise BudgetError(
                 f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
