@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .meet import may_meet
 from .nodes import (
     ANY,
     EMPTY,
@@ -30,6 +31,6 @@ from .printer import to_text
 
 __all__ = [
     "ANY", "EMPTY", "END", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat", "Start", "Union",
-    "WordBoundary", "concat", "literal", "literal_text", "parse_regex", "repeat", "searching", "shortest", "to_text",
-    "union",
+    "WordBoundary", "concat", "literal", "literal_text", "may_meet", "parse_regex", "repeat", "searching", "shortest",
+    "to_text", "union",
 ]  # fmt: skip

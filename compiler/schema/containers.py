@@ -7,7 +7,6 @@ Invariants   child conjs are not looked into; a shape is never visibly empty: No
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product
 
 from ..errors import UnsupportedError
 from .atoms import (
@@ -25,10 +24,11 @@ from .atoms import (
     Unique,
     both,
 )
+from .patterns import may_both_match
 from .shapes import Arrays, Objects, OpenKeys, counts
 
-MAX_PATTERNS = 6
-"""Patterns of keys in one object: every combination of them is a class of keys."""
+MAX_CLASSES = 64
+"""Classes of keys in one object: the combinations of patterns that a key can match together."""
 
 MAX_NEEDS = 4
 """Conditions of the kind "some item" or "some member" on one value."""
@@ -199,24 +199,36 @@ def merged_order(orders: Iterable[list[str]]) -> list[str]:
 
 def _open_classes(parts: Sequence[Members]) -> tuple[OpenKeys, ...]:
     """What undeclared keys may hold, by which of the patterns they match."""
-    tests: dict[tuple[str], Matches] = {}
+    tests: dict[str, Matches] = {}
     for part in parts:
         for match, _ in part.patterns:
-            tests.setdefault((match.pattern,), match)
-    if len(tests) > MAX_PATTERNS:
-        raise UnsupportedError(
-            f"more than {MAX_PATTERNS} patterns for the keys of one object are not supported",
-            place=next(iter(tests.values())).place,
-        )
+            tests.setdefault(match.pattern, match)
     found: list[OpenKeys] = []
-    for chosen in product((True, False), repeat=len(tests)):
-        matched = {pattern for pattern, yes in zip(tests, chosen) if yes}
+    for matched in _classes(list(tests.values())):
         value = ANY
         for part in parts:
-            inside = [conj for match, conj in part.patterns if (match.pattern,) in matched]
+            inside = [conj for match, conj in part.patterns if match.pattern in matched]
             for conj in inside or [part.rest]:
                 value = both(value, conj)
         if value is not NEVER:
-            yes, no = ([match for key, match in tests.items() if (key in matched) == side] for side in (True, False))
+            yes = [match for key, match in tests.items() if key in matched]
+            no = [match for key, match in tests.items() if key not in matched and all(_overlap(match, m) for m in yes)]
             found.append(OpenKeys(tuple(yes), tuple(no), value))
     return tuple(found)
+
+
+def _classes(tests: list[Matches]) -> list[frozenset[str]]:
+    """The sets of patterns that one key may match, those with the first pattern first."""
+    found: list[tuple[Matches, ...]] = [()]
+    for test in reversed(tests):
+        found = [(test, *others) for others in found if all(_overlap(test, other) for other in others)] + found
+        if len(found) > MAX_CLASSES:
+            raise UnsupportedError(
+                f"the patterns for the keys of one object overlap in more than {MAX_CLASSES} ways",
+                place=tests[0].place,
+            )
+    return [frozenset(match.pattern for match in some) for some in found]
+
+
+def _overlap(one: Matches, other: Matches) -> bool:
+    return may_both_match(one.pattern, one.place, other.pattern, other.place)

@@ -57,7 +57,7 @@ KEYWORDS: dict[str, Keyword] = {
     "else": Keyword("schema", since=7),
     "properties": Keyword("map", "object", restrictions=NAMES),
     "patternProperties": Keyword(
-        "map", "object", limit="up to 6 different schemas by pattern in one object", restrictions=OPEN
+        "map", "object", limit="patterns with different schemas: up to 64 ways in which they overlap", restrictions=OPEN
     ),
     "additionalProperties": Keyword("schema", "object", restrictions=OPEN),
     "required": Keyword("names", "object", restrictions=NAMES),

@@ -27,6 +27,7 @@ from ..regex import (
     WordBoundary,
     charset,
     concat,
+    may_meet,
     parse_regex,
     repeat,
     to_text,
@@ -75,6 +76,13 @@ def content(pattern: str, place: str, ahead: bool = False, spelling: Spelling = 
     """
     text = to_text(_Rewriter(place, spelling).found(parse(pattern, place), ahead))
     return text if ahead else f"(?:{text})"
+
+
+@lru_cache(maxsize=4096)
+def may_both_match(pattern: str, place: str, other: str, other_place: str) -> bool:
+    """Whether some string may have a match of both patterns; False only if surely none has."""
+    one, two = (_Rewriter(at, JSON).found(parse(text, at)) for text, at in ((pattern, place), (other, other_place)))
+    return may_meet(one, two)
 
 
 def _anchored(regex: Regex) -> bool:
