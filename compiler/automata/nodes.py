@@ -45,7 +45,7 @@ class NodePool:
         counted: the product automaton of each COUNTED node; copies: a function that gives the number of its automaton
             with the units counted out.
         start: the start rule; entries: it and every other rule that a text may start with.
-        grammar: where the rules came from, for errors.
+        grammar: where the rules came from, for errors; node_of: the node of each of its expressions, by id.
     """
 
     def __init__(self, grammar: ir.Grammar) -> None:
@@ -58,6 +58,7 @@ class NodePool:
         self.dfa_names: list[str] = []
         self.counted: dict[int, Counted] = {}
         self.copies: dict[int, Callable[[], int]] = {}
+        self.node_of: dict[int, int] = {}
         self._number: dict[Node, int] = {}
         self.empty = self.add((SEQUENCE, ()))
         self.nothing = self.add((CHOICE, ()))
@@ -221,6 +222,7 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
 
     for rule, expr in grammar.rules.items():
         pool.rules[rule] = visit(expr, rule)
+    pool.node_of = known
     return pool
 
 
@@ -339,17 +341,42 @@ def _trim(pool: NodePool) -> None:
     pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
 
 
-def _culprit(pool: NodePool, productive: dict[int, object], rule: str) -> str:
-    """The innermost rule, followed from a rule, that derives nothing by itself."""
-    seen: set[str] = set()
-    while rule not in seen:
-        seen.add(rule)
-        for n in sorted(pool.below(pool.rules[rule])):
-            name = pool.nodes[n][1] if pool.nodes[n][0] == REF else None
-            if name is not None and not productive[pool.rules[name]] and name not in seen:
-                rule = name
-                break
-    return pool.grammar.place(rule)
+def _culprit(pool: NodePool, productive: dict[int, object], entry: str) -> str:
+    """The innermost place that derives nothing by itself: a JSON pointer where the grammar is that of a schema."""
+    grammar = pool.grammar
+
+    def derives(expr: ir.Expr) -> bool:
+        if isinstance(expr, ir.Ref):
+            return bool(productive[pool.rules[expr.name]])
+        if isinstance(expr, ir.Sequence):
+            return all(map(derives, expr.items))
+        if isinstance(expr, ir.Choice):
+            return any(map(derives, expr.options))
+        if isinstance(expr, ir.Repeat):
+            return expr.low == 0 or derives(expr.item)
+        return pool.node_of[id(expr)] != pool.nothing
+
+    def innermost(expr: ir.Expr, rule: str, seen: frozenset[str], depth: int) -> tuple[str, str]:
+        """(rule, place) of what derives nothing in an expression that does not, itself at the last of the rules."""
+        place = grammar.places.get(rule, "")
+        while True:
+            if isinstance(expr, ir.Ref) and expr.name not in seen:
+                rule, seen = expr.name, seen | {expr.name}
+                place = grammar.places.get(rule, place)
+                expr = grammar.rules[rule]
+            elif isinstance(expr, ir.Sequence):
+                expr = next(item for item in expr.items if not derives(item))
+            elif isinstance(expr, ir.Repeat):
+                expr = expr.item
+            elif isinstance(expr, ir.Choice) and expr.options and depth:
+                found = {innermost(option, rule, seen, depth - 1) for option in expr.options}
+                same = {at for _, at in found if at}
+                return min(found) if len(same) == 1 and all(at for _, at in found) else (rule, place)
+            else:
+                return rule, grammar.places.get(expr.name, place) if isinstance(expr, ir.Terminal) else place
+
+    rule, place = innermost(grammar.rules[entry], entry, frozenset({entry}), 64)
+    return place if "#" in place else grammar.place(rule)
 
 
 def _literal_byte(pool: NodePool, n: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..budget import Budget
 from ..errors import BudgetError
-from .atoms import ANY, NEVER, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some
+from .atoms import ANY, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some
 from .formulas import types_of
 from .known import Known
 from .negation import negate
@@ -43,11 +43,10 @@ class _Branch:
     unions: dict[tuple[Formula, ...], Position] = field(default_factory=dict)
     chosen: tuple[Position, ...] = ()
 
-    def choose(self, at: Position, index: int, option: Formula, others: Sequence[Formula]) -> _Branch:
-        """This branch with one alternative of a union, and with what others leave."""
-        place = (*at, index)
-        pending = [((*at, index + 1), other) for other in others] + [(place, option)]
-        return _Branch(pending, dict(self.atoms), dict(self.seen), dict(self.unions), (*self.chosen, place))
+    def choose(self, at: Position, options: Sequence[Formula], index: int, others: Sequence[int]) -> _Branch:
+        """This branch with one alternative of a union, and with the complements of others."""
+        pending = [((*at, other), negate(options[other])) for other in others] + [((*at, index), options[index])]
+        return _Branch(pending, dict(self.atoms), dict(self.seen), dict(self.unions), (*self.chosen, (*at, index)))
 
 
 class Brancher:
@@ -188,9 +187,9 @@ class Brancher:
             _, at, left, options = best
             del branch.unions[options]
             if len(left) > 1:
+                excluded = [index for index in left if apart and _is_told_apart(options[index])]
                 return [
-                    branch.choose(at, index, options[index], _excluded(options, left[:turn]) if apart else ())
-                    for turn, index in enumerate(left)
+                    branch.choose(at, options, index, [other for other in excluded if other < index]) for index in left
                 ]
             branch.pending.append(((*at, left[0]), options[left[0]]))
             if not self._take(branch, kind):
@@ -242,11 +241,6 @@ def _flat(union: Some) -> tuple[Formula, ...]:
     return tuple(one for part in union.parts for one in (_flat(part) if isinstance(part, Some) else (part,)))
 
 
-def _excluded(options: Sequence[Formula], before: Sequence[int]) -> list[Formula]:
-    """The complements of earlier alternatives, of those that a member is none of a few values."""
-    return [negate(options[index]) for index in before if _is_told_apart(options[index])]
-
-
 def _is_told_apart(option: Formula) -> bool:
     """Whether an alternative only says that a member is there and none of a few values."""
     if not isinstance(option, All) or len(option.parts) != 2:
@@ -255,6 +249,6 @@ def _is_told_apart(option: Formula) -> bool:
     if not isinstance(members, Members) or not isinstance(required, Required) or len(members.named) != 1:
         return False
     ((name, value),) = members.named
-    if required.names != (name,) or members.patterns or members.rest != ANY or value is NEVER or len(value) != 1:
+    if required.names != (name,) or members.patterns or members.rest != ANY or value is None or len(value) != 1:
         return False
     return not value[0].positive and not {"enum", "const"}.isdisjoint(value[0].node.keywords)

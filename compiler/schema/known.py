@@ -153,8 +153,8 @@ class Known:
 
     def entails(self, one: Conj, other: Conj) -> bool:
         """Whether every value of a conj surely satisfies another."""
-        if one is NEVER or other is NEVER:
-            return one is NEVER
+        if one is None or other is None:
+            return one is None
         return all(part in one or self.empty(both(one, conj(Literal(part.node, not part.positive)))) for part in other)
 
     def _members(self, part: Members, needed: frozenset[str]) -> bool | None:
@@ -279,9 +279,9 @@ def _is_narrower(one: SomeMember, other: SomeMember) -> bool:
 
 def _declares_nothing(value: Conj, held: Conj) -> bool:
     """Whether a value has no order of keys but those of what holds anyway."""
-    return value is NEVER or all(
+    return value is None or all(
         not part.positive
-        or (held is not NEVER and part in held)
+        or (held is not None and part in held)
         or types_of(part.node)[0].isdisjoint(("array", "object"))
         for part in value
     )

@@ -64,7 +64,7 @@ class LarkWriter:
     """Collects the rules of several schemas.
 
     Attributes:
-        places: rule → JSON pointer of the schema it came from.
+        places: rule or terminal → JSON pointer of the schema it came from.
         restrictions: the declared restrictions that the text makes use of.
         keywords: (place of the schema, keyword, status) for every keyword met.
     """
@@ -94,6 +94,7 @@ class LarkWriter:
         self._by_conj: dict[tuple[Literal, ...], str] = {}
         self._by_body: dict[str, str] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
+        self._place = "#"  # of the schema that is written
         self.blank = "_w " if self.gap else ""
 
     @property
@@ -191,6 +192,7 @@ class LarkWriter:
         known = self._terminals.get(regex)
         if known is None:
             known = self._terminals[regex] = self._name(hint, self._terminal_names, upper=True)
+            self.places[known] = self._place
         return known
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -218,6 +220,7 @@ class LarkWriter:
         if known is not None:
             return known
         shapes = self.normaliser.shapes(one)
+        around, self._place = self._place, one[-1].node.place
         if "array" not in shapes and "object" not in shapes:
             body = self.alternatives(shapes, hint)
             if len(body) > INLINE or " " in body:
@@ -231,6 +234,7 @@ class LarkWriter:
                 self._queue.append((one, body))
                 self.places[body] = one[0].node.place
                 self._rules[body] = ""
+        self._place = around
         self._by_conj[one] = body
         return body
 
@@ -239,6 +243,7 @@ class LarkWriter:
             queue, self._queue = self._queue, []
             for one, name in queue:
                 self.budget.check("states", len(self._rules), self.places[name])
+                self._place = one[-1].node.place
                 self._rules[name] = self.alternatives(self.normaliser.shapes(one), name)
 
     def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> str:

@@ -68,12 +68,22 @@ UNSATISFIABLE: list[tuple[Any, str]] = [
     ({"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 3}, "#"),
 ]  # fmt: skip
 
-CONTRADICTING_PATTERNS: list[Any] = [
-    {"type": "string", "pattern": "^a{5}$", "maxLength": 3},
-    {"type": "string", "allOf": [{"pattern": "^a$"}, {"pattern": "^b$"}]},
-    {"type": "object", "required": ["k"], "properties": {"k": {"type": "string", "pattern": "^a{5}$", "maxLength": 3}}},
-]
-"""Found once the patterns are automata: the place is that of a rule."""
+_CONTRADICTING = {"type": "string", "allOf": [{"pattern": "^a$"}, {"pattern": "^b$"}]}
+_TOO_LONG = {"type": "string", "pattern": "^a{5}$", "maxLength": 3}
+
+CONTRADICTING_PATTERNS: list[tuple[Any, str]] = [
+    (_TOO_LONG, "#"),
+    (_CONTRADICTING, "#"),
+    ({"type": "object", "required": ["k"], "properties": {"k": _TOO_LONG}}, "#/properties/k"),
+    ({"type": "object", "required": ["j", "k"], "properties": {"j": {"type": "string"}, "k": _CONTRADICTING}},
+     "#/properties/k"),
+    ({"type": "array", "minItems": 1, "items": {"anyOf": [_TOO_LONG, _CONTRADICTING]}}, "#/items"),
+    ({"type": "object", "required": ["k"], "properties": {
+        "k": {"items": {"type": "string", "format": "uuid", "pattern": "^x"}, "type": "array", "minItems": 2}}},
+     "#/properties/k/items"),
+    ({"type": "object", "propertyNames": _CONTRADICTING, "minProperties": 1}, "#"),
+]  # fmt: skip
+"""Found once the patterns are automata."""
 
 UNSUPPORTED: list[tuple[Any, str]] = [
     ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),

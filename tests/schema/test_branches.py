@@ -1,0 +1,95 @@
+"""Unions are multiplied out only as far as their alternatives differ, and patterns only as far as they overlap."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolc.compiler.regex import may_meet, parse_regex
+from toolc.compiler.schema import schema_to_lark
+from toolc.compiler.schema.writer import LarkWriter, SchemaOptions
+
+from .recogniser import Compiled
+
+O: dict[str, Any] = {"type": "object"}
+TEXT = {"type": "string"}
+
+
+def tagged(tag: str, *names: str, required: bool = True) -> dict[str, Any]:
+    """A closed object told apart by its member "type"."""
+    members = {"type": {"enum": [tag]}, **{name: {"type": "integer", "minimum": len(tag)} for name in names}}
+    return {**O, "properties": members, "additionalProperties": False, **({"required": ["type"]} if required else {})}
+
+
+TAGS = [tagged(tag, *(f"{tag}{n}" for n in range(3)), "all") for tag in "abcd"]
+
+CASES: list[tuple[str, Any, int, list[str], list[str]]] = [
+    ("tags required beside the union",
+     {**O, "required": ["type"], "oneOf": [tagged(tag, "x", "y", "z", required=False) for tag in "abcdefghij"]}, 10,
+     ['{"type":"a"}', '{"type":"j","x":1}'], ['{"x":1}', '{"type":"k"}', '{"type":"a","x":"a"}']),
+    ("tags, none of them", {**O, "not": {"oneOf": TAGS}}, 32,
+     ["{}", '{"type":"k"}', '{"type":"a","b0":1}', '{"type":"a","a0":0}', '{"type":1,"a0":1}', '{"a0":1}'],
+     ['{"type":"a"}', '{"type":"d","d0":1,"d2":1,"all":2}', "1"]),
+    ("tags that the other branch has, too", {"items": {"oneOf": TAGS}, "not": {"items": {"oneOf": TAGS[:3]}},
+                                             "type": "array"}, 1,
+     ['[{"type":"d"}]', '[{"type":"a","a1":1},{"type":"d","d0":1}]'], ["[]", '[{"type":"a"}]', '[{"type":"e"}]']),
+    ("a union that is granted", {"allOf": [{"required": ["a"]}, *({"anyOf": [{"required": ["a"]}, {"required": [name]}]}
+                                                                  for name in "bcdefghijklmnop")], **O}, 1,
+     ['{"a":1}', '{"a":1,"b":1}'], ['{"b":1}']),
+    ("patterns, one of each", {**TEXT, "allOf": [{"anyOf": [{"pattern": p}, {"pattern": q}, {"pattern": r}]}
+                                                 for p, q, r in itertools.permutations(("^a", "b", "c$"))]}, 1,
+     ['"a"', '"xb"', '"xc"'], ['"x"', '"xa"', '"cx"']),
+    ("bounds", {"type": "integer", "minimum": 5, "allOf": [{"anyOf": [{"minimum": n}, {"multipleOf": 7}]}
+                                                           for n in (1, 2, 3, 4, 5)]}, 1, ["5", "6"], ["4", "0"]),
+    ("patterns of keys that do not overlap",
+     {**O, "patternProperties": {f"^{tag}:(en|nl)$": {"type": "integer", "minimum": n}
+                                 for n, tag in enumerate("abcdefghij")},
+      "additionalProperties": {"type": "null"}}, 1,
+     ['{"a:en":0,"j:nl":9,"k:en":null}', '{"a:enx":null}'], ['{"j:en":8}', '{"a:en":null}', '{"k:en":1}']),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, schema, most, accepted, refused", CASES, ids=[row[0] for row in CASES])
+def test_few_alternatives(name: str, schema: Any, most: int, accepted: list[str], refused: list[str]) -> None:
+    writer = LarkWriter(SchemaOptions())
+    root, _ = writer._root(schema, None, "", "")
+    assert root is not None
+    (shapes,) = writer.normaliser.shapes(root).values()
+    assert len(shapes) <= most
+    ours = Compiled(schema_to_lark(schema)[0])
+    assert [text for text in accepted if not ours.accepts(text)] == []
+    assert [text for text in refused if ours.accepts(text)] == []
+
+
+def test_an_alternative_keeps_its_order_of_keys() -> None:
+    schema = {**O, "required": ["a"], "anyOf": [{"required": ["a"]}, {"properties": {"b": {}, "a": {}}}]}
+    assert Compiled(schema_to_lark(schema)[0]).accepts('{"b":1,"a":1}')
+
+
+REGEXES = st.recursive(
+    st.sampled_from(["a", "b", "[ab]", "c", ""]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
+        st.tuples(inner, st.sampled_from(["*", "?", "{2}", "{0,2}", "{1,}"])).map(lambda two: f"(?:{two[0]}){two[1]}"),
+    ),
+    max_leaves=6,
+)
+SHORT = ["".join(some) for size in range(7) for some in itertools.product("abc", repeat=size)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(REGEXES, REGEXES)
+def test_may_meet(one: str, other: str) -> None:
+    both = any(re.fullmatch(one, text) and re.fullmatch(other, text) for text in SHORT)
+    met = may_meet(parse_regex(one, "", "ecma"), parse_regex(other, "", "ecma"))
+    assert met or not both
+    if met and not both:  # then only by a longer text
+        longest = re.compile(f"(?:{one})"), re.compile(f"(?:{other})")
+        texts = ("".join(some) for size in (7, 8, 9) for some in itertools.product("abc", repeat=size))
+        assert any(all(regex.fullmatch(text) for regex in longest) for text in texts)
