@@ -55,6 +55,17 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--named/--no-named", default=True, help="An entry for each tool, for a named tool_choice, or none."
         ),
+        click.option(
+            "--strict/--no-strict",
+            default=None,
+            help="Arguments meet the schema of their tool, or are any object.  [default: as each tool says]",
+        ),
+        click.option(
+            "--response",
+            type=click.Path(),
+            metavar="FILE",
+            help="JSON Schema of a structured response, the alternative to a call.",
+        ),
         click.option("--protocol", metavar="P", help="How calls are written: see `toolc protocols`, or a .lark file."),
     ):
         command = option(command)

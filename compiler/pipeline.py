@@ -162,6 +162,7 @@ def compile_spec(
         | {mark: value for mark in MARKS if (value := getattr(tool, mark)) is not None}
         | ({} if tool.strict is None else {"strict": tool.strict})
         | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
+        | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})
         | ({} if (defaults := defaults_of(tool)) is None else {"defaults": defaults})
         for tool in spec.tools
     ]

@@ -4,6 +4,7 @@
     bare         one object with bare keys, strings between two quotes as they are
     parameters   every value in a part of its own that the automaton marks; a raw text is JSON of a type that the
                  parameter may have, else the text itself
+    elements     the same, arrays and objects part by part (elements.py)
     keywords     the arguments of a Python call, ``a=1, b="x"``
     positional   JSON values, comma between, in the order of the parameters
 
@@ -19,6 +20,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .elements import Elements
 from .errors import DecodeError
 
 
@@ -73,9 +75,19 @@ def _keywords(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts:
     while rest:
         name, _, rest = rest.partition("=")
         end = _end_of_value(rest)
-        found[name.strip()] = ast.literal_eval(rest[:end].strip())
+        found[name.strip()] = _literal(rest[:end].strip(), how.get("constants", {}))
         rest = rest[end:].lstrip(", \t\r\n")
     return found
+
+
+def _literal(text: str, constants: Mapping[str, Any]) -> Any:
+    """The value of a literal of Python, in which null, true and false may have other names."""
+
+    class Named(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return ast.Constant(constants[node.id]) if node.id in constants else node
+
+    return ast.literal_eval(Named().visit(ast.parse(text, mode="eval")))
 
 
 def _end_of_value(text: str) -> int:
@@ -102,20 +114,30 @@ def _parameters(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, part
     return {key: said if string else _raw(said, types.get(key), constants) for key, said, string in parts}
 
 
+def _elements(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    constants = how.get("constants", {})
+    reader = Elements(how["parts"], tool.get("elements", []), lambda said, types: _raw(said, types, constants))
+    return reader.arguments(text)
+
+
 def _raw(text: str, types: Sequence[str] | None, constants: Mapping[str, Any]) -> Any:
     """The value of one of some types (None: of any) that a raw text spells, else the text."""
     try:
         value = constants[text.strip()] if text.strip() in constants else json.loads(text)
     except ValueError:
         return text
-    return value if not isinstance(value, str) and (types is None or type_of(value) in types) else text
+    return value if not isinstance(value, str) and (types is None or not types_of(value).isdisjoint(types)) else text
 
 
-def type_of(value: Any) -> str:
-    """The JSON type of a value; "number" of integers too."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    return {dict: "object", list: "array", str: "string", int: "number", float: "number"}[type(value)]
+def types_of(value: Any) -> set[str]:
+    """What a bundle calls the type of a value that is no string: its JSON type, or what is narrower than that."""
+    if value is None:
+        return {"null"}
+    if isinstance(value, bool):
+        return {"boolean", "true" if value else "false"}
+    if isinstance(value, (int, float)):
+        return {"number", "integer"} if value == value // 1 else {"number"}
+    return {"object" if isinstance(value, dict) else "array"}
 
 
 def _bare(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
@@ -155,6 +177,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str, Sequenc
     "json": _json,
     "bare": _bare,
     "parameters": _parameters,
+    "elements": _elements,
     "keywords": _keywords,
     "positional": _positional,
 }

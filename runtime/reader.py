@@ -181,7 +181,7 @@ class Reader:
         self._held = b""
         self._splits: re.Pattern[bytes] | None = None
         self._kind = UNSETTLED  # of the open region
-        self._perhaps = -1  # what is not settled may be free text of this kind
+        self._perhaps = -1  # what is not settled may be text or a value of this kind
         self._begin = 0  # of the open region
         self._settled = 0  # offset up to which everything has a region
         self._sent = 0
@@ -428,12 +428,14 @@ class Reader:
 
     def _settle(self, kind: int, age: int) -> None:
         """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
+        begin = self._settled
+        if 0 < age <= len(self._begins):
+            begin = max(begin, self._begins[-age])
+        if begin > self._settled and self._perhaps >= 0 and kind != self._perhaps != self._kind:
+            self._close(self._settled)  # what was not settled is a region of its own
+            self._kind, self._begin, self._sent = self._perhaps, self._settled, self._settled
         if kind != self._kind:
-            begin = self._settled
-            if 0 < age <= len(self._begins):
-                begin = max(begin, self._begins[-age])
-            if self._kind == UNSETTLED and begin > self._settled and self._perhaps >= 0:
-                self._kind, self._sent = self._perhaps, self._settled
+            begin = begin if kind != self._perhaps else self._settled
             self._close(begin)
             self._kind, self._begin, self._sent = kind, begin, begin
             if kind < ARGUMENTS:
@@ -447,7 +449,7 @@ class Reader:
                 self._events.append(Event("call", number=self._open.number))
             if kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
                 self._open.arguments = begin
-        self._settled = len(self._data)
+        self._settled, self._perhaps = len(self._data), -1
 
     def _settle_rest(self) -> None:
         """Nothing follows that could settle the rest."""

@@ -6,7 +6,7 @@ one before. The NFA states of a local state were all reached by one text; its ma
 
     kind    of the last symbol; not settled where they have nothing in common: what comes next decides
     age     how many symbols of that kind were read in a row; -1 where that is not known (where the ways to some of the
-            NFA states disagree, those to another may not); of what is not settled, the kind of free text it may be
+            NFA states disagree, those to another may not); of what is not settled, the kind of text or value it may be
     ended   none of them lies in that region any more
     tools   those whose calls they belong to; none where one belongs to no tool
 
@@ -114,8 +114,8 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
         seen = [past[s].last(nfa.regions[nfa.region[s]].kind) if s in past else {AROUND: _UNKNOWN} for s in core]
         common = set(seen[0]).intersection(*seen[1:])
         kind = common.pop() if len(common) == 1 else UNSETTLED
-        if kind == UNSETTLED:  # in place of an age: the kind of free text that it may be
-            ages = {TEXT, REASONING} & {kind_ for one in seen for kind_ in one}
+        if kind == UNSETTLED:  # in place of an age: the kind of text that it may be
+            ages = {TEXT, REASONING, VALUE, STRING} & {kind_ for one in seen for kind_ in one}
         else:
             ages = {one[kind] for one in seen} - {_UNKNOWN}
         kinds = {nfa.regions[nfa.region[s]].kind for s in core}

@@ -17,7 +17,7 @@ from ..errors import ToolcError
 from ..pipeline import Compiled, Options, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
-from .source import read_source, schema_options
+from .source import only_for_tools, read_source, schema_options
 from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
 
 
@@ -39,7 +39,7 @@ def run(given: set[str], **options: Any) -> None:
     if project is None:
         _run(spec, **options)
         return
-    said = {"tokenizer": project.tokenizer, "protocol": project.protocol, "output": project.output, **project.options}
+    said = {name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output")} | project.options
     options |= {key: value for key, value in said.items() if value is not None and key not in given}
     options["eos"] = options["eos"] or project.eos
     _run(project, **options)
@@ -101,6 +101,7 @@ def _run(
         path = Path(output) if output is not None else Path(f"{stem}.toolc")
         _check_output(path)
         if isinstance(source, str):
+            only_for_tools(options)
             compiled = compile_grammar(
                 source, tokenizer, eos=eos, options=options, progress=progress, name=f"{stem}.lark"
             )

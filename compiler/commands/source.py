@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import GrammarError
+from ..errors import GrammarError, SchemaError
 from ..pipeline import Options
 from ..specs import Spec, read_spec
 from ..specs.project import Project, joined_spec
-from ..specs.source import MAX_BYTES
+from ..specs.source import MAX_BYTES, load_document
+from .terminal import refuse_usage
 
 
 def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str, str]:
@@ -58,8 +59,26 @@ def schema_options(options: dict[str, Any]) -> Options:
     return Options(
         protocol=options["protocol"],
         named=options["named"],
+        strict=options["strict"],
+        response=_response(options["response"], options["max_spec_bytes"]),
         whitespace=options["whitespace"],
         digits=options["digits"],
         lenient=options["lenient"],
         key_order=options["key_order"],
     )
+
+
+def only_for_tools(options: Options) -> None:
+    """Refuse options that say something of tools, for Lark text."""
+    if options.strict is not None or options.response is not None:
+        refuse_usage("a grammar has no tools: --strict and --response are for specs")
+
+
+def _response(path: str | None, max_bytes: int | None) -> dict[str, Any] | bool | None:
+    """The schema of a structured response."""
+    if path is None:
+        return None
+    schema, name = load_document(Path(path), None, MAX_BYTES if max_bytes is None else max_bytes)
+    if not isinstance(schema, (dict, bool)):
+        raise SchemaError("the response is no schema", place=f"{name}#", expected="an object, true or false")
+    return schema

@@ -2,7 +2,9 @@
 
     arguments    one object: of JSON, or where the protocol defines ``quote``, of bare keys and strings between quotes
     parameters   each by the template ``parameter{key, value}`` or ``{key, value, type}``, and those that are strings
-                 by ``text_parameter`` where there is one; KEEP_OUT lists what a raw value never contains
+                 by ``text_parameter`` where there is one; KEEP_OUT lists what a raw value never contains. Where the
+                 protocol defines ``item{value}`` too, arrays and objects are written part by part, by these and by
+                 array_parameter, object_parameter, text_item, array_item, object_item where there are such
     keywords     Python's ``name=value``, comma between
     positional   values of JSON in the declared order, comma between
     request      the request line of an operation of an API
@@ -15,11 +17,13 @@ Leaves out   the texts themselves (../schema).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..errors import GrammarError
-from ..schema.channel import Channel
+from ..schema.channel import Channel, Slot
 from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
 from .protocol import Protocol
+from .reading import INNER, STRING_COPY
 
 
 def encoding_of(protocol: Protocol) -> Encoding:
@@ -47,21 +51,37 @@ def channel_of(protocol: Protocol) -> Channel | None:
             expected="parameter{key, value}: one parameter of a call",
             hint="see docs/protocols.md",
         )
-    text = "text_parameter" if protocol.has("text_parameter") else "parameter"
-    if protocol.rules[text] != shape:
-        raise GrammarError(
-            f"text_parameter of the protocol {protocol.name} takes other parameters than parameter",
-            place=f"{protocol.name}.lark",
-            expected=f"text_parameter{{{', '.join(shape)}}}",
-        )
+    slot = _slot(protocol, "parameter", shape)
+    if len(shape) == 3 and slot.text == slot.other:
+        slot = replace(slot, text=STRING_COPY)
+    inner = item = None
+    if protocol.has("item"):
+        item = replace(_slot(protocol, "item", tuple(one for one in shape if one != "key")), keyed=False)
+        inner = Slot(*(INNER + name for name in (slot.other, slot.text, slot.array, slot.object)))
     constants = {None: protocol.strings("NULL"), True: protocol.strings("TRUE"), False: protocol.strings("FALSE")}
-    twice = any(len(re.findall(r"\bkey\b", protocol.body(one))) > 1 for one in {"parameter", text})
+    twice = any(len(re.findall(r"\bkey\b", protocol.body(one))) > 1 for one in {slot.other, slot.text} - {STRING_COPY})
     return Channel(
         kind,
-        "parameter",
-        text,
+        slot,
+        inner,
+        item,
         typed=len(shape) == 3,
         closed=twice,  # that two undeclared names are equal is not regular
         keep_out=protocol.strings("KEEP_OUT"),
         constants=constants,
     )
+
+
+def _slot(protocol: Protocol, name: str, shape: tuple[str, ...]) -> Slot:
+    """The templates of one part: those that the protocol defines, else that of any value."""
+    found = {}
+    for kind in ("text", "array", "object"):
+        template = f"{kind}_{name}" if protocol.has(f"{kind}_{name}") else name
+        found[kind] = template
+        if protocol.rules[template] != shape:
+            raise GrammarError(
+                f"{template} of the protocol {protocol.name} takes other parameters than expected",
+                place=f"{protocol.name}.lark",
+                expected=f"{template}{{{', '.join(shape)}}}",
+            )
+    return Slot(name, **found)

@@ -17,7 +17,7 @@ from ..errors import ToolcError, UnsupportedError
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.channel import Channel
 from ..schema.encoding import JSON_ENCODING
-from ..schema.parameters import parameters_of
+from ..schema.parameters import elements_of, parameters_of
 from ..schema.report import Row
 from ..schema.request_text import Request
 from ..specs import Spec, ToolSpec
@@ -43,6 +43,7 @@ class Assembled:
         marks: rule → what its text is, for reading calls back.
         arguments: how arguments are written, as the bundle stores it: see reading.py.
         parameters: tool → [name, types] of each parameter, where arguments are no object of JSON.
+        elements: tool → the types of every part (schema/parameters.py), where arrays and objects are written in parts.
     """
 
     text: str
@@ -55,6 +56,7 @@ class Assembled:
     marks: dict[str, Mark] = field(default_factory=dict)
     arguments: dict[str, Any] = field(default_factory=lambda: {"encoding": "json"})
     parameters: dict[str, list[list[object]]] = field(default_factory=dict)
+    elements: dict[str, list[list[object]]] = field(default_factory=dict)
 
 
 def assemble(
@@ -81,6 +83,7 @@ def assemble(
     marks: dict[str, Mark] = {}
     how: dict[str, Any] = {"encoding": "json"}
     parameters: dict[str, list[list[object]]] = {}
+    elements: dict[str, list[list[object]]] = {}
     if spec.kind == "schema":
         gap = "_w " if writer.gap else ""
         with _places_in(spec):
@@ -93,8 +96,10 @@ def assemble(
         rule_of = {}
         for tool in spec.tools:
             rule_of[tool.name] = _arguments(writer, spec, tool, channel)
-            if how["encoding"] in ("parameters", "positional"):
+            if how["encoding"] in ("parameters", "positional", "elements"):
                 parameters[tool.name] = parameters_of(writer)
+            if how["encoding"] == "elements":
+                elements[tool.name] = elements_of(writer)
         if response is not None and how["encoding"] in ("keywords", "bare"):
             raise UnsupportedError(
                 f"the protocol {protocol.name} writes no JSON, so a structured response cannot stand beside its calls",
@@ -119,6 +124,7 @@ def assemble(
         marks,
         how,
         parameters,
+        elements,
     )
 
 

@@ -8,6 +8,7 @@ A protocol is Lark text that defines
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
     lead, tail              what may be said before calls, and after them                          else nothing
+    silence                 what stands before calls where nothing may be said                     else nothing
     response{value}         a structured response, of JSON, in place of text                       else the value alone
     opened{tools}           a call whose opening mark has been read                                 else none
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
@@ -33,6 +34,7 @@ from ..errors import GrammarError
 FOLDER = Path(__file__).resolve().parents[2] / "grammars"
 SHARED = "protocol"
 DEFAULT = "json"
+CONFIGURATION = "tokenizer_config.json"
 
 _RULE = re.compile(r"(?m)^[!?]*([a-z_][a-z0-9_]*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _DEFINED = re.compile(r"(?m)^[!?]*([A-Za-z_]\w*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
@@ -91,17 +93,24 @@ def protocol_names() -> list[str]:
 
 
 def load_protocol(which: str | Path | None) -> Protocol:
-    """A protocol by its name, or from a .lark file.
+    """A protocol by its name, from a .lark file, or from a checkpoint's response template (a JSON file or its folder).
 
     Raises:
         GrammarError: there is none, or it lacks a rule that it has to define.
+        UnsupportedError: something in a response template cannot be derived.
     """
     which = DEFAULT if which is None else which
     path = Path(which)
+    if path.is_dir() and (path / CONFIGURATION).is_file():
+        path = path / CONFIGURATION
+    if path.suffix == ".json":
+        return _from_response_template(path)
     if path.suffix != ".lark":
         if str(which) not in protocol_names():
             raise GrammarError(
-                "no such protocol", found=repr(str(which)), expected=", ".join(protocol_names()) + ", or a .lark file"
+                "no such protocol",
+                found=repr(str(which)),
+                expected=", ".join(protocol_names()) + ", a .lark file, or a checkpoint's response template",
             )
         path = FOLDER / f"{which}.lark"
     try:
@@ -110,6 +119,19 @@ def load_protocol(which: str | Path | None) -> Protocol:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise GrammarError(f"cannot read this protocol: {reason}", place=path.name) from None
     return parse_protocol(text, path.stem)
+
+
+def _from_response_template(path: Path) -> Protocol:
+    from ..specs.source import MAX_BYTES, load_document
+    from .response_template import is_response_template, protocol_text
+
+    document, _ = load_document(path, None, MAX_BYTES)
+    name = path.parent.name or path.stem if path.name == CONFIGURATION else path.stem
+    if not is_response_template(document):
+        raise GrammarError(
+            "no response template in this file", place=path.name, expected="an object with response_template, or fields"
+        )
+    return parse_protocol(protocol_text(document, name), name)
 
 
 def parse_protocol(text: str, name: str) -> Protocol:
@@ -183,19 +205,20 @@ def entries_of(
     if protocol.has("text"):
         bodies["auto"] = "_auto", free("calls")
         bodies["auto/one"] = "_auto_one", free("call")
-    bodies["required"] = "_required", use("calls", None)
-    bodies["required/one"] = "_required_one", use("call", None)
+    silence = "silence " if protocol.has("silence") else ""
+    bodies["required"] = "_required", silence + use("calls", None)
+    bodies["required/one"] = "_required_one", silence + use("call", None)
     if protocol.has("text"):
         bodies["none"] = "text", ""
     if response:
         whole = f"response{{{response}}}" if protocol.has("response") else response
         bodies["response"] = "_response", whole
-        bodies["either"] = "_either", f"{whole} | {use('calls', None)}"
-        bodies["either/one"] = "_either_one", f"{whole} | {use('call', None)}"
+        bodies["either"] = "_either", f"{whole} | {silence}{use('calls', None)}"
+        bodies["either/one"] = "_either_one", f"{whole} | {silence}{use('call', None)}"
     if protocol.has("opened"):
         bodies["opened"] = "_opened", use("opened", None)
     for number, tool in enumerate(named):
-        bodies[f"tool:{tool}"] = f"_named_{number}", use("call", tool)
+        bodies[f"tool:{tool}"] = f"_named_{number}", silence + use("call", tool)
     entries: dict[str, str] = {}
     rules: dict[str, str] = {}
     rule_of: dict[str, str] = {}

@@ -3,10 +3,11 @@
     {"encoding": "json"}                                   one object of JSON
     {"encoding": "bare", "quote", "constants"}             one object, bare keys, strings between quotes
     {"encoding": "parameters", "constants"}                each in a part of its own, marked in the text
-    {"encoding": "keywords"}                               as in a call of Python
+    {"encoding": "elements", "constants", "parts"}         the same, arrays and objects part by part: see _parts
+    {"encoding": "keywords", "constants"}                  as in a call of Python
     {"encoding": "positional"}                             values of JSON with commas between
 
-``constants`` are spellings of null, true and false beside those of JSON.
+``constants`` are spellings of null, true and false beside those of JSON, or of Python.
 
 Leaves out   how they are written: the protocol's text and ../schema.
 """
@@ -20,7 +21,12 @@ from typing import Any
 from .protocol import Protocol
 
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_PARAMETER = re.compile(r"(?m)^(?:text_)?parameter\{[^}\n]*\}[ \t]*:.*(?:\n[ \t]*\|.*)*")
+_PARAMETER = re.compile(r"(?m)^(?:(?:text|array|object)_)?parameter\{[^}\n]*\}[ \t]*:.*(?:\n[ \t]*\|.*)*")
+_PART = re.compile(r"(?m)^((?:(text|array|object)_)?(parameter|item))\{[^}\n]*\}[ \t]*:(.*(?:\n[ \t]*\|.*)*)")
+INNER = "_inner_"
+"""Before the name of a parameter's template: the same for a member of an object, whose parts are not marked."""
+STRING_COPY = "_text_parameter"
+"""The template of a parameter that is told to be a string by its type: the same, its value marked as a string."""
 _MARKING = """_key{name_of_a_parameter}: name_of_a_parameter
 _value{value_of_a_parameter}: value_of_a_parameter
 _string{text_of_a_parameter}: text_of_a_parameter
@@ -32,7 +38,9 @@ def arguments_of(protocol: Protocol) -> dict[str, Any]:
     kind = protocol.rules["tool"][1]
     if kind == "arguments" and protocol.has("quote"):
         return {"encoding": "bare", "quote": _strings(protocol, "quote"), "constants": _constants(protocol)}
-    if kind == "parameters":
+    if kind == "parameters" and protocol.has("item"):
+        return {"encoding": "elements", "constants": _constants(protocol), "parts": _parts(protocol)}
+    if kind in ("parameters", "keywords"):
         return {"encoding": kind, "constants": _constants(protocol)}
     return {"encoding": "json" if kind == "arguments" else kind}
 
@@ -44,7 +52,12 @@ def marked(protocol: Protocol) -> str:
     """
     if not protocol.has("parameter"):
         return protocol.text
-    return _PARAMETER.sub(_marked, protocol.text) + _MARKING
+    inner = [INNER + part[0] for part in _PARAMETER.finditer(protocol.text)] if protocol.has("item") else []
+    if len(protocol.rules["parameter"]) == 3 and not protocol.has("text_parameter"):
+        rules = {part[0].partition("{")[0]: part[0] for part in _PARAMETER.finditer(protocol.text)}
+        text = rules["parameter"].replace("parameter", "text_parameter", 1)
+        inner.append(_PARAMETER.sub(_marked, text).replace("text_parameter", STRING_COPY, 1))
+    return _PARAMETER.sub(_marked, protocol.text) + _MARKING + "".join(rule + "\n" for rule in inner)
 
 
 def _marked(rule: re.Match[str]) -> str:
@@ -59,6 +72,32 @@ def _marked(rule: re.Match[str]) -> str:
                 break
         body = "".join(parts)
     return head + colon + body
+
+
+def _parts(protocol: Protocol) -> list[list[str]]:
+    """Every template of a part as [parameter or item, kind of its value, before the key, between key and value, after
+    the value, after the key there]; kind is "" where the template takes every kind. New lines are left out."""
+    found = []
+    for rule in _PART.finditer(protocol.text):
+        pieces = [""]
+        for word in re.findall(_STRING.pattern + r"|\w+", _plain(protocol, rule[4])):
+            if word in ("key", "value"):
+                pieces += [word, ""]
+            elif word.startswith('"'):
+                pieces[-1] += json.loads(word).strip("\n")
+        before, _, between = pieces[:3] if "key" in pieces[:2] else ["", "", pieces[0]]
+        rest = pieces[pieces.index("value") + 1 :]
+        kind = rule[2] or ("" if not any(protocol.has(f"{one}_{rule[3]}") for one in ("text", "array")) else "other")
+        found.append([rule[3], kind, before, between, rest[0], rest[2] if len(rest) > 2 else ""])
+    return found
+
+
+def _plain(protocol: Protocol, body: str) -> str:
+    """A body with the rules of no parameter in it written out."""
+    names = {name for name in re.findall(r"(?<![\w\"])_[a-z]\w*", body) if protocol.rules.get(name) == ()}
+    for name in sorted(names):
+        body = re.sub(rf"(?<!\w){name}(?!\w)", lambda _: _plain(protocol, protocol.body(name)), body)  # noqa: B023
+    return body
 
 
 def _constants(protocol: Protocol) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Channels: how the arguments of a call stand beside each other where they are not one object.
 
-    parameters   each between marks of its own; a string as it is, any other value as JSON
+    parameters   each between marks of its own; a string as it is, any other value as JSON, or arrays and objects part
+                 by part (elements.py)
     keywords     name=value, as in Python
     positional   values alone, in the declared order
     request      the request line of an API operation (request_text.py)
@@ -24,15 +25,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal
+from .elements import elements_text
 from .encoding import IDENTIFIER, Quote
 from .machine import object_is_plain
 from .object_text import Members, members_text
 from .quoted_text import constants_inside, string_inside
 from .request_text import PERCENT, Request, request_text
-from .shapes import Constants, Numbers, Objects, Shape, Strings
+from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
 from .spelling import RAW
 from .strings import literal
-from .values import is_integral
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
@@ -41,13 +42,34 @@ KINDS = ("parameters", "keywords", "positional", "request")
 
 
 @dataclass(frozen=True)
+class Slot:
+    """The templates of one part, a parameter or an item: of what kind of value is it?
+
+    Attributes:
+        other: of a value that is no string; text: of a string; array, object: where these are written part by part.
+        keyed: whether they take a key.
+    """
+
+    other: str
+    text: str
+    array: str = ""
+    object: str = ""
+    keyed: bool = True
+
+    def of(self, kind: str) -> str:
+        """The template of a kind of value that is no string."""
+        return {"array": self.array, "object": self.object}.get(kind) or self.other
+
+
+@dataclass(frozen=True)
 class Channel:
     """How arguments are written.
 
     Attributes:
         kind: one of KINDS.
-        template: of a parameter that is no string; its parameters are key and value, and perhaps type.
-        text_template: of a parameter that is a string; the same as ``template`` where a text does not say what it is.
+        slot: the templates of a parameter. They take key and value, and perhaps type; where those of a string and of
+            another value are the same, a text does not say what it is.
+        inner: those of a member of an object that is written part by part; item: those of an item of an array.
         typed: whether the templates take the name of the JSON type.
         comma: Lark text between two arguments.
         closed: whether only declared parameters may be written.
@@ -57,8 +79,9 @@ class Channel:
     """
 
     kind: str
-    template: str = ""
-    text_template: str = ""
+    slot: Slot = Slot("", "")
+    inner: Slot | None = None
+    item: Slot | None = None
     typed: bool = False
     comma: str = ""
     closed: bool = False
@@ -114,11 +137,11 @@ def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, hint: str, 
                 place=place,
                 hint="a parameter's name has letters, digits and _ . - only",
             )
-        return _parameter(writer, channel, literal(name), value, name)
+        return part_text(writer, channel, channel.slot, literal(name), value, name)
 
     def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
         key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
-        return _parameter(writer, channel, key, value, hint)
+        return part_text(writer, channel, channel.slot, key, value, hint)
 
     return members_text(writer, shape, Members(channel.comma, "", named, opened, (IDENTIFIER,)), hint)
 
@@ -151,30 +174,34 @@ def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str,
     return text
 
 
-def _parameter(writer: LarkWriter, channel: Channel, key: str, value: Conj, hint: str) -> str:
-    """One parameter, in every form that its value may have; one factor of a product."""
+def part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str) -> str:
+    """One part, in every form that its value may have; one factor of a product."""
     assert value is not None
+    if not value:  # what may be anything would recur without brackets
+        channel = replace(channel, item=None)
     shapes = _living(writer, value)
     others = {kind: union for kind, union in shapes.items() if kind != "string"}
-    said = channel.typed or channel.text_template != channel.template
+    said = channel.typed or slot.text != slot.other
     unlike = [] if said else _spellings(writer, channel, others)
     if unlike:
         writer.restrictions.add("raw-strings")
-    texts = _texts(writer, channel, shapes.get("string", ()), unlike, hint)
+    texts, may_be_empty = _not_empty_texts(_texts(writer, channel, shapes.get("string", ()), unlike, hint))
     values = {kind: _values(writer, channel, kind, union, hint) for kind, union in others.items()}
-    options = []
-    if not said:
-        options.append(_use(writer, channel, channel.template, key, [*texts, *values.values()], "", hint))
-    else:
-        if texts:
-            options.append(_use(writer, channel, channel.text_template, key, texts, "string", hint))
-        if channel.typed:
-            options += [
-                _use(writer, channel, channel.template, key, [text], kind, hint) for kind, text in values.items()
-            ]
-        elif values:
-            options.append(_use(writer, channel, channel.template, key, list(values.values()), "", hint))
+    by_template: dict[tuple[str, str], list[str]] = {}
+    for kind, found in (("string", texts), *((kind, [text]) for kind, text in values.items())):
+        template = slot.text if kind == "string" else slot.of(kind)
+        if found:
+            by_template.setdefault((template, kind if channel.typed else ""), []).extend(found)
+    options = [_use(writer, channel, template, key, some, kind, hint) for (template, kind), some in by_template.items()]
+    if may_be_empty:  # apart, so that what ends the part tells whether there was a value (grammar/ir.py, Mark)
+        options.append(_use(writer, channel, slot.text, key, [""], "string", hint))
     return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+
+
+def _not_empty_texts(texts: list[str]) -> tuple[list[str], bool]:
+    """Raw strings without the empty one, and whether it was among them."""
+    found = dict.fromkeys(text.removesuffix("?") for text in texts if text)
+    return list(found), "" in texts or any(text.endswith("?") for text in texts)
 
 
 def _living(writer: LarkWriter, value: tuple[Literal, ...]) -> dict[str, tuple[Shape, ...]]:
@@ -214,14 +241,16 @@ def _use(
     writer: LarkWriter, channel: Channel, template: str, key: str, options: list[str], kind: str, hint: str
 ) -> str:
     body = " | ".join(sorted(options, key=lambda option: not option))  # the empty one last
-    rule = writer.rule(body, f"{hint}_value", None)
-    return f"{template}{{{key}, {rule}{f', {literal(kind)}' if channel.typed else ''}}}"
+    given = [key, writer.rule(body, f"{hint}_value", None), literal(kind) if channel.typed else ""]
+    return f"{template}{{{', '.join(one for one in given if one)}}}"
 
 
 def _values(writer: LarkWriter, channel: Channel, kind: str, union: tuple[Shape, ...], hint: str) -> str:
     if kind in ("null", "boolean"):
         spelled = [text for one in _constants(union) for text in channel.spellings(one)]
         return " | ".join(literal(text) for text in spelled)
+    if channel.item is not None and kind in ("array", "object"):
+        return elements_text(writer, channel, kind, union, part_text, hint)
     return writer.alternatives({kind: union}, hint)
 
 
@@ -252,15 +281,8 @@ def _spellings(writer: LarkWriter, channel: Channel, others: Mapping[str, tuple[
         if kind in ("null", "boolean"):
             found += [text for value in _constants(union) for text in channel.spellings(value)]
         elif kind == "number":
-            whole = all(_is_integral(shape) for shape in union)
+            whole = all(map(is_integral_shape, union))
             found.append(r"-?(?:0|[1-9][0-9]*)" + (r"(?:\.0*)?" if whole else r"(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"))
         else:
             found.append(rf"\{'[' if kind == 'array' else '{'}(?s:.*)")
     return [rf"[ \t\n\r]*(?:{'|'.join(found)})[ \t\n\r]*"] if found else []
-
-
-def _is_integral(shape: Shape) -> bool:
-    if isinstance(shape, Numbers):
-        return shape.integral
-    assert isinstance(shape, Constants)
-    return all(is_integral(constant.value) for constant in shape.values)

@@ -28,7 +28,7 @@ from .atoms import (
     Values,
 )
 from .nodes import Constant
-from .values import Number, is_multiple, minus
+from .values import Number, is_integral, is_multiple, minus
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,15 @@ class Objects:
 
 
 Shape: TypeAlias = Constants | Numbers | Strings | Arrays | Objects
+
+
+def is_integral_shape(shape: Shape) -> bool:
+    """Whether only integers are numbers of a shape."""
+    if isinstance(shape, Numbers):
+        return shape.integral
+    assert isinstance(shape, Constants)
+    return all(is_integral(constant.value) for constant in shape.values)
+
 
 FULL: dict[str, Shape] = {"number": Numbers(), "string": Strings(), "array": Arrays(), "object": Objects()}
 

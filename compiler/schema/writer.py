@@ -66,6 +66,7 @@ class LarkWriter:
     Attributes:
         places: rule or terminal → JSON pointer of the schema it came from.
         restrictions: the declared restrictions that the text makes use of.
+        elements: (kind, shapes) → the rule of an array or object that is written part by part.
         keywords: (place of the schema, keyword, status) for every keyword met.
     """
 
@@ -84,6 +85,7 @@ class LarkWriter:
         self.gap = encoding.blanks and (blanks == "flexible" or (isinstance(blanks, int) and blanks > 0))
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
+        self.elements: dict[tuple[str, tuple[Shape, ...]], str] = {}
         self._reader = Reader(options.loader)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
         self.root: Conj = NEVER  # of the schema added last
@@ -277,7 +279,8 @@ class LarkWriter:
         if name not in self._rules:
             self._rules[name] = body
             self._rule_names.add(name)
-            self._by_body.setdefault(body, name)
+            if body:  # else it is still to be set
+                self._by_body.setdefault(body, name)
         return name
 
     def _any(self) -> str:

@@ -3,10 +3,11 @@
     spec: tools.json                     # or a list of files, whose tools are joined
     tokenizer: Qwen/Qwen3-8B             # as --tokenizer; a path starts from this file's folder
     protocol: hermes                     # as --protocol
+    response: answer.schema.json         # as --response
     output: tools.toolc                  # as -o
     eos: ["<|im_end|>"]                  # as --eos
     options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true,
-              key_order: declared}
+              strict: true, key_order: declared}
 
 Leaves out   compiling: the command line and ``compile_project`` use what is read here.
 Invariants   paths that exist beside the project file are taken from there; nothing else is known to the file.
@@ -25,7 +26,7 @@ from .read import read_spec
 from .source import MAX_BYTES, load_document
 
 NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
-_TEXTS = ("tokenizer", "protocol", "output")
+_TEXTS = ("tokenizer", "protocol", "response", "output")
 _OPTIONS: dict[str, tuple[type, ...]] = {
     "whitespace": (str, int),
     "digits": (int,),
@@ -34,6 +35,7 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "key_order": (str,),
     "standalone": (bool,),
     "named": (bool,),
+    "strict": (bool,),
 }
 
 
@@ -43,7 +45,7 @@ class Project:
 
     Attributes:
         specs: the spec files.
-        tokenizer: as ``compile_tools`` takes it, or None; likewise protocol, output and eos.
+        tokenizer: as ``compile_tools`` takes it, or None; likewise protocol, output and eos; response is a file.
         options: fields of ``Options``.
         name: the file's name.
     """
@@ -51,6 +53,7 @@ class Project:
     specs: tuple[Path, ...]
     tokenizer: str | None = None
     protocol: str | None = None
+    response: str | None = None
     output: str | None = None
     eos: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)

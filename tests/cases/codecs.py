@@ -251,3 +251,118 @@ class Positional:
         if len(values) > len(names):
             raise ValueError("too many values")
         return dict(zip(names, values, strict=False)), end
+
+
+class _Tree:
+    """Parameters, arrays and objects part by part."""
+
+    def write(self, arguments: Any, compact: bool = False) -> str:
+        if not isinstance(arguments, dict):
+            return dumps(arguments)
+        return "".join(self.part(key, value, compact) for key, value in arguments.items())
+
+    def inside(self, value: Any, compact: bool) -> str:
+        if isinstance(value, dict):
+            return "".join(self.part(key, one, compact) for key, one in value.items())
+        if isinstance(value, list):
+            return "".join(self.part(None, one, compact) for one in value)
+        return value if isinstance(value, str) else dumps(value, compact)
+
+    def part(self, key: str | None, value: Any, compact: bool) -> str:
+        raise NotImplementedError
+
+    def read(self, text: str, schema: Schema) -> tuple[Any, int]:
+        at, pairs = 0, []
+        while found := self.opening(text, at):
+            value, at = self.content(text, found, schema.get("properties", {}).get(found["key"], {}))
+            pairs.append((found["key"], value))
+        return once(pairs), at
+
+    def opening(self, text: str, at: int) -> re.Match[str] | None:
+        raise NotImplementedError
+
+    def content(self, text: str, found: re.Match[str], schema: Any) -> tuple[Any, int]:
+        raise NotImplementedError
+
+
+def items_of(schema: Any, number: int) -> Any:
+    """The schema of an item."""
+    prefix = schema.get("prefixItems", [])
+    return prefix[number] if number < len(prefix) else schema.get("items", {})
+
+
+@dataclass(frozen=True)
+class Tags(_Tree):
+    """MiniMax M3's: a tag after a mark, named as the parameter or member, or item."""
+
+    mark: str
+
+    def part(self, key: str | None, value: Any, compact: bool) -> str:
+        return f"{self.mark}<{key or 'item'}>{self.inside(value, compact)}{self.mark}</{key or 'item'}>"
+
+    def opening(self, text: str, at: int) -> re.Match[str] | None:
+        return re.compile(rf"\s*{re.escape(self.mark)}<(?P<key>[\w.-]+)>").match(text, at)
+
+    def content(self, text: str, found: re.Match[str], schema: Any) -> tuple[Any, int]:
+        close, at = f"{self.mark}</{found['key']}>", found.end()
+        types = schema.get("type", []) if isinstance(schema, dict) else []
+        child = self.opening(text, at)
+        if child is None:
+            end = text.index(close, at)
+            return self._leaf(text[at:end], schema, types), end + len(close)
+        below: list[tuple[str, Any]] = []
+        while child:
+            inner = items_of(schema, len(below)) if "array" in types else schema.get("properties", {}).get(child["key"])
+            if inner is None:
+                raise ValueError("an undeclared member")
+            value, at = self.content(text, child, inner)
+            below.append((child["key"], value))
+            child = self.opening(text, at)
+        gap = re.compile(r"\s*" + re.escape(close)).match(text, at)
+        if not gap or ("array" in types and {key for key, _ in below} != {"item"}):
+            raise ValueError("no end")
+        return ([value for _, value in below] if "array" in types else once(below)), gap.end()
+
+    def _leaf(self, text: str, schema: Any, types: Any) -> Any:
+        if not text:
+            return next((empty for name, empty in (("array", []), ("object", {})) if name in types), "")
+        try:
+            value = json.loads(text, parse_constant=_no_constant)
+        except ValueError:
+            return text
+        if "array" in types and isinstance(value, list):
+            raise ValueError("an array as JSON")
+        if isinstance(value, dict) and schema.get("properties"):
+            raise ValueError("an object as JSON")
+        return value if not isinstance(value, str) and fits(value, schema) else text
+
+
+class Cofl(_Tree):
+    """Cohere's: every value in a tag that says raw, json, dict or list."""
+
+    END = "</cofl:value>"
+
+    def part(self, key: str | None, value: Any, compact: bool) -> str:
+        kind = {str: "raw", dict: "dict", list: "list"}.get(type(value), "json")
+        name = "" if key is None else f' name="{key}"'
+        return f'<cofl:value{name} type="{kind}">{self.inside(value, compact)}{self.END}'
+
+    def opening(self, text: str, at: int) -> re.Match[str] | None:
+        return re.compile(r'<cofl:value(?: name="(?P<key>[\w.-]+)")? type="(?P<kind>\w+)">').match(text, at)
+
+    def content(self, text: str, found: re.Match[str], schema: Any) -> tuple[Any, int]:
+        kind, at = found["kind"], found.end()
+        if kind in ("raw", "json"):
+            end = text.index(self.END, at)
+            value = text[at:end] if kind == "raw" else json.loads(text[at:end], parse_constant=_no_constant)
+            if kind == "json" and isinstance(value, (str, list, dict)):
+                raise ValueError("no scalar")
+            return value, end + len(self.END)
+        below: list[tuple[str | None, Any]] = []
+        while child := self.opening(text, at):
+            if (child["key"] is None) != (kind == "list"):
+                raise ValueError("a name, or none")
+            value, at = self.content(text, child, {})
+            below.append((child["key"], value))
+        end = _expect(text, at, self.END)
+        return ([value for _, value in below] if kind == "list" else once(below)), end  # type: ignore[arg-type]

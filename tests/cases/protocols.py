@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.cases.codecs import Bare, Json, Keywords, Positional, Raw, fits
+from tests.cases.codecs import Bare, Cofl, Json, Keywords, Positional, Raw, Tags, fits
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Family:
     @property
     def closers(self) -> set[str]:
         """Tokens that may end a string that has just begun."""
-        if isinstance(self.codec, Bare):
+        if isinstance(self.codec, (Bare, Tags)):
             return {self.codec.mark}
         after = self.codec.parameter.partition("{value}")[2] if isinstance(self.codec, Raw) else ""
         return {token for token in self.tokens if after.startswith(token)}
@@ -103,7 +103,7 @@ class _Scan:
         for piece in re.split(r"(\{name\}|\{arguments\}|\{index\})", item):
             if piece == "{name}":
                 self.rest = self.rest.lstrip()
-                found = re.match(r"[A-Za-z0-9_.-]+", self.rest)
+                found = re.match(r"[A-Za-z0-9_.-]+?(?=\.call\(|[^A-Za-z0-9_.-]|$)", self.rest)
                 if not found:
                     raise ValueError("name")
                 name = found[0]
@@ -160,19 +160,19 @@ _GLM = ("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>",
 _M3 = "]<]minimax[>["
 
 
-def _dsml(word: str) -> Family:
-    end = "</｜DSML｜parameter>\n"
+def _dsml(word: str, gap: str = "") -> Family:
+    end = f"</｜DSML｜{gap}parameter>\n"
     return Family(
-        '<｜DSML｜invoke name="{name}">\n{arguments}</｜DSML｜invoke>',
-        f"\n\n<｜DSML｜{word}>\n",
+        f'<｜DSML｜{gap}invoke name="{{name}}">\n{{arguments}}</｜DSML｜{gap}invoke>',
+        f"\n\n<｜DSML｜{gap}{word}>\n",
         "\n",
-        f"\n</｜DSML｜{word}>",
+        f"\n</｜DSML｜{gap}{word}>",
         tokens=("｜DSML｜", *_THINK),
         ends=("<｜end▁of▁sentence｜>",),
         think=_THINK,
         codec=Raw(
-            '<｜DSML｜parameter name="{key}" string="false">{value}' + end,
-            '<｜DSML｜parameter name="{key}" string="true">{value}' + end,
+            f'<｜DSML｜{gap}parameter name="{{key}}" string="false">{{value}}' + end,
+            f'<｜DSML｜{gap}parameter name="{{key}}" string="true">{{value}}' + end,
         ),
     )
 
@@ -252,7 +252,9 @@ FAMILIES: dict[str, Family] = {
         tokens=("<|tool_call|>", "<|/tool_call|>"),
         ends=("<|end|>",),
     ),
-    "granite": Family(_OBJECT, "<|tool_call|>[", ", ", "]", tokens=("<|tool_call|>",), ends=("<|end_of_text|>",)),
+    "granite": Family(
+        _OBJECT, "<|tool_call|>[", ", ", "]", tokens=("<|tool_call|>",), ends=("<|end_of_text|>",), think=_THINK
+    ),
     "cohere": Family(
         '{"tool_call_id": "{index}", "tool_name": "{name}", "parameters": {arguments}}',
         "<|START_ACTION|>[",
@@ -271,6 +273,16 @@ FAMILIES: dict[str, Family] = {
         before="",
         text="<|START_RESPONSE|>It is 12 < 13 here.<|END_RESPONSE|>",
     ),
+    "cohere_cmd5": Family(
+        '<cofl:tool_call id="{index}" name="{name}">{arguments}</cofl:tool_call>',
+        "<cofl:tool_calls>",
+        "",
+        "</cofl:tool_calls>",
+        tokens=("<cofl:tool_calls>", "</cofl:tool_calls>", "<|START_THINKING|>", "<|END_THINKING|>"),
+        ends=("<|END_OF_TURN_TOKEN|>",),
+        think=("<|START_THINKING|>", "<|END_THINKING|>"),
+        codec=Cofl(),
+    ),
     "harmony": Family(
         "<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}",
         many=False,
@@ -286,6 +298,31 @@ FAMILIES: dict[str, Family] = {
         tokens=("<tool_call>", "</tool_call>", *_THINK),
         think=_THINK,
         codec=Raw("<parameter={key}>\n{value}\n</parameter>\n", python=True),
+    ),
+    "mimo": Family(
+        "<tool_call><function={name}>{arguments}</function></tool_call>",
+        joint="\n",
+        tokens=("<tool_call>", "</tool_call>", *_THINK),
+        think=_THINK,
+        codec=Raw("<parameter={key}>{value}</parameter>"),
+    ),
+    "step3": Family(
+        '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{name}">{arguments}</steptml:invoke>'
+        "<｜tool_call_end｜>",
+        "<｜tool_calls_begin｜>\n",
+        "\n",
+        "\n<｜tool_calls_end｜>",
+        tokens=(
+            "<｜tool_calls_begin｜>",
+            "<｜tool_calls_end｜>",
+            "<｜tool_call_begin｜>",
+            "<｜tool_call_end｜>",
+            "<｜tool_sep｜>",
+            *_THINK,
+        ),
+        ends=("<|EOT|>",),
+        think=_THINK,
+        codec=Raw('<steptml:parameter name="{key}">{value}</steptml:parameter>'),
     ),
     "glm45": Family(
         "<tool_call>{name}{arguments}\n</tool_call>",
@@ -317,13 +354,14 @@ FAMILIES: dict[str, Family] = {
         f"{_M3}<tool_call>\n",
         "",
         f"{_M3}</tool_call>",
-        tokens=(_M3, *_THINK),
+        tokens=(_M3, "<mm:think>", "</mm:think>"),
         ends=("[e~[",),
-        think=_THINK,
-        codec=Raw(f"{_M3}<{{key}}>{{value}}{_M3}</{{key}}>"),
+        think=("<mm:think>", "</mm:think>"),
+        codec=Tags(_M3),
     ),
     "deepseek_v32": _dsml("function_calls"),
     "deepseek_v4": _dsml("tool_calls"),
+    "deepseek_v41": _dsml("calls", " "),
     "kimi_k3": Family(
         '<|open|>call tool="{name}" index="{index}"<|sep|>{arguments}<|close|>call<|sep|>',
         "<|open|>tools<|sep|>",
@@ -357,6 +395,14 @@ FAMILIES: dict[str, Family] = {
         "]",
         tokens=("<|python_start|>", "<|python_end|>", "<|python_tag|>"),
         ends=("<|eot|>",),
+        before="",
+        codec=Keywords(),
+    ),
+    "llama3_builtin": Family(
+        "<|python_tag|>{name}.call({arguments})",
+        many=False,
+        tokens=("<|python_tag|>",),
+        ends=("<|eom_id|>", "<|eot_id|>"),
         before="",
         codec=Keywords(),
     ),

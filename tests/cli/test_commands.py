@@ -92,6 +92,26 @@ def test_whitespace_option(toolc: Toolc) -> None:
         assert codes == [1 - int(bit) for bit in accepted], whitespace
 
 
+def test_strict_and_response(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
+    spec = repository / "tools_specs" / "weather.json"
+    (tmp_path / "answer.json").write_text(
+        '{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}'
+    )
+    assert toolc("compile", spec, "-o", "s.toolc", "--response", "answer.json").returncode == 0
+    assert toolc("check", "s.toolc", '{"ok": true}', "--entry", "response").returncode == 0
+    assert toolc("check", "s.toolc", GOOD, "--entry", "either").returncode == 0
+    loose = GOOD.replace("celsius", "kelvin")
+    assert toolc("check", "s.toolc", loose).returncode == 1
+    assert toolc("compile", spec, "-o", "l.toolc", "--no-strict").returncode == 0
+    assert toolc("check", "l.toolc", loose).returncode == 0
+    (tmp_path / "list.lark").write_text('start: "a"\n')
+    (tmp_path / "three.json").write_text("[3]")
+    assert toolc("compile", "list.lark", "--no-strict").returncode == 2
+    done = toolc("compile", spec, "--response", "three.json", "--json")
+    assert done.returncode == 3 and json.loads(done.stdout)["place"] == "three.json#"
+    assert toolc("compile", spec, "--response", "nowhere.json").returncode == 3
+
+
 def test_grammar(toolc: Toolc, repository: Path) -> None:
     spec = repository / "tools_specs" / "tree_schema.json"
     text = toolc("grammar", spec).stdout

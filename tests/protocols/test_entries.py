@@ -26,9 +26,10 @@ BARE = {"answer": "It is [12] <tool_call>.", "sure": True}
 WRAPPED = {
     "harmony": "<|channel|>final<|message|>{}",
     "cohere": "<|START_RESPONSE|>{}<|END_RESPONSE|>",
+    "cohere_cmd5": "<|START_TEXT|>{}<|END_TEXT|>",
     "kimi_k3": "{}<|close|>response<|sep|>",
 }
-NO_JSON = {"functiongemma", "gemma4", "lfm2", "olmo3", "pythonic"}
+NO_JSON = {"functiongemma", "gemma4", "lfm2", "llama3_builtin", "olmo3", "pythonic"}
 
 
 @EACH

@@ -1,0 +1,107 @@
+"""Arrays and objects part by part, each item and member between marks of its own, to any depth.
+
+Where a template names a member twice, undeclared ones cannot be written so: an object that declares none is written as
+JSON, and of one that declares some, only these are written. Arrays and objects inside of what may be anything, or of
+their own kind, are JSON: the marks of parts are no brackets that a frame could begin with.
+
+Leaves out   the marks (../grammar), one part (channel.py).
+Invariants   a rule is written once per union of shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedError
+from .array_text import Items, items_text
+from .atoms import Conj
+from .encoding import IDENTIFIER
+from .machine import object_is_plain
+from .nodes import Constant
+from .object_text import Members, members_text
+from .scalar_text import constant_text
+from .shapes import Arrays, Constants, Objects, Shape
+from .strings import literal
+
+if TYPE_CHECKING:
+    from .channel import Channel, Slot
+    from .writer import LarkWriter
+
+Part = Callable[["LarkWriter", "Channel", "Slot", str, Conj, str], str]
+"""(writer, channel, slot, key or "", value, hint) → one part; one factor of a product."""
+
+
+def elements_text(
+    writer: LarkWriter, channel: Channel, kind: str, union: tuple[Shape, ...], part: Part, hint: str
+) -> str:
+    """The parts of an array or object of some shapes: the name of a rule."""
+    if (kind, union) in writer.elements:
+        return writer.elements[kind, union] or writer.alternatives({kind: union}, hint)
+    writer.elements[kind, union] = ""  # until it is written
+    options: dict[str, None] = {}
+    for shape in union:
+        for text in _shape(writer, channel, shape, part, hint):
+            options.setdefault(text)
+    name = writer.rule(" | ".join(sorted(options, key=lambda option: not option)), hint, None)
+    writer.elements[kind, union] = name
+    return name
+
+
+def _shape(writer: LarkWriter, channel: Channel, shape: Shape, part: Part, hint: str) -> list[str]:
+    assert channel.item is not None and channel.inner is not None
+    item, inner = channel.item, channel.inner
+    if isinstance(shape, Constants):
+        raise _refusal()
+
+    def one(value: Conj | Constant, hint: str) -> str:
+        if isinstance(value, Constant):
+            return _constant(writer, channel, item, value.value)
+        return part(writer, channel, item, "", value, hint)
+
+    def named(writer: LarkWriter, name: str, value: Conj) -> str:
+        return part(writer, channel, inner, _key(name), value, name)
+
+    if isinstance(shape, Arrays):
+        return [items_text(writer, shape, Items("", "", one), hint)]
+
+    def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
+        key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
+        return part(writer, channel, inner, key, value, hint)
+
+    assert isinstance(shape, Objects)
+    if channel.closed and shape.opened:
+        if not shape.named:
+            none = object_is_plain(shape) and not shape.low and not shape.required
+            return [writer.alternatives({"object": (shape,)}, hint), *([""] if none else [])]
+        writer.restrictions.add("closed-arguments")
+        shape = replace(shape, opened=())
+        if not writer.normaliser.lives(shape):
+            return []
+    return [members_text(writer, shape, Members("", "", named, opened, (IDENTIFIER,)), hint)]
+
+
+def _key(name: str) -> str:
+    if IDENTIFIER.spelling.spell(name) is None or not name:
+        raise UnsupportedError(
+            f"the key {name!r} cannot be written in this protocol", hint="a key has letters, digits and _ . - only"
+        )
+    return literal(name)
+
+
+def _constant(writer: LarkWriter, channel: Channel, slot: Slot, value: Any) -> str:
+    """One item that is given: an array of unique items has such ones."""
+    if isinstance(value, (list, dict)):
+        raise _refusal()
+    if isinstance(value, str):
+        template, text = slot.text, literal(value) if value else ""
+    elif value is None or isinstance(value, bool):
+        template, text = slot.other, " | ".join(literal(spelled) for spelled in channel.spellings(value))
+    else:
+        template, text = slot.other, constant_text(writer, value, None)
+    return f"{template}{{{writer.rule(text, 'const', None)}}}"
+
+
+def _refusal() -> UnsupportedError:
+    return UnsupportedError("arrays and objects given by enum or const cannot be written in this protocol")

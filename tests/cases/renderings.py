@@ -1,0 +1,317 @@
+"""Turns with calls as the chat templates and encoders of the families write them, blanks and all.
+
+Written by hand from each source, which the protocol's own file names; nothing here is made by the tests' own writer
+(protocols.py), so a mistake in that one shows. A row holds protocol, entry, text, calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "place": {"type": "string"},
+                "days": {"type": "integer"},
+                "exact": {"type": "boolean"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "at": {
+                    "type": "object",
+                    "properties": {"lat": {"type": "number"}, "ok": {"type": "boolean"}},
+                    "required": ["lat"],
+                },
+                "note": {"type": ["string", "null"]},
+            },
+            "required": ["place"],
+        },
+    },
+    {"name": "list_stations", "parameters": {"type": "object", "properties": {}}},
+]
+
+MUCH: dict[str, Any] = {
+    "place": "Zürich <b>",
+    "days": 3,
+    "exact": True,
+    "tags": ["a", "b c"],
+    "at": {"lat": 47.4, "ok": False},
+    "note": None,
+}
+LITTLE: dict[str, Any] = {"place": "Bern"}
+NO_NOTE = ("weather", {key: value for key, value in MUCH.items() if key != "note"})
+WEATHER, SMALL, STATIONS = ("weather", MUCH), ("weather", LITTLE), ("list_stations", {})
+
+_JSON = (
+    '{"place": "Zürich <b>", "days": 3, "exact": true, "tags": ["a", "b c"], "at": {"lat": 47.4, "ok": false},'
+    ' "note": null}'
+)
+_BARE = '{"place": "Bern"}'
+_PYTHON = (
+    "weather(place='Zürich <b>', days=3, exact=True, tags=['a', 'b c'], at={\"lat\": 47.4, \"ok\": false}, note=None)"
+)
+
+
+class Rendering(NamedTuple):
+    """One turn.
+
+    Attributes:
+        protocol: its name; entry: where the text begins.
+        text: the turn, without the token that ends it.
+        calls: what is called in it.
+    """
+
+    protocol: str
+    entry: str
+    text: str
+    calls: list[tuple[str, Any]]
+
+
+def _dsml(word: str, end: str = "") -> str:
+    return (
+        f"{end}\n\n<｜DSML｜{word}>\n"
+        '<｜DSML｜invoke name="weather">\n'
+        '<｜DSML｜parameter name="place" string="true">Zürich <b></｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="exact" string="false">true</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="tags" string="false">["a", "b c"]</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="at" string="false">{"lat": 47.4, "ok": false}</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="note" string="false">null</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n"
+        '<｜DSML｜invoke name="list_stations">\n'
+        "\n"
+        f"</｜DSML｜invoke>\n</｜DSML｜{word}>"
+    )
+
+
+_GLM45 = (
+    "\n<tool_call>weather\n<arg_key>place</arg_key>\n<arg_value>Zürich <b></arg_value>\n<arg_key>days</arg_key>\n"
+    "<arg_value>3</arg_value>\n<arg_key>exact</arg_key>\n<arg_value>true</arg_value>\n<arg_key>tags</arg_key>\n"
+    '<arg_value>["a", "b c"]</arg_value>\n<arg_key>at</arg_key>\n<arg_value>{"lat": 47.4, "ok": false}</arg_value>\n'
+    "<arg_key>note</arg_key>\n<arg_value>null</arg_value>\n</tool_call>\n<tool_call>list_stations\n</tool_call>"
+)
+_GLM47 = (
+    "<tool_call>weather<arg_key>place</arg_key><arg_value>Zürich <b></arg_value><arg_key>days</arg_key>"
+    "<arg_value>3</arg_value><arg_key>exact</arg_key><arg_value>true</arg_value><arg_key>tags</arg_key>"
+    '<arg_value>["a", "b c"]</arg_value><arg_key>at</arg_key><arg_value>{"lat": 47.4, "ok": false}</arg_value>'
+    "<arg_key>note</arg_key><arg_value>null</arg_value></tool_call><tool_call>list_stations</tool_call>"
+)
+_QWEN = (
+    "<tool_call>\n<function=weather>\n<parameter=place>\nZürich <b>\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
+    '<parameter=exact>\nTrue\n</parameter>\n<parameter=tags>\n["a", "b c"]\n</parameter>\n<parameter=at>\n'
+    '{"lat": 47.4, "ok": false}\n</parameter>\n<parameter=note>\nNone\n</parameter>\n</function>\n</tool_call>\n'
+    "<tool_call>\n<function=list_stations>\n</function>\n</tool_call>"
+)
+_M2 = (
+    '<minimax:tool_call>\n<invoke name="weather">\n<parameter name="place">Zürich <b></parameter>\n'
+    '<parameter name="days">3</parameter>\n<parameter name="exact">true</parameter>\n'
+    '<parameter name="tags">["a", "b c"]</parameter>\n<parameter name="at">{"lat": 47.4, "ok": false}</parameter>\n'
+    '<parameter name="note">null</parameter>\n</invoke>\n<invoke name="list_stations">\n</invoke>\n'
+    "</minimax:tool_call>"
+)
+_N = "]<]minimax[>["
+_M3 = (
+    f'{_N}<tool_call>\n{_N}<invoke name="weather">{_N}<place>Zürich <b>{_N}</place>{_N}<days>3{_N}</days>'
+    f"{_N}<exact>true{_N}</exact>{_N}<tags>{_N}<item>a{_N}</item>{_N}<item>b c{_N}</item>{_N}</tags>"
+    f"{_N}<at>{_N}<lat>47.4{_N}</lat>{_N}<ok>false{_N}</ok>{_N}</at>{_N}</invoke>\n"
+    f'{_N}<invoke name="list_stations">{_N}</invoke>\n{_N}</tool_call>'
+)
+_CMD5 = (
+    '<cofl:tool_calls><cofl:tool_call id="0" name="weather"><cofl:value name="place" type="raw">Zürich <b></cofl:value>'
+    '<cofl:value name="days" type="json">3</cofl:value><cofl:value name="exact" type="json">true</cofl:value>'
+    '<cofl:value name="tags" type="list"><cofl:value type="raw">a</cofl:value><cofl:value type="raw">b c</cofl:value>'
+    '</cofl:value><cofl:value name="at" type="dict"><cofl:value name="lat" type="json">47.4</cofl:value>'
+    '<cofl:value name="ok" type="json">false</cofl:value></cofl:value><cofl:value name="note" type="json">null'
+    '</cofl:value></cofl:tool_call><cofl:tool_call id="1" name="list_stations"></cofl:tool_call></cofl:tool_calls>'
+)
+_K2 = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>"
+    f"{_JSON}<|tool_call_end|><|tool_call_begin|>functions.list_stations:1<|tool_call_argument_begin|>{{}}"
+    "<|tool_call_end|><|tool_calls_section_end|>"
+)
+_K3 = (
+    '<|open|>tools<|sep|><|open|>call tool="weather" index="1"<|sep|><|open|>argument key="place" type="string"<|sep|>'
+    'Zürich <b><|close|>argument<|sep|><|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>'
+    '<|open|>argument key="exact" type="boolean"<|sep|>true<|close|>argument<|sep|><|open|>argument key="tags" '
+    'type="array"<|sep|>["a", "b c"]<|close|>argument<|sep|><|open|>argument key="at" type="object"<|sep|>'
+    '{"lat": 47.4, "ok": false}<|close|>argument<|sep|><|open|>argument key="note" type="null"<|sep|>null<|close|>'
+    'argument<|sep|><|close|>call<|sep|><|open|>call tool="list_stations" index="2"<|sep|><|close|>call<|sep|>'
+    "<|close|>tools<|sep|><|close|>message<|sep|>"
+)
+_SILENT = "<|open|>response<|sep|><|close|>response<|sep|>"
+_COMMENTARY = "<|channel|>commentary to=functions.weather"
+_TO = " to=functions.weather<|channel|>commentary"
+_GEMMA = (
+    '<|tool_call>call:weather{at:{lat:47.4,ok:false},days:3,exact:true,note:None,place:<|"|>Zürich <b><|"|>,'
+    'tags:[<|"|>a<|"|>,<|"|>b c<|"|>]}<tool_call|><|tool_call>call:list_stations{}<tool_call|>'
+)
+_COHERE = (
+    '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "weather", "parameters": '
+    + _JSON
+    + '},\n    {"tool_call_id": "1", "tool_name": "list_stations", "parameters": {}}\n]<|END_ACTION|>'
+)
+_R1 = (
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n"
+    f"{_JSON}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>list_stations\n```json\n{{}}\n```"
+    "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+)
+_V31 = (
+    f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{_JSON}<｜tool▁call▁end｜>"
+    "<｜tool▁call▁begin｜>list_stations<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+)
+_HERMES = (
+    f'<tool_call>\n{{"name": "weather", "arguments": {_JSON}}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "list_stations", "arguments": {}}\n</tool_call>'
+)
+_LIST = f'[{{"name": "weather", "arguments": {_JSON}}}, {{"name": "list_stations", "arguments": {{}}}}]'
+_LISTED = f'[{{"name": "weather", "arguments": {_JSON}, "id": "aB3dE5gH7"}}]'
+_BOTH = [WEATHER, STATIONS]
+
+RENDERINGS: list[Rendering] = [
+    Rendering(*row)
+    for row in [
+        ("hermes", "required", _HERMES, _BOTH),
+        ("hermes", "auto", "I look.\n" + _HERMES, _BOTH),
+        ("hermes", "auto/outside", "<think>\nhm\n</think>\n\n" + _HERMES, _BOTH),
+        ("hermes", "required/inside", "hm\n</think>\n\n" + _HERMES, _BOTH),
+        ("hermes", "required", '<tool_call>{"name": "list_stations", "arguments": {}}</tool_call>', [STATIONS]),
+        ("qwen3_coder", "required", _QWEN, _BOTH),
+        ("qwen3_coder", "auto", "I look.\n\n" + _QWEN, _BOTH),
+        ("qwen3_coder", "required/inside", "hm\n</think>\n\n" + _QWEN, _BOTH),
+        ("llama3", "required", f'{{"name": "weather", "parameters": {_JSON}}}', [WEATHER]),
+        ("mistral", "required", "[TOOL_CALLS] " + _LISTED, [WEATHER]),
+        ("mistral", "required", "[TOOL_CALLS]" + _LIST, _BOTH),
+        ("mistral_v11", "required", f"[TOOL_CALLS]weather[ARGS]{_JSON}[TOOL_CALLS]list_stations[ARGS]{{}}", _BOTH),
+        ("mistral_v11", "required", f"[TOOL_CALLS]weather[CALL_ID]aB3dE5gH7[ARGS]{_BARE}", [SMALL]),
+        ("mistral_v11", "auto/outside", f"[THINK]hm[/THINK]I look.[TOOL_CALLS]weather[ARGS]{_BARE}", [SMALL]),
+        ("mistral_v11", "auto/outside", f"<think>\nhm\n</think>\n[TOOL_CALLS]weather[ARGS]{_BARE}", [SMALL]),
+        ("deepseek_v3", "required", _R1, _BOTH),
+        ("deepseek_v3", "required/inside", "hm\n</think>\n\n" + _R1, _BOTH),
+        ("deepseek_v31", "required", _V31, _BOTH),
+        ("deepseek_v31", "auto/inside", "hm</think>I look." + _V31, _BOTH),
+        ("deepseek_v32", "required", _dsml("function_calls"), _BOTH),
+        ("deepseek_v32", "required/inside", _dsml("function_calls", "hm</think>"), _BOTH),
+        ("deepseek_v4", "auto", _dsml("tool_calls", "I look."), _BOTH),
+        ("deepseek_v4", "required/inside", _dsml("tool_calls", "hm</think>"), _BOTH),
+        ("kimi_k2", "required", _K2, _BOTH),
+        ("kimi_k2", "auto/outside", "<think>hm</think>I look." + _K2, _BOTH),
+        (
+            "kimi_k3",
+            "required/inside",
+            "hm<|close|>think<|sep|>" + _SILENT + _K3,
+            _BOTH,
+        ),
+        ("kimi_k3", "required", "<|close|>response<|sep|>" + _K3, _BOTH),
+        ("kimi_k3", "auto", "I look.<|close|>response<|sep|>" + _K3, _BOTH),
+        ("glm45", "required/outside", "\n<think>hm</think>" + _GLM45, _BOTH),
+        ("glm45", "required", _GLM45, _BOTH),
+        ("glm45", "auto/outside", "\n<think></think>\nI look." + _GLM45, _BOTH),
+        ("glm47", "required/inside", "hm</think>" + _GLM47, _BOTH),
+        ("glm47", "auto", "I look." + _GLM47, _BOTH),
+        (
+            "harmony",
+            "required",
+            f"{_COMMENTARY} <|constrain|>json<|message|>{_JSON}",
+            [WEATHER],
+        ),
+        (
+            "harmony",
+            "required",
+            f"{_COMMENTARY}<|constrain|>json<|message|>{_JSON}",
+            [WEATHER],
+        ),
+        ("harmony", "required", f"{_TO} json<|message|>{_JSON}", [WEATHER]),
+        (
+            "harmony",
+            "required",
+            f"{_TO} <|constrain|>json<|message|>{_JSON}",
+            [WEATHER],
+        ),
+        (
+            "harmony",
+            "auto/outside",
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.list_stations "
+            "<|constrain|>json<|message|>{}",
+            [STATIONS],
+        ),
+        (
+            "harmony",
+            "required/outside",
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant to=functions.list_stations<|channel|>commentary"
+            " json<|message|>{}",
+            [STATIONS],
+        ),
+        ("phi4_mini", "required", f"<|tool_call|>{_LIST}<|/tool_call|>", _BOTH),
+        ("phi4_mini", "required", f"functools{_LIST}", _BOTH),
+        ("granite", "required", f"<|tool_call|>{_LIST}", _BOTH),
+        ("granite", "required", f"<|tool_call|> {_LIST}", _BOTH),
+        ("granite", "auto", f"<tool_call>{_LIST}", _BOTH),
+        ("gemma4", "required", _GEMMA, _BOTH),
+        ("gemma4", "auto/outside", "<|channel>thought\nhm<channel|>" + _GEMMA + "I looked.", _BOTH),
+        (
+            "functiongemma",
+            "required",
+            "<start_function_call>call:weather{at:{lat:47.4,ok:false},days:3,exact:true,note:None,"
+            "place:<escape>Zürich <b><escape>,tags:[<escape>a<escape>,<escape>b c<escape>]}<end_function_call>",
+            [WEATHER],
+        ),
+        ("minimax_m2", "required", "\n" + _M2, _BOTH),
+        ("minimax_m2", "required/inside", "hm\n</think>\n\n\n" + _M2, _BOTH),
+        ("minimax_m2", "auto", "I look.\n" + _M2, _BOTH),
+        (
+            "deepseek_v41",
+            "required/inside",
+            'hm</think>\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">\n<｜DSML｜ parameter name="place" '
+            'string="true">Bern</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>',
+            [SMALL],
+        ),
+        (
+            "step3",
+            "required",
+            '<｜tool_calls_begin｜>\n<｜tool_call_begin｜>\nfunction<｜tool_sep｜><steptml:invoke name="weather">'
+            '<steptml:parameter name="place">Bern</steptml:parameter><steptml:parameter name="days">3'
+            "</steptml:parameter></steptml:invoke><｜tool_call_end｜>\n<｜tool_call_begin｜>\nfunction<｜tool_sep｜>"
+            '<steptml:invoke name="list_stations"></steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>',
+            [("weather", {"place": "Bern", "days": 3}), STATIONS],
+        ),
+        (
+            "step3",
+            "auto",
+            "I look.<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜>"
+            '<steptml:invoke name="weather">\n'
+            '<steptml:parameter name="place">Bern</steptml:parameter>\n<steptml:parameter name="days">3'
+            "</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>",
+            [("weather", {"place": "Bern", "days": 3})],
+        ),
+        (
+            "mimo",
+            "required/outside",
+            "<think>hm</think><tool_call><function=weather><parameter=place>Bern</parameter><parameter=exact>true"
+            "</parameter></function></tool_call>",
+            [("weather", {"place": "Bern", "exact": True})],
+        ),
+        ("llama3_builtin", "required", '<|python_tag|>weather.call(place="Bern")', [SMALL]),
+        ("granite", "auto/outside", f"<think>hm</think><|tool_call|>{_LIST}", _BOTH),
+        ("minimax_m3", "required/inside", "hm</mm:think>" + _M3, [NO_NOTE, STATIONS]),
+        ("cohere", "required/outside", "<|START_THINKING|>hm<|END_THINKING|>" + _COHERE, _BOTH),
+        ("cohere_cmd5", "required/outside", "<|START_THINKING|>hm<|END_THINKING|>" + _CMD5, _BOTH),
+        ("pythonic", "required", f"[{_PYTHON.replace('false', 'False')}, list_stations()]", _BOTH),
+        ("pythonic", "required", '<|python_start|>[weather(place="Bern")]<|python_end|>', [SMALL]),
+        ("lfm2", "required", f"<|tool_call_start|>[{_PYTHON}, list_stations()]<|tool_call_end|>", _BOTH),
+        (
+            "lfm2",
+            "auto/outside",
+            "<think>hm</think>I look.<|tool_call_start|>[weather(place='Bern')]<|tool_call_end|>",
+            [SMALL],
+        ),
+        (
+            "olmo3",
+            "required",
+            "<function_calls>\n"
+            + _PYTHON.replace("True", "true").replace("None", "null").replace("['a', 'b c']", '["a", "b c"]')
+            + "\nlist_stations()\n</function_calls>",
+            _BOTH,
+        ),
+    ]
+]
