@@ -44,9 +44,10 @@ class Elements:
                 of,
                 kind,
                 re.compile(_OPENING.format(re.escape(before), _KEY if before else "", re.escape(between))),
-                *close,
+                end,
+                last,
             )
-            for of, kind, before, between, *close in parts
+            for of, kind, before, between, end, last in parts
         ]
         self.nodes = nodes
         self.raw = raw

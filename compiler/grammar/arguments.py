@@ -57,7 +57,7 @@ def channel_of(protocol: Protocol) -> Channel | None:
     inner = item = None
     if protocol.has("item"):
         item = replace(_slot(protocol, "item", tuple(one for one in shape if one != "key")), keyed=False)
-        inner = Slot(*(INNER + name for name in (slot.other, slot.text, slot.array, slot.object)))
+        inner = Slot(INNER + slot.other, INNER + slot.text, INNER + slot.array, INNER + slot.object)
     constants = {None: protocol.strings("NULL"), True: protocol.strings("TRUE"), False: protocol.strings("FALSE")}
     twice = any(len(re.findall(r"\bkey\b", protocol.body(one))) > 1 for one in {slot.other, slot.text} - {STRING_COPY})
     return Channel(
@@ -84,4 +84,4 @@ def _slot(protocol: Protocol, name: str, shape: tuple[str, ...]) -> Slot:
                 place=f"{protocol.name}.lark",
                 expected=f"{template}{{{', '.join(shape)}}}",
             )
-    return Slot(name, **found)
+    return Slot(name, found["text"], found["array"], found["object"])

@@ -48,12 +48,13 @@ class _Template:
 
     def __init__(self, template: dict[str, Any], name: str) -> None:
         self.name = name
-        self.fields = template.get("fields")
-        if template.get("version", 1) != 1 or not isinstance(self.fields, dict):
+        fields = template.get("fields")
+        if template.get("version", 1) != 1 or not isinstance(fields, dict):
             raise GrammarError(
                 "this is no response template of version 1", place=name, expected="an object with version 1 and fields"
             )
-        for field, said in self.fields.items():
+        self.fields: dict[str, Any] = fields
+        for field, said in fields.items():
             if not isinstance(said, dict):
                 raise GrammarError("a field of a response template is an object", place=f"{name}#/fields/{field}")
         if "tool_calls" not in self.fields:
