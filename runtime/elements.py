@@ -1,17 +1,17 @@
-"""Arguments written part by part, as a tree of elements: their text → values.
+"""Arguments written part by part, as a tree of elements: their text → values, and back.
 
 `meta["arguments"]["parts"]` tells how each kind of part begins and ends: [parameter or item, kind of its value or ""
 for any, before the key, between key and value, after the value, after the key there]. `tool["elements"]` has a node for
 every part: [types, member → node, nodes of the first items, node of any other item, what no text at all is].
 
-Leaves out   where arguments begin and end (reader.py), raw texts (arguments.py).
+Leaves out   where arguments begin and end (reader.py), raw texts (arguments.py), what of a text is allowed (writer.py).
 Invariants   the texts are those that a bundle accepts, so a part that begins also ends.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,5 +95,45 @@ class Elements:
         return text if kind == "text" else self.raw(text, types)
 
 
+def element_texts(
+    parts: Sequence[Sequence[str]],
+    nodes: Sequence[Sequence[Any]],
+    arguments: Mapping[str, Any],
+    leaf: Callable[[Any], str],
+) -> tuple[str, ...]:
+    """The text of every argument, as `Elements` reads it; what may be anything, or lies inside of its own kind, has no
+    parts.
+
+    Args:
+        parts, nodes: see `Elements`.
+        arguments: as JSON values.
+        leaf: writes what has no parts.
+    """
+    forms = {(part[0], part[1]): part[2:] for part in parts}
+    declared_only = any(part[5] for part in parts)  # no text says twice what is not known
+
+    def part(of: str, key: str, value: Any, node: int, above: frozenset[int]) -> str:
+        kind = _KINDS.get(type(value), "other")
+        before, between, after, last = forms.get((of, kind)) or forms[of, ""]
+        key, again = (key, key if last else "") if of == "parameter" else ("", "")
+        return f"{before}{key}{between}{text(value, node, above)}{after}{again}{last}"
+
+    def text(value: Any, node: int, above: frozenset[int]) -> str:
+        if node < 0 or node in above or not isinstance(value, (list, dict)):
+            return leaf(value)
+        _, members, first, rest, _ = nodes[node]
+        above |= {node}
+        if isinstance(value, list):
+            below = [*first, *[rest] * len(value)]
+            return "".join(part("item", "", one, below[n], above) for n, one in enumerate(value))
+        if declared_only and not members:
+            return leaf(value)
+        return "".join(part("parameter", key, one, members.get(key, -1), above) for key, one in value.items())
+
+    members = nodes[0][1] if nodes else {}
+    return tuple(text(value, members.get(key, -1), frozenset({0})) for key, value in arguments.items())
+
+
+_KINDS: dict[type, str] = {str: "text", list: "array", dict: "object"}
 _OPENING = r"\n*{}{}{}"
 _KEY = r"(?P<key>[A-Za-z0-9_.\-\x80-\U0010ffff]+)"

@@ -134,9 +134,13 @@ class _Open:
 
     def take_empty(self) -> None:
         """A value of no text at all has come."""
-        if self.key is not None:
-            self.parts.append(Part(self.key, "", True))
-            self.key = None
+        self.parts += self.empty
+        self.key = None
+
+    @property
+    def empty(self) -> list[Part]:
+        """The part whose value would be no text at all, where one is due."""
+        return [] if self.key is None else [Part(self.key, "", True)]
 
 
 class Reader:
@@ -338,12 +342,13 @@ class Reader:
             return None
         inside = self._kind in (KEY, VALUE, STRING)
         named = self._settled if self._kind == NAME else max(held.named, held.begin)
+        again = self._kind == KEY  # the value of the key before had no text
         return Unfinished(
             held.number,
             bytes(data[held.begin : named]),
             bytes(data[held.arguments : self._settled]) if held.arguments >= 0 else b"",
-            tuple(held.parts),
-            held.key,
+            (*held.parts, *(held.empty if again else ())),
+            None if again else held.key,
             bytes(data[self._begin : self._settled]) if inside else None,
         )
 
@@ -428,7 +433,7 @@ class Reader:
 
     def _settle(self, kind: int, age: int) -> None:
         """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
-        begin = self._settled
+        begin = before = self._settled
         if 0 < age <= len(self._begins):
             begin = max(begin, self._begins[-age])
         if begin > self._settled and self._perhaps >= 0 and kind != self._perhaps != self._kind:
@@ -448,7 +453,8 @@ class Reader:
                 self._count += 1
                 self._events.append(Event("call", number=self._open.number))
             if kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
-                self._open.arguments = begin
+                # what stands before a key and was not settled until now leads it in
+                self._open.arguments = self._sent = before if kind == KEY else begin
         self._settled, self._perhaps = len(self._data), -1
 
     def _settle_rest(self) -> None:

@@ -21,8 +21,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .arguments import type_of
+from .elements import element_texts
 from .errors import DecodeError
+from .tables import tools_of
 
 if TYPE_CHECKING:
     from .reader import Event, Reader, Unfinished
@@ -67,7 +68,8 @@ def write_calls(reader: Reader, calls: Iterable[tuple[str, Mapping[str, Any]]]) 
     start = reader.fork()
     start.read_held()
     how = reader.bundle.meta.get("arguments") or {"encoding": "json"}
-    ways = [_spellings(how, name, arguments) for name, arguments in calls]
+    tools = {str(tool["name"]): tool for tool in tools_of(reader.bundle.meta)}
+    ways = [_spellings(how, tools.get(name, {}), name, arguments) for name, arguments in calls]
     if not all(ways):
         return None
     for n in range(max(map(len, ways), default=0)):
@@ -204,8 +206,12 @@ class _Search:
         unsettled, last = len(reader.unsettled), reader.data[-1:]
         allowed = reader.symbols()
         rank = {symbol: _rank(symbol) for symbol in allowed.values()}
-        if unsettled < len(rest) and reader.class_of(rest[unsettled]) in allowed:
-            rank[rest[unsettled]] = -1
+        next_ = rest[unsettled:]
+        token = next((one for one in rank if one > 0xFF and next_.startswith(reader.delimiter(one).encode())), None)
+        if token is not None:
+            rank[token] = -1
+        elif next_ and reader.class_of(next_[0]) in allowed:
+            rank[next_[0]] = -1
         if not begun and not unsettled and last in (b",", b":") and 0x20 in rank:
             rank[0x20] = -2
         elif last in (b">", b"}") and 0x0A in rank and 0x20 not in rank:
@@ -240,7 +246,9 @@ def _told(value: Any) -> str:
 # ---------------------------------------------------------------- spellings
 
 
-def _spellings(how: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> list[_Wanted]:
+def _spellings(
+    how: Mapping[str, Any], tool: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
+) -> list[_Wanted]:
     """Ways to spell a call, the usual one first; as `arguments.decode` reads them."""
     encoding = how["encoding"]
     if re.search("[\ud800-\udfff]", _json(arguments)):
@@ -253,6 +261,10 @@ def _spellings(how: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) 
             for compact in (False, True)
         )
         return [_Wanted(name, arguments, None, one) for one in _distinct(map(tuple, spelled))]
+    if encoding == "elements":
+        leaves = [lambda value, compact=compact: _raw(value, compact, {}) for compact in (False, True)]
+        by_parts = [element_texts(how["parts"], tool.get("elements", []), arguments, leaf) for leaf in leaves]
+        return [_Wanted(name, arguments, None, one) for one in _distinct(by_parts)]
     texts = {
         "json": lambda: [_json(arguments, compact) for compact in (False, True)],
         "positional": lambda: [
@@ -271,7 +283,7 @@ def _spellings(how: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) 
         raise DecodeError(
             "calls of this protocol cannot be written",
             found=f"arguments as {encoding!r}",
-            expected=", ".join([*texts, "parameters"]),
+            expected=", ".join([*texts, "parameters", "elements"]),
         )
     return [_Wanted(name, arguments, text) for text in _distinct(texts[encoding]())]
 
@@ -294,11 +306,10 @@ def _raw(value: Any, compact: bool, constants: Mapping[str, Any]) -> str:
 
 def _bare(value: Any, quote: str) -> str:
     """A value with bare keys and strings as they are."""
-    kind = type_of(value)
-    if kind == "string":
+    if isinstance(value, str):
         return f"{quote}{value}{quote}"
-    if kind == "array":
+    if isinstance(value, list):
         return "[" + ",".join(_bare(one, quote) for one in value) + "]"
-    if kind == "object":
+    if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{_bare(one, quote)}" for key, one in value.items()) + "}"
     return _json(value)

@@ -77,6 +77,33 @@ def test_several() -> None:
             assert check(held, written.text, "required")["accepted"]
 
 
+@pytest.mark.parametrize("name", ["minimax_m3", "cohere_cmd5"])
+def test_parts_inside_of_parts(name: str) -> None:
+    """An optional argument comes first: what leads it in may as well be the end of the call."""
+    leaf = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}
+    node = {**leaf, "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"rows": {"type": "array", "items": node}, "any": {}, "at": node},
+        "additionalProperties": False,
+    }
+    held = compile_tools([{"name": "go", "parameters": schema}], vocab_for(name), options=Options(protocol=name)).bundle
+    for arguments in (
+        {"rows": [{"n": 1, "s": "]<] x"}, {}, {"s": ""}], "at": {"n": -2}},
+        {"rows": [], "at": {}},
+        {"any": [1, {"x": "<item>"}]},
+        {"any": "a", "at": {"s": "{"}},
+        {},
+    ):
+        written = write_call(Reader(held, "required"), "go", arguments)
+        assert written is not None, arguments
+        written.reader.finish()
+        (call,) = written.reader.calls
+        assert call.arguments == arguments
+        assert not arguments or call.text.startswith(("]<]minimax[>[<", "<cofl:value "))
+    assert write_call(Reader(held, "required"), "go", {"rows": [{"n": "1"}]}) is None
+
+
 def test_text_of_an_argument_is_no_delimiter() -> None:
     held = compile_tools([{"name": "go", "parameters": {}}], vocab_for("hermes"), options=Options(protocol="hermes"))
     written = write_call(Reader(held.bundle, "required"), "go", {"a": "</tool_call>"})
