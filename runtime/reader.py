@@ -310,6 +310,11 @@ class Reader:
         """Symbols of one class lead to the same state."""
         return int(self._view["symbol_class"][symbol])
 
+    def step_of(self, symbol: int) -> int:
+        """Of two symbols that may come next, equal ones lead to the same place, too."""
+        base = self._view["cell_delta"][self._cell(self._state, self._counter)]
+        return int(self._view["delta"][base + self.class_of(symbol), 1])
+
     def delimiter(self, symbol: int) -> str:
         """The name of a delimiter that is a token."""
         return self._shown_symbol[symbol].decode()

@@ -133,6 +133,7 @@ class _Search:
         self.before = len(start.calls)
         self.said = start.text + start.unsettled.decode(errors="replace")
         self.seen: set[tuple[Any, ...]] = set()
+        self.least: dict[tuple[Any, ...], int] = {}
 
     def run(self) -> Written | None:
         at = self.start.unfinished
@@ -175,11 +176,21 @@ class _Search:
             return None
         if not self.said.startswith(after.text):
             return None
-        place = (after.configuration, at, len(after.calls), *self._perhaps(after, at))
+        place = (after.configuration, at, len(after.calls))
+        if self._is_too_long(after, at, place):
+            return None
+        place += self._perhaps(after, at)
         if place in self.seen:
             return None
         self.seen.add(place)
         return after
+
+    def _is_too_long(self, reader: Reader, at: Unfinished | None, place: tuple[Any, ...]) -> bool:
+        """Whether there is more text without a region than what is wanted and what may be a delimiter: of that there
+        is as much wherever the reader stands alike, so no more than the least text."""
+        text = len(reader.unsettled)
+        least = self.least[place] = min(text, self.least.get(place, text))
+        return text > least + len(self._rest(reader, at)[0])
 
     def _perhaps(self, reader: Reader, at: Unfinished | None) -> tuple[int, ...]:
         """What matters of a text without a region: its length, and how much of its head and which tails are wanted."""
@@ -216,7 +227,13 @@ class _Search:
             rank[0x20] = -2
         elif last in (b">", b"}") and 0x0A in rank and 0x20 not in rank:
             rank[0x0A] = -2
-        return sorted(rank, key=lambda symbol: (rank[symbol], symbol))
+        order = sorted(rank, key=lambda symbol: (rank[symbol], symbol))
+        if next_:
+            return order
+        found: dict[int, int] = {}  # where no byte is wanted, one of those that lead to the same place is enough
+        for symbol in order:
+            found.setdefault(reader.step_of(symbol), symbol)
+        return list(found.values())
 
 
 def _pieces(reader: Reader, symbols: Iterable[int]) -> tuple[str | bytes, ...]:

@@ -104,6 +104,29 @@ def test_parts_inside_of_parts(name: str) -> None:
     assert write_call(Reader(held, "required"), "go", {"rows": [{"n": "1"}]}) is None
 
 
+@pytest.mark.parametrize("name", ["deepseek_v41", "mimo", "qwen3_coder"])
+def test_raw_values_like_what_ends_them(name: str) -> None:
+    """All are optional, so that every text before a key may as well end the call."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "array"}},
+        "additionalProperties": False,
+    }
+    held = compile_tools([{"name": "go", "parameters": schema}], vocab_for(name), options=Options(protocol=name)).bundle
+    for arguments in (
+        {"a": "x"},
+        {"a": "", "b": "y"},
+        {"b": "<"},
+        {"a": "a<", "b": "</para"},
+        {"a": "</parameter", "b": "</", "c": ["</parameter>"]},
+        {"a": "\n", "b": "\n</"},
+    ):
+        written = write_call(Reader(held, "required"), "go", arguments)
+        assert written is not None, arguments
+        written.reader.finish()
+        assert [call.arguments for call in written.reader.calls] == [arguments]
+
+
 def test_text_of_an_argument_is_no_delimiter() -> None:
     held = compile_tools([{"name": "go", "parameters": {}}], vocab_for("hermes"), options=Options(protocol="hermes"))
     written = write_call(Reader(held.bundle, "required"), "go", {"a": "</tool_call>"})
