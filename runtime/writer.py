@@ -179,10 +179,10 @@ class _Search:
         place = (after.configuration, at, len(after.calls))
         if self._is_too_long(after, at, place):
             return None
-        place += self._perhaps(after, at)
-        if place in self.seen:
+        found = (*place, *self._perhaps(after, at))
+        if found in self.seen:
             return None
-        self.seen.add(place)
+        self.seen.add(found)
         return after
 
     def _is_too_long(self, reader: Reader, at: Unfinished | None, place: tuple[Any, ...]) -> bool:
@@ -213,10 +213,11 @@ class _Search:
 
     def _order(self, reader: Reader) -> list[int]:
         """The symbols that may come next, the likeliest first."""
-        rest, begun = self._rest(reader, reader.unfinished)
+        at = reader.unfinished
+        rest, begun = self._rest(reader, at)
         unsettled, last = len(reader.unsettled), reader.data[-1:]
         allowed = reader.symbols()
-        rank = {symbol: _rank(symbol) for symbol in allowed.values()}
+        rank = {symbol: _rank(symbol) if at else _rank_outside(symbol) for symbol in allowed.values()}
         next_ = rest[unsettled:]
         token = next((one for one in rank if one > 0xFF and next_.startswith(reader.delimiter(one).encode())), None)
         if token is not None:
@@ -253,6 +254,13 @@ def _rank(symbol: int) -> int:
     if symbol > 0xFF or symbol == 0x3C:
         return 2
     return 0 if symbol in b"]})" else 3 if symbol in _BLANKS else 1
+
+
+def _rank_outside(symbol: int) -> int:
+    """The same where no call is open: what may begin JSON or a delimiter comes before other text."""
+    if symbol > 0xFF or symbol == 0x3C:
+        return 1
+    return 0 if symbol in b"[{" else _rank(symbol) + 1
 
 
 def _told(value: Any) -> str:
