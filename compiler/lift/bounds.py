@@ -24,7 +24,8 @@ class Closing(NamedTuple):
 
     symbol_class … return_: as in docs/architecture.md.  back_offset int32 [stack symbols + 1], back int32 [·]: the
     values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states, C, 2]: close
-    cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close cells];  modes int.
+    cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close cells];  modes int;
+    alive uint64 [cells, 4]: the bytes that a cell lives on, see children.py.
     """
 
     symbol_class: np.ndarray
@@ -43,6 +44,7 @@ class Closing(NamedTuple):
     high: np.ndarray
     bound: np.ndarray
     modes: int
+    alive: np.ndarray
 
 
 @njit(cache=True)

@@ -80,11 +80,18 @@ def index_children(order, skip, node_byte):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
-    """The bytes on which each op row int32 [rows, classes] lives: uint64 [rows, 4]."""
-    members = np.zeros((ops.shape[1], 4), np.uint64)
+def _members(symbol_class, classes):  # type: ignore[no-untyped-def]
+    """The bytes of each class: uint64 [classes, 4]."""
+    members = np.zeros((classes, 4), np.uint64)
     for byte in range(256):
         members[symbol_class[byte], byte >> 6] |= np.uint64(1) << np.uint64(byte & 63)
+    return members
+
+
+@njit(cache=True)
+def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
+    """The bytes on which each op row int32 [rows, classes] lives: uint64 [rows, 4]."""
+    members = _members(symbol_class, ops.shape[1])
     out = np.zeros((ops.shape[0], 4), np.uint64)
     for r in range(ops.shape[0]):
         for k in range(ops.shape[1]):
@@ -92,6 +99,43 @@ def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
                 for word in range(4):
                     out[r, word] |= members[k, word]
     return out
+
+
+@njit(cache=True)
+def alive_in_comb(delta, base, classes, symbol_class):  # type: ignore[no-untyped-def]
+    """The same for the rows of the comb ``delta`` that begin at places base int32 [rows]."""
+    members = _members(symbol_class, classes)
+    out = np.zeros((base.size, 4), np.uint64)
+    for r in range(base.size):
+        for k in range(classes):
+            if delta[base[r] + k, 0] == base[r] and delta[base[r] + k, 1] != 0:
+                for word in range(4):
+                    out[r, word] |= members[k, word]
+    return out
+
+
+@njit(cache=True)
+def count_of(bits):  # type: ignore[no-untyped-def]
+    """How many bytes a set uint64 [4] holds."""
+    return count_bits(bits[0]) + count_bits(bits[1]) + count_bits(bits[2]) + count_bits(bits[3])
+
+
+@njit(cache=True)
+def child_at(t, node, byte):  # type: ignore[no-untyped-def]
+    """The child of a node of the whole trie by byte, -1 if there is none."""
+    c = t.children
+    w = c.wide[node]
+    if w < 0:
+        i = node + 1
+        while i < t.skip[node]:
+            if t.node_byte[i] == byte:
+                return np.int64(i)
+            i = t.skip[i]
+        return np.int64(-1)
+    word, bit = byte >> 6, np.uint64(1) << np.uint64(byte & 63)
+    if c.bits[w, word] & bit == 0:
+        return np.int64(-1)
+    return np.int64(c.place[c.first[w, word] + count_bits(c.bits[w, word] & (bit - np.uint64(1)))])
 
 
 @njit(cache=True)

@@ -29,6 +29,7 @@ from ..budget import Budget
 from ..vocab.encode import Encode
 from . import bounds, costs, ways
 from .bounds import MANY, Closing
+from .children import alive_in_comb
 from .costs import Memo
 from .forced import forced_arrays
 from .words import Words
@@ -106,10 +107,13 @@ class _Close:
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
         self.back_offset, self.back = _returns(t)
+        self.base, row = np.unique(t.cell_delta, return_inverse=True)
+        self.row_of_cell = row.reshape(-1)
+        self.alive = alive_in_comb(t.delta, self.base, t.classes, t.symbol_class)[self.row_of_cell]
         self.lows = _mask_lows(t)
         self.a = self._closing()
         self.memo = Memo.make(vocab.node_byte.size)
-        self._remembered: tuple[int, int] | None = None  # mode and slice that the memo is of
+        self._remembered: int | None = None  # slice whose rest the memo is of
         self._records, self._kept = np.empty((0, 2), np.int32), 0
 
     def _closing(self) -> Closing:
@@ -127,7 +131,7 @@ class _Close:
         bound = np.full(low.size, NEVER, np.int32)
         return Closing(
             t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.delta, t.push, t.return_offset, t.return_,
-            self.back_offset, self.back, first, breaks, low, high, bound, t.modes,
+            self.back_offset, self.back, first, breaks, low, high, bound, t.modes, self.alive,
         )  # fmt: skip
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -199,9 +203,9 @@ class _Close:
     def _least_ways(self, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a, t = self.a, self.t
         self.budget.check("")
-        base, row_of_cell = np.unique(t.cell_delta, return_inverse=True)
+        base = self.base
         state = np.repeat(np.arange(t.states), np.diff(a.close_first))
-        row = row_of_cell.reshape(-1)[t.state_cell[state] + _phases(t.state_break[state], a.low)].astype(np.int32)
+        row = self.row_of_cell[t.state_cell[state] + _phases(t.state_break[state], a.low)].astype(np.int32)
         row[a.close_first[FINISHED]] = base.size  # it needs no way: a row without ops
         offset = np.zeros(base.size + 2, np.int32)
         op_of, class_of = np.empty((2, base.size * t.classes), np.int32)
@@ -264,9 +268,7 @@ class _Close:
         """What `costs.dearest` finds; the records that are kept come behind those that there are."""
         w, s, trie = self.words, self._scratch, self.words.rest(unit)
         out = np.zeros((len(jobs), 6), np.int64)
-        if self._remembered != (mode, unit):
-            self.memo.forget()
-            self._remembered = mode, unit
+        self._remember(unit)
         for begin in range(0, len(jobs), _BATCH):
             part, found, at = jobs[begin : begin + _BATCH], out[begin : begin + _BATCH], 0
             while at < len(part):
@@ -279,6 +281,12 @@ class _Close:
                 )  # fmt: skip
                 self._kept = int(found[at - 1, 5])
         return out
+
+    def _remember(self, unit: int) -> None:
+        """Make the memo one of the trie outside of a slice."""
+        if self._remembered != unit:
+            self.memo.forget()
+            self._remembered = unit
 
     def _room(self, more: int) -> np.ndarray:
         """The records that are kept, int32 [·, 2], with room for more behind them."""
@@ -302,7 +310,7 @@ class _Close:
                 "known": np.full((self.t.states, units), -1, np.int32),
                 "seen": np.zeros((self.t.states, units), np.int32),
                 "todo": np.zeros((self.t.states * units + 1, 2), np.int32),
-                "st": np.zeros((depth, 5), np.int64),
+                "st": np.zeros((depth, 6), np.int64),
                 "frames": np.zeros((depth, 5), np.int64),
             }
         return known
@@ -379,6 +387,7 @@ class _Close:
         place = np.arange(t.return_offset.size) + t.chain_offset[:, None]
         mine = t.chain[place, 0] == t.chain_offset[:, None]
         lows = _lows(t.chain_break)
+        self._remember(-1)
         wave = np.flatnonzero(begin[:, 0] >= 0)
         while wave.size:
             which, g = np.nonzero(mine[wave])

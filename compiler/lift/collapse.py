@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from .children import count_bits, count_of
 from .simulate import UNKNOWN, UNLIMITED, simulate
-from .walk import Walkable, find_op
+from .walk import Walkable, find_op, row_at
 
 _FEWEST = 6  # a walk from a state that lives on fewer bytes is short
 
@@ -44,28 +45,29 @@ class Collapsed(NamedTuple):
 
 
 @njit(cache=True)
-def choose_bases(m, next_unit, jobs, out):  # type: ignore[no-untyped-def]
+def choose_bases(m, stays, unit_alive, jobs, out):  # type: ignore[no-untyped-def]
     """The slice that agrees best with each job's state on its first bytes; of equals the last, which has fewest texts.
 
     Args:
+        stays: uint64 [rows, 4]: the bytes on which an op row neither dies nor pushes nor pops.
+        unit_alive: uint64 [unit states, 4].
         out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive.
     """
-    alive = np.zeros(256, np.int8)
     for j in range(jobs.shape[0]):
         out[j] = -1
-        count = 0
-        for byte in range(256):
-            op = find_op(m, jobs[j, 0], jobs[j, 1], byte)
-            alive[byte] = 0 if op == 0 else 1 if op & 7 < 4 else -1
-            count += op != 0
-        if count < _FEWEST:
+        row = row_at(m, jobs[j, 0], jobs[j, 1])
+        alive = m.alive[row]
+        if count_of(alive) < _FEWEST:
             continue
         best = 0
-        for u in range(next_unit.shape[0]):
+        for u in range(unit_alive.shape[0]):
             score = 0
-            for byte in range(256):
-                if next_unit[u, byte] != 255:
-                    score += 1 if alive[byte] > 0 else -1 if alive[byte] == 0 else -256
+            for word in range(4):
+                mine = unit_alive[u, word]
+                if mine & alive[word] & ~stays[row, word] != 0:
+                    score = -256
+                    break
+                score += count_bits(mine & alive[word]) - count_bits(mine & ~alive[word])
             if score > 0 and score >= best:
                 best = score
                 out[j] = u

@@ -1,9 +1,9 @@
 """What one token can cost: the largest bound after any token of a mask, by walks over the trie.
 
 Leaves out   the bounds (ways.py), which cells are asked for (close.py).
-Arrays       st int64 [depth, 5] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
-             owe; frames int64 [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed before. As in
-             walk.py a frame is named by the depth of the byte that pushed it.
+Arrays       st int64 [depth, 6] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
+             owe, place in `order`; frames int64 [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed
+             before. As in walk.py a frame is named by the depth of the byte that pushed it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from numba import njit
 from toolc.runtime.tables import NEVER
 
 from .bounds import MANY, act, most, op_at, owes, phase
+from .children import next_child
+
+_WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
 
 
 @njit(cache=True)
@@ -66,11 +69,14 @@ def _step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
 
 
 class Memo(NamedTuple):
-    """Walks that are known by their first byte and its op, of one mode, trie and set of bounds; as in walk.py.
+    """Walks of subtrees that are known, of one trie and set of bounds.
 
-    at int64 [2]: a round, counted up whenever everything is forgotten, and the walks known in it;  slots int64 [power
-    of two, 2]: round << 40 | op << 8 | byte, where it is of another round free; number of the walk;  found int64
-    [walks, 4]: the `result` of each;  ends int64 [walks + 1]: place after its last record;  records int32 [·, 2].
+    What lies below a node depends on nothing but the node, the mode and the op on its byte, where the token opened no
+    frame and no counter is known.
+
+    at int64 [2]: the round, counted up whenever everything is forgotten, and the walks known in it;  slots int64 [power
+    of two, 3]: the round, where it is of another free; key; number of the walk;  found int64 [walks, 4]: the `result`
+    of each;  ends int64 [walks + 1]: place after its last record;  records int32 [·, 2].
     """
 
     at: np.ndarray
@@ -80,12 +86,11 @@ class Memo(NamedTuple):
     records: np.ndarray
 
     @staticmethod
-    def make(nodes: int) -> Memo:
-        """For tries of so many nodes."""
-        walks = 1 << 14
+    def make(nodes: int, walks: int = 1 << 14) -> Memo:
+        """For tries of so many nodes, with room for so many walks, a power of two."""
         return Memo(
-            np.zeros(2, np.int64),
-            np.zeros((4 * walks, 2), np.int64),
+            np.array([1, 0], np.int64),
+            np.zeros((4 * walks, 3), np.int64),
             np.zeros((walks, 4), np.int64),
             np.zeros(walks + 1, np.int64),
             np.empty((4 * nodes + 1024, 2), np.int32),
@@ -97,76 +102,70 @@ class Memo(NamedTuple):
 
 
 @njit(cache=True)
-def _walk(a, t, begin, end, mode, is_special, memo, known, st, frames, records, left, result):  # type: ignore[no-untyped-def]
+def _slot(memo, key):  # type: ignore[no-untyped-def]
+    """Where a key is, or would be."""
+    slots, round_ = memo.slots, memo.at[0]
+    slot = (((key >> 33) * 0x9E3779B1 + key) * 0x85EBCA6B >> 16) & (slots.shape[0] - 1)
+    while slots[slot, 0] == round_ and slots[slot, 1] != key:
+        slot = (slot + 1) & (slots.shape[0] - 1)
+    return slot
+
+
+@njit(cache=True)
+def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
+    """The first token of the part that ends at a place and is matched by its text, -1 for none."""
+    for k in range(t.token_offset[t.order[i]], t.token_offset[t.order[i] + 1]):
+        if t.units[t.tokens[k]] < 0 and not is_special[t.tokens[k]]:
+            return np.int64(t.tokens[k])
+    return np.int64(-1)
+
+
+@njit(cache=True)
+def _walk(a, t, begin, end, mode, is_special, memo, st, frames, open_, records, left, result):  # type: ignore[no-untyped-def]
     """Walk the places begin to end of `order` from st[depth of the first - 1].
 
-    Where ``known``, the walk begins at the root, at any counter: what lies below a first byte then depends on nothing
-    but its op, and is walked once.
+    Large subtrees are walked once where the memo holds; such walks nest.
 
     The step is written out over local names of the arrays, which is several times as fast as calling `_step`.
+
+    Args:
+        open_: int64 [depth, 7], scratch: of the walks that are under way and will be remembered their end, key, and
+            what stood before them: `left` and `result`.
     """
-    order, skip, node_byte, node_depth = t.order, t.skip, t.node_byte, t.node_depth
-    token_offset, tokens, units = t.token_offset, t.tokens, t.units
+    packed, skip, wide, root = t.packed, t.skip, t.children.wide, t.order.size
     symbol_class, state_cell, cell_delta, delta = a.symbol_class, a.state_cell, a.cell_delta, a.delta
     state_break, close_first, bound = a.state_break, a.close_first, a.bound
     push, return_offset, return_ = a.push, a.return_offset, a.return_
     counted = state_break.shape[1] > 0
-    largest, least, chosen = result[0], result[1], result[2]
+    largest, least, chosen, pushed = result[0], result[1], result[2], result[3]
     slots, found, ends, kept = memo.slots, memo.found, memo.ends, memo.records
-    here = np.int64(-1)  # the walk below a first byte that is under way: its number, and what stood before it
-    before_left, before_largest, before_least, before_chosen, before_pushed = left, largest, least, chosen, result[3]
+    opened = 0
     i = begin
-    while i < end or here >= 0:
-        node = order[i] if i < end else np.int64(-1)
-        depth = node_depth[node] if i < end else 1
-        if known and depth == 1:
-            if here >= 0:
-                found[here, 0], found[here, 1], found[here, 2], found[here, 3] = largest, least, chosen, result[3]
-                place = ends[here]
-                for k in range(before_left, left):
-                    kept[place, 0] = records[k, 0]
-                    kept[place, 1] = records[k, 1]
-                    place += 1
-                ends[here + 1] = place
-                largest = max(largest, before_largest)
-                if before_least <= least:
-                    least, chosen = before_least, before_chosen
-                result[3] = max(result[3], before_pushed)
-                here = np.int64(-1)
-            if i == end:
-                break
-            cell = state_cell[st[0, 0]]
-            entry = cell_delta[cell] + symbol_class[node_byte[node]]
-            if delta[entry, 0] != cell_delta[cell] or delta[entry, 1] == 0:
-                i = skip[i]
-                continue
-            key = memo.at[0] << 40 | np.int64(delta[entry, 1]) << 8 | node_byte[node]
-            slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
-            while slots[slot, 0] >> 40 == memo.at[0] and slots[slot, 0] != key:
-                slot = (slot + 1) & (slots.shape[0] - 1)
-            if slots[slot, 0] == key:
-                n = slots[slot, 1]
-                largest = max(largest, found[n, 0])
-                if found[n, 1] < least:
-                    least, chosen = found[n, 1], found[n, 2]
-                result[3] = max(result[3], found[n, 3])
-                for k in range(ends[n], ends[n + 1]):
-                    records[left, 0] = kept[k, 0]
-                    records[left, 1] = kept[k, 1]
-                    left += 1
-                i = skip[i]
-                continue
-            here = memo.at[1]
-            if here == found.shape[0] or kept.shape[0] - ends[here] < order.size:
+    while True:
+        while opened > 0 and i == open_[opened - 1, 0]:
+            opened -= 1
+            before = open_[opened, 2]
+            n = memo.at[1]
+            if n == found.shape[0] or kept.shape[0] - ends[n] < left - before:
                 memo.at[0] += 1  # full: forget
-                here = np.int64(0)
-                key = memo.at[0] << 40 | np.int64(delta[entry, 1]) << 8 | node_byte[node]
-            slots[slot, 0] = key
-            slots[slot, 1] = here
-            memo.at[1] = here + 1
-            before_left, before_largest, before_least, before_chosen = left, largest, least, chosen
-            before_pushed = result[3]
-            largest, least, chosen, result[3] = np.int64(0), np.int64(NEVER), np.int64(-1), 0
+                n = np.int64(0)
+            slot = _slot(memo, open_[opened, 1])
+            slots[slot, 0], slots[slot, 1], slots[slot, 2] = memo.at[0], open_[opened, 1], n
+            found[n, 0], found[n, 1], found[n, 2], found[n, 3] = largest, least, chosen, pushed
+            free = ends[n]
+            for k in range(before, left):
+                kept[free, 0], kept[free, 1] = records[k, 0], records[k, 1]
+                free += 1
+            ends[n + 1] = free
+            memo.at[1] = n + 1
+            largest = max(largest, open_[opened, 3])
+            if open_[opened, 4] <= least:
+                least, chosen = open_[opened, 4], open_[opened, 5]
+            pushed = max(pushed, open_[opened, 6])
+        if i >= end:
+            break
+        place = packed[i]
+        next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
         q, low, high = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2]
         top, owed = st[depth - 1, 3], st[depth - 1, 4]
         cell = state_cell[q]
@@ -175,11 +174,34 @@ def _walk(a, t, begin, end, mode, is_special, memo, known, st, frames, records, 
                 past = low - state_break[q, b, 0] + state_break[q, b, 1]
                 if past > 0:
                     cell += min(past, state_break[q, b, 1])
-        entry = cell_delta[cell] + symbol_class[node_byte[node]]
+        entry = cell_delta[cell] + symbol_class[byte]
         op = delta[entry, 1]
         if delta[entry, 0] != cell_delta[cell] or op == 0 or q == 1:
-            i = skip[i]
+            parent = st[depth - 1, 5]
+            if wide[parent] < 0:
+                i = next_
+            else:
+                after = skip[parent] if parent < root else end
+                i = next_child(t.children, a.alive, cell, parent, byte, after)
             continue
+        if top < 0 and (depth == 1 or next_ - i >= _WORTH) and (not counted or (low == 0 and high == MANY)):
+            key = i << 33 | mode << 32 | np.int64(op)
+            slot = _slot(memo, key)
+            if slots[slot, 0] == memo.at[0]:
+                n = slots[slot, 2]
+                largest = max(largest, found[n, 0])
+                if found[n, 1] < least:
+                    least, chosen = found[n, 1], found[n, 2]
+                pushed = max(pushed, found[n, 3])
+                for k in range(ends[n], ends[n + 1]):
+                    records[left, 0], records[left, 1] = kept[k, 0], kept[k, 1]
+                    left += 1
+                i = next_
+                continue
+            open_[opened, 0], open_[opened, 1], open_[opened, 2] = next_, key, left
+            open_[opened, 3], open_[opened, 4], open_[opened, 5], open_[opened, 6] = largest, least, chosen, pushed
+            opened += 1
+            largest, least, chosen, pushed = np.int64(0), np.int64(NEVER), np.int64(-1), np.int64(0)
         kind, number = op & 7, op >> 3
         leaves = False
         if kind == 0:
@@ -189,9 +211,9 @@ def _walk(a, t, begin, end, mode, is_special, memo, known, st, frames, records, 
         elif kind == 4:
             q = np.int64(push[number, 1 + mode])
             if q == 0:
-                i = skip[i]
+                i = next_
                 continue
-            result[3] = 1
+            pushed = np.int64(1)
             action = push[number, 3]
             frames[depth, 0] = push[number, 0]
             frames[depth, 1] = act(action, low)
@@ -203,7 +225,7 @@ def _walk(a, t, begin, end, mode, is_special, memo, known, st, frames, records, 
         elif top >= 0:
             base = return_offset[frames[top, 0]]
             if return_[base + number, 0] != base:
-                i = skip[i]
+                i = next_
                 continue
             back = return_[base + number, 1]
             q = np.int64(back >> 2)
@@ -211,29 +233,28 @@ def _walk(a, t, begin, end, mode, is_special, memo, known, st, frames, records, 
             top, owed = frames[top, 3], frames[top, 4]
         else:
             leaves = True
-        if token_offset[node + 1] > token_offset[node]:
-            value = np.int64(-1)
-            for k in range(token_offset[node], token_offset[node + 1]):
-                token = tokens[k]
-                if units[token] < 0 and not is_special[token]:
-                    if value < 0:
-                        value = np.int64(0)
-                        if not leaves:
-                            value = np.int64(most(a, bound, q, low, high) if counted else bound[close_first[q]])
-                            value = min(np.int64(NEVER), value + owed)
+        if place >> 62:
+            value = np.int64(0)
+            if not leaves:
+                value = np.int64(most(a, bound, q, low, high) if counted else bound[close_first[q]])
+                value = min(np.int64(NEVER), value + owed)
+            if value > largest or value < least:
+                token = _first_token(t, is_special, i)
+                if token >= 0:
                     largest = max(largest, value)
                     if value < least:
-                        least, chosen = value, np.int64(token)
+                        least, chosen = value, token
         if leaves:
-            if skip[i] > i + 1:
-                records[left, 0] = node
+            if next_ > i + 1:
+                records[left, 0] = t.order[i]
                 records[left, 1] = number
                 left += 1
-            i = skip[i]
+            i = next_
             continue
         st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
+        st[depth, 5] = i
         i += 1
-    result[0], result[1], result[2] = largest, least, chosen
+    result[0], result[1], result[2], result[3] = largest, least, chosen, pushed
     return left
 
 
@@ -315,7 +336,7 @@ def dearest(  # type: ignore[no-untyped-def]
         jobs: int32 [·, 3]: state, close cell, and whether records are kept; those from number ``at`` are walked.
         specials: int32 [·, 2]: symbol and token.
         is_special: bool [V].
-        memo: of this mode, trie and these bounds.
+        memo: of this trie and these bounds.
         records: int32 [·, 2], receives from place ``left``, of the jobs that keep them: node, R where the walk leaves
             the frame with tokens below.
         out: int64 [jobs, 6], receives the largest bound, the least (NEVER: none), its token, whether anything was
@@ -325,14 +346,14 @@ def dearest(  # type: ignore[no-untyped-def]
         the number of the first job that was not walked: its records may not find room, or all are done.
     """
     result = np.zeros(4, np.int64)
+    open_ = np.zeros((st.shape[0], 7), np.int64)
     for j in range(at, jobs.shape[0]):
         if records.shape[0] - left < t.order.size:
             return j
         q, x = jobs[j, 0], jobs[j, 1]
         result[0], result[1], result[2], result[3] = 0, NEVER, -1, 0
-        st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, a.low[x], a.high[x], -1, 0
-        whole = a.low[x] == 0 and a.high[x] == MANY
-        end = _walk(a, t, 0, t.order.size, mode, is_special, memo, whole, st, frames, records, left, result)
+        st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4], st[0, 5] = q, a.low[x], a.high[x], -1, 0, t.order.size
+        end = _walk(a, t, 0, t.order.size, mode, is_special, memo, st, frames, open_, records, left, result)
         for k in range(specials.shape[0]):
             if op_at(a, q, a.low[x], a.symbol_class[specials[k, 0]]) == 0:
                 continue
@@ -364,7 +385,7 @@ def dearest_below(a, t, jobs, at, begin, is_special, memo, st, frames, records, 
     """The same for tokens that left a frame, continued under a stack symbol.
 
     Args:
-        t: the whole trie.
+        t: the whole trie;  memo: of it.
         jobs: int32 [·, 6]: profile, stack symbol, the interval of the counter saved beside it, mode, and whether
             records are kept.
         begin: int64 [profiles, 2]: places of the records of each.
@@ -375,6 +396,7 @@ def dearest_below(a, t, jobs, at, begin, is_special, memo, st, frames, records, 
         as `dearest`.
     """
     result = np.zeros(4, np.int64)
+    open_ = np.zeros((st.shape[0], 7), np.int64)
     for j in range(at, jobs.shape[0]):
         if records.shape[0] - left < t.order.size:
             return j
@@ -388,10 +410,9 @@ def dearest_below(a, t, jobs, at, begin, is_special, memo, st, frames, records, 
             back = a.return_[base + records[i, 1], 1]
             depth = t.node_depth[node]
             st[depth, 0], st[depth, 1], st[depth, 2] = back >> 2, act(back & 3, jobs[j, 2]), act(back & 3, jobs[j, 3])
-            st[depth, 3], st[depth, 4] = -1, 0
-            end = _walk(
-                a, t, node + 1, t.skip[node], jobs[j, 4], is_special, memo, False, st, frames, records, end, result
-            )
+            st[depth, 3], st[depth, 4], st[depth, 5] = -1, 0, node
+            mode, after = np.int64(jobs[j, 4]), np.int64(t.skip[node])
+            end = _walk(a, t, node + 1, after, mode, is_special, memo, st, frames, open_, records, end, result)
         out[j, 0] = result[0]
         out[j, 1] = left
         if jobs[j, 5]:

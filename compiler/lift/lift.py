@@ -126,8 +126,8 @@ class _Lift:
         choice = np.zeros((len(jobs), 3), np.int32)
         copied = units.names.index(DIGITS)
         choose_slices(
-            m, units.next_unit, units.boundary, self.homes, _PROBE, self.counts_on, copied, int(w.most_units[copied]),
-            units.names.index(WORD), self.limit, jobs, w.pairs, choice,
+            m, units.next_unit, units.alive, units.boundary, self.homes, _PROBE, self.counts_on, copied,
+            int(w.most_units[copied]), units.names.index(WORD), self.limit, jobs, w.pairs, choice,
         )  # fmt: skip
         limit = choice[:, 2]
         extra = [_NO_TOKENS] * len(jobs)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..automata.workspace import PUSH
 from ..budget import Budget
+from .children import alive_bytes
 from .collapse import Collapsed, byte_classes, choose_bases, collapse, find_regions, walk_collapsed
 from .walk import Machine
 from .words import Words
@@ -44,6 +46,7 @@ class Regions:
         self.limit = limit
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
+        self._stays: np.ndarray | None = None
         self._tries: dict[tuple[int, bytes], Collapsed] = {}
 
     def rows(self, jobs: np.ndarray, slice_: np.ndarray) -> Iterator[RegionRows]:
@@ -57,7 +60,10 @@ class Regions:
         if chosen.size < _WORTH:
             return
         base = np.empty(chosen.size, np.int32)
-        choose_bases(self.machine, self.words.units.next_unit, jobs[chosen], base)
+        m = self.machine
+        if self._stays is None:
+            self._stays = alive_bytes(np.where(m.ops & 7 < PUSH, m.ops, 0), m.symbol_class)
+        choose_bases(m, self._stays, self.words.units.alive, jobs[chosen], base)
         base[size[base] <= 2 * size[slice_[chosen]]] = -1
         for home in np.unique(base[base >= 0]).tolist():
             own = chosen[base == home]

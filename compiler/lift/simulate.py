@@ -110,6 +110,21 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
 
 
 @njit(cache=True)
+def _simulates(m, next_unit, unit_alive, boundary, limit, q, u, pairs):  # type: ignore[no-untyped-def]
+    """As `simulate`; most states differ from the unit automaton on its first byte already, which sets of bytes tell."""
+    if limit[q, u] == UNKNOWN:
+        for row in range(m.state_row[q], m.state_row[q + 1]):
+            live, dead = False, False
+            for word in range(4):
+                live |= unit_alive[u, word] & m.alive[row, word] != 0
+                dead |= unit_alive[u, word] & ~m.alive[row, word] != 0
+            if live and dead:
+                limit[q, u] = -1
+                return -1
+    return simulate(m, next_unit, boundary, limit, q, u, pairs)
+
+
+@njit(cache=True)
 def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units, bound, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
     """Tokens on which a state differs from the slice of u0, where most of its ways lead to states that simulate it.
 
@@ -207,10 +222,11 @@ def copies(m, next_unit, u, q, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, poor, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
+def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copied, most, poor, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
     """The slice that each row starts from.
 
     Args:
+        unit_alive: uint64 [unit states, 4].
         homes: int32, unit states between units, the richest automaton first.
         probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
         ahead: bool [states]: the counter can meet a threshold: only what the counter bounds is of use.
@@ -237,7 +253,7 @@ def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, poo
                     stay += 1
             if 2 * stay > probe.size:
                 for u in homes:
-                    if simulate(m, next_unit, boundary, limit, q, u, pairs) >= 0:
+                    if _simulates(m, next_unit, unit_alive, boundary, limit, q, u, pairs) >= 0:
                         out[j, 0] = u
                         break
         best = limit.shape[1]
@@ -247,7 +263,11 @@ def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, poo
             if best < poor:
                 continue
         elif not ahead[q]:
-            units = copies(m, next_unit, copied, q, most)
+            first = m.alive[m.state_row[q]]
+            any_ = False
+            for word in range(4):
+                any_ |= first[word] & unit_alive[copied, word] != 0
+            units = copies(m, next_unit, copied, q, most) if any_ else -1
             if units > 0:
                 out[j, 0] = copied
                 out[j, 2] = units
@@ -260,7 +280,7 @@ def choose_slices(m, next_unit, boundary, homes, probe, ahead, copied, most, poo
             for byte in probe:
                 op = find_op(m, q, jobs[j, 1], byte)
                 if op != 0 and op & 7 < 4:
-                    room = simulate(m, next_unit, boundary, limit, op >> 3, u, pairs)
+                    room = _simulates(m, next_unit, unit_alive, boundary, limit, op >> 3, u, pairs)
                     if bound == -1:
                         bound = room
                     if room >= 0 and room == bound and (room == UNLIMITED or op & 7 == 1):

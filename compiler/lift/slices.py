@@ -152,11 +152,13 @@ class UnitAutomata:
         names: one per unit state; the slice of that state has the same number and name.
         next_unit: uint8 [states, 256].
         boundary: bool [states], states between two units.
+        alive: uint64 [states, 4], the bytes that a state lives on, as in children.py.
     """
 
     names: tuple[str, ...]
     next_unit: np.ndarray
     boundary: np.ndarray
+    alive: np.ndarray
 
 
 def unit_automata() -> UnitAutomata:
@@ -169,4 +171,5 @@ def unit_automata() -> UnitAutomata:
             next_unit[state, byte] = target
     boundary = np.zeros(len(b.names), bool)
     boundary[homes] = True
-    return UnitAutomata(tuple(b.names), next_unit, boundary)
+    alive = np.packbits(next_unit != DEAD, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return UnitAutomata(tuple(b.names), next_unit, boundary, alive)

@@ -50,7 +50,8 @@ class Walkable(NamedTuple):
     order int32 [n]: full-trie nodes in preorder;  skip int32 [n]: place in `order` after the subtree;  node_byte,
     node_depth,
     token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
-    children: see children.py.
+    children: see children.py;  packed int64 [n]: what a walk wants of a place in one: skip, byte << 32, depth << 40,
+    and 1 << 62 where a token of the part ends.
     """
 
     order: np.ndarray
@@ -61,6 +62,7 @@ class Walkable(NamedTuple):
     tokens: np.ndarray
     units: np.ndarray
     children: Children
+    packed: np.ndarray
 
 
 class Memo(NamedTuple):
@@ -91,13 +93,30 @@ class Memo(NamedTuple):
 
 
 @njit(cache=True)
-def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
-    """The op of a state on a symbol at a counter value."""
+def row_at(m, q, c):  # type: ignore[no-untyped-def]
+    """The op row of a state at a counter value."""
     row = m.state_row[q]
     for i in range(m.threshold_offset[q], m.threshold_offset[q + 1]):
         if m.threshold[i] <= c:
             row += 1
-    return m.ops[row, m.symbol_class[symbol]]
+    return row
+
+
+@njit(cache=True)
+def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
+    """The op of a state on a symbol at a counter value."""
+    return m.ops[row_at(m, q, c), m.symbol_class[symbol]]
+
+
+@njit(cache=True)
+def _take(t, i, out, found):  # type: ignore[no-untyped-def]
+    """Append the tokens of the part that end at a place; returns how many there are then."""
+    node = t.order[i]
+    for k in range(t.token_offset[node], t.token_offset[node + 1]):
+        if t.units[t.tokens[k]] < 0:
+            out[found] = t.tokens[k]
+            found += 1
+    return found
 
 
 @njit(cache=True)
@@ -117,13 +136,13 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     tallest = 0
     pushed = 0
     narrowed = 0
-    wide = t.children.wide
+    packed, wide = t.packed, t.children.wide
     for s in range(count):
-        i = segments[s, 0]
-        end = segments[s, 1]
+        i = np.int64(segments[s, 0])
+        end = np.int64(segments[s, 1])
         if i >= end:
             continue
-        base = t.node_depth[t.order[i]] - 1
+        base = (packed[i] >> 40 & 0x3FFFFF) - 1
         st[base, 0] = segments[s, 2]
         st[base, 1] = segments[s, 3]
         st[base, 2] = -1
@@ -131,8 +150,8 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         st[base, 4] = 0
         st[base, 5] = segments[s, 5]
         while i < end:
-            node = t.order[i]
-            depth = t.node_depth[node]
+            place = packed[i]
+            next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
             q = st[depth - 1, 0]
             c = st[depth - 1, 1]
             top = st[depth - 1, 2]
@@ -140,18 +159,15 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             height = st[depth - 1, 4]
             if inc > most and m.threshold_offset[q + 1] > m.threshold_offset[q]:
                 most = inc
-            row = m.state_row[q]
-            for k in range(m.threshold_offset[q], m.threshold_offset[q + 1]):
-                if m.threshold[k] <= c:
-                    row += 1
-            op = m.ops[row, m.symbol_class[t.node_byte[node]]]
+            row = row_at(m, q, c)
+            op = m.ops[row, m.symbol_class[byte]]
             if op == 0:
                 parent = st[depth - 1, 5]
                 if wide[parent] < 0:
-                    i = t.skip[i]
+                    i = next_
                 else:
-                    after = t.skip[parent] if parent < t.skip.size else end
-                    i = next_child(t.children, m.alive, row, parent, t.node_byte[node], after)
+                    after = np.int64(t.skip[parent]) if parent < t.skip.size else end
+                    i = next_child(t.children, m.alive, row, parent, byte, after)
                 continue
             kind = op & 7
             value = op >> 3
@@ -188,15 +204,13 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
                 top = frames[top, 2]
                 height -= 1
             else:
-                for k in range(t.token_offset[node], t.token_offset[node + 1]):
-                    if t.units[t.tokens[k]] < 0:
-                        out[found] = t.tokens[k]
-                        found += 1
-                if t.skip[i] > i + 1:
-                    records[left] = node
+                if place >> 62:
+                    found = _take(t, i, out, found)
+                if next_ > i + 1:
+                    records[left] = t.order[i]
                     records[left + 1] = value
                     left += 2
-                i = t.skip[i]
+                i = next_
                 continue
             if action == 1:
                 c += 1
@@ -211,10 +225,8 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             st[depth, 3] = inc
             st[depth, 4] = height
             st[depth, 5] = i
-            for k in range(t.token_offset[node], t.token_offset[node + 1]):
-                if t.units[t.tokens[k]] < 0:
-                    out[found] = t.tokens[k]
-                    found += 1
+            if place >> 62:
+                found = _take(t, i, out, found)
             i += 1
     result[0] = found
     result[1] = left

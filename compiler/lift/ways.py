@@ -12,6 +12,7 @@ from numba import njit
 from toolc.runtime.tables import NEVER
 
 from .bounds import act, most, op_at, owes, phase
+from .children import child_at
 
 
 @njit(cache=True)
@@ -199,7 +200,6 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, f
         node_token: int32 [nodes]: a token that ends at the node and is matched by its text, -1 for none.
         close_token: int32 [close cells, modes], receives the token; -1 for none.
     """
-    size = t.node_byte.size
     deepest = 0
     for d in t.node_depth:
         deepest = max(deepest, d)
@@ -212,7 +212,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, f
         for mode in range(a.modes):
             q, low, high = np.int64(state_of[x]), np.int64(a.low[x]), np.int64(a.high[x])
             best, chosen = NEVER, -1
-            top, node, depth = 0, -1, 0
+            top, node, depth = 0, np.int64(-1), 0
             going = True
             while going:
                 k = _same_way(a, policy, q, low, high)
@@ -225,14 +225,9 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, f
                         break
                     token = special_of_symbol[symbol]
                 else:
-                    at = first_child[symbol] if depth == 0 else node + 1
-                    end = size if depth == 0 else t.skip[node]
-                    if depth > 0:
-                        while at < end and t.node_byte[at] != symbol:
-                            at = t.skip[at]
-                    if at < 0 or at >= end:
+                    node = child_at(t, node, symbol) if depth > 0 else np.int64(first_child[symbol])
+                    if node < 0:
                         break
-                    node = at
                     depth += 1
                     token = node_token[node]
                 op = op_at(a, q, low, k)

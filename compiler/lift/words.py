@@ -31,6 +31,7 @@ class Words:
             vocab.node_tokens,
             np.full(vocab.size, -1, np.int32),
             Children(*index_children(np.arange(n, dtype=np.int32), vocab.node_skip, vocab.node_byte)),
+            self._packed(np.arange(n), vocab.node_skip, np.diff(vocab.node_token_offset) > 0),
         )
         self._rest: dict[int, Walkable] = {}
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
@@ -68,14 +69,22 @@ class Words:
             v = self.vocab
             count = self.count(s)
             before = self._before(count[v.node_tokens] < 0)
-            keep = before[v.node_skip] > before[:-1]
+            keep, own = before[v.node_skip] > before[:-1], before[1:] > before[:-1]
             order = np.flatnonzero(keep).astype(np.int32)
             place = np.zeros(keep.size + 1, np.int32)
             np.cumsum(keep, out=place[1:])
             skip = place[v.node_skip[order]].astype(np.int32)
             children = Children(*index_children(order, skip, v.node_byte))
-            known = self._rest[s] = self.whole._replace(order=order, skip=skip, units=count, children=children)
+            known = self._rest[s] = self.whole._replace(
+                order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, own[order])
+            )
         return known
+
+    def _packed(self, order: np.ndarray, skip: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """See `Walkable`; own bool [n]: a token of the part ends here."""
+        v = self.vocab
+        wide = [x.astype(np.int64) for x in (skip, v.node_byte[order], v.node_depth[order], own)]
+        return wide[0] | wide[1] << 32 | wide[2] << 40 | wide[3] << 62
 
     def listed(self, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How many tokens of slice s come before each node, int32 [nodes + 1]; those in preorder; their units."""
