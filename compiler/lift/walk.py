@@ -272,8 +272,8 @@ def walk_states(  # type: ignore[no-untyped-def]
         if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
             return j
         q = jobs[j, 0]
-        end = offset[count[0]]
-        begin2 = offset2[count2[0]]
+        end = np.int64(offset[count[0]])
+        begin2 = np.int64(offset2[count2[0]])
         end2 = begin2 + 1
         data2[begin2] = mode
         segment[0, 2] = q
@@ -358,7 +358,7 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
             return j
         first = offset2[jobs[j, 0]]
         records = (offset2[jobs[j, 0] + 1] - first - 1) // 2
-        mode = data2[first]
+        mode = np.int64(data2[first])
         segments = np.zeros((records, 6), np.int32)
         used = 0
         base = m.return_offset[jobs[j, 1]]
@@ -376,9 +376,9 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
             segments[used, 4] = 0 if action <= 1 else -1
             segments[used, 5] = node
             used += 1
-        begin2 = offset2[count2[0]]
+        end, begin2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         data2[begin2] = mode
-        _walk(m, t, segments, used, mode, st, frames, data, offset[count[0]], data2, begin2 + 1, result)
+        _walk(m, t, segments, used, mode, st, frames, data, end, data2, begin2 + 1, result)
         out[j, 0] = intern(data, offset, table, count, result[0])
         out[j, 1] = intern(data2, offset2, table2, count2, result[1]) if result[1] > begin2 + 1 else -1
         out[j, 2] = result[2]

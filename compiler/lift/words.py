@@ -24,7 +24,7 @@ class Words:
         n = vocab.node_byte.size
         self.whole = Walkable(
             np.arange(n, dtype=np.int32),
-            vocab.node_skip,
+            vocab.node_skip.copy(),  # writable as that of a rest is: kernels are compiled once for both
             vocab.node_byte,
             vocab.node_depth,
             vocab.node_token_offset,
