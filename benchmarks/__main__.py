@@ -6,7 +6,7 @@ Each prints one JSON line. The tables beside the peers come from the harnesses i
 ``benchmarks/engine.py`` as the engine "toolc"; the commands are printed at the end.
 
 Leaves out   the benchmarks themselves: decodes.py, host.py, bfcl.py, engine.py; law.py, which takes most of an hour;
-             speculate_paper.py and speculate_soak.py, which take many minutes.
+             growth.py, store.py, speculate_paper.py and speculate_soak.py, which take many minutes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def main() -> int:
         print(f"# beside the peers (ENGINE: toolc, llg, xgr): python {harness}")
     else:
         print(f"# {shared} holds no cases: benchmarks.host and the comparison are left out")
-    print(
-        "# speculative calls, minutes each: python -m benchmarks.speculate_paper, python -m benchmarks.speculate_soak"
-    )
+    print("# minutes each: python -m benchmarks.growth, .store, .speculate_paper, .speculate_soak")
     return status
 
 

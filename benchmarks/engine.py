@@ -21,6 +21,12 @@ from toolc.runtime import BatchMatcher, Bundle, Matcher, ToolcError, Vocab
 SECONDS = 25.0  # the harness kills an engine at 30
 
 
+def end_of(tokenizer: Any) -> int:
+    """The id that ends a turn, of a tokenizer.json that does not say so: the first of the usual names that is there."""
+    names = ("<|eot_id|>", "<|im_end|>", "</s>")
+    return next(found for name in names if (found := tokenizer.token_to_id(name)) is not None)
+
+
 @functools.cache
 def vocab_of(tokenizer_path: str, eos_token_id: int) -> Vocab:
     """The vocabulary of a tokenizer, from the cache on disk where it is there."""

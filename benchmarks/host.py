@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from toolc.compiler.pipeline import Options, compile_schema
 from toolc.runtime import Bundle, Matcher, ToolcError
 
-from .engine import vocab_of
+from .engine import end_of, vocab_of
 
 
 def quantiles(values: list[float]) -> dict[str, float]:
@@ -35,8 +35,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=60)
     a = parser.parse_args()
     tokenizer = Tokenizer.from_file(a.tokenizer)
-    end = next(i for n in ("<|eot_id|>", "<|im_end|>", "</s>") if (i := tokenizer.token_to_id(n)) is not None)
-    vocab = vocab_of(a.tokenizer, end)
+    vocab = vocab_of(a.tokenizer, end_of(tokenizer))
     mask = np.zeros(vocab.words, np.uint32)
     steps: list[float] = []
     opened: list[float] = []

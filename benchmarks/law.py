@@ -36,11 +36,10 @@ def cases(path: str) -> Iterator[dict[str, Any]]:
 def walk(a: argparse.Namespace) -> None:
     from tokenizers import Tokenizer
 
-    from .engine import vocab_of
+    from .engine import end_of, vocab_of
 
     tokenizer = Tokenizer.from_file(a.tokenizer)
-    end = next(i for n in ("<|eot_id|>", "<|im_end|>", "</s>") if (i := tokenizer.token_to_id(n)) is not None)
-    vocab = vocab_of(a.tokenizer, end)
+    vocab = vocab_of(a.tokenizer, end_of(tokenizer))
     walker = Walker(vocab)
     done = {case["id"] for case in cases(a.out)} if Path(a.out).exists() else set()
     with open(a.out, "a", encoding="utf-8") as out:

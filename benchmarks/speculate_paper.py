@@ -34,6 +34,8 @@ from toolc.runtime.speculate.simulator import (
     simulate_engine,
 )
 
+from .markdown import table
+
 ROOT = Path(__file__).resolve().parent.parent
 FEW = 8
 MODES = {"client": (False, False), "resident": (False, True), "drafted": (True, True)}
@@ -88,11 +90,6 @@ class Setting:
         tool = normal(tool_s, self.given["tool_deviation"])
         tasks, seed = self.tasks(agents, repeat), self.given["seed"] + 1000 * repeat
         return simulate_engine(tasks, self.bundle, self.encode, setting, tool, guesses, samples, seed)
-
-
-def table(head: list[str], lines: list[list[str]]) -> str:
-    """Markdown."""
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])
 
 
 def main() -> None:

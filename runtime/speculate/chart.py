@@ -1,6 +1,6 @@
 """Curves as an SVG file, small enough to read.
 
-Leaves out   anything that a plotting library is for: this draws lines on linear axes.
+Leaves out   anything that a plotting library is for: this draws lines, on linear axes or on logarithmic ones.
 Invariants   the same series give the same text.
 """
 
@@ -17,7 +17,12 @@ DASHES = ("", "6 3", "2 3")
 
 
 def draw(
-    title: str, x_label: str, y_label: str, series: Mapping[str, Sequence[tuple[float, float]]], percent: bool = False
+    title: str,
+    x_label: str,
+    y_label: str,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    percent: bool = False,
+    powers: bool = False,
 ) -> str:
     """An SVG document.
 
@@ -25,14 +30,20 @@ def draw(
         title, x_label, y_label: texts.
         series: name → points (x, y), joined in their order.
         percent: y is a share, shown in percent.
+        powers: both axes are logarithmic; everything is above zero.
     """
     points = [point for one in series.values() for point in one]
-    x_ticks = _ticks(min(x for x, _ in points), max(x for x, _ in points))
-    y_ticks = _ticks(min(0.0, *(y for _, y in points)), max(y for _, y in points))
+    least = min(y for _, y in points)
+    ticks = _powers if powers else _ticks
+    x_ticks = ticks(min(x for x, _ in points), max(x for x, _ in points))
+    y_ticks = ticks(least if powers else min(0.0, least), max(y for _, y in points))
+
+    def share(value: float, axis: list[float]) -> float:
+        low, value, high = map(math.log10, (axis[0], value, axis[-1])) if powers else (axis[0], value, axis[-1])
+        return (value - low) / (high - low)
 
     def place(x: float, y: float) -> tuple[float, float]:
-        across = (x - x_ticks[0]) / (x_ticks[-1] - x_ticks[0])
-        up = (y - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
+        across, up = share(x, x_ticks), share(y, y_ticks)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
@@ -72,3 +83,9 @@ def _ticks(low: float, high: float) -> list[float]:
     step = next(power * one for one in (1, 2, 5, 10) if power * one >= span / 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [n * step for n in range(first, max(last, first + 1) + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten from `low` or less to `high` or more."""
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    return [10.0**n for n in range(first, max(last, first + 1) + 1)]
