@@ -28,6 +28,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from ..errors import ToolcError
 from .agent import Message
@@ -44,7 +45,7 @@ _OPTIONS = frozenset(
     "stream_options user n".split()
 )
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
-_NOT_FOUND, _TOO_LARGE, _BAD, _FULL = 404, 413, 400, 503
+_NOT_FOUND, _TOO_LARGE, _BAD, _GONE, _FULL = 404, 413, 400, 499, 503
 
 
 class Refused(Exception):
@@ -68,6 +69,10 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
     async def refused(_: Request, error: Refused) -> Response:
         about = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": None}
         return JSONResponse({"error": about}, error.status)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=_GONE)  # it went away before its body was whole; nobody reads this
 
     @app.get("/health")
     async def health() -> dict[str, Any]:

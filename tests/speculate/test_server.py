@@ -275,3 +275,17 @@ def test_a_client_that_goes_away_frees_its_slot(server: Server) -> None:
         assert server.service.engine.counts.abandoned > before
 
     asyncio.run(main())
+
+
+def test_a_client_that_goes_away_within_its_body_is_no_error_of_the_server(server: Server) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "query_string": b"", "headers": []}
+    asyncio.run(make_app(server.service)(scope, receive, send))
+    assert sent[0]["status"] == 499
