@@ -60,11 +60,11 @@ def draw(
     for tick in y_ticks:
         x, y = place(x_ticks[0], tick)
         out.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#ddd"/>')
-        out.append(text(x - 6, y + 4, f"{tick * 100:.3g}%" if percent else f"{tick:.3g}", "end"))
+        out.append(text(x - 6, y + 4, f"{tick * 100:.3g}%" if percent else f"{tick:,.6g}", "end"))
     for tick in x_ticks:
         x, y = place(tick, y_ticks[0])
         out.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{y + 4:.1f}" stroke="#333"/>')
-        out.append(text(x, y + 17, f"{tick:.3g}"))
+        out.append(text(x, y + 17, f"{tick:,.6g}"))
     for n, (name, one) in enumerate(series.items()):
         colour, dash = COLOURS[n % len(COLOURS)], DASHES[n // len(COLOURS) % len(DASHES)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in one))
