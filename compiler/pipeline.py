@@ -243,6 +243,7 @@ def _compile(
     clock: _Clock,
 ) -> Compiled:
     from toolc.runtime.bundle import Bundle
+    from toolc.runtime.container import blake
     from toolc.runtime.store.key import key_of
     from toolc.runtime.vocab import Vocab
 
@@ -254,8 +255,10 @@ def _compile(
     from .lift.close import close_arrays
     from .lift.lift import lift
     from .lift.vocab import load_vocab
+    from .link.link import link
     from .schema.report import pack
     from .vocab.encode import encoder
+    from .vocab.load import fingerprint
 
     budget = options.budget
     budget.check("")  # numba is there now: what it compiles does not count
@@ -269,20 +272,29 @@ def _compile(
     )
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
-        vocab, encode = tokenizer, None
+        vocab, encode, reads = tokenizer, None, None
         assert not eos, "a Vocab has its end-of-turn ids"
     else:
         source = BUILTIN if tokenizer is None else tokenizer
         vocab, encode = load_vocab(source, eos), encoder(source)
+        reads = None if encode is None else fingerprint(source, eos)
     ends = _ends(vocab)
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
-    clock.begin("automaton")
-    automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
-    clock.begin("tables")
-    tables, counts = lift(automaton, vocab, ends, budget)
-    clock.begin("close")
-    entries = {"start": automaton.start} | {entry: automaton.entries[rule] for entry, rule in grammar.entries.items()}
-    tables = replace(tables, **close_arrays(tables, vocab, encode, budget))
+    clock.begin("parts")
+    context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
+    linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context)
+    if linked is not None:
+        tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
+        states = linked.entries
+    else:
+        clock.begin("automaton")
+        automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+        clock.begin("tables")
+        tables, counts = lift(automaton, vocab, ends, budget)
+        clock.begin("close")
+        tables = replace(tables, **close_arrays(tables, vocab, encode, budget))
+        modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
+    entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
     meta = {
         "format": FORMAT,
@@ -292,11 +304,11 @@ def _compile(
         "vocab_size": vocab.size,
         "vocab_source": vocab.meta["source"],
         **{key: counts[key] for key in ("soft_depth", "capacity", "max_chain", "stack_symbols")},
-        "modes": automaton.modes,
+        "modes": modes,
         "entry": entries,
         "protocol": assembled.protocol,
         "delimiters": delimiters,
-        "separable": automaton.marks.separable,
+        "separable": separable,
         "arguments": assembled.arguments,
         "spec": about,
         "options": {
@@ -321,6 +333,7 @@ def _compile(
         "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "counts": counts,
+        "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
         "bytes": counts["bytes"],
         "restrictions": meta["restrictions"],
         "keywords": meta["keywords"],

@@ -142,6 +142,8 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
         rows.append(("protocol", f"{report['protocol']}, entries {listed(report['entries'])}"))
     rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))
     rows.append(("figures", figures(report["counts"])))
+    if report["parts"] is not None:
+        rows.append(("parts", f"{report['parts']['all']}, {report['parts']['reused']} of them compiled before"))
     seconds = report["seconds"]
     parts = ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items() if value >= 0.005)
     rows.append(("seconds", f"{sum(seconds.values()):.2f}" + (f" ({parts})" if parts else "")))

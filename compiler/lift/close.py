@@ -17,6 +17,7 @@ Counters     A state has close cells for ranges of its counter: at least those o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,13 +42,20 @@ _RARE = 1000  # weight of a byte that is no token by itself
 
 
 def close_arrays(
-    t: Tables, vocab: Vocab, encode: Encode | None = None, budget: Budget | None = None
+    t: Tables,
+    vocab: Vocab,
+    encode: Encode | None = None,
+    budget: Budget | None = None,
+    held: Mapping[int, int] | None = None,
 ) -> dict[str, np.ndarray]:
     """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
 
+    Args:
+        held: states without transitions whose bound is known: what stands in their place is elsewhere (../link).
+
     Raises BudgetError: it took too many seconds.
     """
-    close = _Close(t, vocab, budget or Budget())
+    close = _Close(t, vocab, budget or Budget(), held or {})
     found = close.arrays()
     return found | forced_arrays(t, vocab, close.a, encode)
 
@@ -97,8 +105,10 @@ def _bytes_of(v: Vocab, special: np.ndarray) -> _Bytes:
 
 
 class _Close:
-    def __init__(self, t: Tables, vocab: Vocab, budget: Budget) -> None:
+    def __init__(self, t: Tables, vocab: Vocab, budget: Budget, held: Mapping[int, int]) -> None:
         self.t = t
+        self.held = np.array(list(held), np.int64)
+        self.held_bound = np.array(list(held.values()), np.int32)
         self.budget = budget
         self.vocab = vocab
         self.words = Words.of(vocab)
@@ -141,6 +151,9 @@ class _Close:
         value, policy = self._shortest(weight, rank)
         a, whole = self.a, self.words.whole
         order = np.argsort(value, kind="stable")
+        known = a.close_first[self.held]
+        a.bound[known] = self.held_bound
+        order = order[~np.isin(order, known)]
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
         ways.tokens_on_the_way(
             a, order[value[order] < NEVER], policy, symbol, token, whole, byte.first_child, byte.node_token, close_token
@@ -212,6 +225,7 @@ class _Close:
         ways.distinct_ops(t.delta, base, weight, rank, offset, op_of, class_of)
         offset[-1] = offset[-2]
         value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
+        value[a.close_first[self.held]] = self.held_bound
         ways.least_ways(
             a.close_first, a.close_break, a.low, a.high, row, offset, op_of, class_of, weight, rank, a.push, a.modes,
             a.back_offset, a.back, value, policy,

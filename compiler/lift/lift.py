@@ -58,7 +58,7 @@ class _Lift:
         self.limit = np.full((len(automaton.thresholds), len(units.names)), UNKNOWN, np.int32)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.regions = Regions(self.machine, self.words, self.limit, budget)
-        self.ahead = _thresholds_ahead(automaton)
+        self.ahead = thresholds_ahead(automaton)
         self.counting = any(self.ahead)
         self.counts_on = np.array([bool(t) for t in self.ahead], np.bool_)
         self.tallest = 0
@@ -361,7 +361,7 @@ def _view(rows: np.ndarray) -> np.ndarray:
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
 
 
-def _thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
+def thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
     """Per state the thresholds that its counter can meet before it is set anew or its frame is left."""
     ahead: list[set[int]] = [set(t) for t in a.thresholds]
     if not any(ahead):
@@ -441,4 +441,12 @@ def lift(
         VocabError: a special token is missing.
         BudgetError: too many rows, bytes or seconds.
     """
-    return _Lift(automaton, vocab, end_of_turn, budget or Budget()).tables()
+    return lift_with_profiles(automaton, vocab, end_of_turn, budget)[:2]
+
+
+def lift_with_profiles(
+    automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None
+) -> tuple[Tables, dict[str, int], Pool]:
+    """The same, and the contents of the exit profiles by number: mode, node, R, node, R, … (walk.py)."""
+    made = _Lift(automaton, vocab, end_of_turn, budget or Budget())
+    return *made.tables(), made.profiles

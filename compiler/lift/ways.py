@@ -67,7 +67,8 @@ def least_ways(  # type: ignore[no-untyped-def]
         first … high: as in `Closing`;  row: int32 [close cells], the row of ops;  offset, op_of, class_of: those, see
             `distinct_ops`.
         weight, rank: int32 [classes]; among equally short ways the class of least rank.
-        value: int32 [close cells], all NEVER, receives the least weight; policy: int32, all -1, the class.
+        value: int32 [close cells], receives the least weight; NEVER but for those that are known already and have no
+            ops;  policy: int32, all -1, receives the class.
     """
     cells = row.size
     terms = np.zeros(cells + 1, np.int64)
@@ -83,8 +84,10 @@ def least_ways(  # type: ignore[no-untyped-def]
     waiting = np.full(cells, -1, np.int32)
     settled = np.zeros(cells, np.bool_)
     settled[first[1]] = True  # the finished state; its value is 0
-    heap = np.empty(count + 1, np.int64)  # value << 32 | cell
-    size = 0
+    heap = np.empty(count + cells + 1, np.int64)  # value << 32 | cell
+    known = np.flatnonzero(value < NEVER)
+    size = known.size
+    heap[:size] = np.sort(value[known].astype(np.int64) << 32 | known)  # ascending: a heap
     ready = np.empty(count + 1, np.int32)  # terms to look at
     for x in range(cells):
         for t in range(terms[x], terms[x + 1]):

@@ -52,7 +52,9 @@ def test_compile_then_inspect(toolc: Toolc, repository: Path, tmp_path: Path, sp
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert report["ok"] and report["output"] == path.name and report["file_bytes"] == path.stat().st_size
     assert report["counts"]["states"] > 2 and report["counts"]["rows"] > 2
-    assert set(report["seconds"]) == {"schema", "grammar", "automaton", "tokenizer", "tables", "close", "bundle"}
+    stages = set() if report["parts"] else {"automaton", "tables", "close"}
+    assert set(report["seconds"]) == {"schema", "grammar", "tokenizer", "parts", "bundle"} | stages
+    assert (report["parts"] is None) == (spec == "tree_schema")
     assert "blanks" in report["restrictions"]
     rows = json.loads(toolc("inspect", path, "--keywords", "--json").stdout)["keywords"]
     assert {"enforced"} <= {row["status"] for row in rows} and all("#" in row["place"] for row in rows)

@@ -1,0 +1,12 @@
+"""Compiling by parts: what is bracketed off and depends on nothing around it is compiled once, kept, and linked.
+
+split.py     which rules of a grammar are parts of their own, and the grammars of main and parts
+stubs.py     where an automaton calls them
+part.py      one part: automaton, tables, and what others need to know of it
+walk.py      kernels: walks through the tables of joined parts
+joined.py    parts side by side in one numbering
+resolve.py   the rows of a part that look into those it calls
+tables.py    joined parts → the tables of a bundle
+cache.py     parts by content, in memory and on disk
+link.py      all of it: grammar → tables, or None where the grammar has to be compiled as a whole
+"""

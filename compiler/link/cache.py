@@ -1,0 +1,144 @@
+"""Parts that were compiled before, by what they were compiled from: in this process, and in files beside the vocabs.
+
+Leaves out   what a part is (part.py), what its digest covers (split.py).
+Invariants   a name covers grammar, vocabulary, encoder, classes, and the compiler's own files; a file is taken only
+             if its digests are right and it says its own name. A cache that cannot be read or written costs time and
+             nothing else. In memory and on disk the least recently used go first.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from toolc.runtime.container import TEMPORARY, blake, encode_container, open_container
+from toolc.runtime.errors import BundleError
+from toolc.runtime.vocab import vocab_cache_dir
+
+from .part import Part
+
+MAGIC = b"TOOLCPRT"
+VERSION = 1
+MOST_HELD = 512 << 20  # bytes in memory
+MOST_STORED = 1 << 30  # bytes of files
+_LOW_WATER = 0.8  # an eviction goes on to this part of the limit
+_SUFFIX = ".part"
+_META = ("entries", "imports", "modes", "depth", "deeper", "profiles", "most_left", "counts")
+
+_held: OrderedDict[bytes, Part] = OrderedDict()
+_bytes_held = 0
+
+
+@cache
+def sources_digest() -> bytes:
+    """Of the compiler's own files and the runtime's: what other code made is another part."""
+    root = Path(__file__).parents[2]
+    files = sorted([*(root / "compiler").rglob("*.py"), *(root / "runtime").glob("*.py")])
+    return blake(*(part for file in files for part in (str(file.relative_to(root)).encode(), file.read_bytes())))
+
+
+class Parts:
+    """The parts of one context: digests of what they depend on besides their grammar."""
+
+    def __init__(self, context: bytes) -> None:
+        self.context = context + sources_digest()
+        self.folder = vocab_cache_dir() / "parts"
+        self._wrote = False
+
+    def get(self, digest: bytes) -> Part | None:
+        """The part of a grammar of this digest, if it is there."""
+        name = blake(self.context, digest)
+        found = _held.get(name) or self._read(name)
+        if found is not None:
+            _hold(name, found)
+        return found
+
+    def put(self, digest: bytes, part: Part) -> None:
+        """Keep a part."""
+        name = blake(self.context, digest)
+        _hold(name, part)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            temporary = self.folder / f".{name.hex()}.{secrets.token_hex(6)}{TEMPORARY}"
+            try:
+                temporary.write_bytes(encode_container(MAGIC, VERSION, _meta(name, part), part.arrays))
+                os.replace(temporary, self._path(name))
+            finally:
+                temporary.unlink(missing_ok=True)
+            self._wrote = True
+        except (OSError, BundleError):
+            return
+
+    def close(self) -> None:
+        """Take away what is too much, after parts were kept."""
+        if not self._wrote:
+            return
+        files = sorted(self._files(), key=lambda file: file[1])
+        total = sum(size for _, _, size in files)
+        if total <= MOST_STORED:
+            return
+        for path, _, size in files:
+            if total <= _LOW_WATER * MOST_STORED:
+                break
+            total -= size
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:
+                return
+
+    def _files(self) -> Iterator[tuple[Path, float, int]]:
+        """Path, time of last use and size of every file, half-written ones of killed writers among them."""
+        try:
+            for entry in os.scandir(self.folder):
+                stat = entry.stat()
+                yield Path(entry.path), stat.st_mtime, stat.st_size
+        except OSError:
+            return
+
+    def _path(self, name: bytes) -> Path:
+        return self.folder / f"{name.hex()}{_SUFFIX}"
+
+    def _read(self, name: bytes) -> Part | None:
+        path = self._path(name)
+        try:
+            held = open_container(path.read_bytes(), MAGIC, VERSION, name=str(path))
+            part = _part(held.meta, name, held.arrays)
+            os.utime(path)
+        except (OSError, BundleError, KeyError, TypeError, ValueError):
+            return None  # not there, or damaged: it is made anew
+        return part
+
+
+def forget() -> None:
+    """Hold no parts in this process; the files stay."""
+    global _bytes_held
+    _held.clear()
+    _bytes_held = 0
+
+
+def _hold(name: bytes, part: Part) -> None:
+    global _bytes_held
+    if name not in _held:
+        _held[name] = part
+        _bytes_held += part.nbytes
+    _held.move_to_end(name)
+    while _bytes_held > MOST_HELD and len(_held) > 1:
+        _bytes_held -= _held.popitem(last=False)[1].nbytes
+
+
+def _meta(name: bytes, part: Part) -> dict[str, Any]:
+    return {"name": name, **{key: getattr(part, key) for key in _META}}
+
+
+def _part(meta: dict[str, Any], name: bytes, arrays: dict[str, Any]) -> Part:
+    if meta["name"] != name:
+        raise ValueError("another part's file")
+    entries = [(free, shallow, bound, tuple(left)) for free, shallow, bound, left in meta["entries"]]
+    imports = [(digest, entry) for digest, entry in meta["imports"]]
+    rest = {key: meta[key] for key in _META if key not in ("entries", "imports")}
+    return Part(arrays=arrays, entries=entries, imports=imports, **rest)

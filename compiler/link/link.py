@@ -1,0 +1,234 @@
+"""A grammar → the tables of its bundle by parts: what is compiled already is taken as it is.
+
+Leaves out   the stages of one part (../automata, ../lift), keeping parts (cache.py).
+Invariants   equal grammars, vocabularies and options give equal tables, whatever is in the cache. Masks are those of
+             the grammar compiled as a whole: where that is not certain, the grammar is compiled as a whole.
+Modes        Only a part that recurs has two modes. The frames of all others, and the first frames of those that recur,
+             lie below the soft depth, and no token is long enough to come down to them from where mode 1 begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolc.runtime.container import blake
+from toolc.runtime.tables import NEVER, POP, Tables
+from toolc.runtime.vocab import Vocab
+
+from ..automata.pushdown import Automaton, build_automaton
+from ..budget import Budget
+from ..errors import ToolcError
+from ..grammar.ir import Grammar
+from ..lift.close import close_arrays
+from ..lift.lift import lift_with_profiles
+from ..vocab.encode import Encode
+from .cache import Parts
+from .joined import Joined
+from .part import Cut, Part, coarse_classes, entries_of, fine_classes, is_finer, with_keys
+from .resolve import Resolve
+from .split import STUB, Split, Unit, split
+from .stubs import Apart, Stubs, find_stubs
+from .tables import tables_of
+
+
+class _Coarse(Exception):
+    """A part tells more bytes apart than the coarse classes do."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What linking gives.
+
+    Attributes:
+        tables: of the bundle.
+        counts: as those of the lift.
+        modes: 1 or 2.
+        entries: state by rule.
+        separable: see the automaton's marks.
+        parts, reused: how many parts there are besides the main one, and how many of them were there before.
+    """
+
+    tables: Tables
+    counts: dict[str, int]
+    modes: int
+    entries: dict[str, int]
+    separable: bool
+    parts: int
+    reused: int
+
+
+def link(
+    grammar: Grammar,
+    vocab: Vocab,
+    ends: Sequence[int],
+    encode: Encode | None,
+    budget: Budget,
+    soft_depth: int,
+    context: bytes,
+) -> Linked | None:
+    """Compile a grammar by parts; None where it has to be compiled as a whole.
+
+    Args:
+        context: digest of the vocabulary, of what encodes, and of the compiler.
+    """
+    whole = split(grammar)
+    if whole is None:
+        return None
+    for classes in (coarse_classes(), fine_classes()):
+        parts = Parts(blake(context, repr(sorted(ends)).encode(), classes))
+        try:
+            return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link()
+        except _Coarse:
+            continue
+        except (Apart, ToolcError):
+            return None  # compiled as a whole it may do, or the error names the right place
+        finally:
+            parts.close()
+    raise AssertionError("no part tells more apart than bytes")
+
+
+class _Linker:
+    def __init__(
+        self, whole: Split, vocab: Vocab, ends: Sequence[int], encode: Encode | None, budget: Budget, soft_depth: int,
+        cache: Parts, classes: np.ndarray,
+    ) -> None:  # fmt: skip
+        self.whole, self.vocab, self.ends, self.encode = whole, vocab, list(ends), encode
+        self.budget, self.soft_depth, self.cache, self.classes = budget, soft_depth, cache, classes
+        self.parts: dict[bytes, Part] = {}
+        self.reused = 0
+
+    def link(self) -> Linked:
+        for unit in self.whole.units:
+            found = self.cache.get(unit.digest)
+            if found is None:
+                found = self._unit(unit)
+                self.cache.put(unit.digest, found)
+            else:
+                self.reused += 1
+            self.parts[unit.digest] = found
+        return self._main()
+
+    def _names(self, imports: Sequence[tuple[int, int]]) -> list[tuple[bytes, int]]:
+        return [(self.whole.units[unit].digest, entry) for unit, entry in imports]
+
+    def _unit(self, unit: Unit) -> Part:
+        try:
+            return self._made(unit.grammar, self._names(unit.imports), unit.entries)[0].part
+        except Apart:
+            if not unit.imports:
+                raise
+            return self._made(unit.alone(), [], unit.entries)[0].part
+
+    def _made(self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: int | None) -> tuple[_Made, Automaton]:
+        """A part: of a unit, or the main one where ``entries`` is None."""
+        a = build_automaton(grammar, budget=self.budget)
+        if not is_finer(self.classes, a.symbol_class):
+            raise _Coarse
+        if imports and a.modes > 1:
+            raise Apart("what calls parts recurs itself")
+        if entries is not None and a.specials:
+            raise Apart("a part reads special tokens")
+        stubs = find_stubs(a) if imports else Stubs({}, {}, {}, [])
+        if imports and _begins_stub(self.vocab):
+            raise Apart("a token begins a stub")
+        entry = None if entries is None else entries_of(a, entries)
+        called = [self.parts[digest].entries[k] for digest, k in imports]
+        marks = a.marks
+        symbols = marks.narrow_symbol.copy()
+        symbols[list(stubs.symbol)] = True
+        t, counts, profiles = lift_with_profiles(
+            replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
+        )
+        cells = t.state_cell.copy()
+        cells[list(stubs.entry)] = t.state_cell[0]
+        t = replace(t, state_cell=cells)
+        held = {q: called[number][2] for q, number in stubs.entry.items()}
+        t = replace(t, **close_arrays(t, self.vocab, self.encode, self.budget, held))
+        cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes)
+        arrays = cut.arrays()
+        exported = []
+        for push, left in entry or ():
+            _, free, shallow, _ = a.pushes[push]
+            bound = max(_bound(t, free), _bound(t, shallow))
+            exported.append((int(cut.state[free]), int(cut.state[shallow]), bound, left))
+        own_depth = a.soft_depth if a.modes == 1 else 1
+        further = [self.parts[digest].depth for digest, _ in imports if self.parts[digest].modes == 1]
+        part = Part(
+            arrays, exported, imports, a.modes, own_depth + max([0, *(d - 1 for d in further)]),
+            counts["capacity"] - a.soft_depth, int(t.chain_offset.size), max(1, a.completions),
+            {rule: int(cut.state[q]) for rule, q in a.entries.items()}, counts,
+        )  # fmt: skip
+        joined = Joined(part, self.parts, cut.symbol_class)
+        specials = np.stack([t.special_symbol, t.special_token], axis=1)
+        roots = {a.pushes[push][0]: k for k, (push, _) in enumerate(entry or ())}
+        resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, specials, self.budget)
+        part = resolve.resolved(roots)
+        part.arrays = with_keys(part.arrays)
+        return _Made(part, resolve, specials, cut.symbol_class), a
+
+    def _main(self) -> Linked:
+        made, a = self._made(self.whole.main, self._names(self.whole.imports), None)
+        joined = Joined(made.part, self.parts, made.symbol_class)
+        tables, longest = tables_of(joined, a.marks, made.specials, made.resolve.decided, made.resolve.deciding)
+        parts = joined.parts
+        deepest = made.part.depth
+        modes = joined.modes
+        if modes == 2 and deepest + _most_pops(tables, self.vocab) >= self.soft_depth:
+            raise Apart("mode 1 would begin in frames that have only one")
+        soft = self.soft_depth if modes == 2 else deepest
+        total = sum(x.nbytes for x in tables.arrays().values())
+        self.budget.check("states", tables.states)
+        self.budget.check("rows", tables.rows)
+        self.budget.check("bytes", total)
+        counts = {
+            **made.part.counts,
+            "nfa_states": sum(p.counts["nfa_states"] for p in parts),
+            "local_states": sum(p.counts["local_states"] for p in parts),
+            "classes": joined.width,
+            "states": tables.states,
+            "stack_symbols": int(tables.return_offset.size),
+            "profiles": int(tables.chain_offset.size),
+            "cells": tables.cells,
+            "chains": int(tables.chain_cell.size),
+            "rows": tables.rows,
+            "dense_rows": int(tables.dense.shape[0]),
+            "max_chain": longest,
+            "capacity": max(1, soft + sum(sorted(p.deeper for p in parts)[-deepest - 1 :])),
+            "soft_depth": soft,
+            "bytes": total,
+            "walks": sum(p.counts["walks"] for p in parts),
+        }
+        return Linked(tables, counts, modes, made.part.places, a.marks.separable, len(self.whole.units), self.reused)
+
+
+@dataclass(frozen=True)
+class _Made:
+    part: Part
+    resolve: Resolve
+    specials: np.ndarray
+    symbol_class: np.ndarray
+
+
+def _begins_stub(vocab: Vocab) -> bool:
+    """Whether a token could be read on from an opening bracket into a stub."""
+    data = vocab.token_bytes
+    starts = np.zeros(data.size + 1, bool)
+    starts[vocab.token_offset] = True
+    return bool((np.isin(data[:-1], np.frombuffer(b"{[", np.uint8)) & (data[1:] == STUB) & ~starts[1:-1]).any())
+
+
+def _bound(t: Tables, q: int) -> int:
+    past = sum(min(max(count - at, 0), count) for at, count in t.close_break[q].tolist())
+    return min(NEVER, int(t.close_bound[t.state_close[q] + past]))
+
+
+def _most_pops(t: Tables, vocab: Vocab) -> int:
+    """The most bytes of a token that can leave a frame."""
+    entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == POP))
+    pops = np.unique(entry - t.delta[entry, 0])
+    closing = np.isin(t.symbol_class[:256], pops)
+    leaves = np.concatenate([[0], np.cumsum(closing[vocab.token_bytes])])
+    return int((leaves[vocab.token_offset[1:]] - leaves[vocab.token_offset[:-1]]).max(initial=0))

@@ -1,0 +1,320 @@
+"""One part: the tables of a grammar's frames, in numbers of their own, and what those who call it need to know.
+
+A part is compiled as any grammar is. Its root frame, which only names its entries, is then left out, and so are the
+stubs; symbols are told apart as finely as any part may need, so that parts can stand side by side as they are.
+
+Leaves out   the rows that look into called parts (resolve.py), joining (joined.py, tables.py), files (cache.py).
+Invariants   states are numbered from 2; 0 and 1 are dead and finished in every part. Pushes of imports enter state 0.
+Arrays       those of docs/architecture.md, and
+             push_import int32 [pushes]: which import is entered, -1 for none;
+             chain_profile, chain_symbol int32 [chains]: profile and stack symbol; chain_import int32 [chains]: the
+             import whose profile it is, -1 for the part's own;
+             outer_profile, outer_entry int32 [·]: profiles with which an entry's frame is left;
+             outer_offset int32 [· + 1], outer_records int32 [·]: the content of each, as in walk.py;
+             row_key uint32 [rows, 4], list_key uint32 [lists, 4]: digests of their contents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from toolc.runtime.container import blake
+from toolc.runtime.tables import PUSH, Tables
+
+from ..automata.pushdown import Automaton
+from ..automata.workspace import ADD_ONE
+from ..lift import comb
+from .split import STUB
+from .stubs import Apart, Stubs
+
+ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
+
+
+@dataclass
+class Part:
+    """A part.
+
+    Attributes:
+        arrays: see the top.
+        entries: per rule that can be called: state in mode 0, in mode 1, bound, and the R with which it is left.
+        imports: (digest of a unit, entry) of every stub.
+        modes: 1 or 2.
+        depth: most frames at a time, the first of imports among them; without bound where there are two modes.
+        deeper: frames beyond the soft depth.
+        profiles: how many.
+        most_left: the largest R.
+        start, places: of the main part: its entries by rule.
+    """
+
+    arrays: dict[str, np.ndarray]
+    entries: list[tuple[int, int, int, tuple[int, ...]]]
+    imports: list[tuple[bytes, int]]
+    modes: int
+    depth: int
+    deeper: int
+    profiles: int
+    most_left: int
+    places: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Of its arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    @property
+    def states(self) -> int:
+        """How many, without those that every part has."""
+        return int(self.arrays["state_cell"].size)
+
+
+def coarse_classes() -> np.ndarray:
+    """int32 [256]: the class of each byte where no part tells more of them apart: bytes of UTF-8 by their role."""
+    borders = [0, 9, 10, 11, 13, 14, *range(32, 129), 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4]
+    found = np.searchsorted([*borders, 0xF5, STUB], np.arange(256), side="right") - 1
+    found[[11, 12, *range(14, 32)]] = found[0]
+    found[0xC0:0xC2] = found[0xF5]
+    return np.unique(found, return_inverse=True)[1].astype(np.int32)
+
+
+def fine_classes() -> np.ndarray:
+    """int32 [256]: every byte is a class."""
+    return np.arange(256, dtype=np.int32)
+
+
+def is_finer(classes: np.ndarray, symbol_class: np.ndarray) -> bool:
+    """Whether bytes of one of the classes are of one class of an automaton."""
+    low, high = np.full(int(classes.max()) + 1, 1 << 30), np.full(int(classes.max()) + 1, -1)
+    np.minimum.at(low, classes, symbol_class[:256])
+    np.maximum.at(high, classes, symbol_class[:256])
+    return bool((low == high).all())
+
+
+def entries_of(a: Automaton, count: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Per entry of a part's automaton the number of the push that enters it, and the R with which it is left.
+
+    Raises Apart: the rule is more or less than one group in brackets.
+    """
+    found = []
+    for k in range(count):
+        q = a.start
+        for byte in b"%d;" % k:
+            op = int(a.ops[a.state_row[q], a.symbol_class[byte]])
+            if op == 0 or op & 7 >= PUSH:
+                raise Apart("an entry is no group in brackets")
+            q = op >> 3
+        row = a.ops[a.state_row[q]]
+        places = np.flatnonzero(row)
+        if a.thresholds[q] or places.size != 1 or row[places[0]] & 7 != PUSH:
+            raise Apart("an entry is no group in brackets")
+        if np.count_nonzero(a.symbol_class == places[0]) != 1:
+            raise Apart("an entry begins with more than one byte")
+        push = int(row[places[0]]) >> 3
+        g, _, _, action = a.pushes[push]
+        left = tuple(r for (symbol, r) in sorted(a.returns) if symbol == g)
+        for r in left:
+            target, _ = a.returns[g, r]
+            after = a.ops[a.state_row[target]]
+            if a.thresholds[target] or np.flatnonzero(after).tolist() != [int(a.symbol_class[256])] or action > ADD_ONE:
+                raise Apart("an entry goes on after its group")
+        found.append((push, left))
+    if len({a.pushes[push][0] for push, _ in found}) != count:
+        raise Apart("entries are one")
+    return found
+
+
+class Cut:
+    """The tables of an automaton without its root frame and its stubs, see `Part`.
+
+    Args:
+        entry: what `entries_of` gives, of a part; None for the main part, which keeps its root.
+        left: per stub the R with which the import is left.
+        classes: int32 [256].
+    """
+
+    def __init__(
+        self, a: Automaton, t: Tables, stubs: Stubs, entry: list[tuple[int, tuple[int, ...]]] | None,
+        left: list[tuple[int, ...]], classes: np.ndarray,
+    ) -> None:  # fmt: skip
+        self.a, self.t, self.stubs = a, t, stubs
+        keep = np.ones(t.states, bool)
+        keep[:2] = False
+        keep[stubs.inside] = False
+        roots: set[int] = set()
+        if entry is not None:
+            keep[[q for q, under in enumerate(a.under) if under == 0]] = False
+            roots = {a.pushes[push][0] for push, _ in entry}
+        self.kept = np.flatnonzero(keep)
+        self.state = np.zeros(t.states, np.int64)
+        self.state[1] = 1
+        self.state[self.kept] = np.arange(self.kept.size) + 2
+        self.symbols = [g for g in range(a.stack_symbols) if g not in roots]
+        self.symbol = np.full(a.stack_symbols, -1, np.int64)
+        self.symbol[self.symbols] = np.arange(len(self.symbols))
+        self.pushes = [p for p, push in enumerate(a.pushes) if push[0] not in roots]
+        self.push = np.zeros(len(a.pushes), np.int64)
+        self.push[self.pushes] = np.arange(len(self.pushes))
+        self.left = left
+        # The class of each byte, then of the special symbols.
+        special = np.arange(a.symbol_class.size - 256) + int(classes.max()) + 1
+        self.symbol_class = np.concatenate([classes, special]).astype(np.int32)
+        self.class_of = np.zeros(int(self.symbol_class.max()) + 1, np.int64)
+        self.class_of[self.symbol_class] = a.symbol_class
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        t, kept = self.t, self.kept
+        cells = t.state_break[kept, :, 1].sum(axis=1, dtype=np.int64) + 1
+        cell = np.repeat(t.state_cell[kept], cells) + within(cells)
+        closes = t.close_break[kept, :, 1].sum(axis=1, dtype=np.int64) + 1
+        close = np.repeat(t.state_close[kept], closes) + within(closes)
+        cell_delta, delta = self._delta(t.cell_delta[cell])
+        return_offset, return_ = self._returns()
+        symbols = self.symbols
+        owed = t.owed_break[symbols, :, 1].sum(axis=1, dtype=np.int64) + 1
+        owed_at = np.repeat(t.owed_first[symbols], owed) + within(owed)
+        push = t.push[self.pushes].astype(np.int64)
+        push_import = np.array([self.stubs.push.get(p, -1) for p in self.pushes], np.int32)
+        push[:, 0] = self.symbol[push[:, 0]]
+        push[:, 1:3] = np.where(push_import[:, None] < 0, self.state[push[:, 1:3]], 0)
+        profile, symbol, chain, outer = self._chains()
+        chain_cells = t.chain_break[chain, :, 1].sum(axis=1, dtype=np.int64) + 1
+        chain_cell = np.repeat(t.chain_cell[chain], chain_cells) + within(chain_cells)
+        self.outer = outer
+        found = {
+            "state_cell": _first(cells),
+            "state_break": t.state_break[kept],
+            "state_mark": t.state_mark[kept],
+            "state_close": _first(closes),
+            "close_break": t.close_break[kept],
+            "state_forced": t.state_forced[kept],
+            "forced_after": t.forced_after[kept],
+            "cell_row": t.cell_row[cell],
+            "cell_exit": t.cell_exit[cell],
+            "cell_delta": cell_delta,
+            "delta": delta,
+            "push": push.reshape(-1, 4),
+            "push_import": push_import,
+            "return_offset": return_offset,
+            "return": return_,
+            "symbol_mark": t.symbol_mark[symbols],
+            "owed_first": _first(owed),
+            "owed_break": t.owed_break[symbols],
+            "owed": t.owed[owed_at],
+            "chain_profile": profile,
+            "chain_symbol": symbol,
+            "chain_import": np.full(profile.size, -1),
+            "chain_cell": _first(chain_cells),
+            "chain_break": t.chain_break[chain],
+            "chain_row": t.chain_row[chain_cell],
+            "chain_exit": t.chain_exit[chain_cell],
+            "chain_after": t.chain_after[chain_cell],
+            "close_bound": t.close_bound[close],
+            "close_token": t.close_token[close],
+            "close_after": t.close_after[close],
+            "forced_offset": t.forced_offset,
+            "forced_tokens": t.forced_tokens,
+        }
+        return {name: np.ascontiguousarray(array, np.int32) for name, array in found.items()} | {
+            name: getattr(t, name) for name in ROWS
+        }
+
+    def _delta(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of the cells, and the comb, over the finer classes."""
+        t, width = self.t, self.class_of.size
+        used, which = np.unique(before, return_inverse=True)
+        rows, columns, ops = [], [], []
+        for begin in range(0, used.size, 4096):
+            base = used[begin : begin + 4096, None]
+            entry = t.delta[base + self.class_of[None, :]]
+            r, k = np.nonzero((entry[:, :, 0] == base) & (entry[:, :, 1] != 0))
+            rows.append(r + begin)
+            columns.append(k)
+            ops.append(entry[r, k, 1])
+        row, op = np.concatenate([np.zeros(0, np.int64), *rows]), np.concatenate([np.zeros(0, np.int32), *ops])
+        kind, number = op & 7, (op >> 3).astype(np.int64)
+        goes, pushes = kind < PUSH, kind == PUSH
+        number[goes] = self.state[number[goes]]
+        number[pushes] = self.push[number[pushes]]
+        offset = np.zeros(used.size + 1, np.int32)
+        np.cumsum(np.bincount(row, minlength=used.size), out=offset[1:])
+        column = np.concatenate([np.zeros(0, np.int64), *columns])
+        at, packed = comb.pack(offset, column.astype(np.int32), (number << 3 | kind).astype(np.int32), width)
+        return at[which.reshape(-1)], packed
+
+    def _returns(self) -> tuple[np.ndarray, np.ndarray]:
+        a = self.a
+        entries: dict[tuple[int, int], int] = {}
+        for (g, r), (target, action) in a.returns.items():
+            if self.symbol[g] < 0:
+                continue
+            value = int(self.state[target]) << 2 | action
+            numbers: tuple[int, ...] = (r,)
+            if g in self.stubs.symbol:
+                number, own = self.stubs.symbol[g]
+                if own != r:
+                    raise Apart("a stub is left in two ways")
+                numbers = self.left[number]
+            for number in numbers:
+                entries[int(self.symbol[g]), number] = value
+        keys = sorted(entries)
+        offset = np.zeros(len(self.symbols) + 1, np.int32)
+        np.add.at(offset, np.array([g + 1 for g, _ in keys], np.int64), 1)
+        width = max([a.completions, *(r + 1 for _, r in keys)])
+        return comb.pack(
+            np.cumsum(offset, dtype=np.int32),
+            np.array([r for _, r in keys], np.int32),
+            np.array([entries[key] for key in keys], np.int32),
+            width,
+        )
+
+    def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, list[int]]]:
+        """Profile, stack symbol and number of every chain that is kept; and stack symbol of the root → its profiles."""
+        t = self.t
+        symbols = t.return_offset.size
+        profile, g = [], []
+        for e in range(t.chain_offset.size):
+            base = int(t.chain_offset[e])
+            found = np.flatnonzero(t.chain[base : base + symbols, 0] == base)
+            profile.append(np.full(found.size, e))
+            g.append(found)
+        e_, g_ = (np.concatenate([np.zeros(0, np.int64), *x]) for x in (profile, g))
+        number = t.chain[t.chain_offset[e_] + g_, 1] if e_.size else e_
+        kept = self.symbol[g_] >= 0
+        outer: dict[int, list[int]] = {}
+        for e, symbol in zip(e_[~kept].tolist(), g_[~kept].tolist(), strict=True):
+            outer.setdefault(symbol, []).append(e)
+        return e_[kept], self.symbol[g_[kept]], number[kept], outer
+
+
+def with_keys(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of rows, and digests of what each row and list is made of: uint32 [rows, 4] and [lists, 4]."""
+    offset, tokens, base = arrays["list_offset"], arrays["list_tokens"], arrays["list_base"].tolist()
+    content, stored = [], []
+    for n, under in enumerate(base):
+        own = tokens[offset[n] : offset[n + 1]]
+        whole = own if under < 0 else np.setxor1d(own, tokens[offset[under] : offset[under + 1]], assume_unique=True)
+        content.append(blake(whole.tobytes()))
+        stored.append(blake(own.tobytes() + (b"" if under < 0 else content[under])))
+    bits = [blake(row.tobytes()) for row in arrays["dense"]]
+    keys = []
+    for slice_, units, dense, list_ in zip(
+        *(arrays[name].tolist() for name in ("row_slice", "row_units", "row_dense", "row_list")), strict=True
+    ):
+        bit_row = bits[dense] if dense >= 0 else b""
+        keys.append(blake(b"%d,%d;" % (slice_, units) + bit_row + content[list_]))
+    return {
+        **arrays,
+        "row_key": np.frombuffer(b"".join(keys), np.uint32).reshape(-1, 4),
+        "list_key": np.frombuffer(b"".join(stored), np.uint32).reshape(-1, 4),
+    }
+
+
+def within(counts: np.ndarray) -> np.ndarray:
+    """0, 1, … of each of some runs."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _first(counts: np.ndarray) -> np.ndarray:
+    return np.cumsum(counts) - counts

@@ -1,0 +1,342 @@
+"""The rows of a part that look into the parts it calls, and what it tells those who call it.
+
+A part's tables were made with stubs in the place of what it calls. States from which a token reaches a stub are walked
+anew over the joined parts; what leaves a called part is continued in the frames of the caller.
+
+Leaves out   the walks (walk.py), joining (joined.py).
+Invariants   no state that is walked anew counts (stubs.py), and none of them is ever read in mode 1 (link.py); so they
+             have one cell, walked in mode 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from toolc.runtime.tables import Tables
+from toolc.runtime.vocab import Vocab
+
+from ..automata.pool import Pool, intern
+from ..automata.pushdown import Automaton
+from ..budget import Budget
+from ..lift.rows import RowStore
+from .joined import Joined
+from .part import ROWS, Cut, Part
+from .stubs import Apart
+from .walk import Machine, Memo, Trie, walk_chains, walk_states
+
+_BATCH = 2048
+
+
+class Walks:
+    """Walks over joined parts, with the pools of what they found."""
+
+    def __init__(self, machine: Machine, vocab: Vocab, specials: np.ndarray, budget: Budget) -> None:
+        self.machine = machine
+        self.budget = budget
+        self.specials = specials
+        self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
+        self.lists = Pool(vocab.size + specials.shape[0] + 64)
+        self.profiles = Pool(2 * vocab.node_byte.size + 2)
+        depth = int(vocab.node_depth.max(initial=0)) + 2
+        self._st, self._frames = np.zeros((depth, 5), np.int64), np.zeros((depth, 4), np.int64)
+
+    def states(self, states: np.ndarray) -> np.ndarray:
+        """int32 [·, 4] as `walk_states` gives it."""
+        memo = Memo.make((self.lists.longest, self.profiles.longest))
+        return self._run(
+            lambda part, at, out: walk_states(
+                self.machine, self.trie, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
+                self.profiles.arrays, self._limits, out,
+            ),
+            states.reshape(-1, 1),
+        )  # fmt: skip
+
+    def chains(self, jobs: np.ndarray) -> np.ndarray:
+        """The same for int32 [·, 3]: profile, stack symbol, counter."""
+        return self._run(
+            lambda part, at, out: walk_chains(
+                self.machine, self.trie, part, at, self._st, self._frames, self.lists.arrays, self.profiles.arrays,
+                self._limits, out,
+            ),
+            jobs,
+        )  # fmt: skip
+
+    def content(self, records: np.ndarray) -> int:
+        """The number of a profile of this content."""
+        out = self.profiles
+        while out.data.size - out.offset[len(out)] < out.longest or 2 * len(out) + 4 >= out.table.size:
+            out.grow()
+        begin = int(out.offset[len(out)])
+        out.data[begin : begin + records.size] = records
+        return int(intern(*out.arrays, begin + records.size))
+
+    @property
+    def _limits(self) -> np.ndarray:
+        return np.array([self.lists.longest, self.profiles.longest], np.int64)
+
+    def _run(self, walk: Callable[[np.ndarray, int, np.ndarray], int], jobs: np.ndarray) -> np.ndarray:
+        jobs = np.ascontiguousarray(jobs, np.int32)
+        out = np.zeros((len(jobs), 4), np.int32)
+        for begin in range(0, len(jobs), _BATCH):
+            part, found, at = jobs[begin : begin + _BATCH], out[begin : begin + _BATCH], 0
+            while at < len(part):
+                self.budget.check("")
+                at = walk(part, at, found)
+                if at < len(part):
+                    self.lists.grow()
+                    self.profiles.grow()
+        return out
+
+
+class Resolve:
+    """A part whose tables have stubs → the part."""
+
+    def __init__(
+        self, part: Part, cut: Cut, a: Automaton, t: Tables, old: Pool, joined: Joined, vocab: Vocab,
+        specials: np.ndarray, budget: Budget,
+    ) -> None:  # fmt: skip
+        self.part, self.cut, self.a, self.t, self.old, self.joined = part, cut, a, t, old, joined
+        marks = a.marks
+        narrow_state = np.concatenate([[False, False], marks.narrow_state[cut.kept]])
+        narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
+        self.walks = Walks(joined.machine(narrow_state, narrow_push), vocab, specials, budget)
+        self.vocab = vocab
+        self.arrays = part.arrays
+        self.number: dict[int, int] = {}  # content → new profile
+        self.decided: list[int] = []  # states from which a token decides against a tool, above their frames
+        self.deciding: set[tuple[int, int]] = set()  # (import or -1, profile) for those of which a continuation does
+        self.outer: dict[tuple[int, int], None] = {}  # (content, stack symbol of the root)
+        self.roots: dict[int, int] = {}
+        self.used = np.zeros(0, bool)  # profiles
+        self._merges: dict[tuple[int, int], int] = {}
+
+    def resolved(self, roots: dict[int, int]) -> Part:
+        """The part.
+
+        Args:
+            roots: stack symbol of the root → entry.
+        """
+        self.roots = roots
+        inside = set(self.cut.stubs.inside)
+        some = [q for q in self.t.narrowing.tolist() if q not in inside and self.cut.state[q] >= 2]
+        if any(self.t.state_break[q, :, 1].any() for q in some):
+            raise Apart("a state that counts looks into a part")
+        self.arrays = dict(self.arrays)
+        for name in ("cell_row", "cell_exit", "close_after"):
+            self.arrays[name] = self.arrays[name].copy()
+        states = self.cut.state[some]
+        found = self.walks.states(states)
+        cells = self.arrays["state_cell"][states - 2]
+        pairs: dict[tuple[int, int], None] = {}
+        before = self.arrays["cell_exit"][cells, 0]
+        exits = np.full(len(some), -1, np.int32)
+        for j, (q, e, more) in enumerate(zip(some, before.tolist(), found[:, 1].tolist(), strict=True)):
+            content = self._merged(e, more)
+            if content >= 0:
+                exits[j] = self._profile(content)
+                pairs.update(dict.fromkeys((content, g) for g in bits(self.a.under[q])))
+        entering: list[tuple[int, int, int, int]] = []  # import, its profile, content, symbol
+        for slot, (other, entry) in enumerate(self.joined.imports[0]):
+            imported = self.joined.parts[other].arrays
+            symbols = [g for g, (number, _) in self.cut.stubs.symbol.items() if number == slot]
+            for k in np.flatnonzero(imported["outer_entry"] == entry).tolist():
+                offset = imported["outer_offset"]
+                e = self.walks.content(imported["outer_records"][offset[k] : offset[k + 1]])
+                for g in symbols:
+                    entering.append((slot, int(imported["outer_profile"][k]), e, g))
+                    pairs[e, g] = None
+        below = self._below(pairs)
+        # Chains of new profiles and of imports.
+        chains: list[tuple[int, int, int, int]] = []  # import or -1, profile, symbol, place in `found`
+        keys = list(below)
+        place = {key: n for n, key in enumerate(keys)}
+        for e, g in keys:
+            if g not in self.cut.stubs.symbol:
+                chains.append((-1, self.number[e], g, place[e, g]))
+        for slot, profile, e, g in entering:
+            chains.append((slot, profile, g, place[e, g]))
+        result = np.array([below[key] for key in keys], np.int64).reshape(-1, 4)
+        self._add_rows(cells, states, found[:, 0], found[:, 3], exits, result, chains)
+        self.decided = [int(q) for q, yes in zip(states.tolist(), found[:, 2].tolist(), strict=True) if yes]
+        for slot, profile, _, at in chains:
+            if result[at, 2]:
+                self.deciding.add((slot, profile))
+        self._forget_unused()
+        outer = self._outer()
+        return Part(
+            {**self.arrays, **outer},
+            self.part.entries,
+            self.part.imports,
+            self.part.modes,
+            self.part.depth,
+            self.part.deeper,
+            self.part.profiles + len(self.number),
+            self.part.most_left,
+            self.part.places,
+            self.part.counts,
+        )
+
+    def _merged(self, e: int, more: int) -> int:
+        """The content of old profile e (-1: none) in mode 0 with more records, in the order of nodes; -1: none."""
+        known = self._merges.get((e, more))
+        if known is None:
+            one = self.old[e] if e >= 0 else np.zeros(1, np.int32)
+            pairs = np.concatenate([one[1:], self.walks.profiles[more]]).reshape(-1, 2)
+            pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+            known = self.walks.content(np.concatenate([one[:1], pairs.reshape(-1)])) if pairs.size else -1
+            self._merges[e, more] = known
+        return known
+
+    def _profile(self, content: int) -> int:
+        return self.number.setdefault(content, self.part.profiles + len(self.number))
+
+    def _below(self, pairs: dict[tuple[int, int], None]) -> dict[tuple[int, int], tuple[int, ...]]:
+        """What lies below (content, stack symbol): list, exit profile, whether it decides, the largest bound; and of
+        all that follow. Those under the root are noted."""
+        found: dict[tuple[int, int], tuple[int, ...]] = {}
+        wave = list(pairs)
+        while wave:
+            for e, g in wave:
+                if g in self.roots:
+                    self.outer[e, g] = None
+            wave = [(e, g) for e, g in wave if g not in self.roots]
+            jobs = np.array([(e, self.cut.symbol[g], 0) for e, g in wave], np.int32).reshape(-1, 3)
+            out = self.walks.chains(jobs).tolist()
+            more: dict[tuple[int, int], None] = {}
+            for (e, g), row in zip(wave, out, strict=True):
+                after = row[1]
+                found[e, g] = (row[0], -1 if after < 0 else self._profile(after), row[2], row[3])
+                if after >= 0:
+                    more.update(dict.fromkeys((after, h) for h in bits(self.a.beneath[g])))
+            wave = [pair for pair in more if pair not in found and (pair not in self.outer)]
+        return found
+
+    def _add_rows(
+        self, cells: np.ndarray, states: np.ndarray, lists: np.ndarray, dearest: np.ndarray, exits: np.ndarray,
+        below: np.ndarray, chains: list[tuple[int, int, int, int]],
+    ) -> None:  # fmt: skip
+        x = self.arrays
+        rows_, number = self._toggled(x["cell_row"][cells, 0], lists)
+        x["cell_row"][cells] = number[:, None]
+        x["cell_exit"][cells] = exits[:, None]
+        at_close = x["state_close"][states - 2]
+        x["close_after"][at_close] = np.maximum(x["close_after"][at_close], dearest[:, None])
+        self.arrays = x = x | rows_
+        before = x["row_slice"].size
+        store = RowStore(self.vocab.size, self.walks.lists)
+        none = np.full(len(below), -1, np.int32)
+        chain_row = store.rows(none, none, below[:, 0].astype(np.int32))
+        if len(store):
+            self.arrays = x = x | joined_rows(x, store.arrays())
+        base = x["chain_row"].size
+        at = np.array([c[3] for c in chains], np.int64)
+        own = np.array([(c[0], c[1], self.cut.symbol[c[2]]) for c in chains], np.int64).reshape(-1, 3)
+        after = below[at]
+        rows = chain_row[at] + before
+        width = x["chain_break"].shape[1]
+        more = {
+            "chain_import": own[:, 0], "chain_profile": own[:, 1], "chain_symbol": own[:, 2],
+            "chain_cell": base + np.arange(at.size), "chain_break": np.zeros((at.size, width, 2)), "chain_row": rows,
+            "chain_exit": after[:, 1], "chain_after": after[:, 3],
+        }  # fmt: skip
+        for name, array in more.items():
+            x[name] = np.concatenate([x[name], array.astype(np.int32)])
+
+    def _toggled(self, rows: np.ndarray, lists: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The rows' arrays with those added that are some rows and lists of further tokens, and their numbers."""
+        x = self.arrays
+        pairs, which = np.unique(np.stack([rows, lists], axis=1), axis=0, return_inverse=True)
+        slices, units, dense, list_ = (
+            x[name][pairs[:, 0]] for name in ("row_slice", "row_units", "row_dense", "row_list")
+        )
+        tokens, base = [], []
+        offset, stored, under = x["list_offset"], x["list_tokens"], x["list_base"]
+        for n, more in zip(list_.tolist(), pairs[:, 1].tolist(), strict=True):
+            added = np.sort(self.walks.lists[more])
+            own = stored[offset[n] : offset[n + 1]]
+            base.append(n if under[n] < 0 else int(under[n]))
+            tokens.append(added if under[n] < 0 else np.setxor1d(own, added, assume_unique=True))
+        lists_before, rows_before = under.size, x["row_slice"].size
+        added_rows = {
+            "row_slice": slices,
+            "row_units": units,
+            "row_dense": dense,
+            "row_list": lists_before + np.arange(len(tokens)),
+            "list_offset": offset[-1] + np.cumsum([len(some) for some in tokens]),
+            "list_tokens": np.concatenate([np.zeros(0, np.int32), *tokens]),
+            "list_base": np.array(base, np.int32),
+            "dense": x["dense"][:0],
+        }
+        joined = {name: np.concatenate([x[name], added_rows[name].astype(x[name].dtype)]) for name in ROWS}
+        return joined, (rows_before + which.reshape(-1)).astype(np.int32)
+
+    def _forget_unused(self) -> None:
+        """Leave out chains of own profiles that no cell and no chain exits with any more."""
+        x = self.arrays
+        count = x["chain_break"][:, :, 1].sum(axis=1, dtype=np.int64) + 1
+        used = np.zeros(self.part.profiles + len(self.number) + 1, bool)  # the last answers for -1
+        used[x["cell_exit"]] = True
+        mine = x["chain_import"] < 0
+        owner = np.repeat(np.arange(count.size), count)
+        while True:
+            used[-1] = False
+            kept = ~mine | used[np.where(mine, x["chain_profile"], -1)]
+            after = x["chain_exit"][kept[owner]]
+            more = after[(after >= 0)]
+            more = more[~used[more]]
+            if not more.size:
+                break
+            used[more] = True
+        self.used = used
+        if kept.all():
+            return
+        cells = kept[owner]
+        for name in ("chain_row", "chain_exit", "chain_after"):
+            x[name] = x[name][cells]
+        for name in ("chain_import", "chain_profile", "chain_symbol", "chain_break"):
+            x[name] = x[name][kept]
+        x["chain_cell"] = (np.cumsum(count[kept]) - count[kept]).astype(np.int32)
+
+    def _outer(self) -> dict[str, np.ndarray]:
+        """Profiles in mode 0 with which an entry's frame is left, and what is in them."""
+        found: dict[tuple[int, int], int] = {}  # (profile, entry) → content
+        for e, g in self.outer:
+            found[self.number[e], self.roots[g]] = e
+        contents = {key: self.walks.profiles[e] for key, e in found.items()}
+        for g, profiles in self.cut.outer.items():
+            for e in profiles:
+                if self.used[e] and self.old[e][0] == 0:
+                    contents[e, self.roots[g]] = self.old[e]
+        keys = sorted(contents)
+        listed = [contents[key] for key in keys]
+        return {
+            "outer_profile": np.array([e for e, _ in keys], np.int32),
+            "outer_entry": np.array([k for _, k in keys], np.int32),
+            "outer_offset": np.cumsum([0, *map(len, listed)]).astype(np.int32),
+            "outer_records": np.concatenate([np.zeros(0, np.int32), *listed]),
+        }
+
+
+def joined_rows(one: dict[str, Any], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Rows after rows."""
+    lists, dense = one["list_base"].size, one["dense"].shape[0]
+    moved = {
+        **other,
+        "row_dense": np.where(other["row_dense"] >= 0, other["row_dense"] + dense, -1),
+        "row_list": other["row_list"] + lists,
+        "list_offset": other["list_offset"][1:] + one["list_offset"][-1],
+        "list_base": np.where(other["list_base"] >= 0, other["list_base"] + lists, -1),
+    }
+    return {name: np.concatenate([one[name], moved[name].astype(one[name].dtype)]) for name in ROWS}
+
+
+def bits(value: int) -> list[int]:
+    """Numbers of the bits that are set."""
+    out = []
+    while value:
+        out.append((value & -value).bit_length() - 1)
+        value &= value - 1
+    return out

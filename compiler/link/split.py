@@ -1,0 +1,220 @@
+"""Which rules of a grammar are parts of their own, and the grammar of each: calls of other parts become stubs.
+
+A part is what one bracketed rule derives, or several that recur through each other: the arguments of a tool, the object
+and the array of any JSON. Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
+
+A stub is ``{ ff number ff }``: the byte 255 is in no text.
+
+Leaves out   compiling (part.py).
+Invariants   the digest of a part covers all that its tables depend on and neither names nor the rest of the grammar.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ..grammar.analysis import references, strong_components
+from ..grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+
+STUB = 255  # the byte around a stub's number
+_CLOSER = {b"{": b"}", b"[": b"]"}
+_START = "start"
+_SEPARATOR = b";"
+
+Entry = tuple[int, int]  # unit, which of its rules
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a grammar.
+
+    Attributes:
+        grammar: of the part alone; its text is the number of an entry, a semicolon, and the text of that rule.
+        imports: what stub n stands for: (unit, entry).
+        entries: how many rules others can call.
+        alone: gives the grammar of the part without stubs.
+        digest: of its content and of what it imports.
+    """
+
+    grammar: Grammar
+    imports: tuple[Entry, ...]
+    entries: int
+    alone: Callable[[], Grammar]
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Split:
+    """A grammar cut up: ``main`` with its ``imports``, and the units, each after those that it imports."""
+
+    main: Grammar
+    imports: tuple[Entry, ...]
+    units: tuple[Unit, ...]
+
+
+def split(grammar: Grammar) -> Split | None:
+    """Cut a grammar up; None where there is nothing to cut."""
+    return _Splitter(grammar).split()
+
+
+def stub(opener: bytes, number: int) -> Literal:
+    """The text that stands for a part."""
+    return Literal(opener + b"\xff%d\xff" % number + _CLOSER[opener])
+
+
+class _Splitter:
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.refs = {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
+        self.member: dict[str, tuple[str, ...]] = {}  # rule of a part → all rules of it that can be called
+        self.units: list[Unit] = []
+        self.unit_of: dict[tuple[str, ...], int] = {}
+        self.digests = _Digests(grammar)
+        self.place = {rule: n for n, rule in enumerate(grammar.rules)}
+
+    def split(self) -> Split | None:
+        marks = self.grammar.marks
+        for part in strong_components(self.refs):
+            entries = tuple(sorted((r for r in part if self._bracketed(r)), key=self.place.__getitem__))
+            if entries and (len(part) > 1 or part[0] in self.refs[part[0]]):
+                self.member.update(dict.fromkeys(entries, entries))
+        for rule, mark in marks.items():
+            if mark.kind == "arguments" and rule in self.grammar.rules:
+                target = self._named(rule)
+                if self._bracketed(target):
+                    self.member.setdefault(target, (target,))
+        for rule, entries in list(self.member.items()):
+            if not self._reached([rule], {}).isdisjoint(marks):
+                for entry in entries:
+                    self.member.pop(entry, None)
+        if not any(self._named(rule) in self.member for rule, mark in marks.items() if mark.kind == "arguments"):
+            return None
+        main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
+        if not imports:
+            return None
+        return Split(replace(self.grammar, rules=main), imports, tuple(self.units))
+
+    def _named(self, rule: str) -> str:
+        """The rule that a rule only names."""
+        seen = {rule}
+        while isinstance(expr := self.grammar.rules[rule], Ref) and expr.name not in seen:
+            rule = expr.name
+            seen.add(rule)
+        return rule
+
+    def _bracketed(self, rule: str) -> bool:
+        """Whether a rule looks like one group in brackets, of which the last closes the first."""
+        expr = self.grammar.rules[rule]
+        items = expr.items if isinstance(expr, Sequence) else (expr,)
+        first, last = items[0] if items else expr, items[-1] if items else expr
+        if not isinstance(first, Literal) or not isinstance(last, Literal):
+            return False
+        closer = _CLOSER.get(first.data[:1])
+        return closer is not None and last.data[-1:] == closer and (len(items) > 1 or len(first.data) > 1)
+
+    def _reached(self, roots: Iterable[str], opaque: Mapping[str, object]) -> set[str]:
+        """Rules that others reach, not looking into some."""
+        seen = set(roots)
+        todo = list(seen)
+        while todo:
+            for name in self.refs[todo.pop()]:
+                if name not in seen:
+                    seen.add(name)
+                    if name not in opaque:
+                        todo.append(name)
+        return seen
+
+    def _cut(
+        self, roots: list[str], own: tuple[str, ...], alone: bool = False
+    ) -> tuple[dict[str, Expr], tuple[Entry, ...]]:
+        """The rules that some rules need, where those of other parts are stubs unless ``alone``, and what the stubs
+        stand for."""
+        recursive = bool(own) and (len(own) > 1 or own[0] in self._reached(self.refs[own[0]], {}))
+        opaque = (
+            {} if alone or recursive else {rule: entries for rule, entries in self.member.items() if rule not in own}
+        )
+        kept = self._reached(roots, opaque)
+        rules: dict[str, Expr] = {}
+        imports: list[Entry] = []
+        for rule in sorted(kept, key=self.place.__getitem__):
+            expr = self.grammar.rules[rule]
+            if rule in opaque:
+                entries = opaque[rule]
+                first = expr.items[0] if isinstance(expr, Sequence) else expr
+                assert isinstance(first, Literal)
+                rules[rule] = stub(first.data[:1], len(imports))
+                imports.append((self._unit(entries), entries.index(rule)))
+            else:
+                rules[rule] = expr
+        return rules, tuple(imports)
+
+    def _unit(self, entries: tuple[str, ...]) -> int:
+        number = self.unit_of.get(entries)
+        if number is not None:
+            return number
+        rules, imports = self._cut(list(entries), entries)
+        whole = self._whole(rules, entries)
+        digest = self.digests.of(whole.start, whole.rules, [self.units[u].digest + b"%d" % k for u, k in imports])
+        for known, unit in enumerate(self.units):  # the same under other names
+            if unit.digest == digest:
+                self.unit_of[entries] = known
+                return known
+
+        def alone() -> Grammar:
+            return self._whole(self._cut(list(entries), entries, alone=True)[0], entries)
+
+        self.units.append(Unit(whole, imports, len(entries), alone, digest))
+        self.unit_of[entries] = len(self.units) - 1
+        return len(self.units) - 1
+
+    def _whole(self, rules: dict[str, Expr], entries: tuple[str, ...]) -> Grammar:
+        """The grammar of a part."""
+        options = [sequence(Literal(b"%d" % k + _SEPARATOR), Ref(rule)) for k, rule in enumerate(entries)]
+        name = _START
+        while name in rules:
+            name += "#"
+        places = {rule: self.grammar.places[rule] for rule in rules if rule in self.grammar.places}
+        return Grammar({name: choice(*options), **rules}, start=name, places=places)
+
+
+class _Digests:
+    """Digests of grammars by content: rules are called by the order in which they are met."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.known: dict[int, bytes] = {}  # of terminals, by identity: the grammar keeps them alive
+
+    def of(self, start: str, rules: dict[str, Expr], imports: list[bytes]) -> bytes:
+        order, todo = {start: 0}, [start]
+        said: list[bytes] = []
+        for rule in todo:
+
+            def number(name: str) -> int:
+                if name not in order:
+                    order[name] = len(order)
+                    todo.append(name)
+                return order[name]
+
+            said.append(self._said(rules[rule], number))
+        return hashlib.blake2b(b"\n".join([*said, b"", *imports]), digest_size=16).digest()
+
+    def _said(self, expr: Expr, number) -> bytes:  # type: ignore[no-untyped-def]
+        if isinstance(expr, Literal):
+            return b"l%d:" % len(expr.data) + expr.data
+        if isinstance(expr, Ref):
+            return b"r%d" % number(expr.name)
+        if isinstance(expr, (Sequence, Choice)):
+            kind, parts = (b"s", expr.items) if isinstance(expr, Sequence) else (b"c", expr.options)
+            return kind + b"(" + b",".join(self._said(part, number) for part in parts) + b")"
+        if isinstance(expr, Repeat):
+            high = -1 if expr.high is None else expr.high
+            return b"n%d:%d(" % (expr.low, high) + self._said(expr.item, number) + b")"
+        if isinstance(expr, Special):
+            return b"x" + repr((expr.name, expr.otherwise)).encode()
+        assert isinstance(expr, Terminal)
+        found = self.known.get(id(expr))
+        if found is None:
+            found = self.known[id(expr)] = b"t" + hashlib.blake2b(repr(expr.regex).encode(), digest_size=16).digest()
+        return found

@@ -1,0 +1,99 @@
+"""Where an automaton calls other parts: its stubs, and whether each is called alone.
+
+Leaves out   making stubs (split.py).
+Invariants   where anything but the one part can be meant at an opening bracket, `Apart` is raised and the grammar is
+             compiled as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..automata.pushdown import Automaton
+from ..automata.workspace import ADD_ONE, POP, PUSH
+from ..lift.lift import thresholds_ahead
+from .split import STUB
+
+_DIGITS = range(ord("0"), ord("9") + 1)
+
+
+class Apart(Exception):
+    """A grammar cannot be linked of parts: something is shared between them."""
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """Calls of other parts.
+
+    Attributes:
+        push: push number → stub.
+        symbol: stack symbol → (stub, R with which the stub is left).
+        entry: state after a stub's opening bracket → stub.
+        inside: states of stubs, their entries among them.
+    """
+
+    push: dict[int, int]
+    symbol: dict[int, tuple[int, int]]
+    entry: dict[int, int]
+    inside: list[int]
+
+
+def find_stubs(a: Automaton) -> Stubs:
+    """The stubs of an automaton.
+
+    Raises Apart: one is entered together with something else, or counters are saved beside it.
+    """
+    ahead = thresholds_ahead(a)
+    mark = int(a.symbol_class[STUB])
+    if np.count_nonzero(a.symbol_class == mark) != 1:
+        raise Apart("byte 255 is read like others")
+    rows = np.flatnonzero(a.ops[:, mark])
+    at_mark = set((np.searchsorted(a.state_row, rows, side="right") - 1).tolist())
+    entry: dict[int, int] = {}
+    left: dict[int, int] = {}
+    inside: list[int] = []
+    for e in sorted({q for push in a.pushes for q in push[1:3]}):
+        if e not in at_mark:
+            continue
+        q, _ = _only(a, e, (STUB,))
+        inside.append(e)
+        number = 0
+        while q not in at_mark:
+            inside.append(q)
+            q, digit = _only(a, q, _DIGITS)
+            number = 10 * number + digit - _DIGITS[0]
+        inside.append(q)
+        q, _ = _only(a, q, (STUB,))
+        inside.append(q)
+        row = a.ops[a.state_row[q]]
+        kinds = np.flatnonzero(row)
+        if kinds.size != 1 or row[kinds[0]] & 7 != POP:
+            raise Apart("a stub goes on")
+        entry[e], left[e] = number, int(row[kinds[0]]) >> 3
+    if at_mark - set(inside):
+        raise Apart("a stub is read in place")
+    push: dict[int, int] = {}
+    symbol: dict[int, tuple[int, int]] = {}
+    for p, (g, e, shallow, _) in enumerate(a.pushes):
+        if e in entry or shallow in entry:
+            if e != shallow:
+                raise Apart("a stub lies in what recurs")
+            push[p] = entry[e]
+            if symbol.setdefault(g, (entry[e], left[e])) != (entry[e], left[e]):
+                raise Apart("a stack symbol is shared")
+            target, action = a.returns.get((g, left[e]), (0, 0))
+            if target == 0 or (action <= ADD_ONE and ahead[target]):
+                raise Apart("a counter goes on after a stub")
+    return Stubs(push, symbol, entry, inside)
+
+
+def _only(a: Automaton, q: int, symbols: range | tuple[int, ...]) -> tuple[int, int]:
+    """The state after the one symbol that a state reads, and the symbol."""
+    row = a.ops[a.state_row[q]]
+    kinds = np.flatnonzero(row)
+    found = [s for s in symbols if kinds.size and a.symbol_class[s] == kinds[0]]
+    if a.thresholds[q] or kinds.size != 1 or len(found) != 1 or row[kinds[0]] & 7 >= PUSH:
+        raise Apart("a stub is entered together with something else")
+    return int(row[kinds[0]]) >> 3, found[0]
