@@ -10,6 +10,7 @@ from functools import cache
 
 import torch
 
+from .clear import try_clear
 from .errors import DecodeError
 
 CHUNK_ELEMENTS = 1 << 22  # logits masked at once on the CPU, so that the unpacked bits stay in its cache
@@ -40,6 +41,8 @@ def mask_logits_(logits: torch.Tensor, bits: torch.Tensor, size: int, constraine
         size: V.
         constrained: bool [B].
     """
+    if try_clear(logits, bits, size, constrained):
+        return logits
     table = clear_bits_of_byte(logits.device)
     rows = logits.shape[0]
     step = max(1, CHUNK_ELEMENTS // size) if logits.device.type == "cpu" else max(1, rows)

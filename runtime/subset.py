@@ -1,11 +1,12 @@
 """A bundle for some of its tools, made from the whole one when it is needed: no compiling, a few rows anew.
 
-What tells tools apart is their name. The transitions that decide for a tool that is left out are taken out, and the
-rows of the states from which a token can decide (`narrowing`) are made anew; all other tables are those of the whole
-bundle, the same arrays. The masks equal those of a bundle that was compiled for these tools alone, on the entries that
-both have.
+What tells tools apart is their name. The transitions that decide for a tool that is left out are taken out; made anew
+are the rows of the states from which a token can decide (`narrowing`), and of the shortest close what went by way of
+the others. All other tables are those of the whole bundle, the same arrays. The masks equal those of a bundle that was
+compiled for these tools alone, on the entries that both have.
 
-Leaves out   marks, and whether tools can be told apart at all (compiler/automata/marks.py).
+Leaves out   the shortest close (closing.py); marks, and whether tools can be told apart at all
+             (compiler/automata/marks.py).
 Invariants   the whole bundle is not changed; the subset is checked as every bundle is.
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .closing import closing_of
 from .errors import DecodeError
 from .tables import POP, PUSH, Tables, tools_of, without_close
 from .walk import Walker
@@ -51,11 +53,12 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
             found="texts in which a call of one tool ends while another's may go on",
             hint="compile the tools that are wanted",
         )
-    tables, longest = _Overlay(bundle, set(chosen)).tables()
     left_out = tuple(f"tool:{name}" for name in known if name not in chosen)
+    entry = {name: q for name, q in bundle.entry.items() if name.split("/")[0] not in left_out}
+    tables, longest = _Overlay(bundle, set(chosen), entry.values()).tables()
     meta: dict[str, Any] = {
         **bundle.meta,
-        "entry": {name: q for name, q in bundle.entry.items() if name.split("/")[0] not in left_out},
+        "entry": entry,
         "subset": [name for name in known if name in chosen],
         "max_chain": max(bundle.meta["max_chain"], longest),
     }
@@ -65,7 +68,8 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
 class _Overlay:
     """The tables of a subset, as they grow at the ends of those of the whole."""
 
-    def __init__(self, bundle: Bundle, chosen: set[str]) -> None:
+    def __init__(self, bundle: Bundle, chosen: set[str], entries: Iterable[int]) -> None:
+        self.entries = entries
         t = self.t = bundle.tables
         self.vocab = bundle.vocab
         numbers = [i for i, tool in enumerate(tools_of(bundle.meta)) if tool["name"] in chosen]
@@ -84,6 +88,7 @@ class _Overlay:
         self.chain_break: list[np.ndarray] = []
         self.chain_row: list[int] = []
         self.chain_exit: list[int] = []
+        self.chain_from: list[int] = []  # the chain cell of the whole that each is a part of
 
     def _without(self, dead_symbol: np.ndarray) -> np.ndarray:
         """The transitions, less those that decide for a tool that is left out."""
@@ -151,6 +156,7 @@ class _Overlay:
                 tokens, after = found.get(p, (np.zeros(0, np.int32), -1))
                 self.chain_row.append(self._row(tokens))
                 self.chain_exit.append(after)
+                self.chain_from.append(int(t.chain_cell[old]) + p)
         self.profiles[key] = number, changed
         return number, changed
 
@@ -196,6 +202,7 @@ class _Overlay:
                 comb[base - begin + g] = base, chain
         none = np.full(len(lists), -1)
         sizes = np.cumsum([tokens.size for tokens in lists]) + t.list_offset[-1]
+        close = closing_of(t, self.vocab, self.delta, self.entries)
         joined = replace(
             t,
             delta=self.delta,
@@ -216,8 +223,10 @@ class _Overlay:
             list_base=_join(t.list_base, none),
             dense=np.concatenate([t.dense, np.array(bits, np.uint32).reshape(-1, width)]),
         )
-        # The ways to close are those of the whole: they may lead to tools that are left out.
-        return without_close({field.name: getattr(joined, field.name) for field in fields(joined)})
+        if close is None:
+            return without_close({field.name: getattr(joined, field.name) for field in fields(joined)})
+        after = close.pop("chain_after", t.chain_after)
+        return replace(joined, **close, chain_after=_join(after, after[self.chain_from]))
 
     def _longest(self) -> int:
         """The longest way through new profiles; each leads to later ones only by exits of its chains."""

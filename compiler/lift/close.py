@@ -19,17 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.tables import FINISHED, NEVER, POP, PUSH, Tables
+from toolc.runtime import bounds, ways
+from toolc.runtime.bounds import MANY, Closing, lows_of, phases, returns_of
+from toolc.runtime.tables import FINISHED, NEVER, PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..budget import Budget
 from ..vocab.encode import Encode
-from . import bounds, costs, ways
-from .bounds import MANY, Closing
+from . import costs
 from .children import alive_in_comb
 from .costs import Memo
 from .forced import forced_arrays
@@ -38,7 +38,6 @@ from .words import Words
 MOST_CELLS = 1 << 18
 MOST_WALKS = 1 << 8  # close cells of counting states; of more, not every token is tried but the worst assumed
 _BATCH = 1024  # walks between two looks at the clock
-_RARE = 1000  # weight of a byte that is no token by itself
 
 
 def close_arrays(
@@ -60,50 +59,6 @@ def close_arrays(
     return found | forced_arrays(t, vocab, close.a, encode)
 
 
-class _Bytes(NamedTuple):
-    """What tokens there are for bytes.
-
-    alone bool [256]: the byte is a token;  run int32 [256]: longest token of this byte only;  first_child int32 [256]:
-    the node of a first byte, -1 for none;  node_token int32 [nodes]: the first token that ends at a node and is matched
-    by its text, -1 for none.
-    """
-
-    alone: np.ndarray
-    run: np.ndarray
-    first_child: np.ndarray
-    node_token: np.ndarray
-
-
-def _bytes_of(v: Vocab, special: np.ndarray) -> _Bytes:
-    """Worked out once for a vocabulary and the ids that are matched as special tokens."""
-    held: dict[bytes, _Bytes] = v.__dict__.setdefault("_bytes", {})
-    found = held.get(special.tobytes())
-    if found is not None:
-        return found
-    is_special = np.zeros(v.size, bool)
-    is_special[special] = True
-    length = np.diff(v.token_offset)
-    some = np.flatnonzero(length > 0)
-    start = v.token_offset[some]
-    one = np.zeros(some.size, bool)
-    if some.size:
-        one = np.minimum.reduceat(v.token_bytes, start) == np.maximum.reduceat(v.token_bytes, start)
-    plain = ~is_special[some]
-    some, first, one = some[plain], v.token_bytes[start[plain]].astype(np.int64), one[plain]
-    run = np.zeros(256, np.int32)
-    np.maximum.at(run, first[one], length[some][one].astype(np.int32))
-    alone = np.zeros(256, bool)
-    alone[first[length[some] == 1]] = True
-    first_child = np.full(256, -1, np.int32)
-    roots = np.flatnonzero(v.node_depth == 1)
-    first_child[v.node_byte[roots]] = roots
-    node_token = np.full(v.node_byte.size, -1, np.int32)
-    places = np.flatnonzero(~is_special[v.node_tokens])[::-1]
-    node_token[np.searchsorted(v.node_token_offset, places, side="right") - 1] = v.node_tokens[places]
-    found = held[special.tobytes()] = _Bytes(alone, run, first_child, node_token)
-    return found
-
-
 class _Close:
     def __init__(self, t: Tables, vocab: Vocab, budget: Budget, held: Mapping[int, int]) -> None:
         self.t = t
@@ -116,10 +71,9 @@ class _Close:
         self.specials = np.array(ends, np.int32).reshape(-1, 2)
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
-        self.back_offset, self.back = _returns(t)
-        self.base, row = np.unique(t.cell_delta, return_inverse=True)
-        self.row_of_cell = row.reshape(-1)
-        self.alive = alive_in_comb(t.delta, self.base, t.classes, t.symbol_class)[self.row_of_cell]
+        self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
+        base, row = np.unique(t.cell_delta, return_inverse=True)
+        self.alive = alive_in_comb(t.delta, base, t.classes, t.symbol_class)[row.reshape(-1)]
         self.lows = _mask_lows(t)
         self.a = self._closing()
         self.memo = Memo.make(vocab.node_byte.size)
@@ -146,18 +100,15 @@ class _Close:
 
     def arrays(self) -> dict[str, np.ndarray]:
         t = self.t
-        byte = _bytes_of(self.vocab, t.special_token)
-        weight, rank, symbol, token = self._classes(byte)
-        value, policy = self._shortest(weight, rank)
-        a, whole = self.a, self.words.whole
+        signs = ways.signs_of(t, self.vocab)
+        value, policy = self._shortest(signs)
+        a = self.a
         order = np.argsort(value, kind="stable")
         known = a.close_first[self.held]
         a.bound[known] = self.held_bound
         order = order[~np.isin(order, known)]
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
-        ways.tokens_on_the_way(
-            a, order[value[order] < NEVER], policy, symbol, token, whole, byte.first_child, byte.node_token, close_token
-        )  # fmt: skip
+        ways.tokens_along(a, self.vocab, signs, order[value[order] < NEVER], policy, close_token)
         self._mend(close_token)
         after, chain_after = self._after()
         a.bound[a.close_first[FINISHED]] = 0
@@ -185,52 +136,16 @@ class _Close:
 
     # -- the ways ----------------------------------------------------------------------------------------------------
 
-    def _classes(self, byte: _Bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Weight, rank and symbol of each class, and the token of each special symbol (-1: none).
-
-        A class stands for that of its bytes of which the vocabulary has the longest runs: text that must only be long
-        then takes few tokens.
-        """
-        t = self.t
-        token = np.full(t.symbol_class.size, -1, np.int32)
-        token[t.special_symbol[::-1]] = t.special_token[::-1]
-        weight, rank = np.full(t.classes, NEVER, np.int32), np.zeros(t.classes, np.int32)
-        symbol = np.zeros(t.classes, np.int32)
-        order = sorted(range(256), key=lambda b: (bool(byte.alone[b]), int(byte.run[b]), -b))
-        for n, b in enumerate(order):  # the best last
-            k = int(t.symbol_class[b])
-            weight[k], rank[k], symbol[k] = (1 if byte.alone[b] else _RARE), 256 - n, b
-        for s in range(256, t.symbol_class.size):
-            k = int(t.symbol_class[s])
-            if token[s] >= 0:
-                weight[k], rank[k], symbol[k] = 1, 0, s
-        return weight, rank, symbol, token
-
-    def _shortest(self, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, policy = self._least_ways(weight, rank)
+    def _shortest(self, signs: ways.Signs) -> tuple[np.ndarray, np.ndarray]:
+        value, policy = self._least_ways(signs)
         if self._count_through(value):
             self.a = self._closing()
-            value, policy = self._least_ways(weight, rank)
+            value, policy = self._least_ways(signs)
         return value, policy
 
-    def _least_ways(self, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        a, t = self.a, self.t
+    def _least_ways(self, signs: ways.Signs) -> tuple[np.ndarray, np.ndarray]:
         self.budget.check("")
-        base = self.base
-        state = np.repeat(np.arange(t.states), np.diff(a.close_first))
-        row = self.row_of_cell[t.state_cell[state] + _phases(t.state_break[state], a.low)].astype(np.int32)
-        row[a.close_first[FINISHED]] = base.size  # it needs no way: a row without ops
-        offset = np.zeros(base.size + 2, np.int32)
-        op_of, class_of = np.empty((2, base.size * t.classes), np.int32)
-        ways.distinct_ops(t.delta, base, weight, rank, offset, op_of, class_of)
-        offset[-1] = offset[-2]
-        value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
-        value[a.close_first[self.held]] = self.held_bound
-        ways.least_ways(
-            a.close_first, a.close_break, a.low, a.high, row, offset, op_of, class_of, weight, rank, a.push, a.modes,
-            a.back_offset, a.back, value, policy,
-        )  # fmt: skip
-        return value, policy
+        return ways.ways_out(self.a, signs, self.a.close_first[self.held], self.held_bound)
 
     def _count_through(self, value: np.ndarray) -> bool:
         """Give every counter of the ranges that have no way a close cell of its own; whether there was one."""
@@ -345,11 +260,11 @@ class _Close:
         if np.count_nonzero(counted) > MOST_WALKS:
             after[x[counted]] = self._dearest_of_all()
             first = np.zeros(x.size, bool)
-            cell = t.state_cell[state[x]] + _phases(t.state_break[state[x]], a.low[x])
+            cell = t.state_cell[state[x]] + phases(t.state_break[state[x]], a.low[x])
             for mode in range(t.modes):
                 first[np.unique(t.cell_exit[cell, mode], return_index=True)[1]] = True
             x = x[~counted | first]
-        cell = t.state_cell[state[x]] + _phases(t.state_break[state[x]], a.low[x])
+        cell = t.state_cell[state[x]] + phases(t.state_break[state[x]], a.low[x])
         sliced = self.vocab.meta["slices"] == list(self.words.units.names)
         begin = np.full((t.chain_offset.size, 2), -1, np.int64)  # per profile, of its records
         mode_of = np.zeros(t.chain_offset.size, np.int32)
@@ -400,7 +315,7 @@ class _Close:
         after = np.zeros(t.chain_row.size, np.int32)
         place = np.arange(t.return_offset.size) + t.chain_offset[:, None]
         mine = t.chain[place, 0] == t.chain_offset[:, None]
-        lows = _lows(t.chain_break)
+        lows = lows_of(t.chain_break)
         self._remember(-1)
         wave = np.flatnonzero(begin[:, 0] >= 0)
         while wave.size:
@@ -410,7 +325,7 @@ class _Close:
             of = np.repeat(np.arange(n.size), [len(r) for r in ranges])
             low = np.array([c for r in ranges for c in r], np.int64)
             high = np.array([c - 1 for r in ranges for c in [*r[1:], MANY + 1]], np.int64)
-            x = t.chain_cell[n[of]] + _phases(t.chain_break[n[of]], low)
+            x = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], low)
             following = t.chain_exit[x]
             new, leaders = np.unique(following, return_index=True)
             leaders, new = leaders[new >= 0], new[new >= 0]
@@ -439,41 +354,8 @@ class _Close:
 # -- ranges of counters ------------------------------------------------------------------------------------------------
 
 
-def _returns(t: Tables) -> tuple[np.ndarray, np.ndarray]:
-    """The values of `return` by stack symbol: offsets int32 [symbols + 1] and values int32 [·]."""
-    kind, number = t.delta[:, 1] & 7, t.delta[:, 1] >> 3
-    sets = int(number[kind == POP].max(initial=-1)) + 1
-    place = t.return_offset[:, None] + np.arange(sets)
-    mine = t.return_[place, 0] == t.return_offset[:, None]
-    offset = np.zeros(t.return_offset.size + 1, np.int32)
-    np.cumsum(mine.sum(axis=1), out=offset[1:])
-    return offset, t.return_[place, 1][mine].astype(np.int32)
-
-
-def _lows(breaks: np.ndarray) -> dict[int, list[int]]:
-    """The least counter of every phase, ascending, of those owners that have more than one."""
-    found = {}
-    for owner in np.flatnonzero(breaks[:, :, 1].any(axis=1)).tolist():
-        pairs = breaks[owner].tolist()
-        starts = {0} | {at - count + n for at, count in pairs for n in range(1, count + 1) if at - count + n > 0}
-        lows, before = [], -1
-        for c in sorted(starts):
-            now = sum(min(max(c - at + count, 0), count) for at, count in pairs)
-            if now != before:
-                lows.append(c)
-            before = now
-        found[owner] = lows
-    return found
-
-
-def _phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """int64 [n]: the phase of each counter c int32 [n] under its breakpoints int32 [n, B, 2]."""
-    past = c[:, None] - breaks[:, :, 0] + breaks[:, :, 1]
-    return np.clip(past, 0, breaks[:, :, 1]).sum(axis=1, dtype=np.int64)
-
-
 def _mask_lows(t: Tables) -> dict[int, list[int]]:
-    return _lows(t.state_break)
+    return lows_of(t.state_break)
 
 
 def _runs(lows: list[int]) -> list[tuple[int, int]]:

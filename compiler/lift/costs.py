@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from toolc.runtime.bounds import MANY, act, most, op_at, owes, phase, step
 from toolc.runtime.tables import NEVER
 
-from .bounds import MANY, act, most, op_at, owes, phase
 from .children import next_child
 
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
@@ -28,44 +28,6 @@ def _token_ends(a, bound_, token, result):  # type: ignore[no-untyped-def]
     if bound_ < result[1]:
         result[1] = bound_
         result[2] = token
-
-
-@njit(cache=True)
-def _step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
-    """From st[depth - 1] into st[depth]; 0 dead, 1 alive, 2 + R where it leaves the frame."""
-    q, low, high, top, owed = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2], st[depth - 1, 3], st[depth - 1, 4]
-    if q == 1:
-        return 0
-    op = op_at(a, q, low, a.symbol_class[symbol])
-    if op == 0:
-        return 0
-    kind, number = op & 7, op >> 3
-    if kind < 4:
-        q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
-    elif kind == 4:
-        q = np.int64(a.push[number, 1 + mode])
-        if q == 0:
-            return 0
-        action = a.push[number, 3]
-        frames[depth, 0] = a.push[number, 0]
-        frames[depth, 1] = act(action, low)
-        frames[depth, 2] = act(action, high)
-        frames[depth, 3] = top
-        frames[depth, 4] = owed
-        owed = min(NEVER, owed + owes(a, a.bound, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
-        low, high, top = np.int64(0), np.int64(0), np.int64(depth)
-    elif top >= 0:
-        base = a.return_offset[frames[top, 0]]
-        if a.return_[base + number, 0] != base:
-            return 0
-        back = a.return_[base + number, 1]
-        q = np.int64(back >> 2)
-        low, high = np.int64(act(back & 3, frames[top, 1])), np.int64(act(back & 3, frames[top, 2]))
-        top, owed = frames[top, 3], frames[top, 4]
-    else:
-        return 2 + number
-    st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
-    return 1
 
 
 class Memo(NamedTuple):
@@ -126,7 +88,7 @@ def _walk(a, t, begin, end, mode, is_special, memo, st, frames, open_, records, 
 
     Large subtrees are walked once where the memo holds; such walks nest.
 
-    The step is written out over local names of the arrays, which is several times as fast as calling `_step`.
+    The step is written out over local names of the arrays, which is several times as fast as calling `step`.
 
     Args:
         open_: int64 [depth, 7], scratch: of the walks that are under way and will be remembered their end, key, and
@@ -357,7 +319,7 @@ def dearest(  # type: ignore[no-untyped-def]
         for k in range(specials.shape[0]):
             if op_at(a, q, a.low[x], a.symbol_class[specials[k, 0]]) == 0:
                 continue
-            code = _step(a, st, frames, 1, specials[k, 0], mode)
+            code = step(a, st, frames, 1, specials[k, 0], mode)
             if code == 1:
                 if st[1, 3] >= 0:
                     result[3] = 1

@@ -2,7 +2,8 @@
 
 From the tables of a bundle: `state_forced`, `forced_…` of docs/architecture.md.
 
-Leaves out   the encoder (../vocab/encode.py), use (runtime).
+Leaves out   the encoder (../vocab/encode.py), the bounds of states (close.py, runtime/bounds.py), use
+             (runtime/kernels.py, runtime/step.py).
 Invariants   the bytes of a list of forced tokens are the only way on from its state, whatever the counters; the last
              token ends where the encoder cuts in any case, before a special token, or with one.
 """
@@ -12,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from toolc.runtime.bounds import MANY, Closing, most, op_at, owes
 from toolc.runtime.tables import NEVER, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..vocab.encode import Encode
-from .bounds import MANY, Closing, most, op_at, owes
 
 LONGEST = 96  # bytes of a forced text, at most
 _NONE = -1

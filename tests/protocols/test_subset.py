@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import random
 
 import numpy as np
 import pytest
 import torch
 
 from tests.cases.protocols import FAMILIES
+from tests.oracle_runtime import Oracle
+from tests.runtime.test_budget import copy, promised
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.runtime import BatchMatcher, DecodeError, Decoder, Matcher, read_calls
 from toolc.runtime.bundle import Bundle
@@ -66,6 +69,38 @@ def test_masks_are_those_of_a_bundle_for_these_tools_alone(name: str, as_tokens:
     assert set(some.entry) == set(alone.entry)
     for entry in some.entry:
         equal_walks(some, entry, alone, entry, f"{name}{tools}{entry}", walks=1 if "/" in entry else 2)
+    budgets_are_kept(some, f"{name}{as_tokens}")
+    if "get" in tools and len(tools) > 1:
+        budgets_are_kept(some.subset(["get"]), name)  # what closed soonest is gone once more
+
+
+def budgets_are_kept(some: Bundle, seed: str) -> None:
+    """The promises of the shortest close, at states of random texts; texts that end in time, of chosen tools alone."""
+    pick = random.Random(seed)
+    chosen = {str(tool["name"]) for tool in some.tools}
+    assert None not in some.min_tokens.values()
+    entries = sorted(entry for entry in some.entry if "/" not in entry)
+    for entry in pick.sample(entries, min(len(entries), 2)):
+        need = some.min_tokens[entry] or 0
+        oracle = Oracle.start(some, entry)
+        for _ in range(8):
+            if oracle.q == 1 or len(oracle.stack) > some.meta["capacity"] - 6:
+                break
+            before, most, live = oracle.bound(), promised(oracle), sorted(oracle.mask())
+            closing = int(oracle.tables.close_token[oracle.close_cell(), oracle.mode])
+            assert closing in live
+            for token in {closing, *pick.sample(live, min(len(live), 12))}:
+                after = copy(oracle)
+                assert after.advance(token) and after.bound() <= most
+                assert token != closing or after.bound() < before
+            oracle.advance(closing if pick.random() < 0.4 else pick.choice(live))
+        for budget in (need, need + pick.randrange(40)):
+            matcher, tokens = Matcher(some, entry, budget), []
+            while not matcher.is_finished:
+                tokens.append(int(pick.choice(matcher.allowed_tokens().tolist())))
+                matcher.advance(tokens[-1])
+            assert len(tokens) <= budget
+            assert {call.name for call in read_calls(some, tokens, entry)} <= chosen
 
 
 @pytest.mark.parametrize("name", ["hermes", "mistral_v11"])

@@ -19,6 +19,8 @@ from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words"]
 ROWS = [0, 1, 2, -1, 0]
+# Operations that look at data: guards, and results of a size that the data tell.
+READS = ("assert_scalar", "assert_async", "item", "scalar_dense", "sym_", "nonzero", "masked_select")
 
 
 def walk(call: Callable[..., Any], module: Constraint, size: int, steps: int = 14) -> None:
@@ -64,6 +66,33 @@ def test_export_and_save(tmp_path: Path) -> None:
     module = Constraint([bundle(k) for k in KINDS])
     torch.export.save(exported(module), tmp_path / "constraint.pt2")
     walk(torch.export.load(tmp_path / "constraint.pt2").module(), module, 96)
+
+
+def test_export_of_the_whole_step_with_budgets() -> None:
+    """Mask, budget and advance in one graph of tensor operations; texts through it end within their budgets."""
+    module = Constraint([bundle(k) for k in KINDS], budgets=True)
+    rows, room = [0, 1, 2, -1, 0, 2], [0, 3, 9, None, 5, 1]
+    least = [bundle(KINDS[n]).min_tokens["start"] if n >= 0 else None for n in rows]
+    budgets = [None if need is None or more is None else need + more for need, more in zip(least, room, strict=True)]
+    state = module.start(rows, budget=budgets)
+    example = (torch.zeros(len(rows), 96), torch.zeros(len(rows), dtype=torch.int64), state)
+    program = torch.export.export(module, example)
+    called = {str(node.target) for node in program.graph.nodes if node.op == "call_function"}
+    assert called and not program.range_constraints
+    assert not [name for name in called if any(word in name for word in READS)]
+    step, pick = program.module(), random.Random(3)
+    oracles = [None if n < 0 else Oracle.start(bundle(KINDS[n]), budget=b) for n, b in zip(rows, budgets, strict=True)]
+    tokens = [-1] * len(rows)
+    for _ in range(max(b for b in budgets if b is not None)):
+        masked, state = step(torch.zeros(len(rows), 96), torch.tensor(tokens), state)
+        for row, oracle in enumerate(oracles):
+            if oracle is not None:
+                live = sorted(oracle.mask_in_budget())
+                assert torch.isfinite(masked[row]).nonzero().view(-1).tolist() == live
+                tokens[row] = pick.choice(live)
+                if oracle.q != 1:
+                    assert oracle.advance(tokens[row])
+    assert all(oracle is None or oracle.q == 1 for oracle in oracles)
 
 
 @pytest.mark.slow

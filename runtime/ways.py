@@ -1,21 +1,25 @@
 """Least ways out of every state: in bytes, and then in tokens.
 
-Leaves out   what other tokens cost (costs.py), the arrays of the bundle (close.py).
+Leaves out   what other tokens cost, which cells have bounds (compiler/lift/close.py; closing.py).
+Values       counters are intervals, as in bounds.py.
 Source       Knuth 1977 (a generalization of Dijkstra's algorithm).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
-from toolc.runtime.tables import NEVER
+from .bounds import Closing, act, most, op_at, owes, phase, phases
+from .memory import kernel
+from .tables import FINISHED, NEVER, Tables
+from .vocab import Vocab
 
-from .bounds import act, most, op_at, owes, phase
-from .children import child_at
+_RARE = 1000  # weight of a byte that is no token by itself
 
 
-@njit(cache=True)
+@kernel()
 def distinct_ops(delta, base, weight, rank, offset, op_of, class_of):  # type: ignore[no-untyped-def]
     """The ops of rows, each once, with the class of least weight, then rank, that has it.
 
@@ -42,7 +46,7 @@ def distinct_ops(delta, base, weight, rank, offset, op_of, class_of):  # type: i
         offset[r + 1] = end
 
 
-@njit(cache=True)
+@kernel()
 def _place(first, breaks, q, c):  # type: ignore[no-untyped-def]
     """The close cell of a state at a counter."""
     x = first[q]
@@ -54,7 +58,7 @@ def _place(first, breaks, q, c):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True)
+@kernel()
 def least_ways(  # type: ignore[no-untyped-def]
     first, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value, policy
 ):
@@ -178,7 +182,7 @@ def least_ways(  # type: ignore[no-untyped-def]
             t = following[t]
 
 
-@njit(cache=True)
+@kernel()
 def _same_way(a, policy, q, low, high):  # type: ignore[no-untyped-def]
     """The class that closes from every counter of an interval by one op; -1 if there is none."""
     x = a.close_first[q] + phase(a.close_break, q, low)
@@ -191,20 +195,33 @@ def _same_way(a, policy, q, low, high):  # type: ignore[no-untyped-def]
     return k
 
 
-@njit(cache=True)
-def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, first_child, node_token, close_token):  # type: ignore[no-untyped-def]
+@kernel()
+def tokens_on_the_way(  # type: ignore[no-untyped-def]
+    a,
+    order,
+    policy,
+    symbol_of_class,
+    special_of_symbol,
+    node_byte,
+    node_depth,
+    node_skip,
+    first_child,
+    node_token,
+    close_token,
+):
     """Fewest tokens along each state's own shortest way, into a.bound; and the first of them.
 
     Args:
         order: int64 [·]: close cells by their least weight; each needs only those before it.
         symbol_of_class: int32 [classes]: the symbol that stands for the class.
         special_of_symbol: int32 [symbols]: the token of a special symbol, -1 for none.
-        t: the whole trie; first_child int32 [256]: the node of a first byte, -1 for none.
+        node_byte, node_depth, node_skip: the trie;  first_child int32 [256]: the node of a first byte, -1 for none.
         node_token: int32 [nodes]: a token that ends at the node and is matched by its text, -1 for none.
         close_token: int32 [close cells, modes], receives the token; -1 for none.
     """
+    size = node_byte.size
     deepest = 0
-    for d in t.node_depth:
+    for d in node_depth:
         deepest = max(deepest, d)
     stack = np.zeros((deepest + 2, 4), np.int64)
     state_of = np.zeros(a.bound.size, np.int32)
@@ -228,8 +245,12 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, f
                         break
                     token = special_of_symbol[symbol]
                 else:
-                    node = child_at(t, node, symbol) if depth > 0 else np.int64(first_child[symbol])
-                    if node < 0:
+                    at = first_child[symbol] if depth == 0 else node + 1
+                    end = size if depth == 0 else node_skip[node]
+                    if depth > 0:
+                        while at < end and node_byte[at] != symbol:
+                            at = node_skip[at]
+                    if at < 0 or at >= end:
                         break
                     depth += 1
                     token = node_token[node]
@@ -266,3 +287,120 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, f
             close_token[x, mode] = chosen
             worst = max(worst, best)
         a.bound[x] = worst
+
+
+# -- what a bundle reads ----------------------------------------------------------------------------------------------
+
+
+class Bytes(NamedTuple):
+    """What tokens there are for bytes.
+
+    alone bool [256]: the byte is a token;  run int32 [256]: longest token of this byte only;  first_child int32 [256]:
+    the node of a first byte, -1 for none;  node_token int32 [nodes]: the first token that ends at a node and is matched
+    by its text, -1 for none.
+    """
+
+    alone: np.ndarray
+    run: np.ndarray
+    first_child: np.ndarray
+    node_token: np.ndarray
+
+
+def bytes_of(v: Vocab, special: np.ndarray) -> Bytes:
+    """Worked out once for a vocabulary and the ids that are matched as special tokens."""
+    held: dict[bytes, Bytes] = v.__dict__.setdefault("_bytes", {})
+    found = held.get(special.tobytes())
+    if found is not None:
+        return found
+    is_special = np.zeros(v.size, bool)
+    is_special[special] = True
+    length = np.diff(v.token_offset)
+    some = np.flatnonzero(length > 0)
+    start = v.token_offset[some]
+    one = np.zeros(some.size, bool)
+    if some.size:
+        one = np.minimum.reduceat(v.token_bytes, start) == np.maximum.reduceat(v.token_bytes, start)
+    plain = ~is_special[some]
+    some, first, one = some[plain], v.token_bytes[start[plain]].astype(np.int64), one[plain]
+    run = np.zeros(256, np.int32)
+    np.maximum.at(run, first[one], length[some][one].astype(np.int32))
+    alone = np.zeros(256, bool)
+    alone[first[length[some] == 1]] = True
+    first_child = np.full(256, -1, np.int32)
+    roots = np.flatnonzero(v.node_depth == 1)
+    first_child[v.node_byte[roots]] = roots
+    node_token = np.full(v.node_byte.size, -1, np.int32)
+    places = np.flatnonzero(~is_special[v.node_tokens])[::-1]
+    node_token[np.searchsorted(v.node_token_offset, places, side="right") - 1] = v.node_tokens[places]
+    found = held[special.tobytes()] = Bytes(alone, run, first_child, node_token)
+    return found
+
+
+class Signs(NamedTuple):
+    """What a bundle reads, and what stands for it.
+
+    weight, rank, symbol int32 [classes]: of each symbol class;  token int32 [symbols]: of each special symbol, -1 for
+    none;  byte: see `Bytes`.
+    """
+
+    weight: np.ndarray
+    rank: np.ndarray
+    symbol: np.ndarray
+    token: np.ndarray
+    byte: Bytes
+
+
+def signs_of(t: Tables, vocab: Vocab) -> Signs:
+    """Weights, ranks and symbols.
+
+    A class stands for that of its bytes of which the vocabulary has the longest runs: text that must only be long
+    then takes few tokens.
+    """
+    byte = bytes_of(vocab, t.special_token)
+    token = np.full(t.symbol_class.size, -1, np.int32)
+    token[t.special_symbol[::-1]] = t.special_token[::-1]
+    weight, rank = np.full(t.classes, NEVER, np.int32), np.zeros(t.classes, np.int32)
+    symbol = np.zeros(t.classes, np.int32)
+    order = sorted(range(256), key=lambda b: (bool(byte.alone[b]), int(byte.run[b]), -b))
+    for n, b in enumerate(order):  # the best last
+        k = int(t.symbol_class[b])
+        weight[k], rank[k], symbol[k] = (1 if byte.alone[b] else _RARE), 256 - n, b
+    for s in range(256, t.symbol_class.size):
+        k = int(t.symbol_class[s])
+        if token[s] >= 0:
+            weight[k], rank[k], symbol[k] = 1, 0, s
+    return Signs(weight, rank, symbol, token, byte)
+
+
+def ways_out(a: Closing, signs: Signs, known: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least weight to leave the frame from every close cell, int32, and the first class of such a way.
+
+    Args:
+        known: close cells without ops whose bounds int32 [·] are known.
+    """
+    base, row_of_cell = np.unique(a.cell_delta, return_inverse=True)
+    state = np.repeat(np.arange(a.close_first.size - 1), np.diff(a.close_first))
+    row = row_of_cell.reshape(-1)[a.state_cell[state] + phases(a.state_break[state], a.low)].astype(np.int32)
+    row[a.close_first[FINISHED]] = base.size  # it needs no way: a row without ops
+    classes = signs.weight.size
+    offset = np.zeros(base.size + 2, np.int32)
+    op_of, class_of = np.empty((2, base.size * classes), np.int32)
+    distinct_ops(a.delta, base, signs.weight, signs.rank, offset, op_of, class_of)
+    offset[-1] = offset[-2]
+    value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
+    value[known] = bound
+    least_ways(
+        a.close_first, a.close_break, a.low, a.high, row, offset, op_of, class_of, signs.weight, signs.rank, a.push,
+        a.modes, a.back_offset, a.back, value, policy,
+    )  # fmt: skip
+    return value, policy
+
+
+def tokens_along(
+    a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, close_token: np.ndarray
+) -> None:
+    """`tokens_on_the_way` for these close cells."""
+    tokens_on_the_way(
+        a, order, policy, signs.symbol, signs.token, vocab.node_byte, vocab.node_depth, vocab.node_skip,
+        signs.byte.first_child, signs.byte.node_token, close_token,
+    )  # fmt: skip

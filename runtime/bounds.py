@@ -1,0 +1,180 @@
+"""What the kernels of the shortest close share: the automaton of a bundle by close cells, and bounds over counters.
+
+Leaves out   how a compiler finds the bounds (compiler/lift/close.py), how a choice of tools changes them (closing.py).
+Values       counters are intervals [low, high] here, so that one result holds for all counters of a close cell; NEVER
+             stands for no way. A bound on a configuration is that of its state plus what the frames below still owe.
+Arrays       `Closing` below.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .memory import kernel
+from .tables import NEVER, POP, Tables
+
+MANY = 1 << 30  # above every counter
+
+
+class Closing(NamedTuple):
+    """The automaton of a bundle, and its close cells.
+
+    symbol_class … return_: as in docs/architecture.md.  back_offset int32 [stack symbols + 1], back int32 [·]: the
+    values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states, C, 2]: close
+    cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close cells];  modes int;
+    alive uint64 [cells, 4]: the bytes that a cell lives on, of no cell where walks do not ask.
+    """
+
+    symbol_class: np.ndarray
+    state_cell: np.ndarray
+    state_break: np.ndarray
+    cell_delta: np.ndarray
+    delta: np.ndarray
+    push: np.ndarray
+    return_offset: np.ndarray
+    return_: np.ndarray
+    back_offset: np.ndarray
+    back: np.ndarray
+    close_first: np.ndarray
+    close_break: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bound: np.ndarray
+    modes: int
+    alive: np.ndarray
+
+
+@kernel()
+def phase(breaks, owner, c):  # type: ignore[no-untyped-def]
+    total = 0
+    for b in range(breaks.shape[1]):
+        span = breaks[owner, b, 1]
+        past = c - breaks[owner, b, 0] + span
+        if past > 0:
+            total += min(past, span)
+    return total
+
+
+@kernel()
+def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
+    """The op of a state at a counter on a symbol class."""
+    base = a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)]
+    return a.delta[base + k, 1] if a.delta[base + k, 0] == base else 0
+
+
+@kernel()
+def act(action, c):  # type: ignore[no-untyped-def]
+    if action == 0:
+        return c
+    if action == 1:
+        return min(c + 1, MANY)
+    return action - 2
+
+
+@kernel()
+def most(a, value, q, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of a state over an interval of counters; 0 for the finished state."""
+    if q == 1:
+        return 0
+    x = a.close_first[q] + phase(a.close_break, q, low)
+    last = a.close_first[q] + phase(a.close_break, q, high)
+    found = value[x]
+    while x < last:
+        x += 1
+        found = max(found, value[x])
+    return found
+
+
+@kernel()
+def owes(a, value, g, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
+    found = 0
+    for i in range(a.back_offset[g], a.back_offset[g + 1]):
+        action = a.back[i] & 3
+        found = max(found, most(a, value, a.back[i] >> 2, act(action, low), act(action, high)))
+    return found
+
+
+@kernel()
+def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
+    """Read a symbol, from st[depth - 1] into st[depth]; 0 dead, 1 alive, 2 + R where it leaves the frame.
+
+    st int64 [depth, 5]: state, low, high, top frame (-1 none), what the frames opened by the token owe;  frames int64
+    [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed before. A frame is named by the depth of the
+    byte that pushed it.
+    """
+    q, low, high, top, owed = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2], st[depth - 1, 3], st[depth - 1, 4]
+    if q == 1:
+        return 0
+    op = op_at(a, q, low, a.symbol_class[symbol])
+    if op == 0:
+        return 0
+    kind, number = op & 7, op >> 3
+    if kind < 4:
+        q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
+    elif kind == 4:
+        q = np.int64(a.push[number, 1 + mode])
+        if q == 0:
+            return 0
+        action = a.push[number, 3]
+        frames[depth, 0] = a.push[number, 0]
+        frames[depth, 1] = act(action, low)
+        frames[depth, 2] = act(action, high)
+        frames[depth, 3] = top
+        frames[depth, 4] = owed
+        owed = min(NEVER, owed + owes(a, a.bound, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
+        low, high, top = np.int64(0), np.int64(0), np.int64(depth)
+    elif top >= 0:
+        base = a.return_offset[frames[top, 0]]
+        if a.return_[base + number, 0] != base:
+            return 0
+        back = a.return_[base + number, 1]
+        q = np.int64(back >> 2)
+        low, high = np.int64(act(back & 3, frames[top, 1])), np.int64(act(back & 3, frames[top, 2]))
+        top, owed = frames[top, 3], frames[top, 4]
+    else:
+        return 2 + number
+    st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
+    return 1
+
+
+@kernel()
+def owed_cells(a, symbol, low, high, out):  # type: ignore[no-untyped-def]
+    """out int32 [·] = what is owed under stack symbols int32 [·] for intervals of the counter saved beside them."""
+    for i in range(symbol.size):
+        out[i] = min(NEVER, owes(a, a.bound, symbol[i], low[i], high[i]))
+
+
+def lows_of(breaks: np.ndarray) -> dict[int, list[int]]:
+    """The least counter of every phase, ascending, of those owners that have more than one."""
+    found: dict[int, list[int]] = {}
+    for owner in np.flatnonzero(breaks[:, :, 1].any(axis=1)).tolist():
+        pairs = breaks[owner].tolist()
+        starts = {0} | {at - count + n for at, count in pairs for n in range(1, count + 1) if at - count + n > 0}
+        lows, before = [], -1
+        for c in sorted(starts):
+            now = sum(min(max(c - at + count, 0), count) for at, count in pairs)
+            if now != before:
+                lows.append(c)
+            before = now
+        found[owner] = lows
+    return found
+
+
+def phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """int64 [n]: the phase of each counter c int32 [n] under its breakpoints int32 [n, B, 2]."""
+    past = c[:, None] - breaks[:, :, 0] + breaks[:, :, 1]
+    return np.clip(past, 0, breaks[:, :, 1]).sum(axis=1, dtype=np.int64)
+
+
+def returns_of(t: Tables, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of `return` by stack symbol, to live bool [states]: offsets int32 [symbols + 1], values int32 [·]."""
+    kind, number = t.delta[:, 1] & 7, t.delta[:, 1] >> 3
+    sets = int(number[kind == POP].max(initial=-1)) + 1
+    place = t.return_offset[:, None] + np.arange(sets)
+    mine = (t.return_[place, 0] == t.return_offset[:, None]) & live[t.return_[place, 1] >> 2]
+    offset = np.zeros(t.return_offset.size + 1, np.int32)
+    np.cumsum(mine.sum(axis=1), out=offset[1:])
+    return offset, t.return_[place, 1][mine].astype(np.int32)
