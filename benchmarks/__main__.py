@@ -35,7 +35,7 @@ def main() -> int:
     status |= run("benchmarks.tool_errors", "--count", "50")
     for spec in ("weather.json", "shop_openapi.json"):
         status |= run("benchmarks.decodes", str(SPECS / spec), "--count", "200", "--budget", "200")
-    status |= run("benchmarks.equality", "--steps", "300")
+    status |= run("benchmarks.equality", "--steps", "300", "--compiled", "30")
     cases, tokenizer = shared / "data" / "maskbench_dev.jsonl", shared / "tokenizers" / "llama3.json"
     if cases.exists() and tokenizer.exists():
         status |= run("benchmarks.host", "--cases", str(cases), "--tokenizer", str(tokenizer))

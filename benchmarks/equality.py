@@ -1,13 +1,14 @@
 """All backends against the plain specification, bit for bit, over random steps.
 
-    python -m benchmarks.equality [--steps 10000] [--seed 0]
+    python -m benchmarks.equality [--steps 10000] [--compiled 1000] [--seed 0]
 
 A batch of rows under several bundles, or none, with budgets or without, is driven through the specification loop
 (tests/oracle_runtime.py), the host matcher and batch, the tensor operations, the exported module, and the Triton kernel
-(by its interpreter on a CPU; the process starts itself anew with TRITON_INTERPRET=1). Every step compares the masks of
-all; between steps rows are rolled back, forked, reordered, begun anew, join and leave, draft chains and trees are read,
-and tokens that are not allowed are refused. Prints one JSON line with what was compared; the first difference ends it
-with an AssertionError.
+(by its interpreter on a CPU; the process starts itself anew with TRITON_INTERPRET=1). First the hand-made bundles, then
+those that are compiled with the built-in tokenizer, which have forced tokens. Every step compares the masks of all;
+between steps rows are rolled back, forked, reordered, begun anew, join and leave, draft chains and trees are read, and
+tokens that are not allowed are refused. Prints one JSON line with what was compared; the first difference ends it with
+an AssertionError.
 
 Leaves out   speed.
 """
@@ -29,9 +30,19 @@ import torch
 
 from tests.oracle_runtime import Oracle, bits_of
 from tests.runtime.handmade import bundle
-from toolc.runtime import BatchMatcher, Constraint, Decoder, Matcher
+from toolc.compiler import Options, compile_schema, compile_tools
+from toolc.runtime import BatchMatcher, Bundle, Constraint, Decoder, Matcher
 
 KINDS = ("brackets", "counted", "words")
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a_rather_long_name": {"enum": ["one of the long values", "one of the other values", "x"]},
+        "list of flags": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2},
+    },
+    "required": ["a_rather_long_name", "list of flags"],
+    "additionalProperties": False,
+}
 TRITON = importlib.util.find_spec("triton") is not None and (
     os.environ.get("TRITON_INTERPRET") == "1" or torch.cuda.is_available()
 )
@@ -41,18 +52,26 @@ def copy(oracle: Oracle | None) -> Oracle | None:
     return None if oracle is None else Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
 
 
+def compiled() -> list[Bundle]:
+    """Bundles with forced tokens, and a choice of tools."""
+    tight = Options(whitespace="compact")
+    tools = compile_tools("tools_specs/weather.json", options=tight).bundle
+    return [compile_schema(SCHEMA, options=tight).bundle, tools, tools.subset(["weather_stations"])]
+
+
 class Equality:
     """One batch on every backend.
 
     Args:
+        bundles: of one vocabulary.
         rows: of the batch at the beginning; it grows to twice that, and shrinks to half.
     """
 
-    def __init__(self, seed: int, rows: int = 6) -> None:
+    def __init__(self, bundles: list[Bundle], seed: int, rows: int = 6) -> None:
         self.pick = random.Random(seed)
         torch.manual_seed(seed)
         self.counts: Counter[str] = Counter()
-        self.bundles = [bundle(kind) for kind in KINDS]
+        self.bundles = bundles
         self.size = self.bundles[0].vocab.size
         self.host = BatchMatcher([self.bundles[0]] * rows)
         device = "cuda" if TRITON and os.environ.get("TRITON_INTERPRET") != "1" else "cpu"
@@ -271,25 +290,36 @@ class Equality:
         self.counts["exported"] += 1
 
 
-def run(steps: int, seed: int = 0) -> Counter[str]:
-    """Random steps; what was compared."""
-    all_ = Equality(seed)
-    for _ in range(steps):
-        all_.step()
-    return all_.counts
+def run(steps: int, seed: int = 0, more: int = 0) -> Counter[str]:
+    """Random steps under the hand-made bundles, and more under the compiled ones; what was compared."""
+    counts: Counter[str] = Counter()
+    for count, make in ((steps, lambda: [bundle(kind) for kind in KINDS]), (more, compiled)):
+        if count:
+            all_ = Equality(make(), seed)
+            for _ in range(count):
+                all_.step()
+            counts += all_.counts
+    return counts
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--compiled", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     a = parser.parse_args()
     if not TRITON and importlib.util.find_spec("triton") is not None:
         command = [sys.executable, "-m", "benchmarks.equality", *sys.argv[1:]]
         return subprocess.run(command, env={**os.environ, "TRITON_INTERPRET": "1"}, check=False).returncode
     begin = time.perf_counter()
-    counts = run(a.steps, a.seed)
-    shown = {"steps": a.steps, "triton": TRITON, **counts, "seconds": round(time.perf_counter() - begin, 1)}
+    counts = run(a.steps, a.seed, a.compiled)
+    shown = {
+        "steps": a.steps,
+        "compiled": a.compiled,
+        "triton": TRITON,
+        **counts,
+        "seconds": round(time.perf_counter() - begin, 1),
+    }
     print(json.dumps(shown))
     return 0
 
