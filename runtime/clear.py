@@ -22,6 +22,9 @@ _LOWEST = {
 @kernel()
 def _clear(logits, bits, size, constrained, lowest):  # type: ignore[no-untyped-def]
     """logits int [B, at least size] = lowest where a bit of bits int32 [B, words] is clear, and past ``size``."""
+    place = np.empty(32, np.int64)  # of the only bit of a word, by a de Bruijn sequence (Leiserson and others 1998)
+    for k in range(32):
+        place[((np.int64(1) << k) * 0x077CB531 & 0xFFFFFFFF) >> 27] = k
     for row in range(logits.shape[0]):
         if not constrained[row]:
             continue
@@ -35,8 +38,12 @@ def _clear(logits, bits, size, constrained, lowest):  # type: ignore[no-untyped-
                 for t in range(begin, end):
                     logits[row, t] = lowest
                 continue
-            for t in range(begin, end):
-                if not word >> (t - begin) & 1:
+            left = ~np.int64(word) & 0xFFFFFFFF
+            while left:
+                low = left & -left
+                t = begin + place[(low * 0x077CB531 & 0xFFFFFFFF) >> 27]
+                left ^= low
+                if t < end:
                     logits[row, t] = lowest
         for t in range(size, logits.shape[1]):
             logits[row, t] = lowest
