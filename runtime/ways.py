@@ -252,6 +252,7 @@ def tokens_on_the_way(  # type: ignore[no-untyped-def]
                             at = node_skip[at]
                     if at < 0 or at >= end:
                         break
+                    node = np.int64(at)
                     depth += 1
                     token = node_token[node]
                 op = op_at(a, q, low, k)
