@@ -121,24 +121,6 @@ def count_of(bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def child_at(t, node, byte):  # type: ignore[no-untyped-def]
-    """The child of a node of the whole trie by byte, -1 if there is none."""
-    c = t.children
-    w = c.wide[node]
-    if w < 0:
-        i = node + 1
-        while i < t.skip[node]:
-            if t.node_byte[i] == byte:
-                return np.int64(i)
-            i = t.skip[i]
-        return np.int64(-1)
-    word, bit = byte >> 6, np.uint64(1) << np.uint64(byte & 63)
-    if c.bits[w, word] & bit == 0:
-        return np.int64(-1)
-    return np.int64(c.place[c.first[w, word] + count_bits(c.bits[w, word] & (bit - np.uint64(1)))])
-
-
-@njit(cache=True)
 def next_child(c, alive, row, parent, byte, end):  # type: ignore[no-untyped-def]
     """The place of the first child after ``byte`` (-1: of all) on which an op row lives; ``end`` if there is none.
 
