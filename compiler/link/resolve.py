@@ -17,6 +17,7 @@ import numpy as np
 
 from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import Vocab
+from toolc.runtime.walk import Trie
 
 from ..automata.pool import Pool, intern
 from ..automata.pushdown import Automaton
@@ -25,7 +26,7 @@ from ..lift.rows import RowStore
 from .joined import Joined
 from .part import ROWS, Cut, Part
 from .stubs import Apart
-from .walk import Machine, Memo, Trie, walk_chains, walk_states
+from .walk import Machine, Memo, walk_chains, walk_states
 
 _BATCH = 2048
 

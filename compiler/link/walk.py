@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.bounds import phase
 from toolc.runtime.memory import kernel
 from toolc.runtime.tables import NEVER
 
@@ -70,29 +71,10 @@ class Memo(NamedTuple):
         )
 
 
-class Trie(NamedTuple):
-    """The trie of a vocabulary."""
-
-    node_byte: np.ndarray
-    node_depth: np.ndarray
-    node_skip: np.ndarray
-    node_token_offset: np.ndarray
-    node_tokens: np.ndarray
-
-
-@kernel()
-def _phase(breaks, owner, c):  # type: ignore[no-untyped-def]
-    total = 0
-    for b in range(breaks.shape[1]):
-        count = breaks[owner, b, 1]
-        total += min(max(c - breaks[owner, b, 0] + count, 0), count)
-    return total
-
-
 @kernel()
 def _op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol."""
-    base = m.cell_delta[m.state_cell[q] + _phase(m.state_break, q, c)]
+    base = m.cell_delta[m.state_cell[q] + phase(m.state_break, q, c)]
     place = base + m.symbol_class[symbol]
     return np.int64(m.delta[place, 1]) if m.delta[place, 0] == base else np.int64(0)
 
@@ -102,7 +84,7 @@ def _bound(m, q, c):  # type: ignore[no-untyped-def]
     """So many tokens are enough to leave the frame."""
     if q == 1:
         return np.int64(0)
-    return np.int64(m.close_bound[m.state_close[q] + _phase(m.close_break, q, c)])
+    return np.int64(m.close_bound[m.state_close[q] + phase(m.close_break, q, c)])
 
 
 @kernel()
@@ -174,7 +156,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
             frames[depth, 1] = saved
             frames[depth, 2] = top
             frames[depth, 3] = owed
-            owed = min(_NEVER, owed + m.owed[m.owed_first[g] + _phase(m.owed_break, g, saved)])
+            owed = min(_NEVER, owed + m.owed[m.owed_first[g] + phase(m.owed_break, g, saved)])
             top = np.int64(depth)
             q = np.int64(m.push[value, 1 + mode])
             c = np.int64(0)
