@@ -1,7 +1,8 @@
 """What the states of a bundle read without changing: tokens that take no step.
 
 Leaves out   who skips them: see step.py and fused.py.
-Invariants   found from the bundle's own tables, once; numpy only.
+Invariants   found from the bundle's own tables, once. `longest_step` expands the rows and so wants numba; the rest is
+             numpy.
 Arrays       as in `Loops`.
 """
 
@@ -26,12 +27,10 @@ class Loops(NamedTuple):
     Attributes:
         state_loop: int32 [states], number of a set.
         bits: uint32 [sets, words]: tokens whose every byte takes the state to itself; set 0 is empty.
-        steps: bytes of the longest token that some row allows and that its state does not loop over.
     """
 
     state_loop: np.ndarray
     bits: np.ndarray
-    steps: int
 
 
 def loops_of(bundle: Bundle) -> Loops:
@@ -49,8 +48,15 @@ def loops_of(bundle: Bundle) -> Loops:
         if sets[0].any():
             sets, number = np.concatenate([empty, sets]), number + 1
         bits = np.stack([_tokens_over(v, t, np.unpackbits(s).astype(bool)) for s in sets])
-        state_loop = number.reshape(-1).astype(np.int32)
-        found = bundle.__dict__["_loops"] = Loops(state_loop, bits, _steps(bundle, state_loop, bits))
+        found = bundle.__dict__["_loops"] = Loops(number.reshape(-1).astype(np.int32), bits)
+    return found
+
+
+def longest_step(bundle: Bundle) -> int:
+    """Bytes of the longest token that some row allows and that its state does not loop over; found once."""
+    found: int | None = bundle.__dict__.get("_longest_step")
+    if found is None:
+        found = bundle.__dict__["_longest_step"] = _longest_step(bundle, *loops_of(bundle))
     return found
 
 
@@ -75,7 +81,7 @@ def _tokens_over(v: Vocab, t: Tables, alphabet: np.ndarray) -> np.ndarray:
     return np.packbits(inside, bitorder="little").view(np.uint32)
 
 
-def _steps(bundle: Bundle, state_loop: np.ndarray, bits: np.ndarray) -> int:
+def _longest_step(bundle: Bundle, state_loop: np.ndarray, bits: np.ndarray) -> int:
     t, v = bundle.tables, bundle.vocab
     lengths = np.diff(v.token_offset)
     lengths[t.special_token] = 1

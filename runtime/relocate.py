@@ -1,8 +1,8 @@
 """A bundle's arrays as they stand among those of other bundles, and the room that they take on a device.
 
 Leaves out   where they go: see arena.py.
-Invariants   numpy only, so that `toolc inspect` can tell the size without torch. `device_bytes` is what an arena with
-             room 1 holds for the bundle alone, to the byte.
+Invariants   no torch. `device_bytes` is what an arena with room 1 holds for the bundle alone, to the byte; it loads no
+             numba either, so that `toolc inspect` answers at once.
 Groups       Tables of one group are indexed alike, so that a bundle has one start in all of them.
 Rows         A row is stored once under its content (BLAKE2b-128 of the words), whatever bundles it belongs to.
 Arrays       docs/architecture.md, with all numbers relocated; arena.py lists those that are added. All int32.
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .loops import Loops, loops_of
+from .fingerprints import row_fingerprints
+from .loops import Loops, longest_step, loops_of
 from .tables import POP, PUSH, Tables
 
 if TYPE_CHECKING:
@@ -74,11 +75,15 @@ class Limits(NamedTuple):
     @staticmethod
     def of(bundle: Bundle) -> Limits:
         """Those of one bundle."""
+        return Limits.of_shapes(bundle)._replace(steps=longest_step(bundle))
+
+    @staticmethod
+    def of_shapes(bundle: Bundle) -> Limits:
+        """Those of one bundle that shapes depend on; steps is 0."""
         t, meta = bundle.tables, bundle.meta
-        steps = loops_of(bundle).steps
         closes, forced = t.close_break.shape[1], int(np.diff(t.forced_offset).max(initial=0))
         chain = int(meta["max_chain"])
-        return Limits(bundle.vocab.size, t.breaks, t.modes, int(meta["capacity"]), chain, steps, closes, forced)
+        return Limits(bundle.vocab.size, t.breaks, t.modes, int(meta["capacity"]), chain, 0, closes, forced)
 
     def joined(self, other: Limits) -> Limits:
         """The larger of each."""
@@ -191,13 +196,13 @@ def device_bytes(bundle: Bundle) -> dict[str, int]:
         rows x ceil(V / 32) x 4; table_bytes: states, transitions and what else belongs to the bundle; vocab_bytes: the
         bytes of the tokens, shared by all bundles of the vocabulary; total_bytes: the sum.
     """
-    v, k = bundle.vocab, Limits.of(bundle)
+    v, k = bundle.vocab, Limits.of_shapes(bundle)
     first = reserved(k, v.words)
     count = {name: first[names[0]].shape[0] for name, names in GROUPS.items()}
     for name, length in lengths(bundle).items():
         count[name] += length
     count["special"] += v.size
-    rows = len({*row_keys(bundle), key_of(first["dense"][EMPTY_ROW])}) + 1
+    rows = np.union1d(row_fingerprints(bundle), np.uint64(0)).size + 1  # 0: the empty row; and the full one
     tables = sum(
         4 * count[group] * int(np.prod(first[name].shape[1:], dtype=np.int64))
         for group, names in GROUPS.items()

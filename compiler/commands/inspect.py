@@ -12,7 +12,6 @@ from typing import Any
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.relocate import device_bytes
 
-from ..schema.report import Row, unpack
 from .terminal import console, facts, figures, listed, print_json, size
 
 
@@ -25,7 +24,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
             print_json({"ok": True, "output": html, "file_bytes": os.path.getsize(html)})
         return
     if keywords:
-        _keywords(unpack(opened.meta.get("report") or [[], []]), as_json)
+        _keywords(opened, as_json)
         return
     if as_json:
         print_json({"ok": True, **describe(opened, bundle)})
@@ -87,8 +86,11 @@ def _page(opened: Bundle, bundle: str, target: Path) -> None:
     replace_file(target, [page(opened, os.path.basename(bundle), os.path.getsize(bundle)).encode()])
 
 
-def _keywords(rows: tuple[Row, ...], as_json: bool) -> None:
+def _keywords(opened: Bundle, as_json: bool) -> None:
     """The keyword report: one row for every keyword at every place."""
+    from ..schema.report import unpack
+
+    rows = unpack(opened.meta.get("report") or [[], []])
     if as_json:
         names = ("place", "keyword", "status", "restrictions")
         print_json({"ok": True, "keywords": [dict(zip(names, (*row[:3], list(row[3])))) for row in rows]})

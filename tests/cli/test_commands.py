@@ -33,6 +33,15 @@ def test_help_is_quick_to_import() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_inspect_loads_nothing_heavy(bundle: Path) -> None:
+    code = (
+        "import sys; from toolc.compiler.commands import inspect; inspect.run(sys.argv[1], None, False, None, True);"
+        "print([m for m in ('lark', 'numba', 'tokenizers', 'torch', 'toolc.compiler.schema') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, bundle], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_help_and_version(toolc: Toolc) -> None:
     assert "compile" in toolc("--help").stdout
     assert toolc("--version").stdout.startswith("toolc ")

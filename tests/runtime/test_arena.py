@@ -12,7 +12,8 @@ import torch
 from toolc.runtime import DecodeError, Decoder
 from toolc.runtime.arena import Arena
 from toolc.runtime.extents import Extents
-from toolc.runtime.relocate import device_bytes
+from toolc.runtime.fingerprints import row_fingerprints
+from toolc.runtime.relocate import device_bytes, row_keys
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle
@@ -30,6 +31,13 @@ def test_the_prediction_is_what_an_arena_holds(kind: str) -> None:
     assert arena.table["dense"].shape[0] == told["rows"]
     assert told["row_bytes"] == told["rows"] * bundle(kind).vocab.words * 4
     assert arena.table["dense"].unique(dim=0).shape[0] == told["rows"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fingerprints_are_of_the_content(kind: str) -> None:
+    found = row_fingerprints(bundle(kind)).tolist()
+    keys = row_keys(bundle(kind))
+    assert len(set(found)) == len(set(keys)) == len(set(zip(found, keys, strict=True)))
 
 
 def test_rows_are_stored_once() -> None:
