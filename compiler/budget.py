@@ -1,8 +1,8 @@
 """Limits on what one compile may cost, checked inside the long loops.
 
 Leaves out   what to do when one is reached: the error names the limit, the place and the option.
-Units        states, rows: counts; bytes: size of the bundle's arrays; seconds: wall time since ``start()``, less what
-             numba took to compile kernels, which it does once on a machine.
+Units        states, pattern_states, rows: counts; bytes: size of the bundle's arrays; seconds: wall time since
+             ``start()``, less what numba took to compile kernels, which it does once on a machine.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ class Budget:
 
     Attributes:
         states: NFA states, DFA states and local states, each kind counted on its own.
+        pattern_states: states of the DFA of one terminal (a ``pattern``, a format); most have tens, and what has this
+            many explodes.
         rows: distinct mask rows.
         seconds: wall time of the whole compile, without that of the kernels.
         bytes: size of the bundle's arrays.
     """
 
     states: int | None = 2_000_000
+    pattern_states: int | None = 200_000
     rows: int | None = 500_000
     seconds: float | None = 300.0
     bytes: int | None = 1 << 30
@@ -63,10 +66,10 @@ class Budget:
         return _now() - self._started
 
     def check(self, what: str, count: int = 0, place: str | None = None) -> None:
-        """Raise BudgetError if ``count`` of ``what`` (states, rows, bytes) or the time is over its limit.
+        """Raise BudgetError if ``count`` of ``what`` or the time is over its limit.
 
         Args:
-            what: the limit that ``count`` counts towards: "states", "rows", "bytes" or "" for the time alone.
+            what: the limit that ``count`` counts towards, by its name, or "" for the time alone.
             count: how many there are now.
             place: the rule or pointer that is being worked on.
         """
@@ -74,9 +77,9 @@ class Budget:
         limit = getattr(self, what) if what else None
         if limit is not None and count > limit:
             raise BudgetError(
-                f"the compile passed its limit of {limit:,} {what}",
+                f"the compile passed its limit of {limit:,} {what.replace('_', ' ')}",
                 place=place,
-                hint=f"simplify this part, or raise the limit with --max-{what}",
+                hint=f"simplify this part, or raise the limit with --max-{what.replace('_', '-')}",
             )
         if self.seconds is not None and self.elapsed() > self.seconds:
             raise BudgetError(

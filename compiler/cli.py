@@ -77,6 +77,7 @@ def _budget_options(command: Command) -> Command:
         click.option("--max-bytes", type=click.IntRange(1), help="Largest bundle."),
         click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Longest compile."),
         click.option("--max-rows", type=click.IntRange(1), help="Most mask rows."),
+        click.option("--max-pattern-states", type=click.IntRange(1), help="Most states of one pattern."),
         click.option("--max-states", type=click.IntRange(1), help="Most states of any kind."),
     ):
         command = option(command)

@@ -225,7 +225,9 @@ def test_openapi_errors_name_the_place_in_the_document(toolc: Toolc) -> None:
     assert done.stderr.startswith("SchemaError at stdin#/paths/~1a/get/parameters/0/schema/minLength\n")
 
 
-@pytest.mark.parametrize("limit", ["--max-states=5", "--max-rows=2", "--max-seconds=0.000001", "--max-bytes=100"])
+@pytest.mark.parametrize(
+    "limit", ["--max-states=5", "--max-pattern-states=1", "--max-rows=2", "--max-seconds=0.000001", "--max-bytes=100"]
+)
 def test_budgets(toolc: Toolc, repository: Path, tmp_path: Path, limit: str) -> None:
     done = toolc("compile", repository / "tools_specs" / "calculator.json", limit)
     assert done.returncode == 4, done.stderr
