@@ -38,12 +38,19 @@ def _open_keys(count: int, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested_one_of(depth: int) -> dict[str, Any]:
-    """Objects of two members, each one of three shapes, the same below: the shape of vLLM's issue 54003."""
+    """Exactly one of two members, whose values are the same again: open objects, which overlap (vLLM's issue 54003)."""
     if depth == 0:
         return {"type": "string"}
     below = _nested_one_of(depth - 1)
-    member = {"oneOf": [below, {"type": "array", "items": below}, {"type": "integer"}]}
-    return {"type": "object", "properties": {"a": member, "b": member}, "required": ["a"]}
+    return {"oneOf": [{"type": "object", "properties": {key: below}, "required": [key]} for key in "ab"]}
+
+
+def _one_of_in_one_of(depth: int) -> dict[str, Any]:
+    """Alternatives that are alternatives themselves, of values that are the same again."""
+    if depth == 0:
+        return {"type": "string", "maxLength": 5}
+    below = _one_of_in_one_of(depth - 1)
+    return {"oneOf": [below, {"type": "object", "properties": {"x": below}}, {"type": "array", "items": below}]}
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -54,7 +61,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "enum of 50,000 strings": {"enum": _words(50_000)},
         "chain of 1,000 $ref": _references(1000),
         "800 optional keys beside open keys": _open_keys(800, {"type": "string"}),
-        **{f"oneOf nested {depth} deep": _nested_one_of(depth) for depth in (2, 4, 6, 8, 10, 12)},
+        **{f"oneOf nested {depth} deep": _nested_one_of(depth) for depth in (4, 8, 12, 16)},
+        **{f"oneOf in oneOf, {depth} deep": _one_of_in_one_of(depth) for depth in (4, 6, 8)},
         "pattern of 2^24 states": {"type": "string", "pattern": "^(a|b)*a(a|b){24}$"},
         "pattern of three gaps": {"type": "string", "pattern": "(.*a.{30}b.*){3}"},
     }

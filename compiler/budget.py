@@ -40,8 +40,8 @@ class Budget:
 
     Attributes:
         states: NFA states, DFA states and local states, each kind counted on its own.
-        pattern_states: states of the DFA of one terminal (a ``pattern``, a format); most have tens, and what has this
-            many explodes.
+        pattern_states: states that the DFA of one terminal (a ``pattern``, a format) has beyond those of its NFA; what
+            has this many explodes.
         rows: distinct mask rows.
         seconds: wall time of the whole compile, without that of the kernels.
         bytes: size of the bundle's arrays.

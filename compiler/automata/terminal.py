@@ -411,7 +411,7 @@ def _determinise(
                 by_mask.setdefault(mask_of[node], []).append(next_of[node])
         work += len(subset) + 1
         if work > 50_000:
-            budget.check("pattern_states", len(order), place)
+            budget.check("pattern_states", len(order) - len(nfa.set_of), place)
             work = 0
         row: list[tuple[int, int]] = []
         if by_mask:
@@ -429,7 +429,7 @@ def _determinise(
                     by_targets[key] = found
                 row.append((mask, found))
         moves.append(row)
-    budget.check("pattern_states", len(order), place)
+    budget.check("pattern_states", len(order) - len(nfa.set_of), place)
     return moves, [bool(subset) and subset[0] == _FINAL for subset in order]
 
 
@@ -569,7 +569,7 @@ def _determinise_looking(
     for before, threads in order:
         work += len(threads) + 1
         if work > 10_000:
-            budget.check("pattern_states", len(order) + len(machine.obligations), place)
+            budget.check("pattern_states", len(order) + len(machine.obligations) - len(nfa.set_of), place)
             work = 0
         by_mask: dict[int, list[int]] = {mask: [] for mask in sorted(machine.masks(threads))}
         if threads:
@@ -589,5 +589,5 @@ def _determinise_looking(
                 order.append(state)
             row.append((mask, found))
         moves.append(row)
-    budget.check("pattern_states", len(order), place)
+    budget.check("pattern_states", len(order) - len(nfa.set_of), place)
     return moves, [machine.accepts(threads) for _, threads in order]
