@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .container import UNSOUND, Buffer, address, encode_container, open_container, refuse, write_container
+from .container import UNSOUND, Buffer, Contents, open_container, refuse
 from .errors import BundleError
-from .tables import ARRAYS, CLIMBING, NEVER, Tables, check_tables, tools_of
+from .tables import ARRAYS, CLIMBING, COMBS, NEVER, Tables, check_tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 if TYPE_CHECKING:
     from .host import Host
 
 MAGIC = b"TOOLCBND"
-VERSION = 3
+VERSION = 4
 VOCAB_FILE = "vocab_file"
 
 
@@ -91,21 +91,29 @@ class Bundle:
 
     def write(self, path: str | os.PathLike[str], standalone: bool = False) -> str:
         """Write the bundle file, with the vocab inside if `standalone`; returns the digest of the file."""
-        arrays = self.tables.arrays()
-        if standalone:
-            arrays[VOCAB_FILE] = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
-        return write_container(path, MAGIC, VERSION, self.meta, arrays, CLIMBING)
+        if not standalone:
+            return self._contents.write(path)
+        vocab = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
+        return self._pack({**self.tables.arrays(), VOCAB_FILE: vocab}).write(path)
 
     def encode(self) -> bytes:
         """The bundle file, without the vocab, as bytes."""
-        return encode_container(MAGIC, VERSION, self.meta, self.tables.arrays(), CLIMBING)
+        return self._contents.encode()
+
+    def _pack(self, arrays: dict[str, np.ndarray]) -> Contents:
+        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS)
+
+    @cached_property
+    def _contents(self) -> Contents:
+        """The bundle file without the vocab: packed once for its digest and for writing."""
+        return self._pack(self.tables.arrays())
 
     @cached_property
     def digest(self) -> str:
         """The content address, hex, of the bundle file without an embedded vocab."""
         if known := self.__dict__.get("_digest"):
             return str(known)
-        return address(MAGIC, VERSION, self.meta, self.tables.arrays(), CLIMBING)
+        return self._contents.digest
 
     @property
     def entry(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """The container of both files: a checked header, the small arrays in one deflated stream, large ones memory mapped.
 
 Layout       8 bytes magic, uint32 version, uint32 header length, 16 bytes header digest, header (msgpack map of
-             ``arrays``, ``packed`` and ``meta``); the stream; then each array of more than 1 MiB. Stream and arrays
-             begin at multiples of 64, zeros between; the file ends with the last of them.
+             ``arrays``, ``packed`` and ``meta``); the stream; then each array of more than 1 MiB (of a comb: 16 MiB).
+             Stream and arrays begin at multiples of 64, zeros between; the file ends with the last of them.
              The header digest is BLAKE2b-128 of magic, version, length and header, which holds the digests of the
              stream, of what it unpacks to (packing.py), and of every mapped array. The content address is that of
              magic, version and header but for the stream as stored: it does not depend on zlib.
@@ -31,7 +31,7 @@ import msgpack
 import numpy as np
 
 from .errors import BundleError
-from .packing import pack, packed_size, unpack
+from .packing import pack, unpack
 
 ALIGN = 64
 DIGEST_BYTES = 16
@@ -43,8 +43,10 @@ MAX_NAME_BYTES = 64
 MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
-DEFLATE_LEVEL = 3
-MAX_PACKED = 1 << 20  # larger arrays are worth mapping
+DEFLATE_LEVEL = 1
+MAX_PACKED = 1 << 20  # larger arrays are worth mapping,
+MAX_COMB = 1 << 24  # but for combs, which take a tenth when packed
+MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
 
@@ -80,51 +82,71 @@ def _aligned(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-class Encoded(NamedTuple):
-    """A container before it is written: what is before the stream, it and the arrays as stored, the address (hex)."""
+class Contents:
+    """What a container holds, packed and hashed but not deflated.
 
-    prefix: bytes
-    stored: list[memoryview]
-    digest: str
+    Attributes:
+        digest: the content address, hex.
 
+    Args:
+        magic: the 8 bytes that open it.
+        version: of its format.
+        meta: the header's ``meta``.
+        arrays: by name.
+        climbing: names of arrays that are smaller as differences.
+        combs: names of arrays that are combs (packing.py); they are packed up to 16 MiB.
+    """
 
-def encode(
-    magic: bytes,
-    version: int,
-    meta: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    climbing: Collection[str] = (),
-) -> Encoded:
-    """Encode a container; `climbing` are names of arrays that are smaller as differences."""
-    assert len(magic) == 8
-    content, packed, mapped = _content(meta, arrays, climbing)
-    stream = zlib.compress(packed, DEFLATE_LEVEL) if packed else b""
-    size, digest, forms = content["packed"]
-    header = _packb({**content, "packed": [len(stream), blake(stream), size, digest, forms]})
-    head = struct.pack("<8sII", magic, version, len(header))
-    prefix = head + blake(head, header) + header
-    prefix += bytes(_aligned(len(prefix)) - len(prefix))
-    return Encoded(prefix, [memoryview(stream), *(flat.data for flat in mapped)], _address(magic, version, content))
+    def __init__(
+        self,
+        magic: bytes,
+        version: int,
+        meta: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
+        climbing: Collection[str] = (),
+        combs: Collection[str] = (),
+    ) -> None:
+        assert len(magic) == 8
+        entries: list[list[Any]] = []
+        small: dict[str, np.ndarray] = {}
+        self._mapped: list[np.ndarray] = []
+        room = MAX_UNPACKED
+        for name, array in arrays.items():
+            flat, digest = _flat(name, array), None
+            if flat.size <= min(room, MAX_COMB if name in combs else MAX_PACKED):
+                small[name] = array
+                room -= flat.size
+            else:
+                digest = blake(flat)
+                self._mapped.append(flat)
+            entries.append([name, array.dtype.name, list(array.shape), digest])
+        self._packed, forms = pack(small, climbing, combs)
+        packed = [len(self._packed), blake(self._packed), forms.tobytes()]
+        self._magic, self._version = magic, version
+        self._header = {"arrays": entries, "meta": dict(meta), "packed": packed}
+        self.digest = _address(magic, version, self._header)
 
+    def _parts(self) -> Iterator[bytes | memoryview]:
+        """The file: what is before the stream, it, and the mapped arrays, with the zeros between them."""
+        stream = zlib.compress(self._packed, DEFLATE_LEVEL) if self._packed else b""
+        size, digest, forms = self._header["packed"]
+        header = _packb({**self._header, "packed": [len(stream), blake(stream), size, digest, forms]})
+        head = struct.pack("<8sII", self._magic, self._version, len(header))
+        end = 0
+        parts: list[bytes | memoryview] = [head + blake(head, header) + header, stream]
+        for data in parts + [flat.data for flat in self._mapped]:
+            yield bytes(_aligned(end) - end)
+            yield data
+            end = _aligned(end) + len(data)
 
-def _content(
-    meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], climbing: Collection[str]
-) -> tuple[dict[str, Any], bytes, list[np.ndarray]]:
-    """What the address is made of; the bytes of the packed arrays; those of the mapped ones."""
-    entries: list[list[Any]] = []
-    small: list[tuple[np.ndarray, bool]] = []
-    mapped: list[np.ndarray] = []
-    for name, array in arrays.items():
-        flat, digest = _flat(name, array), None
-        if flat.size > MAX_PACKED:
-            digest = blake(flat)
-            mapped.append(flat)
-        else:
-            small.append((array, name in climbing))
-        entries.append([name, array.dtype.name, list(array.shape), digest])
-    data, forms = pack(small)
-    packed = [len(data), blake(data), forms.tobytes()]
-    return {"arrays": entries, "meta": dict(meta), "packed": packed}, data, mapped
+    def encode(self) -> bytes:
+        """The file as bytes."""
+        return b"".join(self._parts())
+
+    def write(self, path: str | os.PathLike[str]) -> str:
+        """Write the file, whole or not at all (`replace_file`); return its address, hex."""
+        replace_file(Path(path), self._parts())
+        return self.digest
 
 
 def _packb(value: Any) -> bytes:
@@ -143,52 +165,6 @@ def _flat(name: str, array: np.ndarray) -> np.ndarray:
 def _address(magic: bytes, version: int, content: Mapping[str, Any]) -> str:
     """The content address, hex."""
     return blake(magic, _packb([version, content["meta"], content["arrays"], *content["packed"]])).hex()
-
-
-def address(
-    magic: bytes,
-    version: int,
-    meta: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    climbing: Collection[str] = (),
-) -> str:
-    """The content address, hex, of a container that is not written."""
-    return _address(magic, version, _content(meta, arrays, climbing)[0])
-
-
-def encode_container(
-    magic: bytes,
-    version: int,
-    meta: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    climbing: Collection[str] = (),
-) -> bytes:
-    """A whole container as bytes."""
-    encoded = encode(magic, version, meta, arrays, climbing)
-    return b"".join([encoded.prefix, *_padded(encoded.stored)])
-
-
-def _padded(stored: list[memoryview]) -> Iterator[bytes | memoryview]:
-    """The stream and the arrays with the zeros between them."""
-    end = 0
-    for data in stored:
-        yield bytes(_aligned(end) - end)
-        yield data
-        end = _aligned(end) + len(data)
-
-
-def write_container(
-    path: str | os.PathLike[str],
-    magic: bytes,
-    version: int,
-    meta: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    climbing: Collection[str] = (),
-) -> str:
-    """Write a container, whole or not at all (`replace_file`); return its address, hex."""
-    encoded = encode(magic, version, meta, arrays, climbing)
-    replace_file(Path(path), [encoded.prefix, *_padded(encoded.stored)])
-    return encoded.digest
 
 
 def replace_file(target: Path, parts: Iterable[bytes | memoryview]) -> None:
@@ -292,8 +268,8 @@ def _map(name: str, path: Path, max_bytes: int) -> np.ndarray:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             _check_size(name, size, max_bytes)
-            if size == 0:
-                return np.zeros(0, dtype=np.uint8)
+            if size <= MAX_PACKED:  # mapping costs more than reading
+                return np.frombuffer(file.read(MAX_PACKED + 1), dtype=np.uint8)
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
     except OSError as error:
         raise BundleError(
@@ -336,8 +312,7 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
         views.append(raw[begin:end])
     if end != size:
         raise refuse(name, "size", f"{size} bytes", end, "something was appended; " + DAMAGED)
-    small = [(e.dtype, e.shape) for e in found.entries if e.digest is None]
-    unpacked = iter(unpack(_inflate(name, found.packed, views[0]), small, found.packed.forms))
+    unpacked = iter(_unpack(name, found, views[0]))
     mapped = iter(views[1:])
     arrays: dict[str, np.ndarray] = {}
     for entry in found.entries:
@@ -356,8 +331,9 @@ def _check_digest(name: str, field: str, data: Any, want: bytes) -> None:
         raise refuse(name, field, found.hex(), want.hex(), DAMAGED)
 
 
-def _inflate(name: str, packed: Packed, stored: np.ndarray) -> np.ndarray:
-    """What the stream unpacks to; never more than the header says."""
+def _unpack(name: str, header: Header, stored: np.ndarray) -> list[np.ndarray]:
+    """The packed arrays; what is inflated is never more than the header says."""
+    packed = header.packed
     _check_digest(name, "packed/stored digest", stored, packed.stored_digest)
     stream = zlib.decompressobj()
     try:
@@ -368,7 +344,10 @@ def _inflate(name: str, packed: Packed, stored: np.ndarray) -> np.ndarray:
     if len(data) != packed.size or (stored.size and not stream.eof) or stream.unused_data:
         raise refuse(name, "packed/stored", "a zlib stream of another size", f"{packed.size} bytes", UNSOUND)
     _check_digest(name, "packed/digest", data, packed.digest)
-    return np.frombuffer(data, np.uint8)
+    try:
+        return unpack(np.frombuffer(data, np.uint8), header.small, packed.forms)
+    except ValueError as error:
+        raise refuse(name, "packed/forms", str(error), "the forms of these columns", UNSOUND) from error
 
 
 class Entry(NamedTuple):
@@ -388,14 +367,15 @@ class Packed(NamedTuple):
     stored_digest: bytes
     size: int
     digest: bytes
-    forms: list[list[int]]
+    forms: np.ndarray
 
 
 class Header(NamedTuple):
-    """A header that was checked; `content` is what the address is made of."""
+    """A header that was checked; `small` are the kinds of the packed arrays, `content` what the address is made of."""
 
     meta: dict[str, Any]
     entries: list[Entry]
+    small: list[tuple[np.dtype[Any], tuple[int, ...]]]
     packed: Packed
     content: dict[str, Any]
 
@@ -424,11 +404,15 @@ def _read_header(name: str, header: bytes) -> Header:
             raise refuse(name, f"arrays/{number}/name", entry.name, "a name not used before", UNSOUND)
         seen.add(entry.name)
         entries.append(entry)
-    found = _read_packed(name, packed, [e.shape for e in entries if e.digest is None])
-    return Header(meta, entries, found, {"meta": meta, "arrays": listed, "packed": packed[2:]})
+    unpacked = sum(entry.nbytes for entry in entries if entry.digest is None)
+    if unpacked > MAX_UNPACKED:
+        raise refuse(name, "packed", unpacked, f"at most {MAX_UNPACKED} bytes of packed arrays", UNSOUND)
+    small = [(entry.dtype, entry.shape) for entry in entries if entry.digest is None]
+    found = _read_packed(name, packed, 2 * unpacked + 64 * MAX_ARRAYS)
+    return Header(meta, entries, small, found, {"meta": meta, "arrays": listed, "packed": packed[2:]})
 
 
-def _read_packed(name: str, item: object, shapes: list[tuple[int, ...]]) -> Packed:
+def _read_packed(name: str, item: object, most: int) -> Packed:
     if not isinstance(item, list) or len(item) != 5:
         raise refuse(name, "packed", repr(item)[:80], "stored size, digest, size, digest, forms", UNSOUND)
     stored, stored_digest, size, digest, forms = item
@@ -438,12 +422,11 @@ def _read_packed(name: str, item: object, shapes: list[tuple[int, ...]]) -> Pack
     for value in (stored_digest, digest):
         if not _is_digest(value):
             raise refuse(name, "packed/digest", repr(value)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
-    if not isinstance(forms, bytes) or len(forms) % 8:
-        raise refuse(name, "packed/forms", repr(forms)[:80], "two numbers for every column", UNSOUND)
-    columns: list[list[int]] = np.frombuffer(forms, dtype="<u4").reshape(-1, 2).tolist()
-    if packed_size(shapes, columns) != size:
-        raise refuse(name, "packed/forms", f"those of {packed_size(shapes, columns)} bytes", size, UNSOUND)
-    return Packed(stored, stored_digest, size, digest, columns)
+    if size > most:
+        raise refuse(name, "packed/size", size, f"at most {most}, for the arrays that it holds", UNSOUND)
+    if not isinstance(forms, bytes) or len(forms) % 12:
+        raise refuse(name, "packed/forms", repr(forms)[:80], "three numbers for every column", UNSOUND)
+    return Packed(stored, stored_digest, size, digest, np.frombuffer(forms, dtype="<u4").reshape(-1, 3))
 
 
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
@@ -452,14 +435,21 @@ _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 def _check_plain(name: str, meta: dict[str, Any]) -> None:
     """Only null, booleans, numbers, strings, bytes, lists and maps with string keys; no msgpack extensions."""
     rest: list[Any] = [meta]
-    while rest:
-        value = rest.pop()
-        if type(value) is dict and all(type(key) is str for key in value):
-            rest.extend(value.values())
-        elif type(value) is list:
-            rest.extend(value)
-        elif type(value) not in _PLAIN:
-            _find_unplain(name, meta)
+    for value in rest:
+        if type(value) is dict:
+            if not all(map(_is_text, value)):
+                _find_unplain(name, meta)
+            value = value.values()
+        for item in value:
+            kind = type(item)
+            if kind is dict or kind is list:
+                rest.append(item)
+            elif kind not in _PLAIN:
+                _find_unplain(name, meta)
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
 
 
 def _find_unplain(name: str, meta: dict[str, Any]) -> None:
@@ -479,7 +469,7 @@ def _find_unplain(name: str, meta: dict[str, Any]) -> None:
 
 
 def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_FILE_BYTES
+    return type(value) is int and 0 <= value <= MAX_FILE_BYTES
 
 
 def _is_digest(value: object) -> bool:
@@ -493,19 +483,19 @@ def _read_entry(name: str, number: int, item: object) -> Entry:
     key, dtype, shape, digest = item
     if not isinstance(key, str) or not key or len(key.encode()) > MAX_NAME_BYTES:
         raise refuse(name, f"{place}/name", repr(key)[:80], f"a name of 1 to {MAX_NAME_BYTES} bytes", UNSOUND)
-    if not isinstance(dtype, str) or dtype not in DTYPES:
+    kind = DTYPES.get(dtype) if type(dtype) is str else None
+    if kind is None:
         raise refuse(name, f"{key}/dtype", repr(dtype)[:80], f"one of {', '.join(DTYPES)}", UNSOUND)
-    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(map(_is_size, shape)):
+    if type(shape) is not list or len(shape) > MAX_DIMENSIONS or not all(map(_is_size, shape)):
         raise refuse(
             name, f"{key}/shape", repr(shape)[:80], f"{MAX_DIMENSIONS} sizes at most, 0 to {MAX_FILE_BYTES}", UNSOUND
         )
-    kind = DTYPES[dtype]
     size = kind.itemsize * math.prod(shape)
     if size > MAX_FILE_BYTES:
         raise refuse(name, f"{key}/shape", shape, f"at most {MAX_FILE_BYTES} bytes", UNSOUND)
     if digest is None:
-        if size > MAX_PACKED:
-            raise refuse(name, f"{key}/shape", shape, f"at most {MAX_PACKED} bytes of a packed array", UNSOUND)
+        if size > MAX_COMB:
+            raise refuse(name, f"{key}/shape", shape, f"at most {MAX_COMB} bytes of a packed array", UNSOUND)
     elif not _is_digest(digest):
         raise refuse(name, f"{key}/digest", repr(digest)[:80], f"{DIGEST_BYTES} bytes, or none", UNSOUND)
     return Entry(key, kind, tuple(shape), size, digest)

@@ -88,7 +88,7 @@ class Host:
         self.bundle = bundle
         self.words = v.words
         self.rows = t.rows
-        arrays = {**t.arrays(), **{name: getattr(v, name) for name in kernels.VOCAB}, **shared.arrays}
+        others = {**{name: getattr(v, name) for name in kernels.VOCAB}, **shared.arrays}
         numbers = {
             "specials": t.special_token.size,
             "symbols": t.symbol_class.size,
@@ -104,8 +104,9 @@ class Host:
             "slot_count": shared.slots,
             "tag": next(_NUMBERS) << 32,
         }
-        self._alive = arrays
-        found = {**{name: a.__array_interface__["data"][0] for name, a in arrays.items()}, **numbers}
+        self._alive = others
+        found = {name: array.__array_interface__["data"][0] for name, array in others.items()}
+        found |= t.addresses | {"return": t.addresses["return_"]} | numbers
         self.at = np.array([found[name] for name in kernels.FIELDS], dtype=np.int64)
         self.at.flags.writeable = False
         self.address: int = self.at.ctypes.data

@@ -1,30 +1,41 @@
 """The small arrays of a container as one stream: columns of narrow numbers, deflated together.
 
-A column is stored as its numbers less their least one, or less the number before, in as few bytes as the largest needs.
-That is a third of what the arrays take, so that it is quickly inflated and hashed.
+A column is stored as its numbers less a base, or less the number before, in as few bytes as nearly all of them need.
+That is a tenth of what the arrays take, so that it is quickly inflated and hashed.
 
 Leaves out   the file around it: see container.py.
 Invariants   equal arrays give equal bytes and forms before they are deflated, whatever zlib there is. `unpack` gives
-             arrays of exactly the shapes it was asked for, from any bytes of the right number.
-Columns      an array [n, k] with k up to 4 has k of them, any other array one: all its numbers.
-Forms        uint32 [columns, 2]: width | climbs << 3, and base. Width 0: every number is the base. 1, 2, 4: numbers of
-             so many bytes, to which the base is added modulo 2^32 (of an array of bytes 2^8). 3: first the low 16 bits
-             of all, then the high 8. Climbs: what is found then are differences, the first from 0.
+             arrays of exactly the shapes it was asked for, from any bytes, or raises ValueError; it never takes more
+             time or memory than these arrays do.
+Columns      an array [n, k] with k up to 4 has k of them, any other array one: all its numbers. A comb, an array
+             [n, 2] of (owner, value) where place n - owner is a row's column, may have four others, over its runs of
+             equal values in a row, by rows: owner, first column, length, value. What no run covers is (-1, 0).
+Forms        uint32 [·, 3], one for every column: width | climbs << 3 | marked << 4, base, how many are marked; before
+             those of a comb: 32, its number of runs, 0. Width 0: every number is the base. 1, 2, 4: numbers of so many
+             bytes, to which the base is added modulo 2^32 (of an array of bytes 2^8). 3: first the low 16 bits of all,
+             then the high 8. Marked (widths 1, 2): where all bits are set the number is the next of those behind the
+             column, 4 bytes each. Climbs: what is found then are differences, the first from 0.
 Stored       one column after the other, each up to a multiple of 4 bytes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 MOST_COLUMNS = 4
 _LANES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
-WIDTHS = (0, 1, 2, 3, 4)
-CLIMBS = 8
+_LONG = np.dtype("<i8")
+_FREE = 0xFFFFFFFF  # (-1, 0) as one number
+MOST_WIDTH = 4
+CLIMBS, MARKED, COMB = 8, 16, 32
+RUN_COLUMNS = (True, False, False, True)  # of a comb: whether they climb
+
+Form = Sequence[int]
 
 
 def columns_of(shape: Sequence[int]) -> int:
@@ -32,36 +43,117 @@ def columns_of(shape: Sequence[int]) -> int:
     return shape[1] if len(shape) == 2 and shape[1] <= MOST_COLUMNS else 1
 
 
-def pack(arrays: Iterable[tuple[np.ndarray, bool]]) -> tuple[bytes, np.ndarray]:
-    """The bytes of arrays, each with whether its numbers climb; and the forms of their columns."""
+def pack(
+    arrays: Mapping[str, np.ndarray], climbing: Collection[str] = (), combs: Collection[str] = ()
+) -> tuple[bytes, np.ndarray]:
+    """The bytes of arrays and the forms of their columns.
+
+    Args:
+        arrays: in the order in which they are stored.
+        climbing: those whose numbers mostly climb.
+        combs: those that are combs; one whose free places are not (-1, 0) is stored as it is.
+    """
     parts: list[bytes] = []
-    forms: list[tuple[int, int]] = []
-    for array, climbs in arrays:
+    forms: list[Form] = []
+    for name, array in arrays.items():
+        runs = _runs(array) if name in combs else None
+        if runs is not None:
+            forms.append((COMB, runs[0].size, 0))
+            for numbers, climbs in zip(runs, RUN_COLUMNS, strict=True):
+                forms.append(_pack_column(numbers, climbs, parts))
+            continue
         count = columns_of(array.shape)
-        table = array.reshape(-1, count).astype(np.int64) if count else array
+        table = array.reshape(-1, count) if count else array
         for j in range(count):
-            column = table[:, j]
-            numbers = np.diff(column, prepend=0) if climbs else column
-            base = int(numbers.min()) if numbers.size else 0
-            rest = numbers - base
-            width = min(4, (int(rest.max(initial=0)).bit_length() + 7) // 8)
-            if int(rest.max(initial=0)) >> 32:  # differences of 33 bits: modulo 2^32, then
-                base, rest, width = 0, numbers & 0xFFFFFFFF, 4
-            if width == 3:
-                parts += [(rest & 0xFFFF).astype(_LANES[2]).tobytes(), (rest >> 16).astype(_LANES[1]).tobytes()]
-            elif width:
-                parts.append(rest.astype(_LANES[width]).tobytes())
-            parts.append(bytes(-(width * column.size) % 4))
-            forms.append((width | (CLIMBS if climbs else 0), base & 0xFFFFFFFF))
-    return b"".join(parts), np.array(forms, dtype="<u4").reshape(-1, 2)
+            forms.append(_pack_column(table[:, j].astype(np.int64), name in climbing, parts))
+    return b"".join(parts), np.array(forms, dtype="<u4").reshape(-1, 3)
 
 
-def packed_size(shapes: Sequence[Sequence[int]], forms: Sequence[Sequence[int]]) -> int | None:
-    """How many bytes columns of these forms take; None if there are no such forms or another number of columns."""
-    columns = [math.prod(shape) // count for shape in shapes for count in [columns_of(shape)] for _ in range(count)]
-    if len(columns) != len(forms) or any(form & ~CLIMBS not in WIDTHS for form, _ in forms):
+def _pack_column(numbers: np.ndarray, climbs: bool, parts: list[bytes]) -> Form:
+    """Append the bytes of a column, int64 [·]; its form."""
+    kind = CLIMBS if climbs else 0
+    if not numbers.size:
+        return kind, 0, 0
+    if climbs:
+        before, numbers = numbers, numbers.copy()
+        numbers[1:] -= before[:-1]
+    low, high = int(np.minimum.reduce(numbers)), int(np.maximum.reduce(numbers))
+    if high - low >> 32:  # differences of 33 bits: modulo 2^32, then
+        numbers, low, high = numbers & 0xFFFFFFFF, 0, 0xFFFFFFFF
+    width = ((high - low).bit_length() + 7) // 8
+    best = width * numbers.size, width, low, 0
+    for narrow in range(1, min(width, 3)):
+        marks = (1 << 8 * narrow) - 1
+        for base in {low, 0, -(marks // 2)} if climbs else {low}:
+            outside = int(np.count_nonzero((numbers - base).view(np.uint64) >= marks))
+            best = min(best, (narrow * numbers.size + 4 * outside, narrow, base, outside))
+    _, width, base, outside = best
+    rest = numbers - base
+    if width == 3:
+        parts += [(rest & 0xFFFF).astype(_LANES[2]).tobytes(), (rest >> 16).astype(_LANES[1]).tobytes()]
+    elif outside:
+        kind |= MARKED
+        marks = (1 << 8 * width) - 1
+        far = rest.view(np.uint64) >= marks
+        lane = np.where(far, marks, rest).astype(_LANES[width]).tobytes()
+        parts += [lane, bytes(-len(lane) % 4), (rest[far] & 0xFFFFFFFF).astype(_LANES[4]).tobytes()]
+    elif width:
+        parts.append(rest.astype(_LANES[width]).tobytes())
+    if not outside:
+        parts.append(bytes(-(width * numbers.size) % 4))
+    return width | kind, base & 0xFFFFFFFF, outside
+
+
+def _runs(comb: np.ndarray) -> tuple[np.ndarray, ...] | None:
+    """Owner, first column, length and value of the runs of a comb, int64, by owner; None where it is no comb."""
+    if comb.ndim != 2 or comb.shape[1] != 2 or comb.dtype.kind != "i":
         return None
-    return sum(_stored(size * (form & ~CLIMBS)) for size, (form, _) in zip(columns, forms, strict=True))
+    place = np.flatnonzero(comb[:, 0] != -1)
+    owner = comb[place, 0].astype(np.int64)
+    if (owner < 0).any() or (owner > place).any() or comb[:, 1].any(where=comb[:, 0] == -1):
+        return None
+    order = np.sort(owner << 32 | place)
+    owner, place = order >> 32, order & _FREE
+    value = comb[place, 1].astype(np.int64)
+    first = np.ones(place.size, bool)
+    first[1:] = (owner[1:] != owner[:-1]) | (place[1:] != place[:-1] + 1) | (value[1:] != value[:-1])
+    start = np.flatnonzero(first)
+    return owner[start], (place - owner)[start], np.diff(start, append=place.size), value[start]
+
+
+def packed_size(kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]], forms: Sequence[Form]) -> int:
+    """How many bytes columns of these forms take.
+
+    Raises:
+        ValueError: arrays of these dtypes and shapes cannot have them.
+    """
+    total, rest = 0, iter(forms)
+    for dtype, shape in kinds:
+        count = columns_of(shape)
+        size = math.prod(shape) // count if count else 0
+        for j in range(count):
+            form = next(rest, None)
+            if j == 0 and form is not None and form[0] == COMB:
+                if tuple(shape) != (size, 2) or dtype.itemsize != 4 or form[1] > size or form[2]:
+                    raise ValueError(f"runs {list(form)} of an array {dtype.name} {list(shape)}")
+                total += sum(_column_size(next(rest, None), form[1]) for _ in RUN_COLUMNS)
+                break
+            total += _column_size(form, size)
+    if next(rest, None) is not None:
+        raise ValueError("forms of more columns than there are")
+    return total
+
+
+def _column_size(form: Form | None, size: int) -> int:
+    """How many bytes a column takes."""
+    if form is None:
+        raise ValueError("forms of fewer columns than there are")
+    kind, _, marked = form
+    width = kind & 7
+    most = size if kind & MARKED else 0
+    if kind & ~(7 | CLIMBS | MARKED) or width > MOST_WIDTH or marked > most or (kind & MARKED and width not in (1, 2)):
+        raise ValueError(f"the form {list(form)} of a column of {size} numbers")
+    return _stored(size * width) + 4 * marked
 
 
 def _stored(size: int) -> int:
@@ -69,35 +161,101 @@ def _stored(size: int) -> int:
 
 
 def unpack(
-    data: np.ndarray, kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]], forms: Sequence[Sequence[int]]
+    data: np.ndarray, kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]], forms: np.ndarray
 ) -> list[np.ndarray]:
-    """Arrays of these dtypes (of 4 bytes or 1) and shapes from bytes uint8 [`packed_size`]."""
-    found: list[np.ndarray] = []
-    lanes = {1: data, 2: data.view(_LANES[2]), 4: data.view(_LANES[4])}
-    place = at = 0
-    for dtype, shape in kinds:
-        array = np.empty(shape, dtype)
-        numbers = array.view(_LANES[dtype.itemsize])
-        count = columns_of(shape)
-        for j in range(count):
-            form, base = forms[at]
-            at += 1
-            width = form & ~CLIMBS
-            column = numbers.reshape(-1) if count == 1 else numbers[:, j]
-            size, kind = column.size, column.dtype
-            if width == 0:
-                column[...] = kind.type(base & (1 << 8 * kind.itemsize) - 1)
-            elif width == 3:
-                low, high = lanes[2][place // 2 :][:size], data[place + 2 * size :][:size]
-                np.left_shift(high, 16, out=column, dtype=kind, casting="unsafe")
-                np.add(column, low, out=column, dtype=kind, casting="unsafe")
-                np.add(column, kind.type(base & (1 << 8 * kind.itemsize) - 1), out=column)
-            else:
-                lane = lanes[width][place // width :][:size]
-                np.add(lane, base & (1 << 8 * kind.itemsize) - 1, out=column, dtype=kind, casting="unsafe")
-            if form & CLIMBS:
-                np.cumsum(column, out=column, dtype=kind)
-            place += _stored(size * width)
+    """Arrays of these dtypes (of 4 bytes or 1) and shapes from bytes uint8 [·] and forms uint32 [·, 3].
+
+    Raises:
+        ValueError: these are no such bytes, or no such forms.
+    """
+    found = [np.empty(shape, dtype) for dtype, shape in kinds]
+    if not (f"{__package__}.kernels" in sys.modules and _read_at_once(data, found, forms)):
+        some: list[Form] = forms.tolist()
+        size = packed_size(kinds, some)
+        if size != data.size:
+            raise ValueError(f"forms of {size} bytes for {data.size}")
+        _read_one_by_one(data, found, some)
+    for array in found:
         array.flags.writeable = False
-        found.append(array)
     return found
+
+
+def _read_at_once(data: np.ndarray, arrays: Iterable[np.ndarray], forms: np.ndarray) -> bool:
+    """Fill the arrays by the kernel of columns.py; False where it finds that something is wrong."""
+    from .columns import read_columns
+
+    table: list[int] = []
+    for array in arrays:
+        table += (columns_of(array.shape), array.size, array.itemsize, array.__array_interface__["data"][0])
+    whole = np.array(table, np.int64).reshape(-1, 4)
+    found: bool = read_columns(data.ctypes.data, data.size, forms.ctypes.data, forms.shape[0], whole)
+    return found
+
+
+def _read_one_by_one(data: np.ndarray, arrays: Iterable[np.ndarray], forms: Sequence[Form]) -> None:
+    """The same in plain passes, of forms that fit."""
+    read = _Columns(data)
+    rest = iter(forms)
+    for array in arrays:
+        count = columns_of(array.shape)
+        for j in range(count):
+            form = next(rest)
+            if form[0] == COMB:
+                _expand([read.column(next(rest), np.empty(form[1], _LANES[4])) for _ in RUN_COLUMNS], array)
+                break
+            numbers = array.view(_LANES[array.itemsize])
+            read.column(form, numbers.reshape(-1) if count == 1 else numbers[:, j])
+
+
+class _Columns:
+    """Reads one column after the other."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        self.data, self.half, self.word = data, data.view(_LANES[2]), data.view(_LANES[4])
+        self.place = 0
+
+    def column(self, form: Form, out: np.ndarray) -> np.ndarray:
+        """The next column, into `out` uint32 or uint8 [·]."""
+        kind, base, marked = form
+        width, size, dtype, place = kind & 7, out.size, out.dtype, self.place
+        base &= (1 << 8 * dtype.itemsize) - 1
+        if width == 0:
+            out.fill(base)
+        elif width == 3:
+            low, high = self.half[place // 2 :][:size], self.data[place + 2 * size :][:size]
+            np.left_shift(high, 16, out=out, dtype=dtype, casting="unsafe")
+            np.add(out, low, out=out, dtype=dtype, casting="unsafe")
+            np.add(out, base, out=out)
+        else:
+            source = self.data if width == 1 else self.half if width == 2 else self.word
+            lane = source[place // width : place // width + size]
+            np.add(lane, base, out=out, dtype=dtype, casting="unsafe")
+            if kind & MARKED:
+                far = np.flatnonzero(lane == (1 << 8 * width) - 1)
+                if far.size != marked:
+                    raise ValueError(f"{far.size} numbers are marked, not {marked}")
+                at = (place + _stored(size * width)) // 4
+                out[far] = self.word[at : at + marked] + _LANES[4].type(base)
+        if kind & CLIMBS:
+            np.cumsum(out, out=out, dtype=dtype)
+        self.place = place + _stored(size * width) + 4 * marked
+        return out
+
+
+def _expand(runs: Iterable[np.ndarray], comb: np.ndarray) -> None:
+    """Write the runs (owner, first column, length, value; uint32) of a comb int32 [n, 2]."""
+    owner, column, length, value = (numbers.astype(_LONG) for numbers in runs)
+    begin = owner + column
+    end = np.cumsum(length)
+    places = comb.shape[0]
+    whole = comb.view(_LONG).reshape(-1)
+    whole.fill(_FREE)
+    if not end.size:
+        return
+    if int(length.max()) > places or int((begin + length).max()) > places or int(end[-1]) > places:
+        raise ValueError("runs pass the end of a comb")
+    run = np.repeat(np.arange(end.size), length)
+    begin -= end - length
+    index = begin[run]
+    index += np.arange(run.size)
+    whole[index] = (owner | value << 32)[run]

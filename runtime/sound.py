@@ -38,6 +38,8 @@ BASES = 5
 BITS = 6
 # (offsets, profiles, chain, symbols, chain_cell, chain_break, B, chain_exit): with `most` (argument): the longest chain
 CHAINS = 7
+# (address, count): values that ascend
+ASCENDING = 8
 MOST_WORK = 1 << 24  # steps of the search for the longest chain; more is left to the plain pass
 
 
@@ -130,6 +132,9 @@ def passes(checks, most):  # type: ignore[no-untyped-def]
         elif kind == BITS:
             for i in range(count):
                 bad |= (_int(a, (i + 1) * b - 1) & 0xFFFFFFFF) >> c != 0
+        elif kind == ASCENDING:
+            for i in range(1, count):
+                bad |= _int(a, i) <= _int(a, i - 1)
         elif not _short(checks[n], most):
             return 0
         if bad:
@@ -155,70 +160,67 @@ def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
     )
     if not fits:
         return False
+    at = t.addresses
     checks: list[tuple[int, ...]] = []
 
-    def at(array: np.ndarray) -> int:
-        found: int = array.__array_interface__["data"][0]
-        return found
+    def within(low: int, high: int, *names: str) -> None:
+        checks.extend([(RANGE, at[name], getattr(t, name).size, 1, low, high, 0, 0, 0) for name in names])
 
-    def within(low: int, high: int, *arrays: np.ndarray) -> None:
-        checks.extend((RANGE, at(array), array.size, 1, low, high, 0, 0, 0) for array in arrays)
+    def columns(name: str, *limits: tuple[int, int]) -> None:
+        rows = len(getattr(t, name))
+        for number, (low, high) in enumerate(limits):
+            checks.append((RANGE, at[name] + 4 * number, rows, len(limits), low, high, 0, 0, 0))
 
-    def column(array: np.ndarray, number: int, low: int, high: int) -> None:
-        checks.append((RANGE, at(array) + 4 * number, array.shape[0], array.shape[1], low, high, 0, 0, 0))
-
-    def cells(first: np.ndarray, breaks: np.ndarray, total: int) -> None:
+    def cells(first: str, breaks: str, total: int) -> None:
         within(0, MAX_COUNT, breaks)
-        checks.append((CELLS, at(first), first.size, at(breaks), breaks.shape[1], total, 0, 0, 0))
+        width = getattr(t, breaks).shape[1]
+        checks.append((CELLS, at[first], getattr(t, first).size, at[breaks], width, total, 0, 0, 0))
 
-    def offsets(offset: np.ndarray, values: np.ndarray, ascend: bool) -> None:
-        checks.append((OFFSETS, at(offset), offset.size, values.size, at(values) if ascend else 0, 0, 0, 0, 0))
+    def offsets(offset: str, values: str, ascend: bool) -> None:
+        count, total = getattr(t, offset).size, getattr(t, values).size
+        checks.append((OFFSETS, at[offset], count, total, at[values] if ascend else 0, 0, 0, 0, 0))
 
-    def ascending(values: np.ndarray) -> None:
-        whole.append(np.array([0, values.size], np.int32))
-        offsets(whole[-1], values, True)
+    def ascending(name: str) -> None:
+        checks.append((ASCENDING, at[name], getattr(t, name).size, 0, 0, 0, 0, 0, 0))
 
-    whole: list[np.ndarray] = []  # kept alive until the kernel has run
     states, profiles, rows = t.states, t.chain_offset.size, t.rows
-    within(0, symbols, t.symbol_class)
-    within(0, vocab.size, t.special_token, t.list_tokens, t.forced_tokens)
-    within(256, symbols, t.special_symbol)
-    ascending(t.special_token)
-    cells(t.state_cell, t.state_break, t.cells)
-    within(0, rows, t.cell_row, t.chain_row)
-    within(-1, profiles, t.cell_exit, t.chain_exit)
-    within(0, t.delta.shape[0] - t.classes + 1, t.cell_delta)
-    pops = t.return_.shape[0] - int(t.return_offset.max()) if groups else MAX_COUNT
-    checks.append((OPS, at(t.delta), t.delta.shape[0], states, t.push.shape[0], pops, 0, 0, 0))
-    for number, high in enumerate((groups, states, states, 4)):
-        column(t.push, number, 0, high)
-    within(0, t.return_.shape[0] + 1, t.return_offset)
-    checks.append((OWNED, at(t.return_), t.return_.shape[0], 0, states * 4, 0, 0, 0, 0))
-    within(0, t.chain.shape[0] - groups + 1, t.chain_offset)
-    checks.append((OWNED, at(t.chain), t.chain.shape[0], 0, t.chain_cell.size, 0, 0, 0, 0))
-    cells(t.chain_cell, t.chain_break, t.chain_row.size)
-    within(-1, vocab.slice_token_offset.size - 1, t.row_slice)
-    within(-1, MAX_COUNT, t.row_units)
-    within(-1, t.dense.shape[0], t.row_dense)
-    within(0, t.list_base.size, t.row_list)
-    offsets(t.list_offset, t.list_tokens, True)
-    within(-1, t.list_base.size, t.list_base)
-    checks.append((BASES, at(t.list_base), t.list_base.size, 0, 0, 0, 0, 0, 0))
+    within(0, symbols, "symbol_class")
+    within(0, vocab.size, "special_token", "list_tokens", "forced_tokens")
+    within(256, symbols, "special_symbol")
+    ascending("special_token")
+    cells("state_cell", "state_break", t.cells)
+    within(0, rows, "cell_row", "chain_row")
+    within(-1, profiles, "cell_exit", "chain_exit")
+    within(0, len(t.delta) - t.classes + 1, "cell_delta")
+    pops = len(t.return_) - int(t.return_offset.max()) if groups else MAX_COUNT
+    checks.append((OPS, at["delta"], len(t.delta), states, len(t.push), pops, 0, 0, 0))
+    columns("push", (0, groups), (0, states), (0, states), (0, 4))
+    within(0, len(t.return_) + 1, "return_offset")
+    checks.append((OWNED, at["return_"], len(t.return_), 0, states * 4, 0, 0, 0, 0))
+    within(0, len(t.chain) - groups + 1, "chain_offset")
+    checks.append((OWNED, at["chain"], len(t.chain), 0, t.chain_cell.size, 0, 0, 0, 0))
+    cells("chain_cell", "chain_break", t.chain_row.size)
+    within(-1, vocab.slice_token_offset.size - 1, "row_slice")
+    within(-1, MAX_COUNT, "row_units")
+    within(-1, len(t.dense), "row_dense")
+    within(0, t.list_base.size, "row_list")
+    offsets("list_offset", "list_tokens", True)
+    within(-1, t.list_base.size, "list_base")
+    checks.append((BASES, at["list_base"], t.list_base.size, 0, 0, 0, 0, 0, 0))
     if vocab.size % 32:
-        checks.append((BITS, at(t.dense), t.dense.shape[0], words, vocab.size % 32, 0, 0, 0, 0))
-    within(0, t.mark.shape[0], t.state_mark, t.symbol_mark)
-    for number, (low, high) in enumerate(((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, t.tool_offset.size - 1), (0, 2))):
-        column(t.mark, number, low, high)
-    offsets(t.tool_offset, t.tool_members, True)
-    within(0, tools, t.tool_members)
-    within(0, states, t.narrowing)
-    ascending(t.narrowing)
-    cells(t.state_close, t.close_break, t.close_bound.size)
-    cells(t.owed_first, t.owed_break, t.owed.size)
-    within(-1, vocab.size, t.close_token)
-    within(0, t.forced_offset.size - 1, t.state_forced)
-    offsets(t.forced_offset, t.forced_tokens, False)
-    within(0, NEVER + 1, t.close_bound, t.close_after, t.owed, t.chain_after, t.forced_after)
-    chain_cells = at(t.chain_cell), at(t.chain_break), t.chain_break.shape[1], at(t.chain_exit)
-    checks.append((CHAINS, at(t.chain_offset), profiles, at(t.chain), groups, *chain_cells))
+        checks.append((BITS, at["dense"], len(t.dense), words, vocab.size % 32, 0, 0, 0, 0))
+    within(0, len(t.mark), "state_mark", "symbol_mark")
+    columns("mark", (UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, t.tool_offset.size - 1), (0, 2))
+    offsets("tool_offset", "tool_members", True)
+    within(0, tools, "tool_members")
+    within(0, states, "narrowing")
+    ascending("narrowing")
+    cells("state_close", "close_break", t.close_bound.size)
+    cells("owed_first", "owed_break", t.owed.size)
+    within(-1, vocab.size, "close_token")
+    within(0, t.forced_offset.size - 1, "state_forced")
+    offsets("forced_offset", "forced_tokens", False)
+    within(0, NEVER + 1, "close_bound", "close_after", "owed", "chain_after", "forced_after")
+    chain_cells = at["chain_cell"], at["chain_break"], t.chain_break.shape[1], at["chain_exit"]
+    checks.append((CHAINS, at["chain_offset"], profiles, at["chain"], groups, *chain_cells))
     return bool(passes(np.array(checks, np.int64), int(meta["max_chain"])))

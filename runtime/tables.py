@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,11 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "state_forced": ("int32", ()),
     "forced_after": ("int32", ()),
 }
-# Arrays whose numbers mostly climb: stored as differences, some as a hundredth of what they take else.
-CLIMBING = frozenset("state_cell state_close cell_delta chain_offset chain chain_cell row_list list_offset".split())
+# How arrays are stored (packing.py): numbers that mostly climb as differences,
+CLIMBING = frozenset(
+    "state_cell state_close cell_delta chain_offset chain_cell row_list list_offset list_tokens".split()
+)
+COMBS = frozenset(("delta", "return", "chain"))  # and these by the runs of a row
 DEAD, FINISHED = 0, 1
 END_OF_TURN = 256  # the symbol
 KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and the op kinds that go to a state
@@ -140,11 +144,16 @@ class Tables:
     @staticmethod
     def from_arrays(arrays: dict[str, np.ndarray]) -> Tables:
         """From arrays under their names in the file; others are ignored."""
-        return Tables(**{_field(name): arrays[name] for name in ARRAYS})
+        return Tables(**{field: arrays[name] for name, field in _FIELDS})
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Under their names in the file, in its order."""
-        return {name: getattr(self, _field(name)) for name in ARRAYS}
+        return {name: getattr(self, field) for name, field in _FIELDS}
+
+    @cached_property
+    def addresses(self) -> dict[str, int]:
+        """Where every array lies, by its field, for kernels that take numbers only (memory.py)."""
+        return {field: getattr(self, field).__array_interface__["data"][0] for _, field in _FIELDS}
 
     @property
     def states(self) -> int:
@@ -178,8 +187,7 @@ class Tables:
         return self.special_token[self.special_symbol == END_OF_TURN]
 
 
-def _field(name: str) -> str:
-    return "return_" if name == "return" else name
+_FIELDS = [(name, "return_" if name == "return" else name) for name in ARRAYS]
 
 
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
@@ -224,8 +232,8 @@ def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
 
 def _check_shapes(name: str, t: Tables) -> None:
     bound: dict[str, int] = {}
-    for key, (dtype, tail) in ARRAYS.items():
-        array: np.ndarray = getattr(t, _field(key))
+    for (key, (dtype, tail)), (_, field) in zip(ARRAYS.items(), _FIELDS, strict=True):
+        array: np.ndarray = getattr(t, field)
         if array.dtype != DTYPES[dtype]:
             raise refuse(name, f"{key}/dtype", array.dtype.name, dtype, UNSOUND)
         if not tail and array.ndim == 1:

@@ -17,19 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .container import (
-    DTYPES,
-    UNSOUND,
-    Buffer,
-    address,
-    encode_container,
-    open_container,
-    refuse,
-    write_container,
-)
+from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
 
 MAGIC = b"TOOLCVOC"
-VERSION = 3
+VERSION = 4
 ARRAYS: dict[str, str] = {
     "token_offset": "int32",
     "token_bytes": "uint8",
@@ -81,11 +72,14 @@ class Vocab:
 
     def write(self, path: str | os.PathLike[str]) -> str:
         """Write the vocab file; returns its digest."""
-        return write_container(path, MAGIC, VERSION, self.meta, self.arrays())
+        return self._contents().write(path)
 
     def encode(self) -> bytes:
         """The vocab file as bytes."""
-        return encode_container(MAGIC, VERSION, self.meta, self.arrays())
+        return self._contents().encode()
+
+    def _contents(self) -> Contents:
+        return Contents(MAGIC, VERSION, self.meta, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {key: getattr(self, key) for key in ARRAYS}
@@ -93,7 +87,7 @@ class Vocab:
     @cached_property
     def digest(self) -> str:
         """The content address of the file, hex."""
-        return address(MAGIC, VERSION, self.meta, self.arrays())
+        return self._contents().digest
 
     @property
     def size(self) -> int:

@@ -16,14 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.container import TEMPORARY, blake, encode_container, open_container
+from toolc.runtime.container import TEMPORARY, Contents, blake, open_container
 from toolc.runtime.errors import BundleError
 from toolc.runtime.vocab import vocab_cache_dir
 
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
-VERSION = 1
+VERSION = 2
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit
@@ -66,7 +66,7 @@ class Parts:
             self.folder.mkdir(parents=True, exist_ok=True)
             temporary = self.folder / f".{name.hex()}.{secrets.token_hex(6)}{TEMPORARY}"
             try:
-                temporary.write_bytes(encode_container(MAGIC, VERSION, _meta(name, part), part.arrays))
+                temporary.write_bytes(Contents(MAGIC, VERSION, _meta(name, part), part.arrays).encode())
                 os.replace(temporary, self._path(name))
             finally:
                 temporary.unlink(missing_ok=True)

@@ -136,14 +136,14 @@ def test_arrays_come_back_and_bytes_repeat() -> None:
         "b": np.zeros((0, 2), np.int32),
         "c": np.arange(4, dtype=np.uint32).reshape(2, 2),
     }
-    data = c.encode_container(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays)
-    assert data == c.encode_container(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays)
+    data = c.Contents(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays).encode()
+    assert data == c.Contents(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays).encode()
     held = c.open_container(data, b"TOOLCBND", 1)
     assert list(held.arrays) == ["a", "b", "c"]
     for name, array in arrays.items():
         assert (held.arrays[name] == array).all() and held.arrays[name].shape == array.shape
     with pytest.raises(TypeError, match="float64"):
-        c.encode_container(b"TOOLCBND", 1, {}, {"a": np.zeros(1)})
+        c.Contents(b"TOOLCBND", 1, {}, {"a": np.zeros(1)}).encode()
 
 
 def test_small_arrays_are_packed() -> None:
@@ -164,11 +164,11 @@ def test_small_arrays_are_packed() -> None:
         "huge": np.zeros(c.MAX_PACKED + 4, np.uint8),
     }
     climbing = {"climbs", "wraps", "pairs", "no pairs"}
-    data = c.encode_container(b"TOOLCBND", 1, {"x": 1}, arrays, climbing)
+    data = c.Contents(b"TOOLCBND", 1, {"x": 1}, arrays, climbing).encode()
     assert c.MAX_PACKED < len(data) < c.MAX_PACKED + 4000
     held = c.open_container(data, b"TOOLCBND", 1)
-    assert held.digest == c.address(b"TOOLCBND", 1, {"x": 1}, arrays, climbing)
-    assert held.digest != c.address(b"TOOLCBND", 1, {"x": 2}, arrays, climbing)
+    assert held.digest == c.Contents(b"TOOLCBND", 1, {"x": 1}, arrays, climbing).digest
+    assert held.digest != c.Contents(b"TOOLCBND", 1, {"x": 2}, arrays, climbing).digest
     for name, array in arrays.items():
         found = held.arrays[name]
         assert found.dtype == array.dtype and found.shape == array.shape and (found == array).all(), name
@@ -177,9 +177,9 @@ def test_small_arrays_are_packed() -> None:
 
 def test_the_address_does_not_depend_on_zlib(monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = {"x": np.arange(1000, dtype=np.int32) // 9}
-    data = c.encode_container(b"TOOLCBND", 1, {}, arrays)
+    data = c.Contents(b"TOOLCBND", 1, {}, arrays).encode()
     monkeypatch.setattr(c, "DEFLATE_LEVEL", 0)
-    other = c.encode_container(b"TOOLCBND", 1, {}, arrays)
+    other = c.Contents(b"TOOLCBND", 1, {}, arrays).encode()
     assert data != other
     assert c.open_container(data, b"TOOLCBND", 1).digest == c.open_container(other, b"TOOLCBND", 1).digest
 

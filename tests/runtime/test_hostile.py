@@ -216,7 +216,7 @@ def test_edited_tables(
     arrays, meta = copies()
     change(arrays, meta)
     path = tmp_path / "bad.toolc"
-    c.write_container(path, MAGIC, VERSION, meta, arrays)
+    c.Contents(MAGIC, VERSION, meta, arrays).write(path)
     with pytest.raises(BundleError) as caught:
         Bundle.open(path, vocab=tiny_vocab())
     assert caught.value.hint
@@ -252,7 +252,7 @@ def test_dense_bits_past_the_vocabulary(tmp_path: Path) -> None:
     arrays = {k: a.copy() for k, a in made.tables.arrays().items()}
     assert arrays["dense"].shape[0]
     arrays["dense"][0, -1] |= 2
-    c.write_container(tmp_path / "bad.toolc", MAGIC, VERSION, made.meta, arrays)
+    c.Contents(MAGIC, VERSION, made.meta, arrays).write(tmp_path / "bad.toolc")
     with pytest.raises(BundleError, match="a bit past the vocabulary"):
         Bundle.open(tmp_path / "bad.toolc", vocab=made.vocab)
 
@@ -291,12 +291,17 @@ def packed(**values: Any) -> Callable[[bytes], bytes]:
     return lambda data: reheaded(data, lambda v: changed(v["packed"], PACKED, values))
 
 
-def form(column: int, width: int) -> Callable[[bytes], bytes]:
-    """Another width of one column."""
+def unpacked(data: bytes) -> int:
+    size: int = msgpack.unpackb(data[32 : 32 + c.PREFIX.unpack(data[:32])[2]])["packed"][2]
+    return size
+
+
+def form(column: int, kind: int, marked: int = 0) -> Callable[[bytes], bytes]:
+    """Another form of one column."""
 
     def change(v: Any) -> None:
         forms = v["packed"][4]
-        v["packed"][4] = forms[: 8 * column] + struct.pack("<I", width) + forms[8 * column + 4 :]
+        v["packed"][4] = forms[: 12 * column] + struct.pack("<III", kind, 0, marked) + forms[12 * column + 12 :]
 
     return lambda data: reheaded(data, change)
 
@@ -338,7 +343,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
     ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
     ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
-    ("newer", at(8, struct.pack("<I", 4)), ("#version", "found 4", "expected 3", "newer toolc", "upgrade")),
+    ("newer", at(8, struct.pack("<I", 5)), ("#version", "found 5", "expected 4", "newer toolc", "upgrade")),
     ("older", at(8, struct.pack("<I", 0)), ("#version", "older toolc", "compile again")),
     ("header-huge", at(12, struct.pack("<I", 0xFFFFFFFF)), ("#header length", "4294967295", "at most")),
     ("header-longer", at(12, struct.pack("<I", 10**9)), ("#header length",)),
@@ -377,26 +382,30 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("shape-bool", entry(0, shape=[True]), ("#symbol_class/shape",)),
     ("shape-float", entry(0, shape=[1.0]), ("#symbol_class/shape",)),
     ("shape-dimensions", entry(0, shape=[1] * 9), ("#symbol_class/shape",)),
-    ("shape-too-large", entry(0, shape=[1 << 19]), ("#symbol_class/shape", "of a packed array")),
+    ("shape-too-large", entry(0, shape=[1 << 23]), ("#symbol_class/shape", "of a packed array")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
-    ("digest-of-packed", entry(0, digest=bytes(16)), ("#packed/forms",)),
+    ("digest-of-packed", entry(0, digest=bytes(16)), ("#size", "cut off")),
     ("arrays-many", lambda d: reheaded(d, lambda v: v["arrays"].extend([7] * 300)), ("#arrays", "at most 256")),
     ("packed-map", lambda d: reheaded(d, lambda v: {**v, "packed": {}}), ("#packed", "forms")),
     ("packed-short", lambda d: reheaded(d, lambda v: v["packed"].pop() and None), ("#packed", "forms")),
     ("packed-stored-more", packed(stored=1 << 20), ("#size", "cut off")),
     ("packed-stored-less", packed(stored=7), ("#size", "appended")),
     ("packed-stored-negative", packed(stored=-1), ("#packed/size",)),
-    ("packed-size-more", packed(size=1 << 20), ("#packed/forms", "1048576")),
+    ("packed-size-more", packed(size=1 << 20), ("#packed/size", "1048576")),
+    ("packed-size-one-more", lambda d: packed(size=unpacked(d) + 1)(d), ("#packed/stored", "another size")),
     ("packed-size-bool", packed(size=True), ("#packed/size",)),
     ("packed-digest-short", packed(digest=b"1"), ("#packed/digest",)),
     ("packed-digest-wrong", packed(digest=bytes(16)), ("#packed/digest", "damaged")),
     ("packed-stored-digest-wrong", packed(stored_digest=bytes(16)), ("#packed/stored digest", "damaged")),
     ("forms-none", packed(forms=b""), ("#packed/forms",)),
-    ("forms-odd", packed(forms=bytes(12)), ("#packed/forms", "two numbers")),
-    ("forms-list", packed(forms=[1, 2]), ("#packed/forms", "two numbers")),
+    ("forms-odd", packed(forms=bytes(16)), ("#packed/forms", "three numbers")),
+    ("forms-list", packed(forms=[1, 2]), ("#packed/forms", "three numbers")),
     ("form-width", form(0, 5), ("#packed/forms",)),
     ("form-wider", form(0, 2), ("#packed/forms",)),
-    ("form-other-bits", form(0, 1 | 16), ("#packed/forms",)),
+    ("form-other-bits", form(0, 1 | 64), ("#packed/forms",)),
+    ("form-marked-wide", form(0, 4 | 16), ("#packed/forms",)),
+    ("form-marked-more", form(0, 1 | 16, 1 << 31), ("#packed/forms",)),
+    ("form-comb-of-one-column", form(0, 32), ("#packed/forms",)),
 ]
 
 
@@ -404,7 +413,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
 def test_damaged_bytes(change: Callable[[bytes], bytes], fragments: tuple[str, ...], tmp_path: Path) -> None:
     arrays, meta = copies()
     path = tmp_path / "bad.toolc"
-    c.write_container(path, MAGIC, VERSION, meta, arrays)
+    c.Contents(MAGIC, VERSION, meta, arrays).write(path)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(BundleError) as caught:
         Bundle.open(path, vocab=tiny_vocab())
@@ -416,7 +425,7 @@ def test_mapped_arrays(tmp_path: Path) -> None:
     arrays, meta = copies()
     grown(arrays, meta)
     path = tmp_path / "bad.toolc"
-    c.write_container(path, MAGIC, VERSION, meta, arrays)
+    c.Contents(MAGIC, VERSION, meta, arrays).write(path)
     assert not Bundle.open(path, vocab=tiny_vocab()).tables.forced_tokens.flags.owndata
     good = path.read_bytes()
     number = list(arrays).index("forced_tokens")
@@ -437,7 +446,7 @@ def test_mapped_arrays(tmp_path: Path) -> None:
 def test_streams(tmp_path: Path) -> None:
     """A stream must be whole, of the right size, and of the content that the header promises."""
     good = np.arange(500, dtype=np.int32) % 251
-    data = c.encode_container(MAGIC, 1, {}, {"x": good})
+    data = c.Contents(MAGIC, 1, {}, {"x": good}).encode()
     start = -(-(32 + c.PREFIX.unpack(data[:32])[2]) // 64) * 64
     stream, raw = data[start:], good.astype(np.uint8).tobytes()
     assert len(stream) < good.nbytes and (c.open_container(data, MAGIC, 1).arrays["x"] == good).all()
@@ -467,9 +476,8 @@ def test_streams(tmp_path: Path) -> None:
 
 def test_every_single_byte_matters(tmp_path: Path) -> None:
     """No byte of a small file can change unseen."""
-    data = c.encode_container(
-        MAGIC, 1, {"a": 1}, {"x": np.arange(5, dtype=np.int32), "y": np.zeros(0, np.uint8), "z": np.ones(3, np.uint8)}
-    )
+    arrays = {"x": np.arange(5, dtype=np.int32), "y": np.zeros(0, np.uint8), "z": np.ones(3, np.uint8)}
+    data = c.Contents(MAGIC, 1, {"a": 1}, arrays).encode()
     c.open_container(data, MAGIC, 1)
     for i in range(len(data)):
         with pytest.raises(BundleError):
@@ -534,7 +542,7 @@ def test_edited_vocab(
     arrays, meta = {k: a.copy() for k, a in vocab.arrays().items()}, dict(vocab.meta)
     change(arrays, meta)
     path = tmp_path / "bad.vocab"
-    c.write_container(path, VOCAB_MAGIC, VOCAB_VERSION, meta, arrays)
+    c.Contents(VOCAB_MAGIC, VOCAB_VERSION, meta, arrays).write(path)
     with pytest.raises(BundleError) as caught:
         Vocab.open(path)
     for fragment in ("bad.vocab", *fragments):

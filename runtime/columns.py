@@ -1,0 +1,115 @@
+"""Columns unpacked by a kernel, in one pass over all of them; packing.py tells what they are.
+
+Leaves out   what is wrong where bytes are none of such columns: packing.py reads those itself, and says so.
+Invariants   nothing is read outside of the bytes and forms, or written outside of the arrays, whatever they say.
+Arrays       data uint8 [length], forms int32 [count, 3], by address; arrays int64 [n, 4]: of each how many columns, how
+             many numbers, bytes of one (1 or 4), its address.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from .memory import fill as _fill
+from .memory import kernel
+from .memory import read_byte as _byte
+from .memory import read_int as _int
+from .memory import write_int as _write
+
+MASK = 0xFFFFFFFF
+BAD = -1  # instead of the place after a column
+
+
+@numba.njit
+def _column(place, end, form, size, out, item, step):  # type: ignore[no-untyped-def]
+    """One column from `place` on, into numbers of `item` bytes, `step` bytes apart; the place after it."""
+    kind, base, marked = _int(form, 0) & MASK, _int(form, 1), _int(form, 2) & MASK
+    width = kind & 7
+    marks = kind & 16 != 0 and (width == 1 or width == 2)
+    if kind > 31 or width > 4 or marked > (size if marks else 0) or (kind & 16 != 0 and not marks):
+        return BAD
+    far = place + ((size * width + 3) & ~3)
+    if far + 4 * marked > end:
+        return BAD
+    top = (1 << 8 * width) - 1 if marks else BAD
+    found = 0
+    last = np.int64(0)
+    for i in range(size):
+        value = np.int64(0)
+        if width == 1:
+            value = np.int64(_byte(place + i))
+        elif width == 2:
+            value = np.int64(_byte(place + 2 * i)) | np.int64(_byte(place + 2 * i + 1)) << 8
+        elif width == 3:
+            value = np.int64(_byte(place + 2 * i)) | np.int64(_byte(place + 2 * i + 1)) << 8
+            value |= np.int64(_byte(place + 2 * size + i)) << 16
+        elif width == 4:
+            value = _int(place, i)
+        if value == top and marks:
+            if found == marked:
+                return BAD
+            value = _int(far, found)
+            found += 1
+        value += base
+        if kind & 8:
+            value += last
+            last = value
+        if item == 1:
+            _fill(out + i * step, value & 0xFF, 1)
+        else:
+            _write(out + i * step, 0, value)
+    return far + 4 * marked if found == marked else BAD
+
+
+@numba.njit
+def _comb(runs, out, places):  # type: ignore[no-untyped-def]
+    """Write the runs int32 [4, ·] of a comb of so many places; false where they pass its end."""
+    for i in range(places):
+        _write(out, 2 * i, -1)
+        _write(out, 2 * i + 1, 0)
+    left = places
+    for i in range(runs.shape[1]):
+        owner, value = np.int64(runs[0, i]) & MASK, np.int64(runs[3, i])
+        begin, length = owner + (np.int64(runs[1, i]) & MASK), np.int64(runs[2, i]) & MASK
+        left -= length
+        if left < 0 or begin + length > places:
+            return False
+        for place in range(begin, begin + length):
+            _write(out, 2 * place, owner)
+            _write(out, 2 * place + 1, value)
+    return True
+
+
+@kernel("boolean(int64, int64, int64, int64, int64[:, ::1])")
+def read_columns(data, length, forms, count, arrays):  # type: ignore[no-untyped-def]
+    """Fill the arrays; false where the bytes or the forms are none of theirs."""
+    place, end = data, data + length
+    n = 0
+    for a in range(arrays.shape[0]):
+        columns, item, out = arrays[a, 0], arrays[a, 2], arrays[a, 3]
+        if columns == 0:
+            continue
+        size = arrays[a, 1] // columns
+        if n < count and _int(forms, 3 * n) == 32:
+            many = _int(forms, 3 * n + 1) & MASK
+            if columns != 2 or item != 4 or many > size or _int(forms, 3 * n + 2) != 0 or n + 5 > count:
+                return False
+            runs = np.empty((4, many), np.int32)
+            for k in range(4):
+                n += 1
+                place = _column(place, end, forms + 12 * n, many, runs.ctypes.data + 4 * k * many, 4, 4)
+                if place == BAD:
+                    return False
+            n += 1
+            if not _comb(runs, out, size):
+                return False
+            continue
+        for j in range(columns):
+            if n == count:
+                return False
+            place = _column(place, end, forms + 12 * n, size, out + item * j, item, item * columns)
+            n += 1
+            if place == BAD:
+                return False
+    return n == count and place == end
