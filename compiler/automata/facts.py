@@ -78,19 +78,19 @@ class Facts:
             node = pool.nodes[n]
             kind = node[0]
             if kind == SEQUENCE:
-                items = node[1]
-                values = (
-                    all(nullable[i] for i in items),
-                    max([height[i] for i in items], default=0),
-                    max([depth[i] for i in items], default=0),
-                )
+                empty, high, deep = True, 0, 0
+                for i in node[1]:
+                    empty = empty and nullable[i]
+                    high = height[i] if height[i] > high else high
+                    deep = depth[i] if depth[i] > deep else deep
+                values = empty, high, deep
             elif kind == CHOICE:
-                options = node[1]
-                values = (
-                    any(nullable[i] for i in options),
-                    min([height[i] for i in options], default=_UNKNOWN),
-                    max([depth[i] for i in options], default=0),
-                )
+                empty, high, deep = False, _UNKNOWN, 0
+                for i in node[1]:
+                    empty = empty or nullable[i]
+                    high = height[i] if height[i] < high else high
+                    deep = depth[i] if depth[i] > deep else deep
+                values = empty, high, deep
             elif kind in (LITERAL, COUNTED):
                 values = False, 0, 0
             elif kind == TERMINAL:
@@ -111,6 +111,12 @@ class Facts:
                 nullable[n], height[n], depth[n] = values
                 changed = True
         return changed
+
+    @cached_property
+    def repeats(self) -> list[int]:
+        """The repeats of all rules."""
+        inside = set().union(*self._inside.values())
+        return sorted(n for n in inside if self.pool.nodes[n][0] == REPEAT)
 
     @cached_property
     def size(self) -> dict[int, int]:

@@ -130,8 +130,8 @@ class Nfa:
         """A frame has one counter: strings that count, inside of a counted repeat, get frames of their own."""
         called = set(choices.called)
         pool = self.pool
-        for outer in sorted(self.facts.size):  # not those that rewriting left behind
-            if pool.nodes[outer][0] != REPEAT or not self.counted(outer):  # a counted terminal holds no strings
+        for outer in self.facts.repeats:
+            if not self.counted(outer):  # a counted terminal holds no strings
                 continue
             strings: set[int] = set()
             found = False
@@ -235,14 +235,20 @@ class Nfa:
             error.place = self.pool.grammar.place(self.facts.rule_of(node))
             raise
 
-    def _get(self, node: int, back: int, height: int) -> int:
-        """The state from which a text of the node leads to ``back``; its moves are filled in later."""
+    def _named(self, node: int) -> int:
+        """What stands behind the names of rules without marks."""
         pool = self.pool
         seen = 0
         while pool.nodes[node][0] == REF and pool.nodes[node][1] not in self._marks and seen < len(pool.rules) + 1:
             node = pool.rules[pool.nodes[node][1]]
             seen += 1
-        if node == pool.empty:
+        return node
+
+    def _get(self, node: int, back: int, height: int) -> int:
+        """The state from which a text of the node leads to ``back``; its moves are filled in later."""
+        if self.pool.nodes[node][0] == REF:
+            node = self._named(node)
+        if node == self.pool.empty:
             return back
         key = (node, back, height)
         state = self._memo.get(key)
@@ -278,9 +284,9 @@ class Nfa:
             return
         elif kind == SEQUENCE:
             target = back
-            for item in reversed(node[1][1:]):
+            for item in node[1][:0:-1]:
                 target = self._get(item, target, height)
-            self.free.rows += (entry, self._get(node[1][0], target, height), 0)
+            self._begin(entry, node[1][0], target, height)
         elif kind == CHOICE:
             for option in node[1]:
                 if height < 0 or self.facts.height[option] <= height:
@@ -288,9 +294,20 @@ class Nfa:
         elif kind == REPEAT:
             self._repeat(entry, number, back, height)
         elif kind == QUOTED or node[1] in self.choices.inlined:
-            self.free.rows += (entry, self._get(node[1], back, height), 0)
+            self._begin(entry, node[1], back, height)
         else:
             self._call(entry, node[1], back, height)
+
+    def _begin(self, entry: int, node: int, back: int, height: int) -> None:
+        """Let a state be the one from which a text of the node leads to ``back``, and no other."""
+        node = self._named(node)
+        key = (node, back, height)
+        alike = self.scope[entry] == self.scope[back] and self.region[entry] == self.region[back]
+        if node == self.pool.empty or key in self._memo or not alike or entry == self.starts[self.instance[entry]]:
+            self.free.rows += (entry, self._get(node, back, height), 0)
+        else:
+            self._memo[key] = entry
+            self._tasks.append((entry, node, back, height))
 
     def _call(self, entry: int, callee: int, back: int, height: int) -> None:
         shallow = self._instance(callee, True) if self.facts.recursive and self.facts.may_be_deeper(callee) else -1
