@@ -62,12 +62,18 @@ class Facts:
         for rule in pool.rules:
             parts.setdefault(self._component[rule], []).append(rule)
         done: set[int] = set()
+        waiting: list[int] = []
         for number in sorted(parts):  # what is mentioned before what mentions it
-            rules = parts[number]
-            nodes = [n for rule in rules for n in self._inside[rule] if n not in done]
-            while self._settle(nodes) and rules[0] in self._circular:
-                pass
+            nodes = [n for rule in parts[number] for n in self._inside[rule] if n not in done]
             done.update(nodes)
+            if parts[number][0] not in self._circular:
+                waiting += nodes
+                continue
+            self._settle(waiting)
+            waiting = []
+            while self._settle(nodes):
+                pass
+        self._settle(waiting)
 
     def _settle(self, numbers: list[int]) -> bool:
         """Work the values of some nodes out from those of others, children first; whether one changed."""

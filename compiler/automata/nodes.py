@@ -140,7 +140,7 @@ class NodePool:
             for n in order[rule]:
                 if self.nodes[n][0] == REF:
                     users.setdefault(self.nodes[n][1], []).append(rule)
-        todo = dict.fromkeys(reversed(list(self.rules)))
+        todo = dict.fromkeys(self.rules)  # taken from its end: rules come before those that they mention, mostly
         while todo:
             rule, _ = todo.popitem()
             for n in order[rule]:
@@ -313,9 +313,9 @@ def _trim(pool: NodePool) -> None:
         if kind == REF:
             return bool(rule(node[1]))
         if kind == SEQUENCE:
-            return all(of(n) for n in node[1])
+            return all(map(of, node[1]))
         if kind == CHOICE:
-            return any(of(n) for n in node[1])
+            return any(map(of, node[1]))
         if kind == REPEAT:
             return node[2] == 0 or bool(of(node[1]))
         return bool(of(node[1])) if kind in (CALL, QUOTED) else True

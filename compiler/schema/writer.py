@@ -93,6 +93,7 @@ class LarkWriter:
         self._terminals: dict[str, str] = {}
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
         self._rule_names: set[str] = {"start", "_w", "_c", "_k"}
+        self._last_number: dict[tuple[str, bool], int] = {}  # of the names that begin alike
         self._by_conj: dict[tuple[Literal, ...], str] = {}
         self._by_body: dict[str, str] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
@@ -172,10 +173,11 @@ class LarkWriter:
         base = re.sub(r"[^a-z0-9]+", "_", hint.lower()).strip("_")[:24].rstrip("_")
         if not base or not base[0].isalpha():
             base = "x" + base
-        name, number = base, 1
+        name, number = base, self._last_number.get((base, upper), 1)
         while name in taken:
             number += 1
             name = f"{base}_{number}"
+        self._last_number[base, upper] = number
         taken.add(name)
         return name.upper() if upper else name
 
