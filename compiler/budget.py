@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -64,6 +66,16 @@ class Budget:
     def elapsed(self) -> float:
         """Seconds since the clock started, without those of kernels."""
         return _now() - self._started
+
+    @contextmanager
+    def blaming(self, place: Callable[[], str]) -> Iterator[None]:
+        """Errors inside that know no nearer place name what ``place`` finds, which is asked only then."""
+        try:
+            yield
+        except BudgetError as error:
+            if error.place == self._place:
+                error.place = place()
+            raise
 
     def check(self, what: str, count: int = 0, place: str | None = None) -> None:
         """Raise BudgetError if ``count`` of ``what`` or the time is over its limit.

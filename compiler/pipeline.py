@@ -290,9 +290,10 @@ def _compile(
         clock.begin("automaton")
         automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
         clock.begin("tables")
-        tables, counts = lift(automaton, vocab, ends, budget)
-        clock.begin("close")
-        tables = replace(tables, **close_arrays(tables, vocab, encode, budget))
+        with budget.blaming(automaton.largest_rule):
+            tables, counts = lift(automaton, vocab, ends, budget)
+            clock.begin("close")
+            tables = replace(tables, **close_arrays(tables, vocab, encode, budget))
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")

@@ -175,9 +175,21 @@ class Facts:
         """Whether a called node can be inlined: it does not contain itself."""
         return not any(self._recurs(number, rule) for rule, inside in self._inside.items() if number in inside)
 
+    @cached_property
+    def _first_rule(self) -> dict[int, str]:
+        return {n: rule for rule, inside in reversed(self._inside.items()) for n in inside}
+
     def rule_of(self, number: int) -> str:
         """The first rule that holds a node, for errors."""
-        return next((rule for rule, inside in self._inside.items() if number in inside), self.pool.start)
+        return self._first_rule.get(number, self.pool.start)
+
+    def is_shared(self, number: int) -> bool:
+        """Whether several rules hold a node."""
+        return self._holders[number] > 1
+
+    @cached_property
+    def _holders(self) -> Counter[int]:
+        return Counter(n for inside in self._inside.values() for n in inside)
 
     def is_string(self, number: int) -> bool:
         """Whether a node is quoted text as a whole: it can be called at its opening quote."""

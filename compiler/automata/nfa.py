@@ -14,6 +14,8 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .facts import EXPAND_STATES, Facts
@@ -217,8 +219,8 @@ class Nfa:
             self._fill(entry, node, back, height)
             if self.size - checked >= 1024:
                 checked = self.size
-                self._check(node)
-        self._check(node)
+                self._check()
+        self._check()
         self._splices.finish()
         for moves in (self.edges, self.free, self.guards, self.calls):
             moves.settle(self.size)
@@ -228,12 +230,35 @@ class Nfa:
         for moves in (self.edges, self.free, self.guards, self.calls):
             moves.finish(self.size)
 
-    def _check(self, node: int) -> None:
-        try:
+    def _check(self) -> None:
+        with self.budget.blaming(self.largest_rule):
             self.budget.check("states", self.size)
-        except BudgetError as error:
-            error.place = self.pool.grammar.place(self.facts.rule_of(node))
-            raise
+
+    def largest_rule(self, states: np.ndarray | None = None) -> str:
+        """The rule that most of these states come from, or of all of them, for errors about limits."""
+        places = self.pool.grammar.places
+        pointers = any("#" in place for place in places.values())  # of places in a spec, which libraries have not
+        of_spec = {rule: "#" in places.get(rule, "") or not pointers for rule in self.pool.rules}
+        rule_of: dict[int, str] = {}
+        for (callee, _), entry in zip(self.instances, self.starts, strict=False):
+            rule_of[entry] = self.facts.rule_of(callee)
+        for (node, back, _), state in self._memo.items():  # what is behind a state is there before it
+            rule = self.facts.rule_of(node)
+            if self.facts.is_shared(node) or not of_spec[rule]:  # blanks and the like belong to what is behind them
+                rule = rule_of.get(back) or rule_of.get(self.starts[self.instance[back]], rule)
+            rule_of.setdefault(state, rule)
+        rules = list(dict.fromkeys(rule_of.values()))
+        number = {rule: n for n, rule in enumerate(rules)}
+        owner = np.full(self.size, -1)
+        for state, rule in rule_of.items():
+            owner[state] = number[rule]
+        for entry, first, count in self._splices.blocks():
+            owner[first : first + count] = owner[entry]
+        beside = np.maximum.accumulate(np.where(owner < 0, 0, np.arange(self.size)))
+        owner = owner[beside if states is None else beside[states]]
+        counts = np.bincount(owner[owner >= 0], minlength=len(rules)).tolist()
+        largest = max(range(len(rules)), key=lambda n: (counts[n] > 0 and of_spec[rules[n]], counts[n]), default=-1)
+        return self.pool.grammar.place(rules[largest] if largest >= 0 else self.pool.start)
 
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""

@@ -176,7 +176,7 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
         number = dfa_of.get(regex)
         if number is None:
             budget.check("", place=grammar.place(rule))
-            made = terminal_dfa(regex, budget, expr.name or grammar.place(rule))
+            made = terminal_dfa(regex, budget, grammar.place(expr.name or rule))
             number = dfa_of[regex] = len(pool.dfas)
             pool.dfas.append(made)
             pool.dfa_names.append(expr.name)

@@ -18,13 +18,14 @@ Invariants   state 0 is dead, 1 finished; every other state can reach the end; n
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ..budget import Budget
-from ..errors import BudgetError, GrammarError, UnsupportedError
+from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
 from .determinise import determinise
 from .factor import factor
@@ -60,6 +61,7 @@ class Automaton:
         shallow_height: most frames that the twins add beyond it.
         marks: what states and stack symbols are to whoever reads calls back.
         entries: state of every entry of the grammar, by rule; ``start`` is that of the start rule.
+        largest_rule: finds the rule that most states come from, for errors about limits.
     """
 
     symbol_class: np.ndarray
@@ -82,6 +84,7 @@ class Automaton:
     soft_depth: int
     shallow_height: int
     marks: Marks
+    largest_rule: Callable[[], str]
     entries: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -217,11 +220,8 @@ class _Determiniser:
             elif code in (APART, GROUP, CLASH):
                 self.refuse(code, space.arrays["why"])
             else:
-                try:
+                with self.budget.blaming(lambda: nfa.largest_rule(states.flat()[0])):
                     self.budget.check("states", len(states))
-                except BudgetError as error:
-                    error.place = self.rule_at(space.expanded - 1)
-                    raise
         closed, closed_to = space.pools["closed"], space.arrays["closed_to"]
         state_of = {int(closed[i][0]): int(closed_to[2 * i]) for i in range(1, min(len(closed), len(enter) + 1))}
         assert state_of[nfa.finished] == 1
@@ -256,16 +256,10 @@ class _Determiniser:
             soft_depth=soft_depth if max_depth is None else max_depth,
             shallow_height=height if max_depth is None else 0,
             counts={"nfa_states": nfa.size, "local_states": len(states), "classes": self.classes},
+            largest_rule=partial(nfa.largest_rule, states.flat()[0].copy()),
         )
 
     # -- disagreements -----------------------------------------------------------------------------------------------
-
-    def rule_at(self, q: int) -> str:
-        """The rule that a state is in, for errors."""
-        core = self.space.pools["states"][q]
-        node = self.nfa.instances[self.nfa.instance[core[0]]][0] if core.size else -1
-        rule = self.pool.start if node < 0 else self.nfa.facts.rule_of(node)
-        return self.pool.grammar.place(rule)
 
     def refuse(self, code: int, why: np.ndarray) -> None:
         """Raise what a kernel stopped for."""

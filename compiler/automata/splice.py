@@ -8,7 +8,9 @@ Invariants   a state of a terminal that accepts and goes nowhere is the state be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,6 +95,13 @@ class Splices:
         """Read these bytes between two states."""
         self._texts.append(text)
         self._ends += (entry, back, self.nfa.more(len(text) - 1, back))
+
+    def blocks(self) -> Iterator[tuple[int, int, int]]:
+        """Of every block its entry, the first state of its own, and how many it has."""
+        for number, piece in enumerate(self._pieces):
+            uses = self._uses[number]
+            yield from zip(uses[::3], uses[2::3], repeat(piece.own))
+        yield from zip(self._ends[::3], self._ends[2::3], (len(text) - 1 for text in self._texts), strict=True)
 
     def finish(self) -> None:
         """Give all blocks their moves."""

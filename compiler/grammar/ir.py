@@ -150,4 +150,4 @@ class Grammar:
         """How to name a rule in an error; what follows a # in its name tells parts of it apart."""
         rule = rule.partition("#")[0]
         at = self.places.get(rule)
-        return f"rule {rule}" + (f" ({at})" if at else "")
+        return f"{'terminal' if rule.isupper() else 'rule'} {rule}" + (f" ({at})" if at else "")

@@ -139,14 +139,16 @@ class _Linker:
         marks = a.marks
         symbols = marks.narrow_symbol.copy()
         symbols[list(stubs.symbol)] = True
-        t, counts, profiles = lift_with_profiles(
-            replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
-        )
+        with self.budget.blaming(a.largest_rule):
+            t, counts, profiles = lift_with_profiles(
+                replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
+            )
         cells = t.state_cell.copy()
         cells[list(stubs.entry)] = t.state_cell[0]
         t = replace(t, state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
-        t = replace(t, **close_arrays(t, self.vocab, self.encode, self.budget, held))
+        with self.budget.blaming(a.largest_rule):
+            t = replace(t, **close_arrays(t, self.vocab, self.encode, self.budget, held))
         cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes)
         arrays = cut.arrays()
         exported = []

@@ -96,6 +96,17 @@ def test_budgets() -> None:
         build_automaton(read_grammar(GRAMMARS["any-json"]), budget=Budget(seconds=0))
 
 
+def test_a_budget_names_the_rule_that_grew() -> None:
+    text = """start: "[" a "," _b "," c "]"
+    a: "{" /[a-z]{3}/ "}"
+    _b: " " | "  "
+    c: "{" /x(aa|b){9}y/ _b /(x[a-z]{0,2}y){19}/ "}"
+    """
+    with pytest.raises(BudgetError, match="100 states") as caught:
+        build_automaton(read_grammar(text), budget=Budget(states=100))
+    assert caught.value.place == "rule c (<grammar>:4)"
+
+
 def test_a_million_characters_cost_no_more_than_a_hundred() -> None:
     one, many = (
         build_automaton(read_grammar(f'start: "\\"" C~0..{n} "\\""\nC: /[^"]/')).counts for n in (100, 1_000_000)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.cases.schema_errors import CONTRADICTING_PATTERNS, MALFORMED, UNSATISFIABLE, UNSUPPORTED
-from toolc.compiler import compile_schema
-from toolc.compiler.errors import SchemaError, ToolcError, UnsatisfiableError, UnsupportedError
+from toolc.compiler import Options, compile_schema
+from toolc.compiler.budget import Budget
+from toolc.compiler.errors import BudgetError, SchemaError, ToolcError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.schema import schema_to_lark
 
 ROWS = [
@@ -50,3 +51,24 @@ def test_patterns_that_contradict_each_other(schema: Any, place: str) -> None:
     with pytest.raises(UnsatisfiableError) as caught:
         compile_schema(schema)
     assert caught.value.place == f"schema{place}"
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [({"states": 500}, "500 states"), ({"rows": 60}, "60 rows"), ({"bytes": 20_000}, "20,000 bytes")],
+    ids=["states", "rows", "bytes"],
+)
+def test_budgets_name_the_pointer_that_grew(budget: dict[str, int], limit: str) -> None:
+    """Whatever stage reaches the limit."""
+    large = {f"member number {n} of the large one": {"type": "string", "maxLength": n} for n in range(9)}
+    schema = {
+        "type": "object",
+        "properties": {
+            "small": {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False},
+            "large": {"type": "object", "properties": large, "additionalProperties": False},
+        },
+        "additionalProperties": False,
+    }
+    with pytest.raises(BudgetError, match=limit) as caught:
+        compile_schema(schema, options=Options(budget=Budget(**budget)))
+    assert caught.value.place == "rule large (schema#/properties/large)"
