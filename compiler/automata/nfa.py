@@ -22,7 +22,7 @@ from .facts import EXPAND_STATES, Facts
 from .marks import OUTSIDE, Region
 from .moves import Moves
 from .nodes import CALL, CHOICE, COUNTED, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL
-from .seams import finish_borders, finish_entered, finish_loops
+from .seams import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .splice import Splices
 
 END_OF_TURN = 256  # the first symbol that is not a byte
@@ -71,8 +71,8 @@ class Nfa:
         masks: distinct sets of symbols as bit masks, bit s for symbol s.
         instances: (called node or -1 for the root, shallow); starts: first state of each.
         entries: first state of every entry of the grammar, all of them in the root.
-        fresh: state at the border of a region → state whose first moves it takes over; taken: the same → states whose
-            moves it has (seams.py).
+        fresh: state at the border of a region → state whose first moves it takes over; behind: the same for the last
+            state of a tool's call; taken: state at a border → states whose moves it has (seams.py).
         string_entries: (state, node) of every inlined string.
     """
 
@@ -89,6 +89,7 @@ class Nfa:
         self.regions: list[Region] = [OUTSIDE]
         self._here = 0  # region of the states that are being made
         self.fresh: dict[int, int] = {}
+        self.behind: dict[int, int] = {}
         self.taken: dict[int, list[int]] = {}
         self.masks: list[int] = []
         self._mask_number: dict[int, int] = {}
@@ -171,10 +172,18 @@ class Nfa:
         self.region.extend(array("i", [self._here]) * count)
         return first
 
-    def copy_of(self, state: int) -> int:
-        """A state in the place of another one, as yet without moves."""
+    def copy_of(self, state: int, tool: int | None = None) -> int:
+        """A state in the place of another one, as yet without moves; perhaps one of a tool's call."""
         self._here = self.region[state]
+        if tool is not None:
+            self._here = self._region(self.regions[self._here]._replace(tool=tool))
         return self._new(self.instance[state], self.scope[state])
+
+    def _region(self, region: Region) -> int:
+        """Number of a region."""
+        if region not in self.regions:
+            self.regions.append(region)
+        return self.regions.index(region)
 
     def mask(self, symbols: int) -> int:
         """Number of a set of symbols given as a bit mask."""
@@ -224,7 +233,9 @@ class Nfa:
         self._splices.finish()
         for moves in (self.edges, self.free, self.guards, self.calls):
             moves.settle(self.size)
-        entered = finish_borders(self)
+        twins = begin_twins(self)
+        entered = finish_borders(self, twins)
+        finish_twins(self, twins)
         finish_loops(self)
         finish_entered(self, entered)
         for moves in (self.edges, self.free, self.guards, self.calls):
@@ -343,15 +354,18 @@ class Nfa:
         """The text of a marked rule, whose states lie in a region of their own.
 
         Where its kind is another than that around, no state of the one is shared with the other, so that a state
-        tells on which side the last byte was: the first moves of both sides are copied to states at the border.
+        tells on which side the last byte was: the first moves of both sides are copied to states at the border. Those
+        behind a tool's call are copied to a state of that call, so that the symbol that ends it says whose it was.
         """
         outer = self.regions[self._here]
         inner = outer.inside(self._marks[rule])
-        if inner not in self.regions:
-            self.regions.append(inner)
-        around, self._here = self._here, self.regions.index(inner)
+        around, self._here = self._here, self._region(inner)
         last = self._new(self.instance[back], self.scope[back])
         first = self._get(self.pool.rules[rule], last, height)
+        if inner.tool != outer.tool:
+            self.free.rows += (entry, first, 0)
+            self.behind[last] = back
+            return
         if inner.kind == outer.kind:
             self.free.rows += (entry, first, 0)
             self.free.rows += (last, back, 0)

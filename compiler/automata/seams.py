@@ -11,18 +11,74 @@ if TYPE_CHECKING:
     from .nfa import Nfa
 
 
-def finish_borders(nfa: Nfa) -> list[tuple[int, int]]:
+Twins = dict[tuple[int, int], int]
+"""(state at the border of a region, tool) → the state that stands for it behind a call of this tool."""
+
+
+def begin_twins(nfa: Nfa) -> Twins:
+    """Give the last state of every tool's call the first moves of what follows, so that it tells the tool.
+
+    Where a counted loop follows, or the end of a group, it leads to what follows, as if there were no border.
+    """
+    twins: Twins = {}
+    for last, back in nfa.behind.items():
+        tool = nfa.regions[nfa.region[last]].tool
+        first, todo = {back}, [back]
+        plain = True
+        while todo:
+            s = todo.pop()
+            if s in nfa.fresh:
+                continue
+            plain = plain and not (s in nfa.final or nfa.guards.of(s) or nfa.scope[s] != nfa.scope[last])
+            for target, enters in nfa.free.of(s):
+                plain = plain and not enters
+                if target not in first:
+                    first.add(target)
+                    todo.append(target)
+        if not plain:
+            nfa.free.add(last, (back, 0))
+            continue
+        for s in sorted(first):
+            if s in nfa.fresh:
+                if (s, tool) not in twins:
+                    twins[s, tool] = nfa.copy_of(s, tool)
+                nfa.free.add(last, (twins[s, tool], 0))
+            else:
+                nfa.taken.setdefault(last, []).append(s)
+                nfa.edges.add(last, *nfa.edges.of(s))
+                nfa.calls.add(last, *nfa.calls.of(s))
+    return twins
+
+
+def finish_twins(nfa: Nfa, twins: Twins) -> None:
+    """Give the twins the moves of the states that they stand for."""
+    todo = list(twins)
+    while todo:
+        state, tool = todo.pop()
+        twin = twins[state, tool]
+        nfa.taken.setdefault(twin, []).extend(nfa.taken.get(state, ()))
+        nfa.edges.add(twin, *nfa.edges.of(state))
+        nfa.calls.add(twin, *nfa.calls.of(state))
+        for target, enters in nfa.free.of(state):
+            if target in nfa.fresh and (target, tool) not in twins:
+                twins[target, tool] = nfa.copy_of(target, tool)
+                todo.append((target, tool))
+            nfa.free.add(twin, (twins.get((target, tool), target), enters))
+
+
+def finish_borders(nfa: Nfa, twins: Twins) -> list[tuple[int, int]]:
     """Give the states at the borders of regions the first moves of what follows.
 
     Returns:
         (state at a border, head of a counted loop that begins there).
     """
     entered = []
+    borders = {*nfa.fresh, *twins.values()}
     for state, source in nfa.fresh.items():
         todo, seen = [source], {source}
         while todo:
             s = todo.pop()
-            if s in nfa.fresh or s in nfa.final or nfa.guards.of(s) or nfa.scope[s] != nfa.scope[state]:
+            if s in borders or s in nfa.final or nfa.guards.of(s) or nfa.scope[s] != nfa.scope[state]:
                 nfa.free.add(state, (s, 0))
                 continue
             nfa.taken.setdefault(state, []).append(s)
