@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .budget import Budget
 from .errors import SpecError, VocabError
 from .specs import Spec, read_spec
-from .specs.marks import MARKS, defaults_of
+from .specs.marks import MARKS, defaults_of, request_of
 from .specs.model import with_strictness
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def compile_spec(
         | {mark: value for mark in MARKS if (value := getattr(tool, mark)) is not None}
         | ({} if tool.strict is None else {"strict": tool.strict})
         | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
+        | ({} if assembled.arguments["encoding"] != "request" else {"request": request_of(tool)})
         | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})
         | ({} if (defaults := defaults_of(tool)) is None else {"defaults": defaults})
         for tool in spec.tools

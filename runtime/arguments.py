@@ -7,6 +7,7 @@
     elements     the same, arrays and objects part by part (elements.py)
     keywords     the arguments of a Python call, ``a=1, b="x"``
     positional   JSON values, comma between, in the order of the parameters
+    request      the request line of an API operation (request_line.py); values as with parameters
 
 Leaves out   where arguments and parts begin and end: see reader.py.
 Invariants   a text that a bundle accepts has a value; of a key that stands twice the last counts.
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 
 from .elements import Elements
 from .errors import DecodeError
+from .request_line import read_request
 
 
 class Part(NamedTuple):
@@ -120,6 +122,11 @@ def _elements(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts:
     return reader.arguments(text)
 
 
+def _request(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    types = dict(tool.get("parameters", []))
+    return read_request(tool["request"], text, lambda argument, said: _raw(said, types.get(argument), {}))
+
+
 def _raw(text: str, types: Sequence[str] | None, constants: Mapping[str, Any]) -> Any:
     """The value of one of some types (None: of any) that a raw text spells, else the text."""
     try:
@@ -180,6 +187,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str, Sequenc
     "elements": _elements,
     "keywords": _keywords,
     "positional": _positional,
+    "request": _request,
 }
 
 ENCODINGS = tuple(_READERS)

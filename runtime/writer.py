@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .elements import element_texts
 from .errors import DecodeError
+from .request_line import request_line
 from .tables import tools_of
 
 if TYPE_CHECKING:
@@ -85,18 +86,26 @@ def write_call(reader: Reader, name: str, arguments: Mapping[str, Any]) -> Writt
 
 
 class _Wanted:
-    """One way to spell a call: all of its arguments as one text, or parts that have a text each."""
+    """One way to spell a call: all of its arguments as one text, or parts that have a text each; perhaps no name."""
 
-    def __init__(self, name: str, arguments: Mapping[str, Any], text: str | None, parts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        text: str | None,
+        parts: Iterable[str] = (),
+        named: bool = True,
+    ) -> None:
         self.name, self.value = name, _told(arguments)
+        self.written = name.encode() if named else b""
         self.text = None if text is None else text.encode()
         self.parts = [(key, part.encode()) for key, part in zip(arguments, parts, strict=False)]
 
     def rest(self, at: Unfinished | None) -> tuple[bytes, bool]:
         """What is missing of the text that is being read, or would be next; and whether it has begun."""
-        name = self.name.encode()
+        name = self.written
         if at is None:
-            return name, False
+            return name or self.text or b"", False
         if not at.arguments and at.part is None and len(at.name) < len(name):
             return name[len(at.name) :], bool(at.name)
         if self.text is not None:
@@ -108,7 +117,7 @@ class _Wanted:
 
     def agrees(self, at: Unfinished) -> bool:
         """Whether what is settled of a call is the beginning of this one."""
-        if not self.name.encode().startswith(at.name):
+        if not self.written.startswith(at.name):
             return False
         if self.text is not None:
             return self.text.startswith(at.arguments)
@@ -304,11 +313,16 @@ def _spellings(
             for pairs in (arguments.items(), sorted(arguments.items(), key=lambda pair: pair[0].lower()))
         ],
     }
+    if encoding == "request":
+        if "request" not in tool:
+            return []
+        lines = [request_line(tool["request"], arguments, lambda one, c=c: _json(one, c)) for c in (False, True)]
+        return [_Wanted(name, arguments, line, named=False) for line in _distinct(lines)]
     if encoding not in texts:
         raise DecodeError(
             "calls of this protocol cannot be written",
             found=f"arguments as {encoding!r}",
-            expected=", ".join([*texts, "parameters", "elements"]),
+            expected=", ".join([*texts, "parameters", "elements", "request"]),
         )
     return [_Wanted(name, arguments, text) for text in _distinct(texts[encoding]())]
 

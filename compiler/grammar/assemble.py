@@ -96,7 +96,7 @@ def assemble(
         rule_of = {}
         for tool in spec.tools:
             rule_of[tool.name] = _arguments(writer, spec, tool, channel)
-            if how["encoding"] in ("parameters", "positional", "elements"):
+            if how["encoding"] in ("parameters", "positional", "request", "elements"):
                 parameters[tool.name] = parameters_of(writer)
             if how["encoding"] == "elements":
                 elements[tool.name] = elements_of(writer)

@@ -6,6 +6,7 @@
     {"encoding": "elements", "constants", "parts"}         the same, arrays and objects part by part: see _parts
     {"encoding": "keywords", "constants"}                  as in a call of Python
     {"encoding": "positional"}                             values of JSON with commas between
+    {"encoding": "request"}                                a request line: the tool says of which operation
 
 ``constants`` are spellings of null, true and false beside those of JSON, or of Python.
 

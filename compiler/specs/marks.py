@@ -82,3 +82,10 @@ def _resolve(pointer: str, document: Any) -> Any:
         else:
             return None
     return document
+
+
+def request_of(tool: ToolSpec) -> list[Any]:
+    """[method, path, [argument, part of the request, name there] of every argument] of an operation."""
+    assert tool.request is not None
+    method, path, parts = tool.request
+    return [method, path, [[argument, part, name] for argument, (part, name) in parts.items()]]

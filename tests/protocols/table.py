@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cases.protocols import FAMILIES
-from tests.protocols.test_requests import EXAMPLE
+from tests.cases.requests import EXAMPLE
 from toolc.compiler.grammar.protocol import load_protocol, protocol_names
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocols.md"

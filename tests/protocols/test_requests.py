@@ -13,41 +13,16 @@ import pytest
 
 from tests.cases.codecs import fits
 from tests.cases.protocols import FAMILIES, is_valid, mutations
+from tests.cases.requests import CALLS, DOCUMENT, EXAMPLE, PATHS, Requests, parameter
 from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import SpecError, UnsupportedError
+from toolc.runtime import Reader, read_calls, write_calls
 from toolc.runtime.bundle import Bundle
 
+from .test_masks import equal_walks
 from .vocabularies import vocab_for
 
-EXAMPLE = "GET /movie/550/credits?language=en-US&page=2"
-"""A call of an operation below."""
-
-
-def parameter(name: str, place: str, schema: dict[str, Any], required: bool = False) -> dict[str, Any]:
-    return {"name": name, "in": place, "schema": schema, "required": required or place == "path"}
-
-
-PAGE = {"type": "integer", "minimum": 1}
-PATHS: dict[str, Any] = {
-    "/movie/{id}/credits": {"get": {"parameters": [
-        parameter("id", "path", {"type": "integer"}), parameter("language", "query", {"type": "string"}),
-        parameter("page", "query", PAGE), parameter("X-Trace", "header", {"type": "string"}),
-    ]}},
-    "/search": {"get": {"parameters": [
-        parameter("adult", "query", {"type": "boolean"}), parameter("query", "query", {"type": "string"}, True),
-        parameter("sort", "query", {"enum": ["by name", "by/date"]}),
-        parameter("limit", "query", {"type": ["integer", "string"]}),
-        parameter("tags", "query", {"type": "array", "items": {"type": "string"}}),
-    ]}},
-    "/list/{name}": {
-        "delete": {"parameters": [parameter("name", "path", {"type": "string", "maxLength": 4})]},
-        "post": {"parameters": [parameter("name", "path", {"type": "string", "maxLength": 4})], "requestBody": {
-            "required": True, "content": {"application/json": {"schema": {"type": "object", "properties": {
-                "ids": {"type": "array", "items": PAGE}}, "additionalProperties": False}}}}},
-    },
-}  # fmt: skip
-DOCUMENT = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": PATHS}
 GOOD = [
     EXAMPLE,
     "GET /movie/7/credits",
@@ -101,6 +76,33 @@ def test_requests(text: str) -> None:
 @pytest.mark.parametrize("text", BAD)
 def test_no_requests(text: str) -> None:
     assert not accepts(bundle(), text)
+
+
+def test_written_and_read_a_second_time() -> None:
+    spec = read_spec(DOCUMENT)
+    requests, schemas = Requests(spec), {tool.name: tool.schema for tool in spec.tools}
+    for call in CALLS:
+        text = requests.write([call])
+        assert accepts(bundle(), text), text
+        assert requests.read(text, schemas) == [call]
+        assert [(one.name, one.arguments) for one in read_calls(bundle(), text, "required")] == [call]
+        written = write_calls(Reader(bundle(), "required"), [call])
+        assert written is not None and written.text == text.encode()
+    for text in ("PUT /list/x", "GET /movie//credits", "GET /search?query=%C3", "POST /list/x {"):
+        assert requests.read(text, schemas) is None
+
+
+@pytest.mark.parametrize("names", [("get_search",), ("delete_list_name", "post_list_name")])
+def test_a_choice_of_operations(names: tuple[str, ...]) -> None:
+    """DELETE and POST of one route, GET of two: told apart by method or route."""
+    paths = {route: {method: operation for method, operation in methods.items()
+                     if f"{method}_{route.strip('/').replace('/', '_').replace('{', '').replace('}', '')}" in names}
+             for route, methods in PATHS.items()}  # fmt: skip
+    alone = compile_tools({**DOCUMENT, "paths": paths}, options=Options(protocol="restgpt")).bundle
+    some = bundle().subset(names)
+    assert set(some.entry) == set(alone.entry)
+    for entry in alone.entry:
+        equal_walks(some, entry, alone, entry, entry, walks=3)
 
 
 def test_text_beside_requests() -> None:

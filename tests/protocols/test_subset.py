@@ -32,7 +32,8 @@ SHORT = {  # a whole call, perhaps, where the names of others go on
 }
 MORE = [*TOOLS, TREE, SHORT]
 CHOICES = (
-    ("get",), ("get_all", "get"), ("getter", "get"), ("stop.now-1",), ("get", "get_all", "stop.now-1"), ("ge", "getter"),
+    ("get",), ("get_all", "get"), ("getter", "get"), ("stop.now-1",), ("get", "get_all", "stop.now-1"),
+    ("ge", "getter"),
 )  # fmt: skip
 
 
@@ -57,7 +58,6 @@ def compiled(name: str, as_tokens: bool, tools: tuple[str, ...]) -> Bundle:
     chosen = [tool for tool in MORE if tool["name"] in tools]
     vocab = vocab_for(name, as_tokens, long_tokens(name))
     return compile_tools(chosen, vocab, options=Options(protocol=name)).bundle
-
 
 
 @BOTH
