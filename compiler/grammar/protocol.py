@@ -12,6 +12,7 @@ A protocol is Lark text that defines
     response{value}         a structured response, of JSON, in place of text                       else the value alone
     opened{tools}           a call whose opening mark has been read                                 else none
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
+    unthought               what may stand in place of reasoning                                    else nothing
 
 A parameter ``tools_x`` of call or calls takes the alternatives of a template ``tool_x``. From these come the *entries*,
 the places where a text may begin (docs/protocols.md): ``choice[/one][/outside or /inside]``, and "start" for what is
@@ -229,7 +230,8 @@ def entries_of(
         entries[entry] = rule
         stem = "_" + rule.strip("_")
         if protocol.has("think") and protocol.has("thought"):
-            rules[f"{stem}_outside"] = f"{rule} | think thought {rule}"
+            instead = f" | unthought {rule}" if protocol.has("unthought") else ""
+            rules[f"{stem}_outside"] = f"{rule} | think thought {rule}{instead}"
             entries[f"{entry}/outside"] = f"{stem}_outside"
         if protocol.has("thought"):
             rules[f"{stem}_inside"] = f"thought {rule}"
