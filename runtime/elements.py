@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+ANYTHING: Sequence[Any] = (None, {}, (), -1, "")
+"""The node of a part that may be anything."""
+
 Raw = Callable[[str, Sequence[str] | None], Any]
 """(text, types but string; None: any) → the value that a raw text spells."""
 
@@ -67,7 +70,7 @@ class Elements:
 
     def _value(self, text: str, at: int, kind: str, node: int, close: str | None) -> tuple[Any, int]:
         """The value at a place, up to what closes it (None: the end of the text), and where that begins."""
-        types, members, first, rest, empty = self.nodes[node] if node >= 0 else (None, {}, [], -1, "")
+        types, members, first, rest, empty = self.nodes[node] if node >= 0 else ANYTHING
         of, child = "", None
         for one in ("item", "parameter") if kind not in ("text", "other") else ():
             if child is None and (types is None or {"item": "array", "parameter": "object"}[one] in types):
@@ -100,14 +103,15 @@ def element_texts(
     nodes: Sequence[Sequence[Any]],
     arguments: Mapping[str, Any],
     leaf: Callable[[Any], str],
+    in_parts: bool = False,
 ) -> tuple[str, ...]:
-    """The text of every argument, as `Elements` reads it; what may be anything, or lies inside of its own kind, has no
-    parts.
+    """The text of every argument, as `Elements` reads it; what lies inside of its own kind has no parts.
 
     Args:
         parts, nodes: see `Elements`.
         arguments: as JSON values.
         leaf: writes what has no parts.
+        in_parts: whether what may be anything has parts.
     """
     forms = {(part[0], part[1]): part[2:] for part in parts}
     declared_only = any(part[5] for part in parts)  # no text says twice what is not known
@@ -119,10 +123,10 @@ def element_texts(
         return f"{before}{key}{between}{text(value, node, above)}{after}{again}{last}"
 
     def text(value: Any, node: int, above: frozenset[int]) -> str:
-        if node < 0 or node in above or not isinstance(value, (list, dict)):
+        if not isinstance(value, (list, dict)) or (node < 0 and not in_parts) or node in above:
             return leaf(value)
-        _, members, first, rest, _ = nodes[node]
-        above |= {node}
+        _, members, first, rest, _ = nodes[node] if node >= 0 else ANYTHING
+        above |= {node} - {-1}
         if isinstance(value, list):
             below = [*first, *[rest] * len(value)]
             return "".join(part("item", "", one, below[n], above) for n, one in enumerate(value))

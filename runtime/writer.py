@@ -110,9 +110,12 @@ class _Wanted:
             return name[len(at.name) :], bool(at.name)
         if self.text is not None:
             return self.text[len(at.arguments) :], bool(at.arguments)
-        if len(at.parts) == len(self.parts):
+        done = len(at.parts)
+        if done < len(self.parts) and at.key is not None and at.part is None and not self.parts[done][1]:
+            return (self.parts[done + 1][0].encode() if done + 1 < len(self.parts) else b""), False  # no text to come
+        if done == len(self.parts):
             return b"", False
-        key, value = self.parts[len(at.parts)]
+        key, value = self.parts[done]
         return (key.encode() if at.key is None else value)[len(at.part or b"") :], at.part is not None
 
     def agrees(self, at: Unfinished) -> bool:
@@ -297,7 +300,8 @@ def _spellings(
         return [_Wanted(name, arguments, None, one) for one in _distinct(map(tuple, spelled))]
     if encoding == "elements":
         leaves = [lambda value, compact=compact: _raw(value, compact, {}) for compact in (False, True)]
-        by_parts = [element_texts(how["parts"], tool.get("elements", []), arguments, leaf) for leaf in leaves]
+        nodes, in_parts = tool.get("elements", []), bool(how.get("open"))
+        by_parts = [element_texts(how["parts"], nodes, arguments, leaf, in_parts) for leaf in leaves]
         return [_Wanted(name, arguments, None, one) for one in _distinct(by_parts)]
     texts = {
         "json": lambda: [_json(arguments, compact) for compact in (False, True)],

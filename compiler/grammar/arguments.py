@@ -23,7 +23,7 @@ from ..errors import GrammarError
 from ..schema.channel import Channel, Slot
 from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
 from .protocol import Protocol
-from .reading import INNER, STRING_COPY
+from .reading import INNER, STRING_COPY, open_parts_of
 
 
 def encoding_of(protocol: Protocol) -> Encoding:
@@ -65,6 +65,7 @@ def channel_of(protocol: Protocol) -> Channel | None:
         slot,
         inner,
         item,
+        open_parts_of(protocol),
         typed=len(shape) == 3,
         closed=twice,  # that two undeclared names are equal is not regular
         keep_out=protocol.strings("KEEP_OUT"),

@@ -3,7 +3,8 @@
     {"encoding": "json"}                                   one object of JSON
     {"encoding": "bare", "quote", "constants"}             one object, bare keys, strings between quotes
     {"encoding": "parameters", "constants"}                each in a part of its own, marked in the text
-    {"encoding": "elements", "constants", "parts"}         the same, arrays and objects part by part: see _parts
+    {"encoding": "elements", "constants", "parts"}         the same, arrays and objects part by part: see _parts;
+                                                           with "open" also those inside of what may be anything
     {"encoding": "keywords", "constants"}                  as in a call of Python
     {"encoding": "positional"}                             values of JSON with commas between
     {"encoding": "request"}                                a request line: the tool says of which operation
@@ -40,7 +41,8 @@ def arguments_of(protocol: Protocol) -> dict[str, Any]:
     if kind == "arguments" and protocol.has("quote"):
         return {"encoding": "bare", "quote": _strings(protocol, "quote"), "constants": _constants(protocol)}
     if kind == "parameters" and protocol.has("item"):
-        return {"encoding": "elements", "constants": _constants(protocol), "parts": _parts(protocol)}
+        about = {"encoding": "elements", "constants": _constants(protocol), "parts": _parts(protocol)}
+        return {**about, "open": True} if open_parts_of(protocol) else about
     if kind in ("parameters", "keywords"):
         return {"encoding": kind, "constants": _constants(protocol)}
     return {"encoding": "json" if kind == "arguments" else kind}
@@ -91,6 +93,26 @@ def _parts(protocol: Protocol) -> list[list[str]]:
         kind = rule[2] or ("" if not any(protocol.has(f"{one}_{rule[3]}") for one in ("text", "array")) else "other")
         found.append([rule[3], kind, before, between, rest[0], rest[2] if len(rest) > 2 else ""])
     return found
+
+
+def open_parts_of(protocol: Protocol) -> tuple[tuple[str, str, str, str, str], ...]:
+    """The parts as strings, where what may be anything can be written part by part: every part says its kind, all end
+    alike, none repeats its key, and they begin with the byte that their ends begin with."""
+    if not protocol.has("item"):
+        return ()
+    parts = _parts(protocol)
+    kinds = {(of, kind) for of, kind, *_ in parts}
+    if len(kinds) != 8 or any(kind == "" or last for _, kind, *_, last in parts) or "_tag{" in _bodies(protocol):
+        return ()
+    ends = {after for *_, after, _ in parts}
+    if len(ends) != 1 or {(before + between)[:1] for _, _, before, between, *_ in parts} != {min(ends)[:1]}:
+        return ()
+    return tuple((of, kind, before, between, after) for of, kind, before, between, after, _ in parts)
+
+
+def _bodies(protocol: Protocol) -> str:
+    """The templates of all parts, with the rules of no parameter in them written out."""
+    return " ".join(_plain(protocol, rule[4]) for rule in _PART.finditer(protocol.text))
 
 
 def _plain(protocol: Protocol, body: str) -> str:

@@ -29,6 +29,7 @@ from .elements import elements_text
 from .encoding import IDENTIFIER, Quote
 from .machine import object_is_plain
 from .object_text import Members, members_text
+from .open_parts import Parts, open_parts
 from .quoted_text import constants_inside, string_inside
 from .request_text import PERCENT, Request, request_text
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
@@ -70,6 +71,7 @@ class Channel:
         slot: the templates of a parameter. They take key and value, and perhaps type; where those of a string and of
             another value are the same, a text does not say what it is.
         inner: those of a member of an object that is written part by part; item: those of an item of an array.
+        parts: how all of these begin and end, where what may be anything is written part by part, too (open_parts.py).
         typed: whether the templates take the name of the JSON type.
         comma: Lark text between two arguments.
         closed: whether only declared parameters may be written.
@@ -82,6 +84,7 @@ class Channel:
     slot: Slot = Slot("", "")
     inner: Slot | None = None
     item: Slot | None = None
+    parts: Parts = ()
     typed: bool = False
     comma: str = ""
     closed: bool = False
@@ -177,6 +180,7 @@ def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str,
 def part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str) -> str:
     """One part, in every form that its value may have; one factor of a product."""
     assert value is not None
+    in_parts = not value and bool(channel.parts)
     if not value:  # what may be anything would recur without brackets
         channel = replace(channel, item=None)
     shapes = _living(writer, value)
@@ -186,7 +190,19 @@ def part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value:
     if unlike:
         writer.restrictions.add("raw-strings")
     texts, may_be_empty = _not_empty_texts(_texts(writer, channel, shapes.get("string", ()), unlike, hint))
-    values = {kind: _values(writer, channel, kind, union, hint) for kind, union in others.items()}
+
+    def leaves() -> tuple[str, str]:
+        scalars = [_values(writer, channel, kind, others[kind], "open") for kind in ("null", "boolean", "number")]
+        return " | ".join(_not_empty_texts(_texts(writer, channel, shapes["string"], [], "open"))[0]), " | ".join(
+            scalars
+        )
+
+    values = {
+        kind: open_parts(writer, channel.parts, kind, leaves)
+        if in_parts and kind in ("array", "object")
+        else _values(writer, channel, kind, union, hint)
+        for kind, union in others.items()
+    }
     by_template: dict[tuple[str, str], list[str]] = {}
     for kind, found in (("string", texts), *((kind, [text]) for kind, text in values.items())):
         template = slot.text if kind == "string" else slot.of(kind)

@@ -67,6 +67,7 @@ class LarkWriter:
         places: rule or terminal → JSON pointer of the schema it came from.
         restrictions: the declared restrictions that the text makes use of.
         elements: (kind, shapes) → the rule of an array or object that is written part by part.
+        open_parts: kind → the rule of the parts of one that may hold anything.
         keywords: (place of the schema, keyword, status) for every keyword met.
     """
 
@@ -86,6 +87,7 @@ class LarkWriter:
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
         self.elements: dict[tuple[str, tuple[Shape, ...]], str] = {}
+        self.open_parts: dict[str, str] = {}
         self._reader = Reader(options.loader)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
         self.root: Conj = NEVER  # of the schema added last

@@ -6,6 +6,7 @@ Written by hand from each source, which the protocol's own file names; nothing h
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 TOOLS: list[dict[str, Any]] = [
@@ -315,3 +316,195 @@ RENDERINGS: list[Rendering] = [
         ),
     ]
 ]
+
+ODD: dict[str, Any] = {
+    "place": 'a"b\\c\n\té <x> {y} [z] ```',
+    "days": -3,
+    "exact": False,
+    "tags": [],
+    "at": {"lat": -1.5e-7, "ok": True},
+    "note": "ok",
+}
+"""What is escaped in JSON, the signs of formats, an empty array, numbers of every form."""
+
+_LINES = 'line "one" <b>\n  line two\\n\n\nlast'
+_SAID = ("weather", {"place": _LINES})
+_KIMI = "<|tool_calls_section_begin|><|tool_call_begin|>functions.{}<|tool_call_end|><|tool_calls_section_end|>"
+_R1_CALL = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+_V31_CALL = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+
+AROUND_JSON: list[tuple[str, str, str]] = [
+    ("json", "required", '{"name": "weather", "arguments": %s}'),
+    ("hermes", "auto", 'Sure!\n\n<tool_call>\n{"name": "weather", "arguments": %s}\n</tool_call>\nDone.'),
+    ("llama3", "required", '{"name": "weather", "parameters": %s}'),
+    ("llama3", "auto", '<|python_tag|>{"name": "weather", "parameters": %s}'),
+    ("llama3", "auto", '{"type": "function", "name": "weather", "parameters": %s}'),
+    ("mistral", "auto", 'I look.[TOOL_CALLS] [{"name": "weather", "arguments": %s, "id": "aB3dE5gH7"}]'),
+    ("mistral_v11", "auto", "I look.[TOOL_CALLS]weather[CALL_ID]aB3dE5gH7[ARGS]%s"),
+    ("deepseek_v3", "auto", "I look.\n" + _R1_CALL.format("weather\n```json\n%s\n```")),
+    ("deepseek_v31", "required/inside", "hm</think>" + _V31_CALL.format("weather<｜tool▁sep｜>%s")),
+    ("kimi_k2", "auto/outside", "<think>hm</think>I look. " + _KIMI.format("weather:12<|tool_call_argument_begin|>%s")),
+    ("harmony", "auto", "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant" + _COMMENTARY
+     + " <|constrain|>json<|message|>%s"),
+    ("phi4_mini", "auto", 'I look. <|tool_call|>[{"name": "weather", "arguments": %s}]<|/tool_call|>'),
+    ("granite", "auto", 'I look.<|tool_call|>[{"name": "weather", "arguments": %s}]'),
+    ("cohere", "required", '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "weather", "parameters": %s}\n]'
+     "<|END_ACTION|>"),
+    ("react", "auto", "Action: weather\nAction Input: %s"),
+    ("react", "start", "Thought: I need it.\nAction: weather\nAction Input: %s"),
+]  # fmt: skip
+"""Turns around the arguments as JSON, in every way in which JSON is written."""
+
+RENDERINGS += [
+    Rendering(protocol, entry, text % spelled, [("weather", ODD)])
+    for protocol, entry, text in AROUND_JSON
+    for spelled in (
+        json.dumps(ODD, ensure_ascii=False), json.dumps(ODD), json.dumps(ODD, separators=(",", ":")),
+        json.dumps(ODD, indent=2),
+    )
+]  # fmt: skip
+
+
+def _stations(protocol: str) -> str:
+    """A call without arguments."""
+    return {
+        "deepseek_v32": '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="list_stations">\n</｜DSML｜invoke>\n'
+        "</｜DSML｜function_calls>",
+        "hermes": '<tool_call>\n{"name": "list_stations", "arguments": {}}\n</tool_call>',
+        "minimax_m3": f'{_N}<tool_call>\n{_N}<invoke name="list_stations">{_N}</invoke>\n{_N}</tool_call>',
+        "cohere_cmd5": '<cofl:tool_calls><cofl:tool_call id="0" name="list_stations"></cofl:tool_call>'
+        "</cofl:tool_calls>",
+    }[protocol]
+
+
+_SIX = '<｜DSML｜parameter name="place" string="true">'
+RENDERINGS += [
+    Rendering(*row)
+    for row in [
+        ("hermes", "auto/outside", "<think>\nThe user wants <b>.\n</think>\n\nI look."
+         "\n" + _stations("hermes"), [STATIONS]),
+        ("hermes", "auto/outside", "<think>\n\n</think>\n\n" + _stations("hermes"), [STATIONS]),
+        ("hermes", "auto", "\n\n".join([_stations("hermes")] * 2), [STATIONS, STATIONS]),
+        ("hermes", "auto", _stations("hermes") + "\n", [STATIONS]),
+        ("qwen3_coder", "auto/outside", "<think>\nhm\n</think>\n\nI look.\n\n" + _QWEN, _BOTH),
+        (
+            "qwen3_coder",
+            "required",
+            f"<tool_call>\n<function=weather>\n<parameter=place>\n{_LINES}\n</parameter>\n<parameter=days>\n-3\n"
+            "</parameter>\n<parameter=tags>\n[]\n</parameter>\n</function>\n</tool_call>",
+            [("weather", {"place": _LINES, "days": -3, "tags": []})],
+        ),
+        (
+            "qwen3_coder",
+            "required",
+            "<tool_call>\n<function=list_stations>\n\n</function>\n</tool_call>",
+            [STATIONS],
+        ),
+        ("mimo", "auto", "I look.<tool_call><function=list_stations></function></tool_call>", [STATIONS]),
+        ("mimo", "required", f"<tool_call><function=weather><parameter=place>{_LINES}</parameter></function>"
+         f"</tool_call>", [_SAID]),
+        (
+            "glm45",
+            "auto/outside",
+            f"\n<think>hm</think>\nI look.\n<tool_call>weather\n<arg_key>place</arg_key>\n<arg_value>{_LINES}"
+            "</arg_value>\n</tool_call>\n<tool_call>list_stations\n</tool_call>",
+            [_SAID, STATIONS],
+        ),
+        ("glm45", "auto/inside", "hm</think>\nI look.\n<tool_call>list_stations\n</tool_call>", [STATIONS]),
+        (
+            "glm47",
+            "auto/outside",
+            f"<think>hm</think>I look.<tool_call>weather<arg_key>place</arg_key><arg_value>{_LINES}</arg_value>"
+            "</tool_call><tool_call>list_stations</tool_call>",
+            [_SAID, STATIONS],
+        ),
+        (
+            "minimax_m2",
+            "auto/outside",
+            f'<think>\nhm\n</think>\n\nI look.\n<minimax:tool_call>\n<invoke name="weather">\n<parameter name="p'
+            f'lace">{_LINES}'
+            "</parameter>\n</invoke>\n</minimax:tool_call>",
+            [_SAID],
+        ),
+        (
+            "minimax_m3",
+            "auto",
+            f'I look.\n{_N}<tool_call>\n{_N}<invoke name="weather">{_N}<place>{_LINES}{_N}</place>{_N}</invoke>\n'
+            f"{_N}</tool_call>",
+            [_SAID],
+        ),
+        ("minimax_m3", "auto/outside", "</mm:think>I look." + _stations("minimax_m3"), [STATIONS]),
+        ("minimax_m3", "required/outside", "</mm:think>" + _stations("minimax_m3"), [STATIONS]),
+        ("minimax_m3", "auto/outside", "</mm:think>It is 12 < 13.", []),
+        ("cohere_cmd5", "auto", "<|START_TEXT|>I look.<|END_TEXT|>" + _stations("cohere_cmd5"), [STATIONS]),
+        ("cohere_cmd5", "auto/outside", "<|START_THINKING|>hm<|END_THINKING|><|START_TEXT|>No.<|END_TEXT|>", []),
+        (
+            "cohere_cmd5",
+            "required",
+            '<cofl:tool_calls><cofl:tool_call id="0" name="weather"><cofl:value name="place" type="raw">echo "a"'
+            ' >> b && c'
+            '</cofl:value><cofl:value name="more" type="dict"><cofl:value name="fresh" type="json">true</cofl:value>'
+            '<cofl:value name="tags" type="list"><cofl:value type="raw">x</cofl:value><cofl:value type="dict">'
+            '</cofl:value>'
+            "</cofl:value></cofl:value></cofl:tool_call></cofl:tool_calls>",
+            [("weather", {"place": 'echo "a" >> b && c', "more": {"fresh": True, "tags": ["x", {}]}})],
+        ),
+        ("cohere", "auto/outside", "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>12 < 3<|END_RESPONSE|>", []),
+        (
+            "deepseek_v32",
+            "auto/outside",
+            f'<think>hm</think>I look.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n{_SIX}{_LINES}'
+            "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+            [_SAID],
+        ),
+        ("deepseek_v32", "auto", "I look." + _stations("deepseek_v32"), [STATIONS]),
+        ("lfm2", "auto", "<|tool_call_start|>[weather(place=\"Bern\")]<|tool_call_end|>Checking.", [SMALL]),
+        (
+            "lfm2",
+            "required",
+            '<|tool_call_start|>[weather(place="a\\"b \\n é", days=-3, exact=False, tags=[], at'
+            '={"lat": -1.5, "ok": True}, '
+            'note="it\'s")]<|tool_call_end|>',
+            [("weather", {"place": 'a"b \n é', "days": -3, "exact": False, "tags": [], "at": {"lat": -1.5, "ok": True},
+                          "note": "it's"})],
+        ),
+        ("pythonic", "auto", "[weather(place='Bern', tags=['a'], at={'lat': 1.0})]",
+         [("weather", {"place": "Bern", "tags": ["a"], "at": {"lat": 1.0}})]),
+        ("pythonic", "required", '[weather(place="Bern"), list_stations(), weather(place="Genève", note=None)]',
+         [SMALL, STATIONS, ("weather", {"place": "Genève", "note": None})]),
+        ("olmo3", "auto", 'I look.\n<function_calls>\nweather(place="a \\"b\\"", exact=true)\nlist_stations()\n'
+         '</function_calls>',
+         [("weather", {"place": 'a "b"', "exact": True}), STATIONS]),
+        ("llama3_builtin", "auto", '<|python_tag|>weather.call(place="weather in Menlo Park, \\"CA\\"")',
+         [("weather", {"place": 'weather in Menlo Park, "CA"'})]),
+        (
+            "gemma4",
+            "auto",
+            f'I look.<|tool_call>call:weather{{place:<|"|>{_LINES}<|"|>,days:-3,tags:[],at:{{lat:-1.5}}}}<tool_call|>',
+            [("weather", {"place": _LINES, "days": -3, "tags": [], "at": {"lat": -1.5}})],
+        ),
+        (
+            "functiongemma",
+            "auto",
+            "<start_function_call>call:list_stations{}<end_function_call>"
+            f"<start_function_call>call:weather{{place:<escape>{_LINES}<escape>}}<end_function_call>",
+            [STATIONS, _SAID],
+        ),
+        ("kimi_k3", "auto/outside", "<|open|>think<|sep|>hm<|close|>think<|sep|>"
+         "<|open|>response<|sep|>I look.<|close|>response<|sep|>" + _K3, _BOTH),
+        ("kimi_k3", "auto/inside", "hm<|close|>think<|sep|>"
+         "<|open|>response<|sep|>No.<|close|>response<|sep|><|close|>message<|sep|>", []),
+        ("step3", "auto/outside", "<think>\nhm\n</think>\n<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function"
+         "<｜tool_sep｜>"
+         f'<steptml:invoke name="weather"><steptml:parameter name="place">{_LINES}</steptml:parameter></steptml:invoke>'
+         "<｜tool_call_end｜>\n<｜tool_calls_end｜>", [_SAID]),
+        ("toolkengpt", "auto", 'It is <T>list_stations()=12. Then <T>weather("x", -3, false)=1.',
+         [STATIONS, ("weather", {"place": "x", "days": -3, "exact": False})]),
+        ("deepseek_v41", "auto", 'I look.\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name="list_stations">\n'
+         "</｜DSML｜ invoke>\n"
+         "</｜DSML｜ calls>", [STATIONS]),
+        ("deepseek_v4", "auto/outside", f'<think>hm</think>\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name="weather">'
+         f'\n{_SIX}{_LINES}'
+         "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>", [_SAID]),
+    ]
+]  # fmt: skip

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
+import random
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.cases.codecs import Cofl, Raw, Tags, fits
 from tests.cases.protocols import FAMILIES, is_valid
+from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.commands.check import check
-from toolc.runtime import read_calls
+from toolc.runtime import Matcher, Reader, read_calls, write_calls
 from toolc.runtime.bundle import Bundle
 
+from .test_protocols import allowed
 from .vocabularies import vocab_for
 
 VALUES: list[Any] = [
@@ -151,3 +155,52 @@ def test_literals(protocol: str, compact: bool) -> None:
             call = family.write([(f"t{n}", {"v": value})], compact)
             assert family.read(call, SCHEMAS) == [(f"t{n}", {"v": value})], call
             assert accepts(protocol, call, f"t{n}") is fits(value, schema), (schema, call)
+
+
+OPEN = {
+    "name": "f",
+    "input_schema": {
+        "type": "object",
+        "properties": {"x": {}, "cards": {"type": "object"}, "rows": {"type": "array", "items": {"type": "array"}}},
+    },
+}
+ANY_VALUES: list[dict[str, Any]] = [
+    {"x": ""},
+    {"x": None, "cards": {"Alex": ["Ace", 1, []], "b": {"c": {"d": "e", "n": None}}}, "rows": [[1, ["x"]], [{}]]},
+    {"x": [[[["a"]], {"a": {"b": [1.5, True, "</cofl:valu"]}}]]},
+    {"x": {}, "other": [{"a": 1}]},
+    {"cards": {"k": []}, "rows": []},
+]
+
+
+@pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])
+def test_what_may_be_anything_part_by_part(as_tokens: bool) -> None:
+    """Cohere's CMD5 writes arrays and objects in tags to any depth, also where the schema leaves them open."""
+    family = FAMILIES["cohere_cmd5"]
+    vocab = vocab_for("cohere_cmd5", as_tokens)
+    held = compile_tools([OPEN], vocab, options=Options(protocol="cohere_cmd5", named=False)).bundle
+    for arguments in ANY_VALUES:
+        text = family.write([("f", arguments)])
+        assert check(held, text.encode(), "required")["accepted"], text
+        assert [call.arguments for call in read_calls(held, text, "required")] == [arguments]
+        written = write_calls(Reader(held, "required"), [("f", arguments)])
+        assert written is not None and written.text.decode() == text
+    text = family.write([("f", ANY_VALUES[1])])
+    for good, bad in (
+        ('<cofl:value type="raw">Ace', '<cofl:value name="a" type="raw">Ace'),
+        ('name="b" type="dict"', 'type="dict"'),
+        ('<cofl:value type="json">1', '<cofl:value type="json">[1]'),
+        ('<cofl:value type="list"></cofl:value>', '<cofl:value type="list">[]</cofl:value>'),
+        ("</cofl:value></cofl:value>", "</cofl:value>"),
+        ("</cofl:value></cofl:tool_call>", "</cofl:value></cofl:value></cofl:tool_call>"),
+    ):
+        assert good in text and not check(held, text.replace(good, bad, 1).encode(), "required")["accepted"], bad
+    matcher = Matcher(held, "required")
+    rng = random.Random(as_tokens)
+    pieces = re.split("(<cofl:tool_calls>)", text)[2] if as_tokens else text
+    if as_tokens:
+        matcher.advance(vocab.special["<cofl:tool_calls>"])
+    for byte in pieces.partition("</cofl:tool_call>")[0].encode():
+        if rng.random() < 0.15:
+            assert np.array_equal(allowed(matcher).astype(bool), brute_mask(held, matcher))
+        assert matcher.advance_bytes(bytes((byte,))) == 1

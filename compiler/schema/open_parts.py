@@ -1,0 +1,64 @@
+"""What may be anything, part by part: arrays and objects inside of each other to any depth.
+
+Tags are no brackets, so recursion cannot go from tag to tag. But what ends a part begins with the byte that begins one.
+A *rest* is what follows that byte inside of an array or object, up to and without the last byte of its end; then
+
+    group: "<" rest ">"                                  from the first byte inside to the end: one bracketed group
+    rest:  "/value" | … "raw\\">" RAW "</value>" "<" rest | … "list\\">" group "<" rest | …
+
+Leaves out   the outermost array or object, whose end its template writes: its parts are a plain list.
+Invariants   every part says its kind and no end repeats a key, else there are no such parts (../grammar/reading.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .encoding import IDENTIFIER
+from .quoted_text import raw_key
+from .shapes import Strings
+from .strings import literal
+
+if TYPE_CHECKING:
+    from .writer import LarkWriter
+
+Parts = tuple[tuple[str, str, str, str, str], ...]
+"""(parameter or item, kind of its value, before the key, between key and value, after the value) of every template."""
+
+_OF = {"array": "item", "object": "parameter"}
+
+
+def open_parts(writer: LarkWriter, parts: Parts, kind: str, leaves: Callable[[], tuple[str, str]]) -> str:
+    """The parts of an array or object that may hold anything: the name of a rule.
+
+    Args:
+        leaves: gives the texts of a raw string that is not empty, and of any other scalar.
+    """
+    known = writer.open_parts.get(kind)
+    if known is not None:
+        return known
+    names = writer.state_rules(6, "open")
+    group, rest, whole = (dict(zip(_OF, names[n : n + 2], strict=True)) for n in (0, 2, 4))
+    key = raw_key(writer, IDENTIFIER, [Strings(1)], "open_key")
+    assert key is not None
+    raw, scalar = (writer.rule(text, "open_leaf", None) for text in leaves())
+    writer.restrictions.add("open-keys")
+    for outer, of in _OF.items():
+        end = next(after for one, _, _, _, after in parts if one == of)
+        inside, listed = [literal(end[1:-1])], []
+        for one, inner, before, between, after in parts:
+            if one != of:
+                continue
+            name = [literal(before), key] if before else []
+            opening = " ".join([*name, literal(between)])
+            shorter = opening.replace(opening[: len('"') + 1], '"', 1)
+            value = {"text": f"{raw}? ", "other": f"{scalar} "}.get(inner)
+            text = f"{group[inner]}" if value is None else f"{value}{literal(after)}"
+            inside.append(f"{shorter} {text} {literal(end[0])} {rest[outer]}")
+            listed.append(f"{opening} {text}")
+        writer.set_rule(group[outer], f"{literal(end[0])} {rest[outer]} {literal(end[-1])}")
+        writer.set_rule(rest[outer], " | ".join(inside))
+        writer.set_rule(whole[outer], f"({' | '.join(listed)})*")
+    writer.open_parts = whole
+    return whole[kind]
