@@ -135,7 +135,7 @@ def element_texts(
         return "".join(part("parameter", key, one, members.get(key, -1), above) for key, one in value.items())
 
     members = nodes[0][1] if nodes else {}
-    return tuple(text(value, members.get(key, -1), frozenset({0})) for key, value in arguments.items())
+    return tuple(text(value, members.get(key, -1), frozenset()) for key, value in arguments.items())
 
 
 _KINDS: dict[type, str] = {str: "text", list: "array", dict: "object"}

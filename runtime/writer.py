@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .elements import element_texts
@@ -320,7 +321,7 @@ def _spellings(
     if encoding == "request":
         if "request" not in tool:
             return []
-        lines = [request_line(tool["request"], arguments, lambda one, c=c: _json(one, c)) for c in (False, True)]
+        lines = [request_line(tool["request"], arguments, partial(_json, compact=compact)) for compact in (False, True)]
         return [_Wanted(name, arguments, line, named=False) for line in _distinct(lines)]
     if encoding not in texts:
         raise DecodeError(

@@ -5,13 +5,13 @@ JSON, and of one that declares some, only these are written. Arrays and objects 
 their own kind, are JSON: the marks of parts are no brackets that a frame could begin with.
 
 Leaves out   the marks (../grammar), one part (channel.py).
-Invariants   a rule is written once per union of shapes.
+Invariants   a rule is written once per union of shapes; one that recurs once for everything that it lies in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedError
@@ -29,6 +29,27 @@ if TYPE_CHECKING:
     from .channel import Channel, Slot
     from .writer import LarkWriter
 
+Key = tuple[str, tuple[Shape, ...]]
+"""A kind and its shapes."""
+
+
+@dataclass
+class ElementRules:
+    """The rules of arrays and objects that are written part by part.
+
+    Attributes:
+        rules: (what, what it lies in, or none where that does not matter) → rule; inside of its own kind it is JSON.
+        open: what is being written, from the outside in.
+        recursive: rules in which something lies inside of its own kind, or of what is around them.
+        recursions: how often that came up.
+    """
+
+    rules: dict[tuple[Key, frozenset[Key] | None], str] = field(default_factory=dict)
+    open: list[Key] = field(default_factory=list)
+    recursive: set[str] = field(default_factory=set)
+    recursions: int = 0
+
+
 Part = Callable[["LarkWriter", "Channel", "Slot", str, Conj, str], str]
 """(writer, channel, slot, key or "", value, hint) → one part; one factor of a product."""
 
@@ -37,15 +58,29 @@ def elements_text(
     writer: LarkWriter, channel: Channel, kind: str, union: tuple[Shape, ...], part: Part, hint: str
 ) -> str:
     """The parts of an array or object of some shapes: the name of a rule."""
-    if (kind, union) in writer.elements:
-        return writer.elements[kind, union] or writer.alternatives({kind: union}, hint)
-    writer.elements[kind, union] = ""  # until it is written
+    memo, this = writer.elements, (kind, union)
+    if this in memo.open:
+        memo.recursions += 1
+        return writer.alternatives({kind: union}, hint)
+    inside = frozenset(memo.open)
+    for around in (None, inside):
+        known = memo.rules.get((this, around))
+        if known is not None:
+            memo.recursions += known in memo.recursive
+            return known
+    before = memo.recursions
+    memo.open.append(this)
     options: dict[str, None] = {}
     for shape in union:
         for text in _shape(writer, channel, shape, part, hint):
             options.setdefault(text)
+    memo.open.pop()
     name = writer.rule(" | ".join(sorted(options, key=lambda option: not option)), hint, None)
-    writer.elements[kind, union] = name
+    if memo.recursions > before:
+        memo.recursive.add(name)
+        memo.rules[this, inside] = name
+    else:
+        memo.rules[this, None] = name
     return name
 
 

@@ -19,6 +19,7 @@ from . import numbers, strings
 from .array_text import array_text
 from .atoms import NEVER, Conj, Literal
 from .channel import Channel, arguments_text
+from .elements import ElementRules
 from .encoding import JSON_ENCODING, Encoding
 from .nodes import Reader
 from .normalise import Normaliser
@@ -66,7 +67,7 @@ class LarkWriter:
     Attributes:
         places: rule or terminal → JSON pointer of the schema it came from.
         restrictions: the declared restrictions that the text makes use of.
-        elements: (kind, shapes) → the rule of an array or object that is written part by part.
+        elements: the rules of arrays and objects that are written part by part.
         open_parts: kind → the rule of the parts of one that may hold anything.
         keywords: (place of the schema, keyword, status) for every keyword met.
     """
@@ -86,7 +87,7 @@ class LarkWriter:
         self.gap = encoding.blanks and (blanks == "flexible" or (isinstance(blanks, int) and blanks > 0))
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
-        self.elements: dict[tuple[str, tuple[Shape, ...]], str] = {}
+        self.elements = ElementRules()
         self.open_parts: dict[str, str] = {}
         self._reader = Reader(options.loader)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)

@@ -11,7 +11,7 @@ from tests.cases.codecs import fits
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.commands.check import check
-from toolc.runtime import Reader, write_call, write_calls
+from toolc.runtime import Reader, read_calls, write_call, write_calls
 
 from .test_protocols import BOTH, CALLS, EACH, SCHEMAS, bundle
 from .vocabularies import vocab_for
@@ -144,3 +144,33 @@ def test_what_has_no_calls() -> None:
     lines = compile_tools(api, options=Options(protocol="restgpt")).bundle
     assert write_call(Reader(lines), "go", {}) is None
     assert write_call(Reader(lines), "get_film_id", {}) is None
+
+
+MUTUAL = {
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/a"}, "b": {"$ref": "#/$defs/b"}, "u": {"$ref": "#"}},
+    "additionalProperties": False,
+    "$defs": {
+        "a": {"type": "object", "properties": {
+            "n": {"type": "integer"}, "b": {"$ref": "#/$defs/b"}, "l": {"type": "array", "items": {"$ref": "#/$defs/a"}}},
+            "additionalProperties": False},
+        "b": {"type": "object", "properties": {"s": {"type": "string"}, "a": {"$ref": "#/$defs/a"}},
+              "additionalProperties": False},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["minimax_m3", "cohere_cmd5"])
+def test_kinds_inside_of_each_other(name: str) -> None:
+    """Which of them is JSON depends on what it lies in, not on which was compiled first."""
+    held = compile_tools([{"name": "f", "parameters": MUTUAL}], vocab_for(name), options=Options(protocol=name)).bundle
+    for arguments in (
+        {"a": {"b": {"a": {"b": {"s": "x"}}}}, "b": {"a": {"b": {"a": {"n": 1}}}}},
+        {"b": {"a": {"n": 1}}},
+        {"b": {"a": {"l": [{"b": {"a": {"n": 2}}}]}}},
+        {"a": {"l": [{"n": 1, "l": [{"b": {"s": "q"}}]}]}},
+        {"u": {"u": {"u": {"b": {"s": "x"}}}}},
+    ):
+        written = write_calls(Reader(held, "required"), [("f", arguments)])
+        assert written is not None, arguments
+        assert [call.arguments for call in read_calls(held, written.text, "required")] == [arguments]
