@@ -152,8 +152,9 @@ MUTUAL = {
     "additionalProperties": False,
     "$defs": {
         "a": {"type": "object", "properties": {
-            "n": {"type": "integer"}, "b": {"$ref": "#/$defs/b"}, "l": {"type": "array", "items": {"$ref": "#/$defs/a"}}},
-            "additionalProperties": False},
+            "n": {"type": "integer"}, "b": {"$ref": "#/$defs/b"},
+            "l": {"type": "array", "items": {"$ref": "#/$defs/a"}},
+        }, "additionalProperties": False},
         "b": {"type": "object", "properties": {"s": {"type": "string"}, "a": {"$ref": "#/$defs/a"}},
               "additionalProperties": False},
     },
