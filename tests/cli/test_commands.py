@@ -225,14 +225,20 @@ def test_openapi_errors_name_the_place_in_the_document(toolc: Toolc) -> None:
     assert done.stderr.startswith("SchemaError at stdin#/paths/~1a/get/parameters/0/schema/minLength\n")
 
 
-@pytest.mark.parametrize(
-    "limit", ["--max-states=5", "--max-pattern-states=1", "--max-rows=2", "--max-seconds=0.000001", "--max-bytes=100"]
-)
+@pytest.mark.parametrize("limit", ["--max-states=5", "--max-rows=2", "--max-seconds=0.000001", "--max-bytes=100"])
 def test_budgets(toolc: Toolc, repository: Path, tmp_path: Path, limit: str) -> None:
     done = toolc("compile", repository / "tools_specs" / "calculator.json", limit)
     assert done.returncode == 4, done.stderr
     told = done.stderr.splitlines()  # what stages ran may stand before it, where kernels are compiled anew
     assert any(line.startswith("BudgetError") for line in told) and limit.split("=")[0] in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pattern_that_explodes(toolc: Toolc, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[ab]*a[ab]{12}$"}}}
+    done = toolc("compile", "-", "--max-pattern-states=1000", stdin=json.dumps(schema).encode())
+    assert done.returncode == 4 and "--max-pattern-states" in done.stderr
+    assert any(line == "BudgetError at terminal A (stdin#/properties/a)" for line in done.stderr.splitlines())
     assert list(tmp_path.iterdir()) == []
 
 
