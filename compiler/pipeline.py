@@ -254,7 +254,7 @@ def _compile(
     from .grammar.specials import resolve_specials
     from .key import FORMAT, recipe
     from .lift.close import close_arrays
-    from .lift.lift import lift
+    from .lift.lift import lift_with_profiles
     from .lift.vocab import load_vocab
     from .link.link import link
     from .schema.report import pack
@@ -292,9 +292,9 @@ def _compile(
         automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
         clock.begin("tables")
         with budget.blaming(automaton.largest_rule):
-            tables, counts = lift(automaton, vocab, ends, budget)
+            tables, counts, profiles = lift_with_profiles(automaton, vocab, ends, budget)
             clock.begin("close")
-            tables = replace(tables, **close_arrays(tables, vocab, encode, budget))
+            tables = replace(tables, **close_arrays(tables, vocab, profiles.flat(), encode, budget))
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")

@@ -48,9 +48,10 @@ class Closing(NamedTuple):
 
 @kernel()
 def phase(breaks, owner, c):  # type: ignore[no-untyped-def]
-    total = 0
+    """How many cells behind its first an owner's is at a counter. Owner and counter are int64 here and below."""
+    total = np.int64(0)
     for b in range(breaks.shape[1]):
-        span = breaks[owner, b, 1]
+        span = np.int64(breaks[owner, b, 1])
         past = c - breaks[owner, b, 0] + span
         if past > 0:
             total += min(past, span)
@@ -60,8 +61,8 @@ def phase(breaks, owner, c):  # type: ignore[no-untyped-def]
 @kernel()
 def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
     """The op of a state at a counter on a symbol class."""
-    base = a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)]
-    return a.delta[base + k, 1] if a.delta[base + k, 0] == base else 0
+    base = np.int64(a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)])
+    return np.int64(a.delta[base + k, 1]) if a.delta[base + k, 0] == base else np.int64(0)
 
 
 @kernel()
@@ -69,32 +70,48 @@ def act(action, c):  # type: ignore[no-untyped-def]
     if action == 0:
         return c
     if action == 1:
-        return min(c + 1, MANY)
+        return min(c + 1, np.int64(MANY))
     return action - 2
 
 
 @kernel()
-def most(a, value, q, low, high):  # type: ignore[no-untyped-def]
-    """The largest value of a state over an interval of counters; 0 for the finished state."""
+def largest(first, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of a state over an interval of counters; 0 for the finished state.
+
+    This and `owing` take the few arrays that they need: handing over all of a `Closing` takes longer than the work.
+    """
     if q == 1:
-        return 0
-    x = a.close_first[q] + phase(a.close_break, q, low)
-    last = a.close_first[q] + phase(a.close_break, q, high)
+        return np.int64(0)
+    x = last = np.int64(first[q])
+    if first[q + 1] > x + 1:
+        x, last = x + phase(breaks, q, low), x + phase(breaks, q, high)
     found = value[x]
     while x < last:
         x += 1
         found = max(found, value[x])
+    return np.int64(found)
+
+
+@kernel()
+def owing(back_offset, back, first, breaks, value, g, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
+    found = np.int64(0)
+    for i in range(back_offset[g], back_offset[g + 1]):
+        then = np.int64(back[i] & 3)
+        found = max(found, largest(first, breaks, value, np.int64(back[i] >> 2), act(then, low), act(then, high)))
     return found
 
 
 @kernel()
-def owes(a, value, g, low, high):  # type: ignore[no-untyped-def]
-    """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
-    found = 0
-    for i in range(a.back_offset[g], a.back_offset[g + 1]):
-        action = a.back[i] & 3
-        found = max(found, most(a, value, a.back[i] >> 2, act(action, low), act(action, high)))
-    return found
+def most(a, q, low, high):  # type: ignore[no-untyped-def]
+    """`largest` of the bounds."""
+    return largest(a.close_first, a.close_break, a.bound, q, low, high)
+
+
+@kernel()
+def owes(a, g, low, high):  # type: ignore[no-untyped-def]
+    """`owing` of the bounds."""
+    return owing(a.back_offset, a.back, a.close_first, a.close_break, a.bound, g, low, high)
 
 
 @kernel()
@@ -107,44 +124,43 @@ def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
     """
     q, low, high, top, owed = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2], st[depth - 1, 3], st[depth - 1, 4]
     if q == 1:
-        return 0
-    op = op_at(a, q, low, a.symbol_class[symbol])
+        return np.int64(0)
+    op = op_at(a, q, low, np.int64(a.symbol_class[symbol]))
     if op == 0:
-        return 0
+        return np.int64(0)
     kind, number = op & 7, op >> 3
     if kind < 4:
-        q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
+        q, low, high = number, act(kind, low), act(kind, high)
     elif kind == 4:
         q = np.int64(a.push[number, 1 + mode])
         if q == 0:
-            return 0
-        action = a.push[number, 3]
+            return np.int64(0)
+        action = np.int64(a.push[number, 3])
         frames[depth, 0] = a.push[number, 0]
         frames[depth, 1] = act(action, low)
         frames[depth, 2] = act(action, high)
         frames[depth, 3] = top
         frames[depth, 4] = owed
-        owed = min(NEVER, owed + owes(a, a.bound, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
+        owed = min(np.int64(NEVER), owed + owes(a, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
         low, high, top = np.int64(0), np.int64(0), np.int64(depth)
     elif top >= 0:
-        base = a.return_offset[frames[top, 0]]
+        base = np.int64(a.return_offset[frames[top, 0]])
         if a.return_[base + number, 0] != base:
-            return 0
-        back = a.return_[base + number, 1]
-        q = np.int64(back >> 2)
-        low, high = np.int64(act(back & 3, frames[top, 1])), np.int64(act(back & 3, frames[top, 2]))
+            return np.int64(0)
+        back = np.int64(a.return_[base + number, 1])
+        q, low, high = back >> 2, act(back & 3, frames[top, 1]), act(back & 3, frames[top, 2])
         top, owed = frames[top, 3], frames[top, 4]
     else:
         return 2 + number
     st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
-    return 1
+    return np.int64(1)
 
 
 @kernel()
 def owed_cells(a, symbol, low, high, out):  # type: ignore[no-untyped-def]
     """out int32 [·] = what is owed under stack symbols int32 [·] for intervals of the counter saved beside them."""
     for i in range(symbol.size):
-        out[i] = min(NEVER, owes(a, a.bound, symbol[i], low[i], high[i]))
+        out[i] = min(NEVER, owes(a, np.int64(symbol[i]), np.int64(low[i]), np.int64(high[i])))
 
 
 def lows_of(breaks: np.ndarray) -> dict[int, list[int]]:

@@ -21,7 +21,7 @@ from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, returns_of,
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
-from .ways import signs_of, tokens_along, ways_out
+from .ways import rows_of, signs_of, tokens_along, ways_out
 
 _FAR = 1 << 20  # a distance that no token has
 
@@ -74,7 +74,7 @@ def _cost_of(a, t, q, low, high, token, mode, st, frames):  # type: ignore[no-un
         if code != 1:
             return NEVER
     depth = end - begin
-    return min(NEVER, most(a, a.bound, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4])
+    return min(NEVER, most(a, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4])
 
 
 @kernel()
@@ -117,7 +117,7 @@ def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no
             if t.plain[token]:
                 value = np.int64(0)
                 if code == 1:
-                    value += most(a, a.bound, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4]
+                    value += most(a, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4]
                 _found(result, value, token)
         if code >= 2 or (st[depth, 3] < 0 and reach[st[depth, 0]] > t.height[i]):
             i = t.node_skip[i]
@@ -140,7 +140,7 @@ def _specials(a, t, mode, st, frames, result):  # type: ignore[no-untyped-def]
     for k in range(t.special.shape[0]):
         code = step(a, st, frames, 1, np.int64(t.special[k, 0]), mode)
         if code == 1:
-            _found(result, np.int64(most(a, a.bound, st[1, 0], st[1, 1], st[1, 2]) + st[1, 4]), t.special[k, 1])
+            _found(result, most(a, st[1, 0], st[1, 1], st[1, 2]) + st[1, 4], t.special[k, 1])
         elif code >= 2:
             _found(result, np.int64(0), t.special[k, 1])
 
@@ -295,7 +295,7 @@ def costs(a, t, cells, state, reach, after, st, frames):  # type: ignore[no-unty
             following = np.int64(0)
             while following < t.node_byte.size:
                 node, following = following, np.int64(t.node_skip[following])
-                op = op_at(a, q, low, a.symbol_class[t.node_byte[node]])
+                op = op_at(a, q, low, np.int64(a.symbol_class[t.node_byte[node]]))
                 if op == 0:
                     continue
                 key = np.int64(op) << 8 | t.node_byte[node]
@@ -406,7 +406,7 @@ def closing_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int
     keep(a, texts, order[live[order]], cells.owner, t.close_bound, close_token, st, frames)
     near = np.zeros(t.states, np.int32)
     signs = signs_of(t, vocab)
-    value, policy = ways_out(a, signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
+    value, policy = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
     order = np.argsort(value, kind="stable")
     tokens_along(a, vocab, signs, order[(live & (bound >= NEVER) & (value < NEVER))[order]], policy, close_token)
     renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, near, close_token, st, frames)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .bounds import Closing, act, most, op_at, owes, phase, phases
+from .bounds import Closing, act, largest, owing, phase, phases
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
@@ -44,18 +44,6 @@ def distinct_ops(delta, base, weight, rank, offset, op_of, class_of):  # type: i
             elif (weight[k], rank[k]) < (weight[class_of[i]], rank[class_of[i]]):
                 class_of[i] = k
         offset[r + 1] = end
-
-
-@kernel()
-def _place(first, breaks, q, c):  # type: ignore[no-untyped-def]
-    """The close cell of a state at a counter."""
-    x = first[q]
-    for b in range(breaks.shape[1]):
-        span = breaks[q, b, 1]
-        past = c - breaks[q, b, 0] + span
-        if past > 0:
-            x += min(past, span)
-    return x
 
 
 @kernel()
@@ -105,26 +93,29 @@ def least_ways(  # type: ignore[no-untyped-def]
             t = ready[todo]
             x = owner[t]
             e = offset[row[x]] + t - terms[x]
-            op = op_of[e]
+            op = np.int64(op_of[e])
             kind, number = op & 7, op >> 3
             waits = False
             while kind != 5:
                 p = part[t]
+                least, most = np.int64(low[x]), np.int64(high[x])  # counters
                 if kind < 4:
                     if p == 1:
                         break
-                    q, a, b = number, act(kind, low[x]), act(kind, high[x])
+                    q, least, most = number, act(kind, least), act(kind, most)
                 elif p < modes:
-                    q, a, b = push[number, 1 + p], 0, 0
+                    q, least, most = np.int64(push[number, 1 + p]), np.int64(0), np.int64(0)
                 else:
                     g = push[number, 0]
                     i = back_offset[g] + p - modes
                     if i >= back_offset[g + 1]:
                         break
-                    q, action = back[i] >> 2, push[number, 3]
-                    a, b = act(back[i] & 3, act(action, low[x])), act(back[i] & 3, act(action, high[x]))
-                y = first[q] if first[q + 1] == first[q] + 1 else max(at[t], _place(first, breaks, q, a))
-                last = y if first[q + 1] == first[q] + 1 else _place(first, breaks, q, b)
+                    q, then, action = np.int64(back[i] >> 2), np.int64(back[i] & 3), np.int64(push[number, 3])
+                    least, most = act(then, act(action, least)), act(then, act(action, most))
+                y = last = np.int64(first[q])
+                if first[q + 1] > first[q] + 1:
+                    last = y + phase(breaks, q, most)
+                    y = max(np.int64(at[t]), y + phase(breaks, q, least))
                 while y <= last and settled[y]:
                     v = 0 if q == 1 else value[y]
                     if kind < 4 or p < modes:
@@ -183,111 +174,94 @@ def least_ways(  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _same_way(a, policy, q, low, high):  # type: ignore[no-untyped-def]
-    """The class that closes from every counter of an interval by one op; -1 if there is none."""
-    x = a.close_first[q] + phase(a.close_break, q, low)
-    last = a.close_first[q] + phase(a.close_break, q, high)
-    k = policy[x]
-    while k >= 0 and x < last:
-        x += 1
-        if policy[x] != k or op_at(a, q, a.low[x], k) != op_at(a, q, low, k):
-            return -1
-    return k
-
-
-@kernel()
-def tokens_on_the_way(  # type: ignore[no-untyped-def]
-    a,
-    order,
-    policy,
-    symbol_of_class,
-    special_of_symbol,
-    node_byte,
-    node_depth,
-    node_skip,
-    first_child,
-    node_token,
-    close_token,
-):
+def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, stack, close_token):  # type: ignore[no-untyped-def]
     """Fewest tokens along each state's own shortest way, into a.bound; and the first of them.
 
     Args:
         order: int64 [·]: close cells by their least weight; each needs only those before it.
+        policy: int32 [close cells]: the class of each on its shortest way.
         symbol_of_class: int32 [classes]: the symbol that stands for the class.
         special_of_symbol: int32 [symbols]: the token of a special symbol, -1 for none.
-        node_byte, node_depth, node_skip: the trie;  first_child int32 [256]: the node of a first byte, -1 for none.
-        node_token: int32 [nodes]: a token that ends at the node and is matched by its text, -1 for none.
+        t: `Bytes`.
+        stack: int64 [longest token + 1, 4], scratch.
         close_token: int32 [close cells, modes], receives the token; -1 for none.
     """
-    size = node_byte.size
-    deepest = 0
-    for d in node_depth:
-        deepest = max(deepest, d)
-    stack = np.zeros((deepest + 2, 4), np.int64)
-    state_of = np.zeros(a.bound.size, np.int32)
-    for owner in range(a.state_cell.size):
-        state_of[a.close_first[owner] : a.close_first[owner + 1]] = owner
+    state_cell, state_break, cell_delta, delta = a.state_cell, a.state_break, a.cell_delta, a.delta
+    first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
+    state_of = np.zeros(bound.size, np.int32)
+    for owner in range(state_cell.size):
+        state_of[first[owner] : first[owner + 1]] = owner
     for x in order:
-        worst = 0
+        worst = np.int64(0)
         for mode in range(a.modes):
             q, low, high = np.int64(state_of[x]), np.int64(a.low[x]), np.int64(a.high[x])
-            best, chosen = NEVER, -1
-            top, node, depth = 0, np.int64(-1), 0
+            best, chosen = np.int64(NEVER), np.int64(-1)
+            top, node, depth, before = 0, np.int64(-1), 0, np.int64(0)
             going = True
-            while going:
-                k = _same_way(a, policy, q, low, high)
+            while going and q != 1:
+                y = last = np.int64(first[q])
+                if first[q + 1] > y + 1:
+                    y, last = y + phase(breaks, q, low), y + phase(breaks, q, high)
+                k = np.int64(policy[y])
                 if k < 0:
                     break
-                symbol = symbol_of_class[k]
+                base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)])
+                op = np.int64(delta[base + k, 1]) if delta[base + k, 0] == base else np.int64(0)
+                while y < last and going:  # one op must close from all of them
+                    y += 1
+                    base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, np.int64(a.low[y]))])
+                    other = np.int64(delta[base + k, 1]) if delta[base + k, 0] == base else np.int64(0)
+                    going = policy[y] == k and other == op
+                if not going:
+                    break
+                symbol = np.int64(symbol_of_class[k])
                 if symbol >= 256:
                     going = False
                     if depth > 0:
                         break
-                    token = special_of_symbol[symbol]
+                    token = np.int64(special_of_symbol[symbol])
                 else:
-                    at = first_child[symbol] if depth == 0 else node + 1
-                    end = size if depth == 0 else node_skip[node]
-                    if depth > 0:
-                        while at < end and node_byte[at] != symbol:
-                            at = node_skip[at]
-                    if at < 0 or at >= end:
-                        break
-                    node = np.int64(at)
+                    if depth < 2:
+                        node = np.int64(t.first_child[symbol] if depth == 0 else t.second_child[before, symbol])
+                        if node < 0:
+                            break
+                    else:
+                        end = t.node_skip[node]
+                        node += 1
+                        while node < end and t.node_byte[node] != symbol:
+                            node = np.int64(t.node_skip[node])
+                        if node >= end:
+                            break
+                    before = symbol
                     depth += 1
-                    token = node_token[node]
-                op = op_at(a, q, low, k)
+                    token = np.int64(t.node_token[node])
                 kind, number = op & 7, op >> 3
-                after = 0
                 if kind < 4:
-                    q, low, high = np.int64(number), np.int64(act(kind, low)), np.int64(act(kind, high))
+                    q, low, high = number, act(kind, low), act(kind, high)
                 elif kind == 4:
-                    action = a.push[number, 3]
-                    stack[top, 0] = a.push[number, 0]
-                    stack[top, 1] = act(action, low)
-                    stack[top, 2] = act(action, high)
-                    stack[top, 3] = owes(a, a.bound, stack[top, 0], stack[top, 1], stack[top, 2])
+                    g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
+                    low, high = act(action, low), act(action, high)
+                    stack[top, 0], stack[top, 1], stack[top, 2] = g, low, high
+                    stack[top, 3] = owing(back_offset, back, first, breaks, bound, g, low, high)
                     top += 1
                     q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
                 elif top > 0:
                     top -= 1
-                    back = a.return_[a.return_offset[stack[top, 0]] + number, 1]
-                    q = np.int64(back >> 2)
-                    low = np.int64(act(back & 3, stack[top, 1]))
-                    high = np.int64(act(back & 3, stack[top, 2]))
+                    value = np.int64(a.return_[a.return_offset[stack[top, 0]] + number, 1])
+                    q, low, high = value >> 2, act(value & 3, stack[top, 1]), act(value & 3, stack[top, 2])
                 else:
                     going = False
                 if token >= 0:
+                    after = np.int64(1)
                     if kind != 5 or going:
-                        after = most(a, a.bound, q, low, high)
+                        after += largest(first, breaks, bound, q, low, high)
                         for i in range(top):
                             after += stack[i, 3]
-                    if 1 + after < best:
-                        best, chosen = 1 + after, token
-                if q == 1:
-                    break
+                    if after < best:
+                        best, chosen = after, token
             close_token[x, mode] = chosen
             worst = max(worst, best)
-        a.bound[x] = worst
+        bound[x] = worst
 
 
 # -- what a bundle reads ----------------------------------------------------------------------------------------------
@@ -296,15 +270,20 @@ def tokens_on_the_way(  # type: ignore[no-untyped-def]
 class Bytes(NamedTuple):
     """What tokens there are for bytes.
 
-    alone bool [256]: the byte is a token;  run int32 [256]: longest token of this byte only;  first_child int32 [256]:
-    the node of a first byte, -1 for none;  node_token int32 [nodes]: the first token that ends at a node and is matched
-    by its text, -1 for none.
+    alone bool [256]: the byte is a token;  run int32 [256]: longest token of this byte only;  first_child int32 [256],
+    second_child int32 [256, 256]: the node of a first byte, and of the first two, -1 for none: these nodes have many
+    brothers;  node_token int32 [nodes]: the first token that ends at a node and is matched by its text, -1 for none;
+    node_byte, node_skip: the trie;  order int32 [256]: bytes, those that stand best for others last.
     """
 
     alone: np.ndarray
     run: np.ndarray
     first_child: np.ndarray
+    second_child: np.ndarray
     node_token: np.ndarray
+    node_byte: np.ndarray
+    node_skip: np.ndarray
+    order: np.ndarray
 
 
 def bytes_of(v: Vocab, special: np.ndarray) -> Bytes:
@@ -330,10 +309,16 @@ def bytes_of(v: Vocab, special: np.ndarray) -> Bytes:
     first_child = np.full(256, -1, np.int32)
     roots = np.flatnonzero(v.node_depth == 1)
     first_child[v.node_byte[roots]] = roots
+    second_child = np.full((256, 256), -1, np.int32)
+    seconds = np.flatnonzero(v.node_depth == 2)
+    parents = roots[np.searchsorted(roots, seconds) - 1]
+    second_child[v.node_byte[parents], v.node_byte[seconds]] = seconds
     node_token = np.full(v.node_byte.size, -1, np.int32)
     places = np.flatnonzero(~is_special[v.node_tokens])[::-1]
     node_token[np.searchsorted(v.node_token_offset, places, side="right") - 1] = v.node_tokens[places]
-    found = held[special.tobytes()] = Bytes(alone, run, first_child, node_token)
+    order = np.array(sorted(range(256), key=lambda b: (bool(alone[b]), int(run[b]), -b)), np.int32)
+    found = Bytes(alone, run, first_child, second_child, node_token, v.node_byte, v.node_skip, order)
+    held[special.tobytes()] = found
     return found
 
 
@@ -362,10 +347,8 @@ def signs_of(t: Tables, vocab: Vocab) -> Signs:
     token[t.special_symbol[::-1]] = t.special_token[::-1]
     weight, rank = np.full(t.classes, NEVER, np.int32), np.zeros(t.classes, np.int32)
     symbol = np.zeros(t.classes, np.int32)
-    order = sorted(range(256), key=lambda b: (bool(byte.alone[b]), int(byte.run[b]), -b))
-    for n, b in enumerate(order):  # the best last
-        k = int(t.symbol_class[b])
-        weight[k], rank[k], symbol[k] = (1 if byte.alone[b] else _RARE), 256 - n, b
+    k = t.symbol_class[byte.order]  # the best of a class is the last
+    weight[k], rank[k], symbol[k] = np.where(byte.alone[byte.order], 1, _RARE), 256 - np.arange(256), byte.order
     for s in range(256, t.symbol_class.size):
         k = int(t.symbol_class[s])
         if token[s] >= 0:
@@ -373,26 +356,53 @@ def signs_of(t: Tables, vocab: Vocab) -> Signs:
     return Signs(weight, rank, symbol, token, byte)
 
 
-def ways_out(a: Closing, signs: Signs, known: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+class Rows(NamedTuple):
+    """base int32 [rows]: where each different row of the comb begins;  of_close int32 [close cells]: the row of each;
+    that of the finished state is after the last, and has no ops."""
+
+    base: np.ndarray
+    of_close: np.ndarray
+
+
+def rows_of(a: Closing) -> Rows:
+    base, row = np.unique(a.cell_delta, return_inverse=True)
+    state = np.repeat(np.arange(a.close_first.size - 1), np.diff(a.close_first))
+    of_close = row.reshape(-1)[a.state_cell[state] + phases(a.state_break[state], a.low)].astype(np.int32)
+    of_close[a.close_first[FINISHED]] = base.size
+    return Rows(base, of_close)
+
+
+class Ops(NamedTuple):
+    """offset int32 [rows + 2], op, symbol int32 [·]: the different ops of each row of `Rows`, and a class of each."""
+
+    offset: np.ndarray
+    op: np.ndarray
+    symbol: np.ndarray
+
+
+def ops_of(a: Closing, rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
+    """See `distinct_ops`."""
+    offset = np.zeros(rows.base.size + 2, np.int32)
+    op, symbol = np.empty((2, rows.base.size * weight.size), np.int32)
+    distinct_ops(a.delta, rows.base, weight, rank, offset, op, symbol)
+    offset[-1] = offset[-2]
+    return Ops(offset, op, symbol)
+
+
+def ways_out(
+    a: Closing, rows: Rows, signs: Signs, known: np.ndarray, bound: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The least weight to leave the frame from every close cell, int32, and the first class of such a way.
 
     Args:
         known: close cells without ops whose bounds int32 [·] are known.
     """
-    base, row_of_cell = np.unique(a.cell_delta, return_inverse=True)
-    state = np.repeat(np.arange(a.close_first.size - 1), np.diff(a.close_first))
-    row = row_of_cell.reshape(-1)[a.state_cell[state] + phases(a.state_break[state], a.low)].astype(np.int32)
-    row[a.close_first[FINISHED]] = base.size  # it needs no way: a row without ops
-    classes = signs.weight.size
-    offset = np.zeros(base.size + 2, np.int32)
-    op_of, class_of = np.empty((2, base.size * classes), np.int32)
-    distinct_ops(a.delta, base, signs.weight, signs.rank, offset, op_of, class_of)
-    offset[-1] = offset[-2]
+    ops = ops_of(a, rows, signs.weight, signs.rank)
     value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
     value[known] = bound
     least_ways(
-        a.close_first, a.close_break, a.low, a.high, row, offset, op_of, class_of, signs.weight, signs.rank, a.push,
-        a.modes, a.back_offset, a.back, value, policy,
+        a.close_first, a.close_break, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol, signs.weight,
+        signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy,
     )  # fmt: skip
     return value, policy
 
@@ -401,7 +411,5 @@ def tokens_along(
     a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, close_token: np.ndarray
 ) -> None:
     """`tokens_on_the_way` for these close cells."""
-    tokens_on_the_way(
-        a, order, policy, signs.symbol, signs.token, vocab.node_byte, vocab.node_depth, vocab.node_skip,
-        signs.byte.first_child, signs.byte.node_token, close_token,
-    )  # fmt: skip
+    stack = np.zeros((vocab.longest + 1, 4), np.int64)
+    tokens_on_the_way(a, order, policy, signs.symbol, signs.token, signs.byte, stack, close_token)

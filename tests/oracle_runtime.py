@@ -134,11 +134,9 @@ class Oracle:
         """So many tokens are enough to end."""
         return 0 if self.q == 1 else int(self.tables.close_bound[self.close_cell()]) + self.owed(self.stack)
 
-    def mask_in_budget(self) -> set[int]:
-        """The mask, or the close token alone where some token of the mask could cost more than is left."""
+    def need(self) -> int:
+        """After any token of the mask so many tokens are enough to end."""
         t, mode = self.tables, self.mode
-        if self.left is None or self.q == 1:
-            return self.mask()
         need = int(t.close_after[self.close_cell(), mode]) + self.owed(self.stack)
         x = int(t.state_cell[self.q]) + phase(t.state_break[self.q], self.c)
         e, k = int(t.cell_exit[x, mode]), len(self.stack) - 1
@@ -149,8 +147,14 @@ class Oracle:
             need = max(need, int(t.chain_after[x]) + self.owed(self.stack[:k]))
             e = int(t.chain_exit[x])
             k -= 1
-        token = int(t.close_token[self.close_cell(), mode])
-        return self.mask() if token < 0 or need < max(self.left, 0) else {token}
+        return need
+
+    def mask_in_budget(self) -> set[int]:
+        """The mask, or the close token alone where some token of the mask could cost more than is left."""
+        if self.left is None or self.q == 1:
+            return self.mask()
+        token = int(self.tables.close_token[self.close_cell(), self.mode])
+        return self.mask() if token < 0 or self.need() < max(self.left, 0) else {token}
 
     def mask(self) -> set[int]:
         """The allowed tokens, from rows and chains."""
@@ -331,6 +335,18 @@ def run(m: Machine, at: Walked, symbols: list[int], mode: int) -> tuple[str, int
         if isinstance(here, int):
             return "out", n + 1, here
     return "in", 0, 0
+
+
+def _contents(profiles: list[tuple[int, tuple[tuple[bytes, int], ...]]], vocab: Vocab) -> tuple[np.ndarray, np.ndarray]:
+    """Profiles as close_arrays takes them: by the nodes of their prefixes."""
+    node: dict[bytes, int] = {}
+    path: list[int] = []
+    for i, (byte, depth) in enumerate(zip(vocab.node_byte.tolist(), vocab.node_depth.tolist(), strict=True)):
+        path[depth - 1 :] = [byte]
+        node[bytes(path)] = i
+    rows = [[mode, *(x for prefix, r in records for x in (node[prefix], r))] for mode, records in profiles]
+    offset = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return np.array([x for row in rows for x in row], np.int32), offset
 
 
 def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
@@ -529,7 +545,7 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "narrowing": ints([]),
         }
     )
-    tables = replace(tables, **close_arrays(tables, vocab))
+    tables = replace(tables, **close_arrays(tables, vocab, _contents(list(profiles), vocab)))
     meta = {
         "format": 1,
         "compiler": "tests",

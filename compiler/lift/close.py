@@ -18,31 +18,38 @@ Counters     A state has close cells for ranges of its counter: at least those o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from toolc.runtime import bounds, ways
 from toolc.runtime.bounds import MANY, Closing, lows_of, phases, returns_of
-from toolc.runtime.tables import FINISHED, NEVER, PUSH, Tables
+from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..budget import Budget
 from ..vocab.encode import Encode
 from . import costs
+from .along import bounds_along
 from .children import alive_in_comb
 from .costs import Memo
 from .forced import forced_arrays
-from .words import Words
+from .words import PLAIN, Words, plain_bytes
 
 MOST_CELLS = 1 << 18
-MOST_WALKS = 1 << 8  # close cells of counting states; of more, not every token is tried but the worst assumed
+MOST_WALKS = 1 << 10  # close cells of counting states; of more, no token is tried but the worst assumed
+MOST_EXACT = 1 << 12  # cells of which every token is walked; of more, those of plain text are not
+_LOOSE = 1  # so much more than its bound a cell may seem to need after a token, and nothing is looked at closer
 _BATCH = 1024  # walks between two looks at the clock
+
+Profiles = tuple[np.ndarray, np.ndarray]  # contents int32 [·] (walk.py), and where each begins, int64 [profiles + 1]
 
 
 def close_arrays(
     t: Tables,
     vocab: Vocab,
+    profiles: Profiles,
     encode: Encode | None = None,
     budget: Budget | None = None,
     held: Mapping[int, int] | None = None,
@@ -54,31 +61,33 @@ def close_arrays(
 
     Raises BudgetError: it took too many seconds.
     """
-    close = _Close(t, vocab, budget or Budget(), held or {})
+    close = _Close(t, vocab, profiles, budget or Budget(), held or {})
     found = close.arrays()
     return found | forced_arrays(t, vocab, close.a, encode)
 
 
 class _Close:
-    def __init__(self, t: Tables, vocab: Vocab, budget: Budget, held: Mapping[int, int]) -> None:
+    def __init__(self, t: Tables, vocab: Vocab, profiles: Profiles, budget: Budget, held: Mapping[int, int]) -> None:
         self.t = t
+        self.profiles = profiles
         self.held = np.array(list(held), np.int64)
         self.held_bound = np.array(list(held.values()), np.int32)
         self.budget = budget
         self.vocab = vocab
         self.words = Words.of(vocab)
-        ends = [(s, i) for s, i in zip(t.special_symbol.tolist(), t.special_token.tolist(), strict=True)]
-        self.specials = np.array(ends, np.int32).reshape(-1, 2)
+        self.specials = np.stack([t.special_symbol, t.special_token], axis=1)
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
         base, row = np.unique(t.cell_delta, return_inverse=True)
         self.alive = alive_in_comb(t.delta, base, t.classes, t.symbol_class)[row.reshape(-1)]
-        self.lows = _mask_lows(t)
+        self.lows = lows_of(t.state_break)
         self.a = self._closing()
-        self.memo = Memo.make(vocab.node_byte.size)
+        self.memo = Memo.make()
+        self._known: dict[int, np.ndarray] = {}
         self._remembered: int | None = None  # slice whose rest the memo is of
-        self._records, self._kept = np.empty((0, 2), np.int32), 0
+        self.st = np.zeros((vocab.longest + 2, 6), np.int64)
+        self.frames = np.zeros((vocab.longest + 2, 5), np.int64)
 
     def _closing(self) -> Closing:
         t = self.t
@@ -91,61 +100,68 @@ class _Close:
         for q, lows in self.lows.items():
             low[first[q] : first[q + 1]] = lows
             high[first[q] : first[q + 1] - 1] = np.array(lows[1:]) - 1
-        breaks = _breaks([self.lows.get(q, [0]) for q in range(t.states)])
         bound = np.full(low.size, NEVER, np.int32)
         return Closing(
             t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.delta, t.push, t.return_offset, t.return_,
-            self.back_offset, self.back, first, breaks, low, high, bound, t.modes, self.alive,
+            self.back_offset, self.back, first, _breaks(self.lows, t.states), low, high, bound, t.modes, self.alive,
         )  # fmt: skip
 
     def arrays(self) -> dict[str, np.ndarray]:
         t = self.t
         signs = ways.signs_of(t, self.vocab)
-        value, policy = self._shortest(signs)
+        rows, value, policy = self._shortest(signs)
         a = self.a
-        order = np.argsort(value, kind="stable")
         known = a.close_first[self.held]
         a.bound[known] = self.held_bound
-        order = order[~np.isin(order, known)]
+        open_ = value < NEVER
+        open_[known] = False
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
-        ways.tokens_along(a, self.vocab, signs, order[value[order] < NEVER], policy, close_token)
+        order = np.argsort(value, kind="stable")
+        ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token)
         self._mend(close_token)
-        after, chain_after = self._after()
+        after = self._after(rows)
+        chain_after = self._chain_after()
         a.bound[a.close_first[FINISHED]] = 0
-        owed_lows = [self._owed_lows(g) for g in range(t.return_offset.size)]
-        owed_first = np.zeros(len(owed_lows), np.int32)
-        np.cumsum([len(x) for x in owed_lows[:-1]], out=owed_first[1:])
-        below = np.array([x for lows in owed_lows for x in lows], np.int32)
-        above = np.array([x - 1 for lows in owed_lows for x in [*lows[1:], MANY + 1]], np.int32)
-        symbol_of = np.repeat(np.arange(len(owed_lows), dtype=np.int32), [len(x) for x in owed_lows])
+        owed_lows = self._owed_lows()
+        symbols = t.return_offset.size
+        count = np.ones(symbols, np.int64)
+        for g, lows in owed_lows.items():
+            count[g] = len(lows)
+        owed_first = np.zeros(symbols + 1, np.int32)
+        np.cumsum(count, out=owed_first[1:])
+        below, above = np.zeros(owed_first[-1], np.int32), np.full(owed_first[-1], MANY, np.int32)
+        for g, lows in owed_lows.items():
+            below[owed_first[g] : owed_first[g + 1]] = lows
+            above[owed_first[g] : owed_first[g + 1] - 1] = np.array(lows[1:]) - 1
         owed = np.zeros(below.size, np.int32)
-        bounds.owed_cells(a, symbol_of, below, above, owed)
-        width = max((len(_runs(x)) for x in owed_lows), default=0)
-        width = max(width, a.close_break.shape[1])
+        bounds.owed_cells(a, np.repeat(np.arange(symbols, dtype=np.int32), count), below, above, owed)
+        owed_break = _breaks(owed_lows, symbols)
+        width = max(owed_break.shape[1], a.close_break.shape[1])
         return {
             "state_close": a.close_first[:-1].copy(),
             "close_break": _widened(a.close_break, width),
             "close_bound": a.bound,
             "close_token": close_token,
             "close_after": after,
-            "owed_first": owed_first,
-            "owed_break": _widened(_breaks(owed_lows), width),
+            "owed_first": owed_first[:-1].copy(),
+            "owed_break": _widened(owed_break, width),
             "owed": owed,
             "chain_after": chain_after,
         }
 
     # -- the ways ----------------------------------------------------------------------------------------------------
 
-    def _shortest(self, signs: ways.Signs) -> tuple[np.ndarray, np.ndarray]:
-        value, policy = self._least_ways(signs)
-        if self._count_through(value):
+    def _shortest(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray]:
+        found = self._least_ways(signs)
+        if self._count_through(found[1]):
             self.a = self._closing()
-            value, policy = self._least_ways(signs)
-        return value, policy
+            found = self._least_ways(signs)
+        return found
 
-    def _least_ways(self, signs: ways.Signs) -> tuple[np.ndarray, np.ndarray]:
+    def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray]:
         self.budget.check("")
-        return ways.ways_out(self.a, signs, self.a.close_first[self.held], self.held_bound)
+        rows = ways.rows_of(self.a)
+        return rows, *ways.ways_out(self.a, rows, signs, self.a.close_first[self.held], self.held_bound)
 
     def _count_through(self, value: np.ndarray) -> bool:
         """Give every counter of the ranges that have no way a close cell of its own; whether there was one."""
@@ -164,25 +180,31 @@ class _Close:
             self.lows[q] = [*found, lows[-1]]
         return more > 0
 
-    def _owed_lows(self, g: int) -> list[int]:
-        found = {0}
-        for v in self.back[self.back_offset[g] : self.back_offset[g + 1]].tolist():
-            if v & 3 < 2:
-                found.update(max(0, low - (v & 3)) for low in self.lows.get(v >> 2, [0]))
-        return sorted(found)
+    def _owed_lows(self) -> dict[int, list[int]]:
+        """The least counter of every owed cell, of the stack symbols that have more than one."""
+        found: dict[int, set[int]] = {}
+        counts = np.diff(self.a.close_first) > 1
+        symbol_of = np.repeat(np.arange(self.back_offset.size - 1), np.diff(self.back_offset))
+        some = np.flatnonzero(counts[self.back >> 2] & (self.back & 3 < ZERO))
+        for g, v in zip(symbol_of[some].tolist(), self.back[some].tolist(), strict=True):
+            found.setdefault(g, {0}).update(max(0, low - (v & 3)) for low in self.lows[v >> 2])
+        return {g: sorted(lows) for g, lows in found.items() if len(lows) > 1}
 
     # -- what tokens can cost ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _state(self) -> np.ndarray:
+        """int32 [close cells]: whose each is."""
+        return np.repeat(np.arange(self.t.states, dtype=np.int32), np.diff(self.a.close_first))
 
     def _mend(self, close_token: np.ndarray) -> None:
         """Bounds of cells that no way along single bytes has: a vocabulary may lack some. By trying every token."""
         a = self.a
         while True:
-            state = np.repeat(np.arange(self.t.states), np.diff(a.close_first))
-            x = np.flatnonzero((a.bound >= NEVER) & (state > 1))
+            x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
             if not x.size:
                 return
-            jobs = np.stack([state[x], x, np.zeros_like(x)], axis=1).astype(np.int32)
-            out = [self._dearest(jobs, mode, -1) for mode in range(self.t.modes)]
+            out = [self._dearest(x, mode, -1) for mode in range(self.t.modes)]
             least = np.max([o[:, 1] for o in out], axis=0)
             if not (least < NEVER).any():
                 return
@@ -193,169 +215,147 @@ class _Close:
             a.bound[best] = least.min() + 1
             self._remembered = None
 
-    def _dearest(self, jobs: np.ndarray, mode: int, unit: int) -> np.ndarray:
-        """What `costs.dearest` finds; the records that are kept come behind those that there are."""
-        w, s, trie = self.words, self._scratch, self.words.rest(unit)
-        out = np.zeros((len(jobs), 6), np.int64)
-        self._remember(unit)
-        for begin in range(0, len(jobs), _BATCH):
-            part, found, at = jobs[begin : begin + _BATCH], out[begin : begin + _BATCH], 0
-            while at < len(part):
-                self.budget.check("")
-                records = self._room(trie.order.size)
-                at = costs.dearest(
-                    self.a, trie, part, at, mode, self.specials, self.is_special, unit, w.units.next_unit,
-                    s["alphabet"], s["tops"], s["known"], s["seen"], s["todo"], self.memo, s["st"], s["frames"],
-                    records, self._kept, found,
-                )  # fmt: skip
-                self._kept = int(found[at - 1, 5])
+    def _dearest(self, x: np.ndarray, mode: int, slice_: int) -> np.ndarray:
+        """What `costs.dearest` finds from close cells, of the tokens outside of a slice (-1: of all)."""
+        a, state = self.a, self._state[x]
+        root = self.words.rest(slice_).order.size
+        segments = np.zeros((x.size, 6), np.int32)
+        segments[:, 1] = segments[:, 2] = root
+        segments[:, 3], segments[:, 4], segments[:, 5] = state, a.low[x], a.high[x]
+        out = self._walk(slice_, segments, np.arange(x.size + 1), np.full(x.size, mode, np.int32))
+        costs.add_specials(a, state, x, mode, self.specials, self.st, self.frames, out)
         return out
 
-    def _remember(self, unit: int) -> None:
-        """Make the memo one of the trie outside of a slice."""
-        if self._remembered != unit:
+    def _walk(self, slice_: int, segments: np.ndarray, offset: np.ndarray, modes: np.ndarray) -> np.ndarray:
+        if self._remembered != slice_:
             self.memo.forget()
-            self._remembered = unit
+            self._remembered = slice_
+        out = np.zeros((modes.size, 4), np.int64)
+        for begin in range(0, modes.size, _BATCH):
+            self.budget.check("")
+            part = slice(begin, begin + _BATCH)
+            costs.dearest(
+                self.a, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1], modes[part],
+                self.is_special, self.memo, self.st, self.frames, out[part],
+            )  # fmt: skip
+        return out
 
-    def _room(self, more: int) -> np.ndarray:
-        """The records that are kept, int32 [·, 2], with room for more behind them."""
-        if len(self._records) - self._kept < more:
-            bigger = np.empty((2 * self._kept + 2 * more, 2), np.int32)
-            bigger[: self._kept] = self._records[: self._kept]
-            self._records = bigger
-        return self._records
+    def _after(self, rows: ways.Rows) -> np.ndarray:
+        """`close_after` int32 [close cells, modes].
 
-    @property
-    def _scratch(self) -> dict[str, np.ndarray]:
-        known: dict[str, np.ndarray] | None = self.__dict__.get("_held")
-        if known is None:
-            a, units = self.a, len(self.words.units.names)
-            alike = np.concatenate([self.t.symbol_class[None, :256], self.words.units.next_unit])
-            alphabet = np.unique(alike, axis=1, return_index=True)[1]
-            depth = int(self.vocab.node_depth.max(initial=0)) + 2
-            known = self.__dict__["_held"] = {
-                "alphabet": alphabet.astype(np.uint8),
-                "tops": a.bound.copy(),
-                "known": np.full((self.t.states, units), -1, np.int32),
-                "seen": np.zeros((self.t.states, units), np.int32),
-                "todo": np.zeros((self.t.states * units + 1, 2), np.int32),
-                "st": np.zeros((depth, 6), np.int64),
-                "frames": np.zeros((depth, 5), np.int64),
-            }
-        return known
-
-    def _after(self) -> tuple[np.ndarray, np.ndarray]:
-        """`close_after` int32 [close cells, modes] and `chain_after` int32 [chain cells]."""
-        a, t = self.a, self.t
-        tops = self._scratch["tops"]
-        tops[:] = a.bound
-        self._scratch["known"][:] = -1
-        for q in self.lows:
-            part = tops[a.close_first[q] : a.close_first[q + 1]]
-            part[:] = np.maximum.accumulate(part[::-1])[::-1]
-        state = np.repeat(np.arange(t.states), np.diff(a.close_first)).astype(np.int32)
+        Tokens of a slice cost at most what its bytes can lead to; the other tokens are walked.
+        """
+        a, t, state = self.a, self.t, self._state
         after = np.zeros((a.bound.size, t.modes), np.int32)
-        x = np.flatnonzero(state > 1).astype(np.int32)
+        x = np.flatnonzero(state > 1)
         counted = np.diff(a.close_first)[state[x]] > 1
         if np.count_nonzero(counted) > MOST_WALKS:
-            after[x[counted]] = self._dearest_of_all()
-            first = np.zeros(x.size, bool)
-            cell = t.state_cell[state[x]] + phases(t.state_break[state[x]], a.low[x])
-            for mode in range(t.modes):
-                first[np.unique(t.cell_exit[cell, mode], return_index=True)[1]] = True
-            x = x[~counted | first]
-        cell = t.state_cell[state[x]] + phases(t.state_break[state[x]], a.low[x])
-        sliced = self.vocab.meta["slices"] == list(self.words.units.names)
-        begin = np.full((t.chain_offset.size, 2), -1, np.int64)  # per profile, of its records
-        mode_of = np.zeros(t.chain_offset.size, np.int32)
+            after[x[counted]] = self._after_any_text(rows)[x[counted], None]
+            x = x[~counted]
         pushed = np.ones(x.size, bool)
         for mode in range(t.modes):
+            slices, along = self._slices(rows, x, mode)
             if mode:
                 after[x[~pushed], mode] = after[x[~pushed], 0]
-            unit = t.row_slice[t.cell_row[cell, mode]] if sliced else np.full(x.size, -1)
-            exits = t.cell_exit[cell, mode]
-            _, leaders = np.unique(exits, return_index=True)
-            leads = np.zeros(x.size, bool)
-            leads[leaders[exits[leaders] >= 0]] = True
-            wanted = pushed | leads
-            for u in np.unique(unit[wanted]).tolist():
-                some = np.flatnonzero(wanted & (unit == u))
-                out = self._dearest(np.stack([state[x[some]], x[some], leads[some]], axis=1), mode, u)
-                after[x[some], mode] = out[:, 0]
+            for s in np.unique(slices[pushed]).tolist():
+                some = np.flatnonzero(pushed & (slices == s))
+                out = self._dearest(x[some], mode, s)
+                after[x[some], mode] = np.maximum(out[:, 0], along[some])
                 pushed[some] = out[:, 3] > 0
-                kept = leads[some]
-                begin[exits[some[kept]]] = out[kept, 4:]
-                mode_of[exits[some[kept]]] = mode
-        return after, self._chain_after(begin, mode_of)
+        return after
 
-    def _dearest_of_all(self) -> int:
-        """Not more than this after any token: the largest bound, and what as many frames owe as a token can open."""
+    def _slices(self, rows: ways.Rows, x: np.ndarray, mode: int) -> tuple[np.ndarray, np.ndarray]:
+        """The slice (words.py) of close cells whose tokens are not walked, int32 [·], and what those can cost: 0 where
+        it is -1.
+
+        Plain text where it costs hardly more than the cell's own bound, as in literals and between values, or the cell
+        is one of a string; or the slice of the cell's row, as in numbers.
+        """
+        t, a, names = self.t, self.a, self.words.units.names
+        slices, found = np.full(x.size, -1, np.int32), np.zeros(x.size, np.int32)
+        json = np.array([*(name.startswith("json") for name in names), False])  # the last for no slice
+        own = np.full(x.size, -1)
+        if self.vocab.meta["slices"] == list(names):
+            state = self._state[x]
+            own = t.row_slice[t.cell_row[t.state_cell[state] + phases(t.state_break[state], a.low[x]), mode]]
+        along = self._along(rows, PLAIN)[x]
+        chosen = (along <= a.bound[x] + _LOOSE) | (json[own] & (along < NEVER))
+        many = ~chosen & (own < 0) & (along < NEVER)
+        if np.count_nonzero(many) > MOST_EXACT:
+            chosen |= many
+        slices[chosen], found[chosen] = PLAIN, along[chosen]
+        for s in np.unique(own[~chosen]).tolist():
+            if s >= 0 and not json[s]:
+                along = self._along(rows, s)[x]
+                some = ~chosen & (own == s) & (along < NEVER)
+                slices[some], found[some] = s, along[some]
+        return slices, found
+
+    def _along(self, rows: ways.Rows, slice_: int) -> np.ndarray:
+        """int32 [close cells]: at least the largest bound after a token of a slice."""
+        known = self._known.get(slice_)
+        if known is None:
+            reads = np.zeros(self.t.classes, bool)
+            some = plain_bytes() if slice_ == PLAIN else self.words.units.bytes_from(slice_)
+            reads[self.t.symbol_class[:256][some]] = True
+            known = self._known[slice_] = bounds_along(self.a, rows, reads)
+        return known
+
+    def _after_any_text(self, rows: ways.Rows) -> np.ndarray:
+        """The same for any token; where frames open without end, the largest bound and what as many frames owe as a
+        token can open."""
         t, a, v = self.t, self.a, self.vocab
-        k = np.flatnonzero(np.isin(t.symbol_class[:256], self._pushing()))
-        opens = np.concatenate([[0], np.cumsum(np.isin(v.token_bytes, k))])
+        anything = np.ones(t.classes, np.int32)
+        after = bounds_along(a, rows, anything > 0)
+        if (after < NEVER).all():
+            return after
+        opens = np.concatenate([[0], np.cumsum(self._pushing()[t.symbol_class[:256]][v.token_bytes])])
         tallest = int((opens[v.token_offset[1:]] - opens[v.token_offset[:-1]]).max(initial=0))
-        dearest = int(a.bound[a.close_first[2] :].max(initial=0))
-        owed = [bounds.owes(a, a.bound, g, 0, MANY) for g in range(t.return_offset.size)]
-        return min(NEVER, dearest + max(1, tallest) * max(owed, default=0))
+        symbols = t.return_offset.size
+        owed = np.zeros(symbols, np.int32)
+        every = np.zeros(symbols, np.int32), np.full(symbols, MANY, np.int32)
+        bounds.owed_cells(a, np.arange(symbols, dtype=np.int32), *every, owed)
+        reached = (a.bound < NEVER) | (np.diff(ways.ops_of(a, rows, anything, anything).offset) > 0)[rows.of_close]
+        dearest = int(a.bound[reached & (self._state > 1)].max(initial=0))
+        return np.minimum(after, min(NEVER, dearest + max(1, tallest) * int(owed.max(initial=0))))
 
     def _pushing(self) -> np.ndarray:
-        """Symbol classes on which some state pushes."""
+        """bool [symbol classes]: whether some state pushes on it."""
         t = self.t
         entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == PUSH))
-        return np.unique(entry - t.delta[entry, 0])
+        found = np.zeros(t.classes, bool)
+        found[entry - t.delta[entry, 0]] = True
+        return found
 
-    def _chain_after(self, begin: np.ndarray, mode_of: np.ndarray) -> np.ndarray:
-        """`chain_after`, by waves: the continuations of profiles give the records of more profiles.
-
-        Args:
-            begin: int64 [profiles, 2]: places of the records of each, -1 where they are not known yet.
-            mode_of: int32 [profiles], of those that are known.
-        """
-        t, s = self.t, self._scratch
-        after = np.zeros(t.chain_row.size, np.int32)
+    def _chain_after(self) -> np.ndarray:
+        """`chain_after` int32 [chain cells]."""
+        t = self.t
+        content, offset = self.profiles
         place = np.arange(t.return_offset.size) + t.chain_offset[:, None]
-        mine = t.chain[place, 0] == t.chain_offset[:, None]
-        lows = lows_of(t.chain_break)
-        self._remember(-1)
-        wave = np.flatnonzero(begin[:, 0] >= 0)
-        while wave.size:
-            which, g = np.nonzero(mine[wave])
-            n = t.chain[place[wave[which], g], 1]
-            ranges = [lows.get(i, [0]) for i in n.tolist()]
-            of = np.repeat(np.arange(n.size), [len(r) for r in ranges])
-            low = np.array([c for r in ranges for c in r], np.int64)
-            high = np.array([c - 1 for r in ranges for c in [*r[1:], MANY + 1]], np.int64)
-            x = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], low)
-            following = t.chain_exit[x]
-            new, leaders = np.unique(following, return_index=True)
-            leaders, new = leaders[new >= 0], new[new >= 0]
-            leaders, new = leaders[begin[new, 0] < 0], new[begin[new, 0] < 0]
-            keep = np.zeros(x.size, np.int32)
-            keep[leaders] = 1
-            e = wave[which[of]]
-            jobs = np.stack([e, g[of], low, high, mode_of[e], keep], axis=1).astype(np.int32)
-            out = np.zeros((len(jobs), 3), np.int64)
-            at = 0
-            while at < len(jobs):
-                self.budget.check("")
-                records = self._room(self.vocab.node_byte.size)
-                at = costs.dearest_below(
-                    self.a, self.words.whole, jobs, at, begin, self.is_special, self.memo, s["st"], s["frames"],
-                    records, self._kept, out,
-                )  # fmt: skip
-                self._kept = int(out[at - 1, 2])
-            after[x] = out[:, 0]
-            begin[new] = out[leaders, 1:]
-            mode_of[new] = mode_of[e[leaders]]
-            wave = new
+        e, g = np.nonzero(t.chain[place, 0] == t.chain_offset[:, None])
+        n = t.chain[place[e, g], 1]
+        lows = {i: ranges for i, ranges in lows_of(t.chain_break).items() if len(ranges) > 1}
+        counted = np.flatnonzero(np.isin(n, list(lows))) if lows else n[:0]
+        count = np.ones(n.size, np.int64)
+        count[counted] = [len(lows[i]) for i in n[counted].tolist()]
+        first, of = np.cumsum(count) - count, np.repeat(np.arange(n.size), count)
+        jobs = np.zeros((of.size, 4), np.int32)
+        jobs[:, 0], jobs[:, 1], jobs[:, 3] = e[of], g[of], MANY
+        for i in counted.tolist():
+            ranges = lows[int(n[i])]
+            jobs[first[i] : first[i] + count[i], 2] = ranges
+            jobs[first[i] : first[i] + count[i] - 1, 3] = np.array(ranges[1:]) - 1
+        out = []
+        for begin in range(0, len(jobs), _BATCH):
+            part = jobs[begin : begin + _BATCH]
+            out.append(self._walk(-1, *costs.segments_below(self.a, self.words.whole, part, offset, content)))
+        after = np.zeros(t.chain_row.size, np.int32)
+        place = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], jobs[:, 2])
+        np.maximum.at(after, place, np.concatenate([np.zeros(0, np.int64), *(o[:, 0] for o in out)]))
         return after
 
 
 # -- ranges of counters ------------------------------------------------------------------------------------------------
-
-
-def _mask_lows(t: Tables) -> dict[int, list[int]]:
-    return lows_of(t.state_break)
 
 
 def _runs(lows: list[int]) -> list[tuple[int, int]]:
@@ -369,12 +369,12 @@ def _runs(lows: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _breaks(lows: list[list[int]]) -> np.ndarray:
-    runs = [_runs(x) for x in lows]
-    out = np.zeros((len(lows), max(map(len, runs), default=0), 2), np.int32)
-    for owner, pairs in enumerate(runs):
-        if pairs:
-            out[owner, : len(pairs)] = pairs
+def _breaks(lows: Mapping[int, list[int]], owners: int) -> np.ndarray:
+    """int32 [owners, ·, 2]: the breakpoints of those that have more than one range."""
+    runs = {owner: _runs(x) for owner, x in lows.items()}
+    out = np.zeros((owners, max(map(len, runs.values()), default=0), 2), np.int32)
+    for owner, pairs in runs.items():
+        out[owner, : len(pairs)] = pairs
     return out
 
 

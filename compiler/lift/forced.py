@@ -161,25 +161,25 @@ def _afters(a, state, count, text, end, out):  # type: ignore[no-untyped-def]
     stack = np.zeros(text.shape[1] + 2, np.int32)
     for i in range(state.size):
         for mode in range(a.modes):
-            q, top, left = state[i], 0, False
+            q, top, left = np.int64(state[i]), 0, False
             for n in range(count[i] + (end[i] > 0)):
-                symbol = np.int32(text[state[i], n]) if n < count[i] else end[i]
-                op = op_at(a, q, 0, a.symbol_class[symbol])
+                symbol = np.int64(text[state[i], n] if n < count[i] else end[i])
+                op = op_at(a, q, np.int64(0), np.int64(a.symbol_class[symbol]))
                 kind, number = op & 7, op >> 3
                 if kind < 4:
                     q = number
                 elif kind == 4:
                     stack[top] = a.push[number, 0]
                     top += 1
-                    q = a.push[number, 1 + mode]
+                    q = np.int64(a.push[number, 1 + mode])
                 elif top > 0:
                     top -= 1
-                    q = a.return_[a.return_offset[stack[top]] + number, 1] >> 2
+                    q = np.int64(a.return_[a.return_offset[stack[top]] + number, 1] >> 2)
                 else:
                     left = True
-            value = 0
+            value, many = np.int64(0), np.int64(MANY)
             if not left:
-                value = most(a, a.bound, q, 0, MANY)
+                value = most(a, q, np.int64(0), many)
                 for k in range(top):
-                    value += owes(a, a.bound, stack[k], 0, MANY)
+                    value += owes(a, np.int64(stack[k]), np.int64(0), many)
             out[i] = max(out[i], min(value, NEVER))

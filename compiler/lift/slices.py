@@ -160,6 +160,15 @@ class UnitAutomata:
     boundary: np.ndarray
     alive: np.ndarray
 
+    def bytes_from(self, state: int) -> np.ndarray:
+        """bool [256]: the bytes that can be read from a unit state on."""
+        found, todo = {state}, [state]
+        while todo:
+            more = set(self.next_unit[todo.pop()].tolist()) - found - {DEAD}
+            found |= more
+            todo += more
+        return (self.next_unit[list(found)] != DEAD).any(axis=0)
+
 
 def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""

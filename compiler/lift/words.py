@@ -14,6 +14,18 @@ from .children import Children, index_children
 from .slices import unit_automata
 from .walk import Walkable
 
+PLAIN = -2  # in the place of a slice: tokens of plain bytes
+
+
+def plain_bytes() -> np.ndarray:
+    """bool [256]: bytes of which most tokens consist, and on which most texts keep their form: no quote, no backslash,
+    and of the controls only white space."""
+    found = np.ones(256, bool)
+    found[:32] = False
+    found[list(b"\t\n\r")] = True
+    found[list(b'"\\')] = False
+    return found
+
 
 class Words:
     """The tries of a vocabulary and the scratch arrays of the walks."""
@@ -61,13 +73,13 @@ class Words:
         return count
 
     def rest(self, s: int) -> Walkable:
-        """The trie of the tokens outside of slice s; the whole for -1."""
-        if s < 0:
+        """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN."""
+        if s == -1:
             return self.whole
         known = self._rest.get(s)
         if known is None:
             v = self.vocab
-            count = self.count(s)
+            count = self._plain() if s == PLAIN else self.count(s)
             before = self._before(count[v.node_tokens] < 0)
             keep, own = before[v.node_skip] > before[:-1], before[1:] > before[:-1]
             order = np.flatnonzero(keep).astype(np.int32)
@@ -79,6 +91,14 @@ class Words:
                 order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, own[order])
             )
         return known
+
+    def _plain(self) -> np.ndarray:
+        """int32 [V]: 0 for tokens of plain bytes, -1 for the others."""
+        v = self.vocab
+        others = np.zeros(v.token_bytes.size + 1, np.int64)
+        np.cumsum(~plain_bytes()[v.token_bytes], out=others[1:])
+        begin, end = v.token_offset[:-1], v.token_offset[1:]
+        return np.where((begin < end) & (others[begin] == others[end]), 0, -1).astype(np.int32)
 
     def _packed(self, order: np.ndarray, skip: np.ndarray, own: np.ndarray) -> np.ndarray:
         """See `Walkable`; own bool [n]: a token of the part ends here."""

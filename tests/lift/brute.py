@@ -14,6 +14,11 @@ from toolc.runtime.matcher import Matcher
 
 def brute_mask(bundle: Bundle, matcher: Matcher) -> np.ndarray:
     """bool [V]: the tokens whose every symbol the automaton can read from the matcher's configuration."""
+    return brute_bounds(bundle, matcher) >= 0
+
+
+def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
+    """int64 [V]: so many tokens are enough to end after each token; -1 where it cannot be read."""
     t, v = bundle.tables, bundle.vocab
     stack = np.array(matcher.stack, np.int32).reshape(-1, 2)
     symbol_of = np.full(v.size, -1, np.int32)
@@ -36,7 +41,22 @@ def brute_mask(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         stack,
         mode,
         bundle.meta["capacity"],
+        t.state_close,
+        t.close_break,
+        t.close_bound,
+        t.owed_first,
+        t.owed_break,
+        t.owed,
     )
+
+
+@njit(cache=True)
+def _cell(first, breaks, owner, c):  # type: ignore[no-untyped-def]
+    cell = first[owner]
+    for b in range(breaks.shape[1]):
+        past = c - breaks[owner, b, 0] + breaks[owner, b, 1]
+        cell += min(max(past, 0), breaks[owner, b, 1])
+    return cell
 
 
 @njit(cache=True)
@@ -57,9 +77,15 @@ def _brute(  # type: ignore[no-untyped-def]
     stack,
     mode,
     capacity,
+    state_close,
+    close_break,
+    close_bound,
+    owed_first,
+    owed_break,
+    owed,
 ):
     size = token_offset.size - 1
-    out = np.zeros(size, np.bool_)
+    out = np.full(size, -1, np.int64)
     frames = np.zeros((capacity + 1, 2), np.int32)
     for token in range(size):
         q, c, depth = state, counter, stack.shape[0]
@@ -68,11 +94,7 @@ def _brute(  # type: ignore[no-untyped-def]
         alive = count > 0
         for i in range(count):
             symbol = symbol_of[token] if symbol_of[token] >= 0 else np.int32(token_bytes[token_offset[token] + i])
-            cell = state_cell[q]
-            for b in range(state_break.shape[1]):
-                past = c - state_break[q, b, 0] + state_break[q, b, 1]
-                cell += min(max(past, 0), state_break[q, b, 1])
-            base = cell_delta[cell]
+            base = cell_delta[_cell(state_cell, state_break, q, c)]
             at = base + symbol_class[symbol]
             op = delta[at, 1] if delta[at, 0] == base else 0
             if op == 0:
@@ -96,5 +118,10 @@ def _brute(  # type: ignore[no-untyped-def]
                 c = frames[depth, 1]
                 action = value & 3
             c = c if action == 0 else c + 1 if action == 1 else action - 2
-        out[token] = alive
+        if alive and q == 1:
+            out[token] = 0
+        elif alive:
+            out[token] = close_bound[_cell(state_close, close_break, q, c)]
+            for frame in range(depth):
+                out[token] += owed[_cell(owed_first, owed_break, frames[frame, 0], frames[frame, 1])]
     return out

@@ -49,8 +49,8 @@ def test_a_memo_that_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
     make, made, found = costs.Memo.make, [], []
     for walks in (1 << 14, 4):
 
-        def keep(nodes: int, walks: int = walks) -> costs.Memo:
-            made.append(make(nodes, walks))
+        def keep(walks: int = walks) -> costs.Memo:
+            made.append(make(walks))
             return made[-1]
 
         monkeypatch.setattr(close.Memo, "make", keep)

@@ -1,0 +1,78 @@
+"""What a token can cost, against trying every token: no budget can be broken, and none bites much before it has to.
+
+Vocabularies and grammars are those of test_masks.py, and schemas that need much to end.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+
+import numpy as np
+import pytest
+
+from toolc.compiler import compile_grammar, compile_schema
+from toolc.compiler.lift import close
+from toolc.runtime import Matcher
+from toolc.runtime.bundle import Bundle
+from toolc.runtime.tables import NEVER
+
+from ..cases.grammars import GRAMMARS
+from ..oracle_runtime import Oracle
+from .brute import brute_bounds
+from .test_masks import choose, vocab
+
+DEAR = {"type": "object", "properties": {k: {"type": "string", "minLength": 9} for k in "abc"}, "required": ["a", "c"]}
+SCHEMAS: dict[str, object] = {
+    "any": True,
+    "dear options": {"type": "object", "properties": {"x": {"type": "integer"}, "yy": DEAR, "z": DEAR}},
+    "lists of lists": {"type": "array", "items": {"type": "array", "items": DEAR, "minItems": 1}, "maxItems": 5},
+    "tree": {"type": "object", "properties": {"v": {"enum": ["one", "twenty-two"]}, "k": {"$ref": "#"}, "d": DEAR}},
+    "long text": {"type": "string", "minLength": 40, "maxLength": 400},
+    "pattern": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^([a-z]{3,9} ){1,9}[0-9]+$"}},
+}
+VOCABS = ("builtin", "tekken_240911.json")
+_LOOSE = 3  # so much earlier than needed may a budget bite in these; more where tokens open frames without end
+
+
+@functools.cache
+def bundle(name: str, of: str) -> Bundle:
+    if name in SCHEMAS:
+        return compile_schema(SCHEMAS[name], vocab(of)).bundle  # type: ignore[arg-type]
+    return compile_grammar(GRAMMARS[name], vocab(of)).bundle
+
+
+def compare(held: Bundle, seed: str, count: int) -> list[int]:
+    """The promise against what every token costs, at configurations of random walks: by how much it is above."""
+    rng, above = random.Random(seed), []
+    while len(above) < count:
+        matcher = Matcher(held)
+        for _ in range(50):
+            oracle = Oracle(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
+            after, need, bound = brute_bounds(held, matcher), oracle.need(), oracle.bound()
+            if bound < NEVER:
+                assert after.max() <= need, held.vocab.shown(int(after.argmax()))
+                token = int(held.tables.close_token[oracle.close_cell(), oracle.mode])
+                assert 0 <= after[token] < bound
+                # A budget that is as large as the bound is all that matters.
+                above.append(max(0, need - max(int(after.max()), bound - 1)))
+            matcher.advance(choose(np.flatnonzero(after >= 0), held, rng))
+            if matcher.is_finished:
+                break
+    return above
+
+
+@pytest.mark.parametrize("of", VOCABS)
+@pytest.mark.parametrize("name", [*SCHEMAS, *sorted(GRAMMARS)])
+def test_no_token_costs_more_than_was_promised(name: str, of: str) -> None:
+    above = compare(bundle(name, of), f"{name} {of}", 150)
+    if name in SCHEMAS:
+        assert max(above) <= _LOOSE and np.mean(np.array(above) > 1) < 0.1
+
+
+@pytest.mark.parametrize("name", list(SCHEMAS))
+def test_the_promise_of_large_automata(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where so much is to be walked that less is."""
+    monkeypatch.setattr(close, "MOST_WALKS", 0)
+    monkeypatch.setattr(close, "MOST_EXACT", 0)
+    compare(compile_schema(SCHEMAS[name], vocab("builtin")).bundle, name, 150)  # type: ignore[arg-type]
