@@ -45,6 +45,30 @@ class Closing(NamedTuple):
     modes: int
     alive: np.ndarray
 
+    @staticmethod
+    def of(
+        t: Tables, delta: np.ndarray, back: tuple[np.ndarray, np.ndarray], cells: tuple[np.ndarray, ...],
+        bound: np.ndarray, alive: np.ndarray,
+    ) -> Closing:  # fmt: skip
+        """All but the bounds read-only, whoever calls: kernels are compiled for one kind of arrays.
+
+        Args:
+            delta: the transitions, those of the tables or some of them.
+            back: offsets and values, see `returns_of`.
+            cells: close_first … high.
+        """
+        parts = (
+            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, t.return_offset, t.return_, *back,
+            *cells,
+        )  # fmt: skip
+        return Closing._make((*map(_fixed, parts), bound, t.modes, _fixed(alive)))
+
+
+def _fixed(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
 
 @kernel()
 def phase(breaks, owner, c):  # type: ignore[no-untyped-def]

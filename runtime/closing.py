@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, returns_of, step
+from .container import UNSOUND, refuse
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
@@ -107,7 +108,7 @@ def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no
     """
     i = begin
     while i < end:
-        depth = t.node_depth[i]
+        depth = np.int64(t.node_depth[i])
         code = step(a, st, frames, depth, np.int64(t.node_byte[i]), mode)
         if code == 0:
             i = t.node_skip[i]
@@ -138,7 +139,7 @@ def _found(result, value, token):  # type: ignore[no-untyped-def]
 def _specials(a, t, mode, st, frames, result):  # type: ignore[no-untyped-def]
     """The same for the special tokens from st[0]."""
     for k in range(t.special.shape[0]):
-        code = step(a, st, frames, 1, np.int64(t.special[k, 0]), mode)
+        code = step(a, st, frames, np.int64(1), np.int64(t.special[k, 0]), mode)
         if code == 1:
             _found(result, most(a, st[1, 0], st[1, 1], st[1, 2]) + st[1, 4], t.special[k, 1])
         elif code >= 2:
@@ -360,14 +361,17 @@ class Partition(NamedTuple):
     high: np.ndarray
 
     @staticmethod
-    def of(first: np.ndarray, breaks: np.ndarray, size: int) -> Partition | None:
-        """None where the cells do not lie in the order of their owners, as in tables that know no way to close."""
-        count = breaks[:, :, 1].sum(axis=1, dtype=np.int64) + 1
-        if int(count.sum()) != size or (first != np.cumsum(count) - count).any():
-            return None
+    def of(t: Tables, first: str, breaks: str, size: int) -> Partition:
+        """Raises BundleError: the cells do not lie in the order of their owners, as every compile leaves them."""
+        starts, pairs = getattr(t, first), getattr(t, breaks)
+        count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+        if int(count.sum()) != size or (starts != np.cumsum(count) - count).any():
+            raise refuse(
+                "a choice of tools", first, "cells apart", f"one after the other, as {breaks} has them", UNSOUND
+            )
         low, high = np.zeros(size, np.int32), np.full(size, MANY, np.int32)
-        for owner, lows in lows_of(breaks).items():
-            place = slice(int(first[owner]), int(first[owner]) + len(lows))
+        for owner, lows in lows_of(pairs).items():
+            place = slice(int(starts[owner]), int(starts[owner]) + len(lows))
             low[place] = lows
             high[place] = [*(x - 1 for x in lows[1:]), MANY]
         return Partition(np.repeat(np.arange(count.size, dtype=np.int32), count), low, high)
@@ -381,10 +385,10 @@ def closing_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int
         delta: the transitions that are left.
         entries: where texts may begin.
     """
-    cells = Partition.of(t.state_close, t.close_break, int(t.close_bound.size))
-    owed_of = Partition.of(t.owed_first, t.owed_break, int(t.owed.size))
-    if cells is None or owed_of is None:
+    if (t.close_bound >= NEVER).all():
         return None
+    cells = Partition.of(t, "state_close", "close_break", int(t.close_bound.size))
+    owed_of = Partition.of(t, "owed_first", "owed_break", int(t.owed.size))
     texts = texts_of(vocab, t)
     reached = np.zeros(t.states, bool)
     reached[[FINISHED, *entries]] = True
@@ -392,11 +396,9 @@ def closing_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int
     reach_on(t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, offset, back, reached)
     back_offset, back = returns_of(t, reached)
     bound = np.full(t.close_bound.size, NEVER, np.int32)
-    a = Closing(
-        t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, t.return_offset, t.return_,
-        back_offset, back, np.append(t.state_close, np.int32(bound.size)), t.close_break, cells.low, cells.high, bound,
-        t.modes, np.zeros((0, 4), np.uint64),
-    )  # fmt: skip
+    first = np.append(t.state_close, np.int32(bound.size))
+    alive = np.zeros((0, 4), np.uint64)
+    a = Closing.of(t, delta, (back_offset, back), (first, t.close_break, cells.low, cells.high), bound, alive)
     depth = vocab.longest + 2
     st, frames = np.zeros((depth, 5), np.int64), np.zeros((depth, 5), np.int64)
     live = (cells.owner > FINISHED) & reached[cells.owner] & (t.close_bound < NEVER)

@@ -9,7 +9,8 @@ Invariants   in both modes the close token of a cell takes the bound down by at 
              `close_after` and `chain_after` that belong to the mask, plus what is owed below.
 Upper bounds What is owed below a frame counts its dearest completion; the way out of a frame is the shortest in bytes,
              read in as few tokens as it can be; tokens that leave a frame and go on are not used for closing. So a
-             bound may be above the least number of tokens, never below it.
+             bound may be above the least number of tokens, never below it. `close_after` counts plain text of any
+             length where that makes hardly a difference (along.py).
 Counters     A state has close cells for ranges of its counter: at least those of its masks; where a range must be
              counted through to its end before the text can end, one for each value. Beyond `MOST_CELLS` there is no
              bound (NEVER), and no budget can be kept.
@@ -101,10 +102,8 @@ class _Close:
             low[first[q] : first[q + 1]] = lows
             high[first[q] : first[q + 1] - 1] = np.array(lows[1:]) - 1
         bound = np.full(low.size, NEVER, np.int32)
-        return Closing(
-            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.delta, t.push, t.return_offset, t.return_,
-            self.back_offset, self.back, first, _breaks(self.lows, t.states), low, high, bound, t.modes, self.alive,
-        )  # fmt: skip
+        cells = first, _breaks(self.lows, t.states), low, high
+        return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive)
 
     def arrays(self) -> dict[str, np.ndarray]:
         t = self.t

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tests.cases.protocols import FAMILIES
 from tests.oracle_runtime import Oracle
 from tests.runtime.test_budget import copy, promised
 from toolc.compiler import Options, compile_grammar, compile_tools
-from toolc.runtime import BatchMatcher, DecodeError, Decoder, Matcher, read_calls
+from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher, read_calls
 from toolc.runtime.bundle import Bundle
 
 from .test_masks import equal_walks
@@ -101,6 +102,16 @@ def budgets_are_kept(some: Bundle, seed: str) -> None:
                 matcher.advance(tokens[-1])
             assert len(tokens) <= budget
             assert {call.name for call in read_calls(some, tokens, entry)} <= chosen
+
+
+def test_close_cells_out_of_order_are_refused() -> None:
+    whole = compiled("hermes", False, tuple(str(tool["name"]) for tool in MORE))
+    for field in ("state_close", "owed_first"):
+        first = getattr(whole.tables, field).copy()
+        first[-1] = 0  # as sound as any
+        odd = Bundle(replace(whole.tables, **{field: first}), whole.meta, whole.vocab)
+        with pytest.raises(BundleError, match=field):
+            odd.subset(CHOICES[0])
 
 
 @pytest.mark.parametrize("name", ["hermes", "mistral_v11"])
