@@ -97,6 +97,7 @@ class LarkWriter:
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
         self._rule_names: set[str] = {"start", "_w", "_c", "_k"}
         self._last_number: dict[tuple[str, bool], int] = {}  # of the names that begin alike
+        self._own_names: dict[str, str] = {}  # kind → rule
         self._by_conj: dict[tuple[Literal, ...], str] = {}
         self._by_body: dict[str, str] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
@@ -280,40 +281,54 @@ class LarkWriter:
 
     # -- any JSON
 
-    def _fixed(self, name: str, body: str) -> str:
-        if name not in self._rules:
-            self._rules[name] = body
-            self._rule_names.add(name)
-            if body:  # else it is still to be set
-                self._by_body.setdefault(body, name)
-        return name
+    def _own(self, kind: str) -> tuple[str, bool]:
+        """The name of a rule that every schema writes alike, and whether its body is still to be set."""
+        known = self._own_names.get(kind)
+        if known is not None:
+            return known, False
+        name = self._own_names[kind] = self._name(kind, self._rule_names)
+        self._rules[name] = ""
+        return name, True
 
     def _any(self) -> str:
-        if "any" not in self._rules:
-            self._fixed("any", "")
+        name, new = self._own("any")
+        if new:
             string, number = self.any_string(), self.terminal(numbers.free_number(self.options.digits), "NUM")
             self.restrictions.add("digits")
             arrays, objects = self._any_array(), self._any_object()
             constants = " | ".join(constant_text(self, value) for value in (True, False, None))
-            self._rules["any"] = f"{string} | {number} | {arrays} | {objects} | {constants}"
-        return "any"
+            self._rules[name] = f"{string} | {number} | {arrays} | {objects} | {constants}"
+        return name
 
     def any_string(self) -> str:
-        if self.encoding.quotes:
-            return self._fixed("str", quoted_string(self, Strings(), "TEXT"))
-        return self._fixed("str", f'"\\"" {self.terminal(strings.CHAR, "CHAR")}* "\\""')
+        name, new = self._own("str")
+        if new:
+            quotes = self.encoding.quotes
+            body = (
+                quoted_string(self, Strings(), "TEXT")
+                if quotes
+                else f'"\\"" {self.terminal(strings.CHAR, "CHAR")}* "\\""'
+            )
+            self._rules[name] = body
+            self._by_body.setdefault(body, name)
+        return name
 
     def _any_array(self) -> str:
-        if "arr" not in self._rules:
-            self._fixed("arr", "")
-            self._rules["arr"] = array_text(self, Arrays(), "arr")
-        return "arr"
+        name, new = self._own("arr")
+        if new:
+            self._rules[name] = array_text(self, Arrays(), "arr")
+        return name
 
     def _any_object(self) -> str:
-        if "obj" not in self._rules:
-            self._fixed("obj", "")
-            self._rules["obj"] = object_text(self, Objects(), "obj")
-        return "obj"
+        name, new = self._own("obj")
+        if new:
+            self._rules[name] = object_text(self, Objects(), "obj")
+        return name
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The rules of any array and any object, which no schema changes."""
+        return tuple(self._own_names[kind] for kind in ("arr", "obj") if kind in self._own_names)
 
 
 BOOLEAN = (Constants(CONSTANTS["boolean"]),)

@@ -15,6 +15,22 @@ SCHEMAS: list[tuple[str, Any, list[str], list[str]]] = [
         ['{"ws": "a"}', "{ }"],
         ['{"ws": "b"}', '{"ws":" "}'],
     ),
+    (  # the names of the properties were taken for those of any object, array, value and string
+        "names/any JSON",
+        {
+            "type": "object",
+            "properties": {
+                "obj": {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": False},
+                "arr": {"type": "array", "items": {"type": "null"}},
+                "any": {"type": "array", "items": {"type": "boolean"}},
+                "str": {"type": "array", "items": {"type": "integer"}},
+                "free": {},
+            },
+            "additionalProperties": False,
+        },
+        ['{"obj":{"a":null},"arr":[null],"any":[true],"str":[1],"free":{"b":["c"]}}', '{"free":[[1,"x"],{}]}', '{"free":"x"}'],
+        ['{"obj":{"b":1}}', '{"arr":[1]}', '{"any":[1]}', '{"str":["x"]}'],
+    ),
     ("type/list", {"type": ["string", "null"]}, ['"a"', "null"], ["1", "true", "[]"]),
     ("type/integer", {"type": "integer"}, ["0", "-0", "-12"], ["1.0", "1e2", "1.5", '"1"', "01"]),
     ("type/number", {"type": "number"}, ["0", "1.5", "-1.5e-7", "1E+20"], ["1.", ".5", "1e", "NaN", "true"]),
