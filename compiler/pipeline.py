@@ -283,7 +283,7 @@ def _compile(
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
     clock.begin("parts")
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
-    linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context)
+    linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common)
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
         states = linked.entries

@@ -44,6 +44,7 @@ class Assembled:
         arguments: how arguments are written, as the bundle stores it: see reading.py.
         parameters: tool → [name, types] of each parameter, where arguments are no object of JSON.
         elements: tool → the types of every part (schema/parameters.py), where arrays and objects are written in parts.
+        common: rules that no schema changes: any array and any object.
     """
 
     text: str
@@ -57,6 +58,7 @@ class Assembled:
     arguments: dict[str, Any] = field(default_factory=lambda: {"encoding": "json"})
     parameters: dict[str, list[list[object]]] = field(default_factory=dict)
     elements: dict[str, list[list[object]]] = field(default_factory=dict)
+    common: tuple[str, ...] = ()
 
 
 def assemble(
@@ -125,6 +127,7 @@ def assemble(
         how,
         parameters,
         elements,
+        writer.common,
     )
 
 

@@ -3,6 +3,7 @@
 split.py     which rules of a grammar are parts of their own, and the grammars of main and parts
 stubs.py     where an automaton calls them
 part.py      one part: automaton, tables, and what others need to know of it
+words.py     what linking asks of a vocabulary
 walk.py      kernels: walks through the tables of joined parts
 joined.py    parts side by side in one numbering
 resolve.py   the rows of a part that look into those it calls

@@ -29,9 +29,10 @@ from .cache import Parts
 from .joined import Joined
 from .part import Cut, Part, coarse_classes, entries_of, fine_classes, is_finer, with_keys
 from .resolve import Resolve
-from .split import STUB, Split, Unit, split
+from .split import Split, Unit, split
 from .stubs import Apart, Stubs, find_stubs
 from .tables import tables_of
+from .words import Words
 
 
 class _Coarse(Exception):
@@ -68,13 +69,15 @@ def link(
     budget: Budget,
     soft_depth: int,
     context: bytes,
+    common: Sequence[str] = (),
 ) -> Linked | None:
     """Compile a grammar by parts; None where it has to be compiled as a whole.
 
     Args:
         context: digest of the vocabulary, of what encodes, and of the compiler.
+        common: rules that many grammars have: parts also where no arguments are.
     """
-    whole = split(grammar)
+    whole = split(grammar, common)
     if whole is None:
         return None
     for classes in (coarse_classes(), fine_classes()):
@@ -97,6 +100,7 @@ class _Linker:
     ) -> None:  # fmt: skip
         self.whole, self.vocab, self.ends, self.encode = whole, vocab, list(ends), encode
         self.budget, self.soft_depth, self.cache, self.classes = budget, soft_depth, cache, classes
+        self.words = Words.of(vocab)
         self.parts: dict[bytes, Part] = {}
         self.reused = 0
 
@@ -132,7 +136,7 @@ class _Linker:
         if entries is not None and a.specials:
             raise Apart("a part reads special tokens")
         stubs = find_stubs(a) if imports else Stubs({}, {}, {}, [])
-        if imports and _begins_stub(self.vocab):
+        if imports and self.words.begins_stub:
             raise Apart("a token begins a stub")
         entry = None if entries is None else entries_of(a, entries)
         called = [self.parts[digest].entries[k] for digest, k in imports]
@@ -178,7 +182,7 @@ class _Linker:
         parts = joined.parts
         deepest = made.part.depth
         modes = joined.modes
-        if modes == 2 and deepest + _most_pops(tables, self.vocab) >= self.soft_depth:
+        if modes == 2 and deepest + self.words.most_leaving(_leaving(tables)) >= self.soft_depth:
             raise Apart("mode 1 would begin in frames that have only one")
         soft = self.soft_depth if modes == 2 else deepest
         total = sum(x.nbytes for x in tables.arrays().values())
@@ -214,23 +218,14 @@ class _Made:
     symbol_class: np.ndarray
 
 
-def _begins_stub(vocab: Vocab) -> bool:
-    """Whether a token could be read on from an opening bracket into a stub."""
-    data = vocab.token_bytes
-    starts = np.zeros(data.size + 1, bool)
-    starts[vocab.token_offset] = True
-    return bool((np.isin(data[:-1], np.frombuffer(b"{[", np.uint8)) & (data[1:] == STUB) & ~starts[1:-1]).any())
-
-
 def _bound(t: Tables, q: int) -> int:
     past = sum(min(max(count - at, 0), count) for at, count in t.close_break[q].tolist())
     return min(NEVER, int(t.close_bound[t.state_close[q] + past]))
 
 
-def _most_pops(t: Tables, vocab: Vocab) -> int:
-    """The most bytes of a token that can leave a frame."""
+def _leaving(t: Tables) -> np.ndarray:
+    """bool [256]: bytes with which some state leaves its frame."""
     entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == POP))
-    pops = np.unique(entry - t.delta[entry, 0])
-    closing = np.isin(t.symbol_class[:256], pops)
-    leaves = np.concatenate([[0], np.cumsum(closing[vocab.token_bytes])])
-    return int((leaves[vocab.token_offset[1:]] - leaves[vocab.token_offset[:-1]]).max(initial=0))
+    pops = np.zeros(t.classes, bool)
+    pops[entry - t.delta[entry, 0]] = True
+    return pops[t.symbol_class[:256]]

@@ -17,7 +17,6 @@ import numpy as np
 
 from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import Vocab
-from toolc.runtime.walk import Trie
 
 from ..automata.pool import Pool, intern
 from ..automata.pushdown import Automaton
@@ -27,6 +26,7 @@ from .joined import Joined
 from .part import ROWS, Cut, Part
 from .stubs import Apart
 from .walk import Machine, Memo, walk_chains, walk_states
+from .words import Words
 
 _BATCH = 2048
 
@@ -38,7 +38,7 @@ class Walks:
         self.machine = machine
         self.budget = budget
         self.specials = specials
-        self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
+        self.words = Words.of(vocab)
         self.lists = Pool(vocab.size + specials.shape[0] + 64)
         self.profiles = Pool(2 * vocab.node_byte.size + 2)
         depth = int(vocab.node_depth.max(initial=0)) + 2
@@ -46,10 +46,12 @@ class Walks:
 
     def states(self, states: np.ndarray) -> np.ndarray:
         """int32 [·, 4] as `walk_states` gives it."""
+        m = self.machine
+        nodes = self.words.whole if m.narrow_state.any() or m.narrow_push.any() else self.words.opening
         memo = Memo.make((self.lists.longest, self.profiles.longest))
         return self._run(
             lambda part, at, out: walk_states(
-                self.machine, self.trie, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
+                m, nodes, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
                 self.profiles.arrays, self._limits, out,
             ),
             states.reshape(-1, 1),
@@ -59,8 +61,8 @@ class Walks:
         """The same for int32 [·, 3]: profile, stack symbol, counter."""
         return self._run(
             lambda part, at, out: walk_chains(
-                self.machine, self.trie, part, at, self._st, self._frames, self.lists.arrays, self.profiles.arrays,
-                self._limits, out,
+                self.machine, self.words.whole, part, at, self._st, self._frames, self.lists.arrays,
+                self.profiles.arrays, self._limits, out,
             ),
             jobs,
         )  # fmt: skip

@@ -1,7 +1,8 @@
 """Which rules of a grammar are parts of their own, and the grammar of each: calls of other parts become stubs.
 
 A part is what one bracketed rule derives, or several that recur through each other: the arguments of a tool, the object
-and the array of any JSON. Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
+and the array of any JSON. Where no arguments stand apart, as in a bare schema, only what many grammars have is one.
+Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
 
 A stub is ``{ ff number ff }``: the byte 255 is in no text.
 
@@ -20,6 +21,7 @@ from ..grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, 
 
 STUB = 255  # the byte around a stub's number
 _CLOSER = {b"{": b"}", b"[": b"]"}
+OPENERS = b"".join(_CLOSER)
 _START = "start"
 _SEPARATOR = b";"
 
@@ -54,9 +56,13 @@ class Split:
     units: tuple[Unit, ...]
 
 
-def split(grammar: Grammar) -> Split | None:
-    """Cut a grammar up; None where there is nothing to cut."""
-    return _Splitter(grammar).split()
+def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
+    """Cut a grammar up; None where there is nothing to cut.
+
+    Args:
+        common: rules that many grammars have.
+    """
+    return _Splitter(grammar).split(set(common))
 
 
 def stub(opener: bytes, number: int) -> Literal:
@@ -74,12 +80,16 @@ class _Splitter:
         self.digests = _Digests(grammar)
         self.place = {rule: n for n, rule in enumerate(grammar.rules)}
 
-    def split(self) -> Split | None:
+    def split(self, common: set[str]) -> Split | None:
         marks = self.grammar.marks
+        if not common and not any(mark.kind == "arguments" for mark in marks.values()):
+            return None
+        recurs = set()  # rules in brackets
         for part in strong_components(self.refs):
             entries = tuple(sorted((r for r in part if self._bracketed(r)), key=self.place.__getitem__))
             if entries and (len(part) > 1 or part[0] in self.refs[part[0]]):
                 self.member.update(dict.fromkeys(entries, entries))
+                recurs.update(entries)
         for rule, mark in marks.items():
             if mark.kind == "arguments" and rule in self.grammar.rules:
                 target = self._named(rule)
@@ -90,6 +100,11 @@ class _Splitter:
                 for entry in entries:
                     self.member.pop(entry, None)
         if not any(self._named(rule) in self.member for rule, mark in marks.items() if mark.kind == "arguments"):
+            # Any other part would be made for this grammar alone.
+            if not recurs <= common:
+                return None  # the main part would recur
+            self.member = {rule: entries for rule, entries in self.member.items() if common.issuperset(entries)}
+        if not self.member:
             return None
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:

@@ -47,6 +47,21 @@ class Machine(NamedTuple):
     calls_part: np.ndarray
 
 
+class Nodes(NamedTuple):
+    """A trie, or the part of one whose tokens are asked for.
+
+    order int32 [n]: nodes of the whole in preorder;  byte, depth, skip [n]: as in docs/architecture.md, by place in
+    ``order``;  token_offset, tokens: of the whole.
+    """
+
+    order: np.ndarray
+    byte: np.ndarray
+    depth: np.ndarray
+    skip: np.ndarray
+    token_offset: np.ndarray
+    tokens: np.ndarray
+
+
 class Memo(NamedTuple):
     """Walks of one mode that are known by their first byte and its op, as in ../lift/walk.py.
 
@@ -108,7 +123,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
     """
     decided = result[2]
     dearest = result[3]
-    node_byte, node_depth, node_skip, token_offset = t.node_byte, t.node_depth, t.node_skip, t.node_token_offset
+    order, node_byte, node_depth, node_skip, token_offset = t.order, t.byte, t.depth, t.skip, t.token_offset
     symbol_class, state_cell, cell_delta, delta = m.symbol_class, m.state_cell, m.cell_delta, m.delta
     state_break, narrow_state = m.state_break, m.narrow_state
     counted = state_break.shape[1]
@@ -168,15 +183,16 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
             top = frames[top, 2]
         else:
             inside = False
-        if crossed != 0 and token_offset[i + 1] > token_offset[i]:
-            if inside:
+        if crossed != 0:
+            node = order[i]
+            if inside and token_offset[node + 1] > token_offset[node]:
                 dearest = max(dearest, min(_NEVER, owed + _bound(m, q, c)))
-            for k in range(token_offset[i], token_offset[i + 1]):
-                tokens[found] = t.node_tokens[k]
+            for k in range(token_offset[node], token_offset[node + 1]):
+                tokens[found] = t.tokens[k]
                 found += 1
         if not inside:
             if crossed != 0 and node_skip[i] > i + 1:
-                records[left] = i
+                records[left] = order[i]
                 records[left + 1] = value
                 left += 2
             i = node_skip[i]
@@ -200,6 +216,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
     What lies below a first byte depends on nothing but the op on that byte: it is walked once.
 
     Args:
+        t: holds all tokens that go on behind an opening bracket.
         jobs: int32 [·, 1]: state; those from number ``at`` are walked, in mode 0.
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         memo: scratch.
@@ -223,11 +240,11 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
         end, end2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         decided, dearest = np.int64(0), np.int64(0)
         i = np.int64(0)
-        while i < t.node_byte.size:
-            after = np.int64(t.node_skip[i])
-            op = _op(m, q, np.int64(0), t.node_byte[i])
+        while i < t.byte.size:
+            after = np.int64(t.skip[i])
+            op = _op(m, q, np.int64(0), t.byte[i])
             if op != 0:
-                key = op << 8 | np.int64(t.node_byte[i])
+                key = op << 8 | np.int64(t.byte[i])
                 slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
                 while slots[slot, 0] >= 0 and slots[slot, 0] != key:
                     slot = (slot + 1) & (slots.shape[0] - 1)
@@ -304,7 +321,7 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
                 continue  # this stack symbol is never under such a frame
             back = m.return_[place, 1]
             _walk(
-                m, t, node + 1, np.int64(t.node_skip[node]), np.int64(back >> 2),
+                m, t, node + 1, np.int64(t.skip[node]), np.int64(back >> 2),
                 np.int64(_act(back & 3, jobs[j, 2])), np.int64(1), mode, st, frames, data, result[0], data2, result[1],
                 result,
             )  # fmt: skip

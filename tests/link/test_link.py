@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolc.compiler import Options, compile_tools
+from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.link import cache, link
 from toolc.compiler.pipeline import Compiled
@@ -66,13 +66,15 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     cache.forget()
 
 
-def compiled(spec: list[dict[str, Any]], **options: Any) -> Compiled:
+def compiled(spec: Any, **options: Any) -> Compiled:
+    if not isinstance(spec, list):
+        return compile_schema(spec, vocab(), options=Options(**options))
     return compile_tools(spec, vocab(), options=Options(**{"protocol": "hermes", **options}))
 
 
-def whole(spec: list[dict[str, Any]], **options: Any) -> Bundle:
+def whole(spec: Any, **options: Any) -> Bundle:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link, "split", lambda grammar: None)
+        patch.setattr(link, "split", lambda *_: None)
         made = compiled(spec, **options)
     assert made.report["parts"] is None
     return made.bundle
@@ -278,3 +280,80 @@ def test_a_union_stays_in_the_main_part() -> None:
     other = whole(spec)
     for n in range(15):
         compare(made.bundle, other, f"union {n}", 50, brute=True)
+
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "list": {"type": "array", "items": OPEN, "maxItems": 3},
+        "both": {"anyOf": [{"type": "object"}, {"type": "string", "maxLength": 5}]},
+        "text": {"type": "string", "pattern": "^[a-z]{2,40}$"},
+    },
+    "required": ["list"],
+}
+LINKED = {
+    "any": True,
+    "open": OPEN,
+    "nested": NESTED,
+    "array": {"type": "array", "items": {}, "minItems": 1},
+    "keys": {"type": "object", "patternProperties": {"^x-": {}}, "additionalProperties": {"type": "integer"}},
+    "names": {"type": "object", "properties": {"obj": LIST, "arr": {"type": "array", "items": COUNTED}, "any": {}}},
+    "dependent": {"type": "object", "properties": {"a": {}, "b": {"type": "null"}}, "dependentRequired": {"a": ["b"]}},
+}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_any_json_of_a_schema_is_a_part(name: str) -> None:
+    schema = LINKED[name]
+    made = compiled(schema)
+    assert made.report["parts"] == {"all": 1, "reused": 0}
+    other = whole(schema)
+    assert made.bundle.min_tokens == other.min_tokens
+    for n in range(25):
+        compare(made.bundle, other, f"{name} {n}", 60, brute=n < 8)
+    again = compiled(True), compiled(schema)
+    assert [one.report["parts"]["reused"] for one in again] == [1, 1]
+    assert again[1].bundle.encode() == made.bundle.encode()
+    cache.forget()  # from the file
+    assert compiled(schema).bundle.encode() == made.bundle.encode()
+
+
+@pytest.mark.parametrize("soft_depth", [3, 4, 7])
+def test_a_schema_at_a_small_soft_depth(soft_depth: int) -> None:
+    """Linked where the frames of the schema lie below it, else compiled as a whole."""
+    made, other = compiled(NESTED, soft_depth=soft_depth), whole(NESTED, soft_depth=soft_depth)
+    for n in range(25):
+        compare(made.bundle, other, f"depth {soft_depth} {n}", 60, brute=n < 8)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"next": {"$ref": "#"}}},  # recurs, and is open
+        {"type": "object", "properties": {"some": {"type": "array", "items": {}, "minItems": 2, "maxItems": 9}}},
+        LIST["properties"]["rows"] | {"maxItems": 9, "items": {"type": "integer"}},
+    ],
+    ids=["recursive", "counted", "closed"],
+)
+def test_schemas_that_are_compiled_as_a_whole(schema: Any) -> None:
+    made = compiled(schema)
+    assert made.report["parts"] is None
+    assert made.bundle.encode() == whole(schema).encode()
+
+
+def test_a_grammar_of_ones_own_is_compiled_as_a_whole() -> None:
+    text = 'start: arr\narr: "[" (arr ("," arr)*)? "]"\n'
+    assert compile_grammar(text, vocab()).report["parts"] is None
+
+
+def test_linked_schemas_keep_budgets() -> None:
+    for name in ("nested", "any", "dependent"):
+        bundle = compiled(LINKED[name]).bundle
+        for n in range(20):
+            rng = random.Random(f"budget {name} {n}")
+            least = bundle.min_tokens["start"]
+            assert least is not None
+            matcher = Matcher(bundle, budget=least + rng.randrange(40))
+            while not matcher.is_finished:
+                assert matcher.left is not None and matcher.left > 0
+                matcher.advance(choose(np.flatnonzero(bits(matcher)), bundle, rng))
