@@ -5,6 +5,7 @@ stubs.py     where an automaton calls them
 part.py      one part: automaton, tables, and what others need to know of it
 words.py     what linking asks of a vocabulary
 walk.py      kernels: walks through the tables of joined parts
+keys.py      by what equal rows of different parts are known
 joined.py    parts side by side in one numbering
 resolve.py   the rows of a part that look into those it calls
 tables.py    joined parts → the tables of a bundle

@@ -27,7 +27,8 @@ from ..lift.lift import lift_with_profiles
 from ..vocab.encode import Encode
 from .cache import Parts
 from .joined import Joined
-from .part import Cut, Part, coarse_classes, entries_of, fine_classes, is_finer, with_keys
+from .keys import with_keys
+from .part import Cut, Part, coarse_classes, entries_of, fine_classes, is_finer
 from .resolve import Resolve
 from .split import Split, Unit, split
 from .stubs import Apart, Stubs, find_stubs

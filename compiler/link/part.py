@@ -11,7 +11,7 @@ Arrays       those of docs/architecture.md, and
              import whose profile it is, -1 for the part's own;
              outer_profile, outer_entry int32 [·]: profiles with which an entry's frame is left;
              outer_offset int32 [· + 1], outer_records int32 [·]: the content of each, as in walk.py;
-             row_key uint32 [rows, 4], list_key uint32 [lists, 4]: digests of their contents.
+             row_key, list_key: see keys.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from toolc.runtime.container import blake
+from toolc.runtime.memory import kernel
 from toolc.runtime.tables import PUSH, Tables
 
 from ..automata.pushdown import Automaton
@@ -222,25 +222,9 @@ class Cut:
 
     def _delta(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Offsets of the cells, and the comb, over the finer classes."""
-        t, width = self.t, self.class_of.size
         used, which = np.unique(before, return_inverse=True)
-        rows, columns, ops = [], [], []
-        for begin in range(0, used.size, 4096):
-            base = used[begin : begin + 4096, None]
-            entry = t.delta[base + self.class_of[None, :]]
-            r, k = np.nonzero((entry[:, :, 0] == base) & (entry[:, :, 1] != 0))
-            rows.append(r + begin)
-            columns.append(k)
-            ops.append(entry[r, k, 1])
-        row, op = np.concatenate([np.zeros(0, np.int64), *rows]), np.concatenate([np.zeros(0, np.int32), *ops])
-        kind, number = op & 7, (op >> 3).astype(np.int64)
-        goes, pushes = kind < PUSH, kind == PUSH
-        number[goes] = self.state[number[goes]]
-        number[pushes] = self.push[number[pushes]]
-        offset = np.zeros(used.size + 1, np.int32)
-        np.cumsum(np.bincount(row, minlength=used.size), out=offset[1:])
-        column = np.concatenate([np.zeros(0, np.int64), *columns])
-        at, packed = comb.pack(offset, column.astype(np.int32), (number << 3 | kind).astype(np.int32), width)
+        found = _spread(self.t.delta, used, self.class_of, self.state, self.push)
+        at, packed = comb.pack(*found, self.class_of.size)
         return at[which.reshape(-1)], packed
 
     def _returns(self) -> tuple[np.ndarray, np.ndarray]:
@@ -288,27 +272,35 @@ class Cut:
         return e_[kept], self.symbol[g_[kept]], number[kept], outer
 
 
-def with_keys(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of rows, and digests of what each row and list is made of: uint32 [rows, 4] and [lists, 4]."""
-    offset, tokens, base = arrays["list_offset"], arrays["list_tokens"], arrays["list_base"].tolist()
-    content, stored = [], []
-    for n, under in enumerate(base):
-        own = tokens[offset[n] : offset[n + 1]]
-        whole = own if under < 0 else np.setxor1d(own, tokens[offset[under] : offset[under + 1]], assume_unique=True)
-        content.append(blake(whole.tobytes()))
-        stored.append(blake(own.tobytes() + (b"" if under < 0 else content[under])))
-    bits = [blake(row.tobytes()) for row in arrays["dense"]]
-    keys = []
-    for slice_, units, dense, list_ in zip(
-        *(arrays[name].tolist() for name in ("row_slice", "row_units", "row_dense", "row_list")), strict=True
-    ):
-        bit_row = bits[dense] if dense >= 0 else b""
-        keys.append(blake(b"%d,%d;" % (slice_, units) + bit_row + content[list_]))
-    return {
-        **arrays,
-        "row_key": np.frombuffer(b"".join(keys), np.uint32).reshape(-1, 4),
-        "list_key": np.frombuffer(b"".join(stored), np.uint32).reshape(-1, 4),
-    }
+@kernel()
+def _spread(delta, rows, class_of, state, push):  # type: ignore[no-untyped-def]
+    """Rows of a comb over finer classes, in compressed form (see comb.py), states and pushes by their new numbers.
+
+    Args:
+        rows: int32 [·], where each begins in ``delta``;  class_of int64 [finer classes]: what each was.
+    """
+    offset = np.zeros(rows.size + 1, np.int32)
+    for r in range(rows.size):
+        count = 0
+        for k in class_of:
+            count += delta[rows[r] + k, 0] == rows[r] and delta[rows[r] + k, 1] != 0
+        offset[r + 1] = offset[r] + count
+    columns, ops = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
+    n = 0
+    for r in range(rows.size):
+        for j in range(class_of.size):
+            place = rows[r] + class_of[j]
+            op = np.int64(delta[place, 1])
+            if delta[place, 0] == rows[r] and op != 0:
+                kind, number = op & 7, op >> 3
+                if kind < PUSH:
+                    number = state[number]
+                elif kind == PUSH:
+                    number = push[number]
+                columns[n] = j
+                ops[n] = number << 3 | kind
+                n += 1
+    return offset, columns, ops
 
 
 def within(counts: np.ndarray) -> np.ndarray:

@@ -84,7 +84,7 @@ class _Splitter:
         marks = self.grammar.marks
         if not common and not any(mark.kind == "arguments" for mark in marks.values()):
             return None
-        recurs = set()  # rules in brackets
+        recurs: set[str] = set()  # rules in brackets
         for part in strong_components(self.refs):
             entries = tuple(sorted((r for r in part if self._bracketed(r)), key=self.place.__getitem__))
             if entries and (len(part) > 1 or part[0] in self.refs[part[0]]):

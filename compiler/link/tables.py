@@ -202,9 +202,8 @@ def _rows(joined: Joined, specials: np.ndarray) -> tuple[np.ndarray, dict[str, n
         row_dense.append(np.where(x["row_dense"] < 0, -1, x["row_dense"] + joined.base["dense"][n]))
         used[x["cell_row"] + joined.base["row"][n]] = True
         used[x["chain_row"] + joined.base["row"][n]] = True
-    reserved = np.arange(8, dtype=np.uint32).reshape(2, 4)  # no digests, but different
-    leader = _leaders(np.concatenate([reserved, *(part.arrays["row_key"] for part in parts)]), used)
-    list_leader = _leaders(np.concatenate([reserved, *(part.arrays["list_key"] for part in parts)]), None)
+    leader = _leaders([part.arrays["row_key"] for part in parts], used)
+    list_leader = _leaders([part.arrays["list_key"] for part in parts], None)
     rows = np.flatnonzero(used & (leader == np.arange(leader.size)))
     of_row, base_of, dense_of = (np.concatenate(x) for x in (row_list, list_base, row_dense))
     base_of = np.where(base_of >= 0, list_leader[base_of], -1)
@@ -245,15 +244,17 @@ def _of_rows(joined: Joined, name: str) -> np.ndarray:
     return np.concatenate([np.array([-1, -1]), joined.together(name)])
 
 
-def _leaders(keys: np.ndarray, used: np.ndarray | None) -> np.ndarray:
-    """For every digest the place of its first equal, of those that are used first."""
-    keys = np.ascontiguousarray(keys).view(np.uint64)
-    ranks = (keys[:, 1], keys[:, 0]) if used is None else (~used, keys[:, 1], keys[:, 0])
-    order = np.lexsort(ranks)
-    ranked = keys[order]
-    new = np.ones(len(keys), bool)
+def _leaders(keys: list[np.ndarray], used: np.ndarray | None) -> np.ndarray:
+    """For every key, after two reserved ones, the place of its first equal, of those that are used first."""
+    reserved = np.zeros((2, keys[0].shape[1]), np.uint32)  # no digests, but different
+    reserved[1] = 1
+    joined = np.concatenate([reserved, *keys]).view(np.uint64)
+    columns = [*joined.T]
+    order = np.lexsort(columns if used is None else [~used, *columns])
+    ranked = joined[order]
+    new = np.ones(len(joined), bool)
     new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
     head = order[new][np.cumsum(new) - 1]
-    out = np.empty(len(keys), np.int64)
+    out = np.empty(len(joined), np.int64)
     out[order] = head
     return out
