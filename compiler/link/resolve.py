@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from toolc.runtime.tables import Tables
+from toolc.runtime.tables import PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.pool import Pool, intern
@@ -23,9 +23,9 @@ from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..lift.rows import RowStore
 from .joined import Joined
-from .part import ROWS, Cut, Part
+from .part import ROWS, Cut, Part, within
 from .stubs import Apart
-from .walk import Machine, Memo, walk_chains, walk_states
+from .walk import Machine, Memo, Nodes, walk_chains, walk_states
 from .words import Words
 
 _BATCH = 2048
@@ -46,12 +46,17 @@ class Walks:
 
     def states(self, states: np.ndarray) -> np.ndarray:
         """int32 [·, 4] as `walk_states` gives it."""
-        m = self.machine
-        nodes = self.words.whole if m.narrow_state.any() or m.narrow_push.any() else self.words.opening
+        return self._states(states, self.words.opening)
+
+    def deciding(self, states: np.ndarray) -> np.ndarray:
+        """bool [·]: whether a token decides against a tool above the frames of some states."""
+        return self._states(states, self.words.whole)[:, 2] > 0
+
+    def _states(self, states: np.ndarray, nodes: Nodes) -> np.ndarray:
         memo = Memo.make((self.lists.longest, self.profiles.longest))
         return self._run(
             lambda part, at, out: walk_states(
-                m, nodes, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
+                self.machine, nodes, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
                 self.profiles.arrays, self._limits, out,
             ),
             states.reshape(-1, 1),
@@ -163,7 +168,8 @@ class Resolve:
             chains.append((slot, profile, g, place[e, g]))
         result = np.array([below[key] for key in keys], np.int64).reshape(-1, 4)
         self._add_rows(cells, states, found[:, 0], found[:, 3], exits, result, chains)
-        self.decided = [int(q) for q, yes in zip(states.tolist(), found[:, 2].tolist(), strict=True) if yes]
+        near = states[near_decisions(self.a, int(self.vocab.node_depth.max(initial=0)))[some]]
+        self.decided = near[self.walks.deciding(near)].tolist()
         for slot, profile, _, at in chains:
             if result[at, 2]:
                 self.deciding.add((slot, profile))
@@ -321,6 +327,43 @@ class Resolve:
             "outer_offset": np.cumsum([0, *map(len, listed)]).astype(np.int32),
             "outer_records": np.concatenate([np.zeros(0, np.int32), *listed]),
         }
+
+
+def near_decisions(a: Automaton, most: int) -> np.ndarray:
+    """bool [states]: those from which a way of at most ``most`` bytes may decide against a tool.
+
+    What a push calls is taken to be left with the next byte: so none is missed, and some may be too many.
+    """
+    row, symbol = np.nonzero(a.ops)
+    op = a.ops[row, symbol]
+    state = np.searchsorted(a.state_row, row, side="right") - 1
+    kind, value = op & 7, op >> 3
+    goes, pushes = kind < PUSH, kind == PUSH
+    pushed = a.pushes[value[pushes], 0]
+    found = np.zeros(a.state_row.size - 1, bool)
+    found[state[goes][a.marks.narrow_state[value[goes]]]] = True
+    found[state[pushes][a.marks.narrow_symbol[pushed]]] = True
+    wave = np.flatnonzero(found)
+    if not wave.size:
+        return found
+    text = np.isin(symbol, a.symbol_class[:256])
+    goes &= text
+    # Through a frame: state, return; from all that push a symbol to all that it returns to, by way of the symbol.
+    symbol_of, target = a.return_key[:, 0], a.return_to[:, 0]
+    nodes = found.size
+    before = np.concatenate([state[goes], state[pushes], state[pushes], nodes + symbol_of])
+    after = np.concatenate([value[goes], a.pushes[value[pushes], 1], nodes + pushed, target])
+    order = np.argsort(after, kind="stable")
+    before, begin = before[order], np.searchsorted(after[order], np.arange(nodes + a.stack_symbols + 1))
+    known = np.concatenate([found, np.zeros(a.stack_symbols, bool)])
+    for _ in range(most):
+        counts = begin[wave + 1] - begin[wave]
+        next_ = before[np.repeat(begin[wave], counts) + within(counts)]
+        wave = np.unique(next_[~known[next_]])
+        if not wave.size:
+            break
+        known[wave] = True
+    return known[:nodes]
 
 
 def joined_rows(one: dict[str, Any], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
