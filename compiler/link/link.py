@@ -179,7 +179,9 @@ class _Linker:
     def _main(self) -> Linked:
         made, a = self._made(self.whole.main, self._names(self.whole.imports), None)
         joined = Joined(made.part, self.parts, made.symbol_class)
-        tables, longest = tables_of(joined, a.marks, made.specials, made.resolve.decided, made.resolve.deciding)
+        tables, longest = tables_of(
+            joined, made.resolve.walks.machine, a.marks, made.specials, made.resolve.decided, made.resolve.deciding
+        )
         parts = joined.parts
         deepest = made.part.depth
         modes = joined.modes

@@ -13,22 +13,22 @@ from toolc.runtime.tables import Tables
 from ..automata.marks import Marks
 from ..lift import comb
 from .joined import Joined
+from .walk import Machine
 
 
 def tables_of(
-    joined: Joined, marks: Marks, specials: np.ndarray, decided: list[int], deciding: set[tuple[int, int]]
+    joined: Joined, m: Machine, marks: Marks, specials: np.ndarray, decided: list[int], deciding: set[tuple[int, int]]
 ) -> tuple[Tables, int]:
     """The tables, and the longest way through exit profiles.
 
     Args:
         joined: the main part, resolved, and all that it calls.
+        m: their machine; its narrow ones are of no matter.
         marks: of the main part.
         specials: int32 [·, 2]: symbol and token of the special tokens.
         decided, deciding: see resolve.py, of the main part.
     """
     first = joined.parts[0]
-    none = np.zeros(0, bool)
-    m = joined.machine(none, none)
     modes = joined.modes
     exits = _with_base(joined, "cell_exit", "profile", modes)
     profile, symbol = _chain_keys(joined)
