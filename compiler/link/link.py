@@ -20,7 +20,7 @@ from toolc.runtime.vocab import Vocab
 
 from ..automata.pushdown import Automaton, build_automaton
 from ..budget import Budget
-from ..errors import ToolcError
+from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
 from ..lift.close import close_arrays
 from ..lift.lift import lift_with_profiles
@@ -74,6 +74,8 @@ def link(
 ) -> Linked | None:
     """Compile a grammar by parts; None where it has to be compiled as a whole.
 
+    Raises BudgetError: it took too many seconds, states, rows or bytes, as the whole would.
+
     Args:
         context: digest of the vocabulary, of what encodes, and of the compiler.
         common: rules that many grammars have: parts also where no arguments are.
@@ -87,6 +89,8 @@ def link(
             return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link()
         except _Coarse:
             continue
+        except BudgetError:
+            raise  # what a part passes the whole passes too
         except (Apart, ToolcError):
             return None  # compiled as a whole it may do, or the error names the right place
         finally:
