@@ -2,6 +2,7 @@
 
 split.py     which rules of a grammar are parts of their own, and the grammars of main and parts
 stubs.py     where an automaton calls them
+classes.py   which symbols are told apart
 part.py      one part: automaton, tables, and what others need to know of it
 words.py     what linking asks of a vocabulary
 walk.py      kernels: walks through the tables of joined parts

@@ -8,6 +8,7 @@ Arrays       list_key uint32 [lists, 4]: of a list as it is stored, its base's c
 from __future__ import annotations
 
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,9 +37,9 @@ def with_keys(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _digests(offset: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """uint32 [sequences, 4]: digests of sequences of numbers."""
-    data, size = memoryview(np.ascontiguousarray(numbers)).cast("B"), numbers.itemsize
+    data, size = np.ascontiguousarray(numbers).data.cast("B"), numbers.itemsize
     ends = (offset * size).tolist()
-    found = [blake2b(data[a:b], digest_size=_SIZE).digest() for a, b in zip(ends, ends[1:], strict=False)]
+    found = [blake2b(data[a:b], digest_size=_SIZE).digest() for a, b in pairwise(ends)]
     return np.frombuffer(bytearray(b"".join(found)), np.uint32).reshape(-1, 4)
 
 

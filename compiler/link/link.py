@@ -26,9 +26,10 @@ from ..lift.close import close_arrays
 from ..lift.lift import lift_with_profiles
 from ..vocab.encode import Encode
 from .cache import Parts
+from .classes import coarse_classes, fine_classes, is_finer, merged
 from .joined import Joined
 from .keys import with_keys
-from .part import Cut, Part, coarse_classes, entries_of, fine_classes, is_finer
+from .part import Cut, Part, entries_of
 from .resolve import Resolve
 from .split import Split, Unit, split
 from .stubs import Apart, Stubs, find_stubs
@@ -186,6 +187,8 @@ class _Linker:
         tables, longest = tables_of(
             joined, made.resolve.walks.machine, a.marks, made.specials, made.resolve.decided, made.resolve.deciding
         )
+        if not self.whole.tools or self.classes.max() == 255:
+            tables = merged(tables)  # of many tools most of the comb is old, and stays as it is
         parts = joined.parts
         deepest = made.part.depth
         modes = joined.modes
@@ -200,7 +203,7 @@ class _Linker:
             **made.part.counts,
             "nfa_states": sum(p.counts["nfa_states"] for p in parts),
             "local_states": sum(p.counts["local_states"] for p in parts),
-            "classes": joined.width,
+            "classes": tables.classes,
             "states": tables.states,
             "stack_symbols": int(tables.return_offset.size),
             "profiles": int(tables.chain_offset.size),

@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
 from toolc.runtime.tables import PUSH, Tables
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE
 from ..lift import comb
-from .split import STUB
+from .classes import spread
 from .stubs import Apart, Stubs
 
 ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
@@ -68,28 +67,6 @@ class Part:
     def states(self) -> int:
         """How many, without those that every part has."""
         return int(self.arrays["state_cell"].size)
-
-
-def coarse_classes() -> np.ndarray:
-    """int32 [256]: the class of each byte where no part tells more of them apart: bytes of UTF-8 by their role."""
-    borders = [0, 9, 10, 11, 13, 14, *range(32, 129), 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4]
-    found = np.searchsorted([*borders, 0xF5, STUB], np.arange(256), side="right") - 1
-    found[[11, 12, *range(14, 32)]] = found[0]
-    found[0xC0:0xC2] = found[0xF5]
-    return np.unique(found, return_inverse=True)[1].astype(np.int32)
-
-
-def fine_classes() -> np.ndarray:
-    """int32 [256]: every byte is a class."""
-    return np.arange(256, dtype=np.int32)
-
-
-def is_finer(classes: np.ndarray, symbol_class: np.ndarray) -> bool:
-    """Whether bytes of one of the classes are of one class of an automaton."""
-    low, high = np.full(int(classes.max()) + 1, 1 << 30), np.full(int(classes.max()) + 1, -1)
-    np.minimum.at(low, classes, symbol_class[:256])
-    np.maximum.at(high, classes, symbol_class[:256])
-    return bool((low == high).all())
 
 
 def entries_of(a: Automaton, count: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -223,8 +200,8 @@ class Cut:
     def _delta(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Offsets of the cells, and the comb, over the finer classes."""
         used, which = np.unique(before, return_inverse=True)
-        found = _spread(self.t.delta, used, self.class_of, self.state, self.push)
-        at, packed = comb.pack(*found, self.class_of.size)
+        offset, columns, ops = spread(self.t.delta, used, self.class_of, self.state, self.push)
+        at, packed = comb.pack(offset, columns, ops, self.class_of.size)
         return at[which.reshape(-1)], packed
 
     def _returns(self) -> tuple[np.ndarray, np.ndarray]:
@@ -270,37 +247,6 @@ class Cut:
         for e, symbol in zip(e_[~kept].tolist(), g_[~kept].tolist(), strict=True):
             outer.setdefault(symbol, []).append(e)
         return e_[kept], self.symbol[g_[kept]], number[kept], outer
-
-
-@kernel()
-def _spread(delta, rows, class_of, state, push):  # type: ignore[no-untyped-def]
-    """Rows of a comb over finer classes, in compressed form (see comb.py), states and pushes by their new numbers.
-
-    Args:
-        rows: int32 [·], where each begins in ``delta``;  class_of int64 [finer classes]: what each was.
-    """
-    offset = np.zeros(rows.size + 1, np.int32)
-    for r in range(rows.size):
-        count = 0
-        for k in class_of:
-            count += delta[rows[r] + k, 0] == rows[r] and delta[rows[r] + k, 1] != 0
-        offset[r + 1] = offset[r] + count
-    columns, ops = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
-    n = 0
-    for r in range(rows.size):
-        for j in range(class_of.size):
-            place = rows[r] + class_of[j]
-            op = np.int64(delta[place, 1])
-            if delta[place, 0] == rows[r] and op != 0:
-                kind, number = op & 7, op >> 3
-                if kind < PUSH:
-                    number = state[number]
-                elif kind == PUSH:
-                    number = push[number]
-                columns[n] = j
-                ops[n] = number << 3 | kind
-                n += 1
-    return offset, columns, ops
 
 
 def within(counts: np.ndarray) -> np.ndarray:

@@ -49,11 +49,16 @@ class Unit:
 
 @dataclass(frozen=True)
 class Split:
-    """A grammar cut up: ``main`` with its ``imports``, and the units, each after those that it imports."""
+    """A grammar cut up: ``main`` with its ``imports``, and the units, each after those that it imports.
+
+    Attributes:
+        tools: some units are the arguments of tools.
+    """
 
     main: Grammar
     imports: tuple[Entry, ...]
     units: tuple[Unit, ...]
+    tools: bool
 
 
 def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
@@ -99,7 +104,8 @@ class _Splitter:
             if not self._reached([rule], {}).isdisjoint(marks):
                 for entry in entries:
                     self.member.pop(entry, None)
-        if not any(self._named(rule) in self.member for rule, mark in marks.items() if mark.kind == "arguments"):
+        tools = any(self._named(rule) in self.member for rule, mark in marks.items() if mark.kind == "arguments")
+        if not tools:
             # Any other part would be made for this grammar alone.
             if not recurs <= common:
                 return None  # the main part would recur
@@ -109,7 +115,7 @@ class _Splitter:
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        return Split(replace(self.grammar, rules=main), imports, tuple(self.units))
+        return Split(replace(self.grammar, rules=main), imports, tuple(self.units), tools)
 
     def _named(self, rule: str) -> str:
         """The rule that a rule only names."""

@@ -1,0 +1,111 @@
+"""Which symbols are told apart: as finely in all parts, so that they stand side by side, or no finer than is needed.
+
+Leaves out   packing (../lift/comb.py).
+Invariants   classes are numbered by their first symbol in `merged`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from toolc.runtime.memory import kernel
+from toolc.runtime.tables import PUSH, Tables
+
+from ..lift import comb
+from .split import STUB
+
+
+def coarse_classes() -> np.ndarray:
+    """int32 [256]: the class of each byte where no part tells more of them apart: bytes of UTF-8 by their role."""
+    borders = [0, 9, 10, 11, 13, 14, *range(32, 129), 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4]
+    found = np.searchsorted([*borders, 0xF5, STUB], np.arange(256), side="right") - 1
+    found[[11, 12, *range(14, 32)]] = found[0]
+    found[0xC0:0xC2] = found[0xF5]
+    return np.unique(found, return_inverse=True)[1].astype(np.int32)
+
+
+def fine_classes() -> np.ndarray:
+    """int32 [256]: every byte is a class."""
+    return np.arange(256, dtype=np.int32)
+
+
+def is_finer(classes: np.ndarray, symbol_class: np.ndarray) -> bool:
+    """Whether bytes of one of the classes are of one class of an automaton."""
+    low, high = np.full(int(classes.max()) + 1, 1 << 30), np.full(int(classes.max()) + 1, -1)
+    np.minimum.at(low, classes, symbol_class[:256])
+    np.maximum.at(high, classes, symbol_class[:256])
+    return bool((low == high).all())
+
+
+def merged(t: Tables) -> Tables:
+    """The tables with one class for symbols that every state treats alike."""
+    rows, which = np.unique(t.cell_delta, return_inverse=True)
+    leader = _leaders(t.delta, rows, t.classes)[t.symbol_class]
+    _, first, number = np.unique(leader, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, np.int32)
+    rank[np.argsort(first)] = np.arange(first.size)
+    class_of = np.zeros(first.size, np.int64)
+    class_of[rank] = t.symbol_class[first]
+    same = np.arange(t.states), np.arange(t.push.shape[0])
+    offset, columns, ops = spread(t.delta, rows, class_of, *same)
+    at, delta = comb.pack(offset, columns, ops, first.size)
+    return replace(t, symbol_class=rank[number.reshape(-1)], cell_delta=at[which.reshape(-1)], delta=delta)
+
+
+@kernel()
+def _leaders(delta, rows, classes):  # type: ignore[no-untyped-def]
+    """int64 [classes]: an earlier class with the same ops in all rows of a comb, or the class itself."""
+    digest = np.zeros(classes, np.uint64)
+    for r in range(rows.size):
+        for k in range(classes):
+            place = rows[r] + k
+            op = np.uint64(delta[place, 1]) if delta[place, 0] == rows[r] else np.uint64(0)
+            digest[k] = (digest[k] ^ op) * np.uint64(0xFF51AFD7ED558CCD) + np.uint64(r)
+            digest[k] ^= digest[k] >> np.uint64(32)
+    leader = np.arange(classes)
+    for k in range(classes):
+        for j in range(k):
+            if digest[j] == digest[k]:
+                leader[k] = leader[j]
+                break
+    for r in range(rows.size):
+        for k in range(classes):
+            one, other = rows[r] + k, rows[r] + leader[k]
+            a = delta[one, 1] if delta[one, 0] == rows[r] else 0
+            b = delta[other, 1] if delta[other, 0] == rows[r] else 0
+            if a != b:
+                leader[k] = k
+    return leader
+
+
+@kernel()
+def spread(delta, rows, class_of, state, push):  # type: ignore[no-untyped-def]
+    """Rows of a comb over finer classes, in compressed form (see comb.py), states and pushes by their new numbers.
+
+    Args:
+        rows: int32 [·], where each begins in ``delta``;  class_of int64 [finer classes]: what each was.
+    """
+    offset = np.zeros(rows.size + 1, np.int32)
+    for r in range(rows.size):
+        count = 0
+        for k in class_of:
+            count += delta[rows[r] + k, 0] == rows[r] and delta[rows[r] + k, 1] != 0
+        offset[r + 1] = offset[r] + count
+    columns, ops = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
+    n = 0
+    for r in range(rows.size):
+        for j in range(class_of.size):
+            place = rows[r] + class_of[j]
+            op = np.int64(delta[place, 1])
+            if delta[place, 0] == rows[r] and op != 0:
+                kind, number = op & 7, op >> 3
+                if kind < PUSH:
+                    number = state[number]
+                elif kind == PUSH:
+                    number = push[number]
+                columns[n] = j
+                ops[n] = number << 3 | kind
+                n += 1
+    return offset, columns, ops
