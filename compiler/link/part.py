@@ -44,7 +44,8 @@ class Part:
         deeper: frames beyond the soft depth.
         profiles: how many.
         most_left: the largest R.
-        start, places: of the main part: its entries by rule.
+        places: of the main part: its entries by rule.
+        counts: as those of the lift.
     """
 
     arrays: dict[str, np.ndarray]
@@ -121,7 +122,7 @@ class Cut:
         keep[stubs.inside] = False
         roots: set[int] = set()
         if entry is not None:
-            keep[[q for q, under in enumerate(a.under) if under == 0]] = False
+            keep[(np.array([under.size for under in a.sets]) == 0)[a.top]] = False  # of the root frame
             roots = {a.pushes[push][0] for push, _ in entry}
         self.kept = np.flatnonzero(keep)
         self.state = np.zeros(t.states, np.int64)

@@ -141,11 +141,12 @@ class Resolve:
         pairs: dict[tuple[int, int], None] = {}
         before = self.arrays["cell_exit"][cells, 0]
         exits = np.full(len(some), -1, np.int32)
+        sets = self.a.sets
         for j, (q, e, more) in enumerate(zip(some, before.tolist(), found[:, 1].tolist(), strict=True)):
             content = self._merged(e, more)
             if content >= 0:
                 exits[j] = self._profile(content)
-                pairs.update(dict.fromkeys((content, g) for g in bits(self.a.under[q])))
+                pairs.update(dict.fromkeys((content, g) for g in sets[self.a.top[q]].tolist()))
         entering: list[tuple[int, int, int, int]] = []  # import, its profile, content, symbol
         for slot, (other, entry) in enumerate(self.joined.imports[0]):
             imported = self.joined.parts[other].arrays
@@ -219,7 +220,7 @@ class Resolve:
                 after = row[1]
                 found[e, g] = (row[0], -1 if after < 0 else self._profile(after), row[2], row[3])
                 if after >= 0:
-                    more.update(dict.fromkeys((after, h) for h in bits(self.a.beneath[g])))
+                    more.update(dict.fromkeys((after, h) for h in self.a.sets[self.a.below[g]].tolist()))
             wave = [pair for pair in more if pair not in found and (pair not in self.outer)]
         return found
 
@@ -377,12 +378,3 @@ def joined_rows(one: dict[str, Any], other: dict[str, np.ndarray]) -> dict[str, 
         "list_base": np.where(other["list_base"] >= 0, other["list_base"] + lists, -1),
     }
     return {name: np.concatenate([one[name], moved[name].astype(one[name].dtype)]) for name in ROWS}
-
-
-def bits(value: int) -> list[int]:
-    """Numbers of the bits that are set."""
-    out = []
-    while value:
-        out.append((value & -value).bit_length() - 1)
-        value &= value - 1
-    return out

@@ -211,31 +211,36 @@ class _Digests:
         order, todo = {start: 0}, [start]
         said: list[bytes] = []
         for rule in todo:
+            self._say(rules[rule], said, order, todo)
+            said.append(b"\n")
+        return hashlib.blake2b(b"".join([*said, b"\n", b"\n".join(imports)]), digest_size=16).digest()
 
-            def number(name: str) -> int:
-                if name not in order:
-                    order[name] = len(order)
-                    todo.append(name)
-                return order[name]
-
-            said.append(self._said(rules[rule], number))
-        return hashlib.blake2b(b"\n".join([*said, b"", *imports]), digest_size=16).digest()
-
-    def _said(self, expr: Expr, number) -> bytes:  # type: ignore[no-untyped-def]
+    def _say(self, expr: Expr, said: list[bytes], order: dict[str, int], todo: list[str]) -> None:
+        """Append what an expression is, and to ``order`` and ``todo`` the rules that it is the first to name."""
         if isinstance(expr, Literal):
-            return b"l%d:" % len(expr.data) + expr.data
-        if isinstance(expr, Ref):
-            return b"r%d" % number(expr.name)
-        if isinstance(expr, (Sequence, Choice)):
-            kind, parts = (b"s", expr.items) if isinstance(expr, Sequence) else (b"c", expr.options)
-            return kind + b"(" + b",".join(self._said(part, number) for part in parts) + b")"
-        if isinstance(expr, Repeat):
-            high = -1 if expr.high is None else expr.high
-            return b"n%d:%d(" % (expr.low, high) + self._said(expr.item, number) + b")"
-        if isinstance(expr, Special):
-            return b"x" + repr((expr.name, expr.otherwise)).encode()
-        assert isinstance(expr, Terminal)
-        found = self.known.get(id(expr))
-        if found is None:
-            found = self.known[id(expr)] = b"t" + hashlib.blake2b(repr(expr.regex).encode(), digest_size=16).digest()
-        return found
+            said.append(b"l%d:%b" % (len(expr.data), expr.data))
+        elif isinstance(expr, Ref):
+            number = order.setdefault(expr.name, len(order))
+            if number == len(todo):
+                todo.append(expr.name)
+            said.append(b"r%d" % number)
+        elif isinstance(expr, Terminal):
+            known = self.known.get(id(expr))
+            if known is None:
+                digest = hashlib.blake2b(repr(expr.regex).encode(), digest_size=16).digest()
+                known = self.known[id(expr)] = b"t" + digest
+            said.append(known)
+        elif isinstance(expr, (Sequence, Choice)):
+            kind, parts = (b"s(", expr.items) if isinstance(expr, Sequence) else (b"c(", expr.options)
+            said.append(kind)
+            for part in parts:
+                self._say(part, said, order, todo)
+                said.append(b",")
+            said.append(b")")
+        elif isinstance(expr, Repeat):
+            said.append(b"n%d:%d(" % (expr.low, -1 if expr.high is None else expr.high))
+            self._say(expr.item, said, order, todo)
+            said.append(b")")
+        else:
+            assert isinstance(expr, Special)
+            said.append(b"x" + repr((expr.name, expr.otherwise)).encode())
