@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,16 +32,29 @@ from ..errors import VocabError
 from . import comb
 from .cells import BY_LIMIT, Cells, Walks, make_cells, no_cells, widened
 from .children import alive_bytes
+from .pieces import Pieces
 from .regions import Regions
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS, WORD
-from .walk import Machine, Memo, walk_chains, walk_states
+from .walk import Machine, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
-_NO_TOKENS = np.zeros(0, np.int32)
 _BATCH = 2048  # walks between two looks at the clock
+
+
+class _Bases(NamedTuple):
+    """What the rows of some jobs start from, one int32 entry per job: ``slice_``, ``limit``, ``units`` as in `Walks`.
+
+    reach: most increments before a threshold was looked at, so far;  extra: piece of further tokens, -1 for none.
+    """
+
+    slice_: np.ndarray
+    limit: np.ndarray
+    units: np.ndarray
+    reach: np.ndarray
+    extra: np.ndarray
 
 
 class _Lift:
@@ -51,13 +66,14 @@ class _Lift:
         self.lists = Pool(vocab.size + 64)
         self.profiles = Pool(2 * vocab.node_byte.size + 2)
         self.rows = RowStore(vocab.size, self.lists)
-        self.memo = Memo.make((self.lists.longest, self.profiles.longest))
         self.machine = self._machine()
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
+        self.pieces = Pieces(self.lists.longest, self.profiles.longest, len(self.specials))
+        self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
         self.limit = np.full((len(automaton.thresholds), len(units.names)), UNKNOWN, np.int32)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
-        self.regions = Regions(self.machine, self.words, self.limit, budget)
+        self.regions = Regions(self.machine, self.words, self.limit, self.pieces, budget)
         self.ahead = thresholds_ahead(automaton)
         self.counting = any(self.ahead)
         self.counts_on = np.array([bool(t) for t in self.ahead], np.bool_)
@@ -104,23 +120,20 @@ class _Lift:
 
     # -- walks -------------------------------------------------------------------------------------------------------
 
-    def _run(self, walk: Callable[..., int], out: np.ndarray) -> None:
-        """Call a kernel until all jobs are done, growing the pools where they are full."""
-        w = self.words
-        limits = np.array([self.lists.longest, self.profiles.longest], np.int64)
-        at = 0
-        while at < len(out):
-            before = at
-            at = walk(at, w.state, w.frames, self.lists.arrays, self.profiles.arrays, limits, out)
-            self.walks += at - before
+    def _run(self, walk: Callable[[int, int], int], begin: int, end: int) -> None:
+        """Call a kernel until the jobs from ``begin`` to ``end`` are done, growing the pools where they are full."""
+        while begin < end:
+            to = min(begin + _BATCH, end)
+            at = walk(begin, to)
             self.budget.check("rows", len(self.lists))
-            if at < len(out):
+            if at < to:
                 self.lists.grow()
                 self.profiles.grow()
-        self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
+                self.pieces.grow()
+            begin = at
 
-    def state_walks(self, jobs: np.ndarray, mode: int) -> tuple[Walks, np.ndarray]:
-        """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
+    def _bases(self, jobs: np.ndarray) -> _Bases:
+        """What the rows of jobs start from; it is the same in every mode."""
         w, m = self.words, self.machine
         units = w.units
         choice = np.zeros((len(jobs), 3), np.int32)
@@ -129,48 +142,61 @@ class _Lift:
             m, units.next_unit, units.alive, units.boundary, self.homes, _PROBE, self.counts_on, copied,
             int(w.most_units[copied]), units.names.index(WORD), self.limit, jobs, w.pairs, choice,
         )  # fmt: skip
-        limit = choice[:, 2]
-        extra = [_NO_TOKENS] * len(jobs)
+        slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
+        extra = np.full(len(jobs), -1, np.int32)
         most_units = np.full(len(jobs), BY_LIMIT, np.int32)
         reach = np.zeros(len(jobs), np.int32)
         for j in np.flatnonzero(choice[:, 1]).tolist():
-            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(choice[j, 0]), int(limit[j]))
+            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j]))
             if found is None:
-                choice[j, 0], choice[j, 2] = -1, UNLIMITED
+                slice_[j], limit[j] = -1, UNLIMITED
             else:
                 extra[j], seen = found
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
-        for collapsed in self.regions.rows(jobs, choice[:, 0]):
+        for collapsed in self.regions.rows(jobs, slice_):
             own = collapsed.jobs
-            choice[own, 0], limit[own] = collapsed.slice_, UNLIMITED
+            slice_[own], limit[own] = collapsed.slice_, UNLIMITED
             most_units[own], reach[own] = collapsed.units, collapsed.reach
-            for j, tokens in zip(own.tolist(), collapsed.tokens, strict=True):
-                extra[j] = tokens
-        out = np.zeros((len(jobs), 6), np.int32)
-        for slice_ in np.unique(choice[:, 0]).tolist():
-            all_chosen = np.flatnonzero(choice[:, 0] == slice_)
-            for begin in range(0, len(all_chosen), _BATCH):
-                chosen = all_chosen[begin : begin + _BATCH]
-                some = [extra[j] for j in chosen]
-                offset = np.zeros(len(some) + 1, np.int32)
-                np.cumsum([e.size for e in some], out=offset[1:])
-                added, part, found_ = np.concatenate([_NO_TOKENS, *some]), jobs[chosen], out[chosen]
-                trie = w.rest(slice_)
-                self._run(
-                    lambda at, *rest, t=trie, p=part, a=added, o=offset: walk_states(
-                        m, t, p, at, mode, self.counts_on, self.specials, a, o, self.memo, *rest
-                    ),
-                    found_,
-                )
-                out[chosen] = found_
-        walks = Walks(
-            out[:, 0], out[:, 1], np.maximum(out[:, 2], reach), choice[:, 0], limit, most_units, out[:, 5] > 0
-        )
+            extra[own] = collapsed.pieces
+        return _Bases(slice_, limit, most_units, reach, extra)
+
+    def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:
+        """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
+        w = self.words
+        order = np.argsort(bases.slice_, kind="stable")
+        slice_, extra, sorted_ = bases.slice_[order], bases.extra[order], jobs[order]
+        found = np.empty((len(jobs), 6), np.int32)
+        bounds = [0, *(np.flatnonzero(np.diff(slice_)) + 1).tolist(), len(jobs)]
+        for begin, end in pairwise(bounds):
+            if begin == end:
+                break  # no jobs
+            trie = w.rest(int(slice_[begin]))
+            self.pieces.forget()
+            self._run(
+                lambda at, to, trie=trie: walk_states(
+                    self.machine, trie, sorted_, at, to, mode, self.counts_on, self.specials, extra,
+                    self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
+                ),
+                begin,
+                end,
+            )  # fmt: skip
+        out = np.empty_like(found)
+        out[order] = found
+        self._note(out)
+        reach = np.maximum(out[:, 2], bases.reach)
+        walks = Walks(out[:, 0], out[:, 1], reach, bases.slice_, bases.limit, bases.units, out[:, 5] > 0)
         return walks, out[:, 4] > 0
 
-    def _exceptions(self, q: int, c: int, u: int, bound: int) -> tuple[np.ndarray, int] | None:
-        """Tokens on which a state differs from a slice, and the most units of one that may; None: of no use."""
+    def _note(self, out: np.ndarray) -> None:
+        self.walks += len(out)
+        self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
+
+    def _exceptions(self, q: int, c: int, u: int, bound: int) -> tuple[int, int] | None:
+        """The piece of the tokens on which a state differs from a slice, and the most units of one that may.
+
+        None where it is of no use.
+        """
         w, units = self.words, self.words.units
         before, listed, count = w.listed(u)
         out = np.empty(listed.size, np.int32)
@@ -180,18 +206,19 @@ class _Lift:
         )  # fmt: skip
         if not 0 <= found <= self.rows.words:
             return None
-        return out[:found].copy(), int(w.state[0, 3])
+        return int(self.pieces.add(out[:found], np.array([found], np.int64))[0]), int(w.state[0, 3])
 
     def state_runs(self, jobs: np.ndarray) -> list[Walks]:
         """Rows of (state, counter) in every mode."""
-        free, varies = self.state_walks(jobs, 0)
+        bases = self._bases(jobs)
+        free, varies = self._state_walks(jobs, bases, 0)
         if self.a.modes == 1:
             return [free]
         deep = Walks(*(x.copy() for x in free))
         for e in np.unique(free.exit_[~varies & (free.exit_ >= 0)]).tolist():
             deep.exit_[free.exit_ == e] = self._in_mode(e, 1)
         some = np.flatnonzero(varies)
-        found, _ = self.state_walks(jobs[some], 1)
+        found, _ = self._state_walks(jobs[some], _Bases(*(x[some] for x in bases)), 1)
         for whole, part in zip(deep, found, strict=True):
             whole[some] = part
         return [free, deep]
@@ -209,13 +236,17 @@ class _Lift:
 
     def chain_runs(self, jobs: np.ndarray) -> list[Walks]:
         """Rows of (profile, stack symbol, saved counter)."""
-        out = np.zeros((len(jobs), 6), np.int32)
-        for begin in range(0, len(jobs), _BATCH):
-            part = jobs[begin : begin + _BATCH]
-            self._run(
-                lambda at, *rest, p=part: walk_chains(self.machine, self.words.whole, p, at, *rest),
-                out[begin : begin + _BATCH],
-            )
+        w = self.words
+        out = np.empty((len(jobs), 6), np.int32)
+        self._run(
+            lambda at, to: walk_chains(
+                self.machine, w.whole, jobs, at, to, w.state, w.frames, self.lists.arrays, self.profiles.arrays,
+                self.limits, out,
+            ),
+            0,
+            len(jobs),
+        )  # fmt: skip
+        self._note(out)
         none = np.full(len(jobs), -1, np.int32)
         return [Walks(out[:, 0], out[:, 1], out[:, 2], none, none, none, out[:, 5] > 0)]
 

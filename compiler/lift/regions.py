@@ -16,6 +16,7 @@ from ..automata.workspace import PUSH
 from ..budget import Budget
 from .children import alive_bytes
 from .collapse import Collapsed, byte_classes, choose_bases, collapse, find_regions, walk_collapsed
+from .pieces import Pieces
 from .walk import Machine
 from .words import Words
 
@@ -27,23 +28,25 @@ class RegionRows(NamedTuple):
     """The part of some jobs' rows that lies inside of one slice.
 
     jobs int [n]: numbers of the jobs;  slice_: the slice;  units int32 [n]: most units of the slice's tokens, -1 for
-    all;  reach int32 [n]: most increments before a threshold was looked at;  tokens: per job those to toggle.
+    all;  reach int32 [n]: most increments before a threshold was looked at;  pieces int32 [n]: the
+    tokens to toggle, see pieces.py.
     """
 
     jobs: np.ndarray
     slice_: int
     units: np.ndarray
     reach: np.ndarray
-    tokens: list[np.ndarray]
+    pieces: np.ndarray
 
 
 class Regions:
     """The regions of one automaton over one vocabulary."""
 
-    def __init__(self, machine: Machine, words: Words, limit: np.ndarray, budget: Budget) -> None:
+    def __init__(self, machine: Machine, words: Words, limit: np.ndarray, pieces: Pieces, budget: Budget) -> None:
         self.machine = machine
         self.words = words
         self.limit = limit
+        self.pieces = pieces
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
         self._stays: np.ndarray | None = None
@@ -92,8 +95,7 @@ class Regions:
         trie = self._trie(home, region)
         tokens = np.empty(16 * trie.tokens.size, np.int32)
         out = np.empty((own.size, 3), np.int32)
-        lists: list[np.ndarray] = []
-        kept: dict[bytes, np.ndarray] = {}  # many jobs have equal lists
+        pieces = np.empty(own.size, np.int32)
         at = 0
         while at < own.size:
             self.budget.check("")
@@ -103,12 +105,9 @@ class Regions:
                 self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, part,
                 w.state, w.pairs, mark, tokens, out[at:],
             )  # fmt: skip
-            ends = out[at : at + done, 2].tolist()
-            for begin, end in zip([0, *ends], ends, strict=False):
-                key = tokens[begin:end].tobytes()
-                lists.append(kept.setdefault(key, np.frombuffer(key, np.int32)))
+            pieces[at : at + done] = self.pieces.add(tokens, out[at : at + done, 2].astype(np.int64))
             at += done
-        return RegionRows(own, home, out[:, 0], out[:, 1], lists)
+        return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
 
     def _trie(self, home: int, region: np.ndarray) -> Collapsed:
         next_unit = self.words.units.next_unit

@@ -1,11 +1,12 @@
 """The kernels of the lift: walk a vocabulary trie through the automaton, many walks a call.
 
-Leaves out   which walks are needed and what becomes of them (lift.py), slices (simulate.py), interning (pool.py).
-Arrays       `Machine` and `Walkable` below; st int32 [depth, 6] is scratch: state, counter, top frame (-1 none),
+Leaves out   which walks are needed and what becomes of them (lift.py), slices (simulate.py), interning (pool.py,
+             pieces.py).
+Arrays       `Machine` and `Walkable` below; st int32 [depth, 6] is scratch: op row, counter, top frame (-1 none),
              increments of the first frame's counter since the start (-1 once it was set anew), frames, place in
-             `order`; frames int32
-             [depth, 4]: stack symbol, saved counter, frame beneath, increments. A frame is named by the depth of
-             the byte that pushed it, so backing up in the trie needs no undo.
+             `order` where that has a record in `children` (else -1); frames int32 [depth, 4]: stack symbol, saved
+             counter, frame beneath, increments. A frame is named by the depth of the byte that pushed it, so
+             backing up in the trie needs no undo.
              A profile is the sequence mode, node, R, node, R, … of where walks leave the frame with tokens below.
 Source       preorder tries with skips: the token trie of AICI/llguidance (docs/toktrie.md).
 """
@@ -19,6 +20,7 @@ from numba import njit
 
 from ..automata.pool import intern, room
 from .children import Children, next_child
+from .pieces import HEAD, intern_piece
 
 
 class Machine(NamedTuple):
@@ -51,7 +53,7 @@ class Walkable(NamedTuple):
     node_depth,
     token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
     children: see children.py;  packed int64 [n]: what a walk wants of a place in one: skip, byte << 32, depth << 40,
-    and 1 << 62 where a token of the part ends.
+    and 1 << 62 where a token of the part ends;  token int32 [n]: that token, -1 where there is none or several.
     """
 
     order: np.ndarray
@@ -63,33 +65,22 @@ class Walkable(NamedTuple):
     units: np.ndarray
     children: Children
     packed: np.ndarray
+    token: np.ndarray
 
 
-class Memo(NamedTuple):
-    """Scratch of `walk_states`: walks that are known by their first byte and its op.
-
-    round_ int64 [1]: counts up whenever everything is forgotten;  slots int64 [power of two, 2]: round << 40 | op << 8
-    | byte, where it is of another round free; number of the walk;  ends int64 [walks + 1, 6]: the result of each
-    walk, as `_walk` gives it;  tokens, records int32: what the walks found.
-    """
-
-    round_: np.ndarray
-    slots: np.ndarray
-    ends: np.ndarray
-    tokens: np.ndarray
-    records: np.ndarray
-
-    @staticmethod
-    def make(longest: tuple[int, int]) -> Memo:
-        """Room for walks that find at most so many tokens and records each."""
-        walks = 1 << 14
-        return Memo(
-            np.zeros(1, np.int64),
-            np.zeros((4 * walks, 2), np.int64),
-            np.zeros((walks + 1, 6), np.int64),
-            np.empty(4 * longest[0], np.int32),
-            np.empty(2 * longest[1], np.int32),
-        )
+@njit(cache=True)
+def only_tokens(order, token_offset, tokens, units):  # type: ignore[no-untyped-def]
+    """The array ``token`` of a `Walkable`."""
+    out = np.full(order.size, -1, np.int32)
+    for i in range(order.size):
+        have = 0
+        for k in range(token_offset[order[i]], token_offset[order[i] + 1]):
+            if units[tokens[k]] < 0:
+                out[i] = tokens[k]
+                have += 1
+        if have > 1:
+            out[i] = -1
+    return out
 
 
 @njit(cache=True)
@@ -111,6 +102,10 @@ def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     """Append the tokens of the part that end at a place; returns how many there are then."""
+    token = t.token[i]
+    if token >= 0:
+        out[found] = token
+        return found + 1
     node = t.order[i]
     for k in range(t.token_offset[node], t.token_offset[node + 1]):
         if t.units[t.tokens[k]] < 0:
@@ -119,7 +114,7 @@ def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call with so many arrays takes longer than most walks
 def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, result):  # type: ignore[no-untyped-def]
     """Walk parts of a trie.
 
@@ -143,27 +138,20 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         if i >= end:
             continue
         base = (packed[i] >> 40 & 0x3FFFFF) - 1
-        st[base, 0] = segments[s, 2]
+        st[base, 0] = row_at(m, segments[s, 2], segments[s, 3])
         st[base, 1] = segments[s, 3]
         st[base, 2] = -1
         st[base, 3] = segments[s, 4]
         st[base, 4] = 0
-        st[base, 5] = segments[s, 5]
+        st[base, 5] = segments[s, 5] if wide[segments[s, 5]] >= 0 else -1
         while i < end:
             place = packed[i]
             next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
-            q = st[depth - 1, 0]
-            c = st[depth - 1, 1]
-            top = st[depth - 1, 2]
-            inc = st[depth - 1, 3]
-            height = st[depth - 1, 4]
-            if inc > most and m.threshold_offset[q + 1] > m.threshold_offset[q]:
-                most = inc
-            row = row_at(m, q, c)
+            row = st[depth - 1, 0]
             op = m.ops[row, m.symbol_class[byte]]
             if op == 0:
                 parent = st[depth - 1, 5]
-                if wide[parent] < 0:
+                if parent < 0:
                     i = next_
                 else:
                     after = np.int64(t.skip[parent]) if parent < t.skip.size else end
@@ -171,47 +159,53 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
                 continue
             kind = op & 7
             value = op >> 3
-            action = kind
+            top = st[depth - 1, 2]
+            if place >> 62:
+                found = _take(t, i, out, found)
             if kind < 4:
-                q = value
-                if m.narrow_state[q]:
+                if m.narrow_state[value]:
                     narrowed = 1
             elif kind == 4:
                 pushed = 1
+                tallest = max(tallest, st[depth - 1, 4] + 1)
                 if m.narrow_push[value]:
                     narrowed = 1
-                action = m.push[value, 3]
-                saved = c if action == 0 else c + 1 if action == 1 else action - 2
-                kept = inc + 1 if action == 1 and inc >= 0 else -1 if action >= 2 else inc
-                frames[depth, 0] = m.push[value, 0]
-                frames[depth, 1] = saved
-                frames[depth, 2] = top
-                frames[depth, 3] = kept
-                top = depth
-                height += 1
-                tallest = max(tallest, height)
-                q = m.push[value, 1 + mode]
-                c = 0
-                inc = -1
-                action = 0
-            elif top >= 0:
-                at = m.return_offset[frames[top, 0]]
-                back = m.return_[at + value, 1]
-                q = back >> 2
-                action = back & 3
-                c = frames[top, 1]
-                inc = frames[top, 3]
-                top = frames[top, 2]
-                height -= 1
-            else:
-                if place >> 62:
-                    found = _take(t, i, out, found)
+            elif top < 0:
                 if next_ > i + 1:
                     records[left] = t.order[i]
                     records[left + 1] = value
                     left += 2
                 i = next_
                 continue
+            if next_ == i + 1:  # nothing lies below
+                i = next_
+                continue
+            c = st[depth - 1, 1]
+            inc = st[depth - 1, 3]
+            height = st[depth - 1, 4]
+            action = kind
+            if kind < 4:
+                q = value
+            elif kind == 4:
+                action = m.push[value, 3]
+                frames[depth, 0] = m.push[value, 0]
+                frames[depth, 1] = c if action == 0 else c + 1 if action == 1 else action - 2
+                frames[depth, 2] = top
+                frames[depth, 3] = inc + 1 if action == 1 and inc >= 0 else -1 if action >= 2 else inc
+                top = depth
+                height += 1
+                q = m.push[value, 1 + mode]
+                c = 0
+                inc = -1
+                action = 0
+            else:
+                back = m.return_[m.return_offset[frames[top, 0]] + value, 1]
+                q = back >> 2
+                action = back & 3
+                c = frames[top, 1]
+                inc = frames[top, 3]
+                top = frames[top, 2]
+                height -= 1
             if action == 1:
                 c += 1
                 if inc >= 0:
@@ -219,15 +213,21 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             elif action >= 2:
                 c = action - 2
                 inc = -1
-            st[depth, 0] = q
+            row = m.state_row[q]
+            if m.state_row[q + 1] - row > 1:
+                row = row_at(m, q, c)
+                most = max(most, inc)
+            st[depth, 0] = row
             st[depth, 1] = c
             st[depth, 2] = top
             st[depth, 3] = inc
             st[depth, 4] = height
-            st[depth, 5] = i
-            if place >> 62:
-                found = _take(t, i, out, found)
-            i += 1
+            if wide[i] >= 0:
+                st[depth, 5] = i
+                i = next_child(t.children, m.alive, row, i, -1, next_)
+            else:
+                st[depth, 5] = -1
+                i += 1
     result[0] = found
     result[1] = left
     result[2] = most
@@ -238,20 +238,21 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
 
 @njit(cache=True)
 def walk_states(  # type: ignore[no-untyped-def]
-    m, t, jobs, at, mode, counts_on, specials, extra, extra_offset, memo, st, frames, lists, profiles, limits, out
+    m, t, jobs, at, end, mode, counts_on, specials, extra, memo, st, frames, lists, profiles, limits, out
 ):
     """Rows of states.
 
     What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it
-    is walked once for all states of a call that share the op, as states of one gap between values do.
+    is walked once for all states of a call that share the op, as states of one gap between values do. What such a
+    walk finds is a piece; states of equal pieces have equal results (pieces.py).
 
     Args:
-        jobs: int32 [·, 2]: state and counter; those from number ``at`` are walked.
+        jobs: int32 [·, 2]: state and counter; those from number ``at`` to ``end`` are walked.
         counts_on: bool [states]: the counter can meet a threshold.
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
-        extra, extra_offset: int32: tokens that job j adds as they are: ``extra[extra_offset[j]:extra_offset[j + 1]]``.
-        memo: scratch, see `Memo`.
-        lists, profiles: the arrays of two pools; limits int64 [2]: the longest sequence of each.
+        extra: int32 [·]: the piece of tokens that a job adds as they are, -1 for none.
+        memo: see `Memo`.
+        lists, profiles: the arrays of two pools;  limits int64 [4]: the longest sequence of each, of pieces and keys.
         out: int32 [·, 6], receives per job the list, the profile (-1 none), the most increments, frames, whether it
             pushed, whether it decided against a tool.
 
@@ -260,91 +261,115 @@ def walk_states(  # type: ignore[no-untyped-def]
     """
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
+    pieces, piece_offset, piece_table, piece_count = memo.pieces
+    keys, key_offset, key_table, key_count = memo.keys
+    slots = memo.slots
     segment = np.zeros((1, 6), np.int32)
     result = np.zeros(6, np.int64)
     root = t.order.size
     segment[0, 5] = root
-    ends, tokens, records = memo.ends, memo.tokens, memo.records
-    slots = memo.slots
-    memo.round_[0] += 1
-    known = 0
-    for j in range(at, jobs.shape[0]):
-        if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
+    for j in range(at, end):
+        if (
+            not room(data, offset, table, count, limits[0])
+            or not room(data2, offset2, table2, count2, limits[1])
+            or not room(keys, key_offset, key_table, key_count, limits[3])
+        ):
             return j
         q = jobs[j, 0]
-        end = np.int64(offset[count[0]])
-        begin2 = np.int64(offset2[count2[0]])
-        end2 = begin2 + 1
-        data2[begin2] = mode
+        row = row_at(m, q, jobs[j, 1])
         segment[0, 2] = q
         segment[0, 3] = jobs[j, 1]
-        if counts_on[q]:
-            segment[0, 0] = 0
-            segment[0, 1] = t.order.size
-            _walk(m, t, segment, 1, mode, st, frames, data, end, data2, end2, result)
-            end = result[0]
-            end2 = result[1]
-            out[j, 2:] = result[2:]
-        else:
-            out[j, 2:] = 0
-            row = m.state_row[q]
-            i = next_child(t.children, m.alive, row, root, -1, root)
-            while i < root:
+        begin2 = np.int64(offset2[count2[0]])
+        begin3 = np.int64(key_offset[key_count[0]])
+        last3 = begin3 + 1
+        keys[begin3] = mode
+        whole = counts_on[q]
+        i = 0 if whole else next_child(t.children, m.alive, row, root, -1, root)
+        while i < root:
+            segment[0, 0] = i
+            slot, key = np.int64(0), np.int64(0)
+            if whole:
+                segment[0, 1] = i = root
+            else:
+                segment[0, 1] = t.skip[i]
                 x = t.node_byte[t.order[i]]
-                here = i
                 i = next_child(t.children, m.alive, row, root, x, root)
                 op = m.ops[row, m.symbol_class[x]]
                 key = memo.round_[0] << 40 | np.int64(op) << 8 | x
                 slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
                 while slots[slot, 0] >> 40 == memo.round_[0] and slots[slot, 0] != key:
                     slot = (slot + 1) & (slots.shape[0] - 1)
-                n = slots[slot, 1]
-                if slots[slot, 0] != key:
-                    if (
-                        known + 1 == ends.shape[0]
-                        or tokens.size - ends[known, 0] < limits[0]
-                        or records.size - ends[known, 1] < limits[1]
-                    ):
-                        memo.round_[0] += 1  # full: forget
-                        known = 0
-                        key = memo.round_[0] << 40 | np.int64(op) << 8 | x
-                    n = known
+            if whole or slots[slot, 0] != key:
+                if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
+                    return j
+                begin = np.int64(piece_offset[piece_count[0]])
+                _walk(m, t, segment, 1, mode, st, frames, pieces, begin + HEAD, data2, begin2, result)
+                n = intern_piece(memo.pieces, result[0], data2, begin2, result)
+                if not whole:
+                    memo.round_[1] += 1
                     slots[slot, 0] = key
                     slots[slot, 1] = n
-                    segment[0, 0] = here
-                    segment[0, 1] = t.skip[here]
-                    _walk(m, t, segment, 1, mode, st, frames, tokens, ends[n, 0], records, ends[n, 1], result)
-                    ends[n + 1] = result
-                    known += 1
-                first, last = ends[n, 0], ends[n + 1, 0]
-                data[end : end + last - first] = tokens[first:last]
-                end += last - first
-                for k in range(ends[n, 1], ends[n + 1, 1]):
-                    data2[end2] = records[k]
-                    end2 += 1
-                for k in range(2, 6):
-                    out[j, k] = max(out[j, k], ends[n + 1, k])
-        for k in range(extra_offset[j], extra_offset[j + 1]):
-            data[end] = extra[k]
-            end += 1
+            else:
+                n = slots[slot, 1]
+            if n > 0:  # 0 is the empty one
+                keys[last3] = n
+                last3 += 1
+        if 2 * memo.round_[1] > slots.shape[0]:
+            memo.round_[0] += 1  # full: forget
+            memo.round_[1] = 0
+        narrowed = False
+        if extra[j] >= 0:
+            keys[last3] = extra[j]
+            last3 += 1
         for k in range(specials.shape[0]):
-            op = find_op(m, q, jobs[j, 1], specials[k, 0])
+            op = m.ops[row, m.symbol_class[specials[k, 0]]]
             if op != 0:
-                data[end] = specials[k, 1]
-                end += 1
+                keys[last3] = -1 - specials[k, 1]
+                last3 += 1
             if (op & 7 < 4 and m.narrow_state[op >> 3]) or (op & 7 == 4 and m.narrow_push[op >> 3]):
-                out[j, 5] = 1
-        out[j, 0] = intern(data, offset, table, count, end)
-        out[j, 1] = intern(data2, offset2, table2, count2, end2) if end2 > begin2 + 1 else -1
-    return jobs.shape[0]
+                keys[begin3] = mode | 2
+                narrowed = True
+        fresh = key_count[0]
+        n = intern(keys, key_offset, key_table, key_count, last3)
+        if n < fresh:
+            out[j] = memo.found[n]
+            continue
+        last = np.int64(offset[count[0]])
+        last2 = begin2 + 1
+        data2[begin2] = mode
+        out[j] = 0
+        out[j, 5] = narrowed
+        for k in range(begin3 + 1, last3):
+            n = keys[k]
+            if n < 0:
+                data[last] = -1 - n
+                last += 1
+                continue
+            first, after = piece_offset[n], piece_offset[n + 1]
+            middle = first + HEAD + pieces[first + 3]
+            for i in range(first + HEAD, middle):
+                data[last] = pieces[i]
+                last += 1
+            for i in range(middle, after):
+                data2[last2] = pieces[i]
+                last2 += 1
+            out[j, 2] = max(out[j, 2], pieces[first])
+            out[j, 3] = max(out[j, 3], pieces[first + 1])
+            out[j, 4] |= pieces[first + 2] & 1
+            out[j, 5] |= pieces[first + 2] >> 1
+        out[j, 0] = intern(data, offset, table, count, last)
+        out[j, 1] = intern(data2, offset2, table2, count2, last2) if last2 > begin2 + 1 else -1
+        memo.found[fresh] = out[j]
+    return end
 
 
 @njit(cache=True)
-def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
+def walk_chains(m, t, jobs, at, end, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
     """Rows of exit profiles continued under a stack symbol.
 
     Args:
-        jobs: int32 [·, 3]: profile, stack symbol, the counter saved beside it; those from number ``at`` are walked.
+        jobs: int32 [·, 3]: profile, stack symbol, the counter saved beside it; those from number ``at`` to
+            ``end`` are walked.
         lists, profiles, limits, out: as for `walk_states`.
 
     Returns:
@@ -353,7 +378,7 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
     result = np.zeros(6, np.int64)
-    for j in range(at, jobs.shape[0]):
+    for j in range(at, end):
         if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
             return j
         first = offset2[jobs[j, 0]]
@@ -376,13 +401,13 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
             segments[used, 4] = 0 if action <= 1 else -1
             segments[used, 5] = node
             used += 1
-        end, begin2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
+        begin, begin2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         data2[begin2] = mode
-        _walk(m, t, segments, used, mode, st, frames, data, end, data2, begin2 + 1, result)
+        _walk(m, t, segments, used, mode, st, frames, data, begin, data2, begin2 + 1, result)
         out[j, 0] = intern(data, offset, table, count, result[0])
         out[j, 1] = intern(data2, offset2, table2, count2, result[1]) if result[1] > begin2 + 1 else -1
         out[j, 2] = result[2]
         out[j, 3] = result[3]
         out[j, 4] = result[4]
         out[j, 5] = result[5]
-    return jobs.shape[0]
+    return end

@@ -12,7 +12,7 @@ from toolc.runtime.vocab import Vocab
 
 from .children import Children, index_children
 from .slices import unit_automata
-from .walk import Walkable
+from .walk import Walkable, only_tokens
 
 PLAIN = -2  # in the place of a slice: tokens of plain bytes
 
@@ -34,6 +34,7 @@ class Words:
         self.vocab = vocab
         self.units = unit_automata()
         n = vocab.node_byte.size
+        none = np.full(vocab.size, -1, np.int32)
         self.whole = Walkable(
             np.arange(n, dtype=np.int32),
             vocab.node_skip.copy(),  # writable as that of a rest is: kernels are compiled once for both
@@ -41,9 +42,10 @@ class Words:
             vocab.node_depth,
             vocab.node_token_offset,
             vocab.node_tokens,
-            np.full(vocab.size, -1, np.int32),
+            none,
             Children(*index_children(np.arange(n, dtype=np.int32), vocab.node_skip, vocab.node_byte)),
             self._packed(np.arange(n), vocab.node_skip, np.diff(vocab.node_token_offset) > 0),
+            only_tokens(np.arange(n, dtype=np.int32), vocab.node_token_offset, vocab.node_tokens, none),
         )
         self._rest: dict[int, Walkable] = {}
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
@@ -88,7 +90,12 @@ class Words:
             skip = place[v.node_skip[order]].astype(np.int32)
             children = Children(*index_children(order, skip, v.node_byte))
             known = self._rest[s] = self.whole._replace(
-                order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, own[order])
+                order=order,
+                skip=skip,
+                units=count,
+                children=children,
+                packed=self._packed(order, skip, own[order]),
+                token=only_tokens(order, v.node_token_offset, v.node_tokens, count),
             )
         return known
 

@@ -1,0 +1,116 @@
+"""What walks find, each exists once: pieces, and the results of states by the pieces that they are made of.
+
+A *piece* is what one walk finds, or a list of tokens that a row has besides. The row, the profile
+and the other results of a state follow from the sequence of its pieces and special tokens, its *key*: so they are put
+together once per distinct key.
+
+Leaves out   the walks (walk.py).
+Arrays       a piece is a sequence of int32: most increments, most frames, flags (1: pushed, 2: decided against a
+             tool), number of tokens, the tokens, node, R, node, R, …; number 0 is the empty one.  A key: mode, | 2
+             where a special token decides against a tool, then pieces, and -1 - token for special tokens.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..automata.pool import Pool, intern, room
+
+HEAD = 4  # numbers before the tokens of a piece
+_SLOTS = 1 << 15
+
+
+class Memo(NamedTuple):
+    """What `walk_states` remembers.
+
+    round_ int64 [2]: counts up whenever the walks by first byte and op are forgotten, and how many are known;
+    slots int64 [power of two, 2]: round << 40 | op << 8 | byte, where it is of another round free; number of the piece;  pieces, keys: arrays of two
+    pools;  found int32 [·, 6]: per key what `walk_states` gives.
+    """
+
+    round_: np.ndarray
+    slots: np.ndarray
+    pieces: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    keys: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    found: np.ndarray
+
+
+class Pieces:
+    """Pieces and keys of walks that find at most so many tokens and records each, beside so many special tokens."""
+
+    def __init__(self, tokens: int, records: int, specials: int) -> None:
+        self.pieces = Pool(HEAD + tokens + records, expected=2048, length=64)
+        self.keys = Pool(256 + 2 + specials, expected=2048, length=16)
+        self._round = np.zeros(2, np.int64)
+        self._slots = np.zeros((_SLOTS, 2), np.int64)
+        self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
+        self.add(np.zeros(0, np.int32), np.zeros(1, np.int64))
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The longest piece and the longest key."""
+        return self.pieces.longest, self.keys.longest
+
+    @property
+    def memo(self) -> Memo:
+        """As the kernels take it."""
+        return Memo(self._round, self._slots, self.pieces.arrays, self.keys.arrays, self._found)
+
+    def forget(self) -> None:
+        """Forget the walks by first byte and op: the next ones are over another trie, or in another mode."""
+        self._round += 1, -self._round[1]
+
+    def grow(self) -> None:
+        """Make room for more."""
+        self.pieces.grow()
+        self.keys.grow()
+        more = self.keys.table.size // 2 - len(self._found)
+        if more:
+            self._found = np.concatenate([self._found, np.zeros((more, 6), np.int32)])
+
+    def add(self, tokens: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Numbers int32 [·] of the pieces that are lists of tokens, int32, one behind the other."""
+        out = np.empty(ends.size, np.int32)
+        at = 0
+        while (at := _add(self.pieces.arrays, self.pieces.longest, tokens, ends, at, out)) < ends.size:
+            self.pieces.grow()
+        return out
+
+
+@njit(cache=True)
+def _add(pieces, longest, tokens, ends, at, out):  # type: ignore[no-untyped-def]
+    """Intern lists from number ``at`` on; returns the number of the first one that found no room."""
+    data, offset, table, count = pieces
+    for j in range(at, ends.size):
+        if not room(data, offset, table, count, longest):
+            return j
+        first = ends[j - 1] if j > 0 else 0
+        size = ends[j] - first
+        begin = np.int64(offset[count[0]])
+        data[begin : begin + HEAD] = 0
+        data[begin + 3] = size
+        data[begin + HEAD : begin + HEAD + size] = tokens[first : first + size]
+        out[j] = intern(data, offset, table, count, begin + HEAD + size)
+    return ends.size
+
+
+@njit(cache=True)
+def intern_piece(pieces, end, records, begin2, result):  # type: ignore[no-untyped-def]
+    """The number of the piece whose tokens were written behind the others, up to ``end``.
+
+    Args:
+        records: int32, holds its records from ``begin2`` on;  result: as a walk gives it.
+    """
+    data, offset, table, count = pieces
+    begin = np.int64(offset[count[0]])
+    data[begin] = result[2]
+    data[begin + 1] = result[3]
+    data[begin + 2] = result[4] | result[5] << 1
+    data[begin + 3] = end - begin - HEAD
+    for k in range(begin2, result[1]):
+        data[end] = records[k]
+        end += 1
+    return intern(data, offset, table, count, end)
