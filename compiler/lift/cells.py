@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .ahead import Ahead
 from .rows import RowStore
 from .simulate import UNLIMITED
 
@@ -56,24 +57,27 @@ class Cells(NamedTuple):
     exits: np.ndarray
     narrow: np.ndarray
 
-    def joined(self, more: Cells) -> Cells:
-        """These subjects and more."""
-        width = max(self.breaks.shape[1], more.breaks.shape[1])
-        return Cells(
-            np.concatenate([self.first, more.first + self.counter.size]),
-            np.concatenate([widened(self.breaks, width), widened(more.breaks, width)]),
-            np.concatenate([self.owner, more.owner + self.first.size]),
-            np.concatenate([self.counter, more.counter]),
-            np.concatenate([self.rows, more.rows]),
-            np.concatenate([self.exits, more.exits]),
-            np.concatenate([self.narrow, more.narrow + self.first.size]),
-        )
-
 
 def no_cells(modes: int) -> Cells:
     """Those of nobody."""
     none, table = np.zeros(0, np.int32), np.zeros((0, modes), np.int32)
     return Cells(none, np.zeros((0, 0, 2), np.int32), none, none, table, table, none)
+
+
+def joined(parts: Sequence[Cells]) -> Cells:
+    """The subjects of all parts, one after the other."""
+    width = max(part.breaks.shape[1] for part in parts)
+    cells = np.cumsum([0, *(part.counter.size for part in parts)], dtype=np.int32)
+    subjects = np.cumsum([0, *(part.first.size for part in parts)], dtype=np.int32)
+    return Cells(
+        np.concatenate([part.first + cells[i] for i, part in enumerate(parts)]),
+        np.concatenate([widened(part.breaks, width) for part in parts]),
+        np.concatenate([part.owner + subjects[i] for i, part in enumerate(parts)]),
+        np.concatenate([part.counter for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.exits for part in parts]),
+        np.concatenate([part.narrow + subjects[i] for i, part in enumerate(parts)]),
+    )
 
 
 def widened(breaks: np.ndarray, width: int) -> np.ndarray:
@@ -91,7 +95,7 @@ def steps(count: np.ndarray) -> np.ndarray:
 
 def make_cells(
     subjects: np.ndarray,
-    thresholds: Sequence[tuple[int, ...]],
+    thresholds: Ahead,
     run: Callable[[np.ndarray], list[Walks]],
     most_units: np.ndarray,
     store: RowStore,
@@ -100,19 +104,19 @@ def make_cells(
 
     Args:
         subjects: int32 [n, ·], what a job begins with; the counter comes last.
-        thresholds: per subject, ascending.
+        thresholds: of every subject.
         run: the walks of jobs, by mode.
         most_units: of the tokens of every slice.
     """
     n = len(subjects)
-    count = np.fromiter(map(len, thresholds), np.int64, n)
+    count = np.diff(thresholds.offset)
     start_owner = np.repeat(np.arange(n), count + 1)
     low = np.zeros(start_owner.size, np.int64)
     begins = np.cumsum(count + 1) - (count + 1)
     ranged = np.ones(start_owner.size, bool)  # a threshold ends it
     ranged[begins + count] = False
     (ranges,) = np.nonzero(ranged)
-    high = np.array([t for ts in thresholds if ts for t in ts], np.int64)
+    high = thresholds.value.astype(np.int64)
     low[ranges + 1] = high
     found = run(_jobs(subjects, start_owner, low))
     # Per range: how many values get a cell of their own, and how many of these, the last ones, a walk.

@@ -12,7 +12,6 @@ Arrays       docs/architecture.md, "bundle arrays".
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -26,18 +25,19 @@ from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
 from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
-from ..automata.workspace import ADD_ONE, KEEP, PUSH
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb
-from .cells import BY_LIMIT, Cells, Walks, make_cells, no_cells, widened
+from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
+from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
+from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
 from .pieces import Pieces
 from .regions import Regions
 from .rows import RowStore
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS, WORD
-from .walk import Machine, walk_chains, walk_states
+from .walk import Machine, rows_at, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
@@ -71,33 +71,27 @@ class _Lift:
         self.pieces = Pieces(self.lists.longest, self.profiles.longest, len(self.specials))
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
-        self.limit = np.full((len(automaton.thresholds), len(units.names)), UNKNOWN, np.int32)
+        self.limit = np.full((automaton.state_row.size - 1, len(units.names)), UNKNOWN, np.int32)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.regions = Regions(self.machine, self.words, self.limit, self.pieces, budget)
         self.ahead = thresholds_ahead(automaton)
-        self.counting = any(self.ahead)
-        self.counts_on = np.array([bool(t) for t in self.ahead], np.bool_)
+        self.counts_on = self.ahead.some
         self.tallest = 0
         self.walks = 0
 
     def _machine(self) -> Machine:
         a = self.a
-        threshold_offset = np.zeros(len(a.thresholds) + 1, np.int32)
-        np.cumsum([len(t) for t in a.thresholds], out=threshold_offset[1:])
-        threshold = np.array([t for ts in a.thresholds for t in ts], np.int32)
-        push = np.array(a.pushes, np.int32).reshape(-1, 4)
-        keys = sorted(a.returns)
-        offset = np.zeros(a.stack_symbols + 1, np.int32)
-        np.add.at(offset, np.array([g + 1 for g, _ in keys], np.int64), 1)
-        values = [a.returns[k][0] << 2 | a.returns[k][1] for k in keys]
+        push = np.asarray(a.pushes, np.int32).reshape(-1, 4)
+        by_symbol = np.lexsort((a.return_key[:, 1], a.return_key[:, 0]))
+        key, to = a.return_key[by_symbol], a.return_to[by_symbol]
         return_offset, return_ = comb.pack(
-            np.cumsum(offset, dtype=np.int32),
-            np.array([r for _, r in keys], np.int32),
-            np.array(values, np.int32),
+            np.searchsorted(key[:, 0], np.arange(a.stack_symbols + 1)).astype(np.int32),
+            key[:, 1].copy(),
+            to[:, 0] << 2 | to[:, 1],
             max(a.completions, 1),
         )
         return Machine(
-            a.state_row, threshold_offset, threshold, a.ops, a.symbol_class, push, return_offset, return_,
+            a.state_row, a.threshold_offset, a.threshold, a.ops, a.symbol_class, push, return_offset, return_,
             a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive_bytes(a.ops, a.symbol_class),
         )  # fmt: skip
 
@@ -252,58 +246,59 @@ class _Lift:
 
     # -- cells -------------------------------------------------------------------------------------------------------
 
-    def cells(
-        self, subjects: np.ndarray, thresholds: Sequence[tuple[int, ...]], run: Callable[[np.ndarray], list[Walks]]
-    ) -> Cells:
+    def cells(self, subjects: np.ndarray, thresholds: Ahead, run: Callable[[np.ndarray], list[Walks]]) -> Cells:
         found = make_cells(subjects, thresholds, run, self.words.most_units, self.rows)
         self.budget.check("rows", len(self.rows))
         return found
 
-    def chain_thresholds(self, e: int, g: int) -> tuple[int, ...]:
-        """Values of the counter saved beside g that the continuation of profile e can meet."""
-        if not self.counting:
-            return ()
-        found: set[int] = set()
-        for r in set(self.profiles[e][2::2].tolist()):
-            target, action = self.a.returns.get((g, r), (0, 0))
-            if action <= ADD_ONE:
-                found.update(self.ahead[target])
-        return tuple(sorted(found))
+    def chain_thresholds(self, keys: np.ndarray) -> Ahead:
+        """Values of the counter saved beside a stack symbol that the continuation of a profile can meet."""
+        if not self.ahead.value.size:
+            return none_ahead(len(keys))
+        data, offset = self.profiles.data, self.profiles.offset
+        m = self.machine
+        return Ahead(*chain_ahead(keys, data, offset, m.return_offset, m.return_, self.ahead.offset, self.ahead.value))
 
     # -- all ---------------------------------------------------------------------------------------------------------
 
     def tables(self) -> tuple[Tables, dict[str, int]]:
         a = self.a
-        states = self.cells(np.arange(len(a.thresholds), dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
-        above = _gathered(states.exits, states.owner, a.under)
-        chains, chain_of = no_cells(1), np.zeros((0, 2), np.int32)
-        known: set[tuple[int, int]] = set()
-        while wave := [(e, g) for e in above for g in _bits(above[e]) if (e, g) not in known]:
-            known.update(wave)
-            keys = np.array(wave, np.int32)
-            found = self.cells(keys, [self.chain_thresholds(e, g) for e, g in wave], self.chain_runs)
-            above = _gathered(found.exits, keys[found.owner, 1], a.beneath)
-            chains, chain_of = chains.joined(found), np.concatenate([chain_of, keys])
-        onward = chains.exits[:, 0] >= 0
-        pairs = np.unique(np.stack([chain_of[chains.owner, 0], chains.exits[:, 0]], axis=1)[onward], axis=0)
-        follows: dict[int, set[int]] = {}
-        for e, after in pairs.tolist():
-            follows.setdefault(e, set()).add(after)
-        deciding = np.zeros(len(self.profiles) + 1, bool)  # profiles; the last answers for none
-        deciding[sorted(_leading_to(set(chain_of[chains.narrow, 0].tolist()), follows))] = True
-        narrow = np.union1d(states.narrow, states.owner[deciding[states.exits].any(axis=1)])
-        return self._assemble(states, chains, chain_of, narrow, _longest(follows, len(self.profiles)))
+        states = self.cells(np.arange(a.state_row.size - 1, dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
+        set_offset = np.cumsum([0, *map(len, a.sets)])
+        sets = np.concatenate([np.zeros(0, np.int32), *a.sets]).astype(np.int32)
+        exits, above = states.exits, a.top[states.owner]
+        chains, wave, chain_of = [no_cells(1)], np.zeros(0, np.int64), [np.zeros((0, 2), np.int32)]
+        known: set[int] = set()
+        while True:
+            pairs = pairs_beneath(exits, above, set_offset, sets, len(self.profiles), a.stack_symbols)
+            wave = np.array([pair for pair in pairs.tolist() if pair not in known], np.int64)
+            if not wave.size:
+                break
+            known.update(wave.tolist())
+            keys = np.stack([wave >> 32, wave & (1 << 32) - 1], axis=1).astype(np.int32)
+            found = self.cells(keys, self.chain_thresholds(keys), self.chain_runs)
+            exits, above = found.exits, a.below[keys[found.owner, 1]]
+            chains.append(found)
+            chain_of.append(keys)
+        return self._assemble(states, joined(chains), np.concatenate(chain_of))
 
-    def _assemble(
-        self, states: Cells, chains: Cells, chain_of: np.ndarray, narrow: np.ndarray, max_chain: int
-    ) -> tuple[Tables, dict[str, int]]:
+    def _assemble(self, states: Cells, chains: Cells, chain_of: np.ndarray) -> tuple[Tables, dict[str, int]]:
+        """The tables.
+
+        Args:
+            chain_of: int32 [chains, 2]: profile and stack symbol.
+        """
         a, m = self.a, self.machine
+        onward = np.flatnonzero(chains.exits[:, 0] >= 0)
+        follows = np.stack([chain_of[chains.owner[onward], 0], chains.exits[onward, 0]], axis=1)
+        deciding = np.zeros(len(self.profiles) + 1, bool)  # profiles; the last answers for none
+        deciding[chain_of[chains.narrow, 0]] = True
+        lead_to(deciding, follows)
+        narrow = np.union1d(states.narrow, states.owner[deciding[states.exits].any(axis=1)])
+        max_chain = int(longest_chain(follows, len(self.profiles)))
         width = max(states.breaks.shape[1], chains.breaks.shape[1])
         ops_row, delta_offset, delta = self._delta()
         chain_offset, chain = self._chain(chain_of)
-        region = np.zeros(states.owner.size, np.int64)
-        for i in np.flatnonzero(np.diff(m.threshold_offset)[states.owner]).tolist():
-            region[i] = bisect_right(a.thresholds[states.owner[i]], states.counter[i])
         special = self.specials[np.argsort(self.specials[:, 1], kind="stable")]
         arrays = dict(
             symbol_class=a.symbol_class.astype(np.int32),
@@ -313,7 +308,7 @@ class _Lift:
             state_break=widened(states.breaks, width),
             cell_row=states.rows,
             cell_exit=states.exits,
-            cell_delta=delta_offset[ops_row[m.state_row[states.owner] + region]],
+            cell_delta=delta_offset[ops_row[rows_at(m, states.owner, states.counter)]],
             delta=delta,
             push=m.push,
             return_offset=m.return_offset,
@@ -332,7 +327,7 @@ class _Lift:
         deeper = a.shallow_height + self.tallest if a.modes == 2 else 0
         counts = {
             **a.counts,
-            "states": len(a.thresholds),
+            "states": a.state_row.size - 1,
             "stack_symbols": a.stack_symbols,
             "profiles": len(self.profiles),
             "cells": states.owner.size,
@@ -350,82 +345,18 @@ class _Lift:
     def _delta(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of the distinct op row per op row, offsets and comb of the distinct ones."""
         ops = self.machine.ops
-        _, first, inverse = np.unique(_view(ops), return_index=True, return_inverse=True)
-        order = np.empty(first.size, np.int64)
-        order[np.argsort(first)] = np.arange(first.size)
-        distinct = ops[np.sort(first)]
+        number, first = comb.distinct_rows(ops)
+        distinct = ops[first]
         r, k = np.nonzero(distinct)
         offset = np.zeros(distinct.shape[0] + 1, np.int32)
         np.cumsum(np.bincount(r, minlength=distinct.shape[0]), out=offset[1:])
         at, packed = comb.pack(offset, k.astype(np.int32), distinct[r, k], ops.shape[1])
-        return order[inverse.reshape(-1)], at, packed
+        return number, at, packed
 
     def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         order = np.lexsort((chain_of[:, 1], chain_of[:, 0])).astype(np.int32)
         offset = np.searchsorted(chain_of[order, 0], np.arange(len(self.profiles) + 1)).astype(np.int32)
         return comb.pack(offset, chain_of[order, 1], order, max(self.a.stack_symbols, 1))
-
-
-def _gathered(exits: np.ndarray, owner: np.ndarray, bits: Sequence[int]) -> dict[int, int]:
-    """Per exit profile of some cells, int32 [cells, modes], the union of the bit sets of the cells' owners."""
-    cell, mode = np.nonzero(exits >= 0)
-    key = exits[cell, mode].astype(np.int64) << 32 | owner[cell]
-    distinct, first = np.unique(key, return_index=True)
-    found: dict[int, int] = {}
-    for e, i in np.stack([distinct >> 32, distinct & (1 << 32) - 1], axis=1)[np.argsort(first)].tolist():
-        found[e] = found.get(e, 0) | bits[i]
-    return found
-
-
-def _bits(value: int) -> list[int]:
-    """Numbers of the bits that are set."""
-    out = []
-    while value:
-        out.append((value & -value).bit_length() - 1)
-        value &= value - 1
-    return out
-
-
-def _view(rows: np.ndarray) -> np.ndarray:
-    """Rows as single values that compare by content."""
-    rows = np.ascontiguousarray(rows)
-    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-
-
-def thresholds_ahead(a: Automaton) -> list[tuple[int, ...]]:
-    """Per state the thresholds that its counter can meet before it is set anew or its frame is left."""
-    ahead: list[set[int]] = [set(t) for t in a.thresholds]
-    if not any(ahead):
-        return [()] * len(ahead)
-    backs: dict[int, list[int]] = {}
-    for (g, _), (target, action) in sorted(a.returns.items()):
-        if action <= ADD_ONE:
-            backs.setdefault(g, []).append(target)
-    comes_before: dict[int, set[int]] = {}
-    for q in range(len(ahead)):
-        for op in np.unique(a.ops[a.state_row[q] : a.state_row[q + 1]]).tolist():
-            kind, value = op & 7, op >> 3
-            if kind in (KEEP, ADD_ONE):
-                comes_before.setdefault(value, set()).add(q)
-            elif kind == PUSH and a.pushes[value][3] <= ADD_ONE:
-                for target in backs.get(a.pushes[value][0], ()):
-                    comes_before.setdefault(target, set()).add(q)
-    todo = [q for q in range(len(ahead)) if ahead[q]]
-    while todo:
-        q = todo.pop()
-        for p in comes_before.get(q, ()):
-            if not ahead[q] <= ahead[p]:
-                ahead[p] |= ahead[q]
-                todo.append(p)
-    return [tuple(sorted(t)) for t in ahead]
-
-
-def _leading_to(found: set[int], follows: dict[int, set[int]]) -> set[int]:
-    """Profiles that some of these follow on, and these."""
-    found = set(found)
-    while more := {e for e, after in follows.items() if e not in found and not found.isdisjoint(after)}:
-        found |= more
-    return found
 
 
 def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
@@ -439,25 +370,6 @@ def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow.astype(np.int32),
     }
-
-
-def _longest(follows: dict[int, set[int]], profiles: int) -> int:
-    """Chains on the longest way through the profiles; one follows another only deeper in the trie: no cycles."""
-    length: dict[int, int] = {}
-    for root in range(profiles):
-        todo = [root]
-        while todo:
-            e = todo[-1]
-            if e in length:
-                todo.pop()
-                continue
-            missing = [f for f in follows.get(e, ()) if f not in length]
-            if missing:
-                todo.extend(missing)
-            else:
-                length[e] = 1 + max((length[f] for f in follows.get(e, ())), default=0)
-                todo.pop()
-    return max(length.values(), default=0)
 
 
 def lift(

@@ -27,8 +27,8 @@ class Memo(NamedTuple):
     """What `walk_states` remembers.
 
     round_ int64 [2]: counts up whenever the walks by first byte and op are forgotten, and how many are known;
-    slots int64 [power of two, 2]: round << 40 | op << 8 | byte, where it is of another round free; number of the piece;  pieces, keys: arrays of two
-    pools;  found int32 [·, 6]: per key what `walk_states` gives.
+    slots int64 [power of two, 2]: round << 40 | op << 8 | byte, where it is of another round free; number of the
+    piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives.
     """
 
     round_: np.ndarray

@@ -94,6 +94,15 @@ def row_at(m, q, c):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def rows_at(m, states, counters):  # type: ignore[no-untyped-def]
+    """The op rows of many states, each at a counter value."""
+    out = np.empty(states.size, np.int64)
+    for i in range(states.size):
+        out[i] = row_at(m, states[i], counters[i])
+    return out
+
+
+@njit(cache=True)
 def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol at a counter value."""
     return m.ops[row_at(m, q, c), m.symbol_class[symbol]]

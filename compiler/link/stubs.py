@@ -13,7 +13,7 @@ import numpy as np
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, POP, PUSH
-from ..lift.lift import thresholds_ahead
+from ..lift.ahead import thresholds_ahead
 from .split import STUB
 
 _DIGITS = range(ord("0"), ord("9") + 1)
@@ -45,7 +45,7 @@ def find_stubs(a: Automaton) -> Stubs:
 
     Raises Apart: one is entered together with something else, or counters are saved beside it.
     """
-    ahead = thresholds_ahead(a)
+    ahead = thresholds_ahead(a).some
     mark = int(a.symbol_class[STUB])
     if np.count_nonzero(a.symbol_class == mark) != 1:
         raise Apart("byte 255 is read like others")
