@@ -67,6 +67,27 @@ def distinct_rows(rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def compressed(rows, chosen):  # type: ignore[no-untyped-def]
+    """The nonzero entries of the chosen rows, int32 [n, ·], as `pack` takes them: row_offset, columns, values."""
+    offset = np.zeros(chosen.size + 1, np.int32)
+    for i in range(chosen.size):
+        count = 0
+        for value in rows[chosen[i]]:
+            count += value != 0
+        offset[i + 1] = offset[i] + count
+    columns = np.empty(offset[-1], np.int32)
+    values = np.empty(offset[-1], np.int32)
+    at = 0
+    for i in range(chosen.size):
+        for k in range(rows.shape[1]):
+            if rows[chosen[i], k] != 0:
+                columns[at] = k
+                values[at] = rows[chosen[i], k]
+                at += 1
+    return offset, columns, values
+
+
+@njit(cache=True)
 def _window(bits, at):  # type: ignore[no-untyped-def]
     """Sixty-four places from ``at`` on, as bits."""
     word, shift = at >> 6, np.uint64(at & 63)

@@ -346,11 +346,7 @@ class _Lift:
         """Number of the distinct op row per op row, offsets and comb of the distinct ones."""
         ops = self.machine.ops
         number, first = comb.distinct_rows(ops)
-        distinct = ops[first]
-        r, k = np.nonzero(distinct)
-        offset = np.zeros(distinct.shape[0] + 1, np.int32)
-        np.cumsum(np.bincount(r, minlength=distinct.shape[0]), out=offset[1:])
-        at, packed = comb.pack(offset, k.astype(np.int32), distinct[r, k], ops.shape[1])
+        at, packed = comb.pack(*comb.compressed(ops, first), ops.shape[1])
         return number, at, packed
 
     def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

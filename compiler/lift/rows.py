@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..automata.pool import Pool
+from ..automata.pool import Pool, intern, room
 
 _SKETCH = 4096  # bits
 _MOST_BASES = 64
@@ -24,56 +24,109 @@ class RowStore:
     def __init__(self, size: int, lists: Pool) -> None:
         self.words = -(-size // 32)
         self.lists = lists
-        self._numbers: dict[int, int] = {}  # by key, see below
+        self._rows = Pool(3, expected=1024, length=3)  # slice, units, list
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._rows)
 
     def rows(self, slice_: np.ndarray, units: np.ndarray, list_: np.ndarray) -> np.ndarray:
         """Numbers of rows int32 [n]: a slice (-1: none; only its tokens of at most ``units`` units, -1: all) with a
         list toggled."""
-        keys = (slice_.astype(np.int64) + 1) << 54 | (units.astype(np.int64) + 1) << 32 | list_
-        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        number = np.empty(distinct.size, np.int32)
-        for i in np.argsort(first).tolist():
-            number[i] = self._numbers.setdefault(int(distinct[i]), len(self._numbers))
-        return number[which.reshape(-1)]
+        wanted = np.stack([slice_, units, list_], axis=1).astype(np.int32)
+        out = np.empty(len(wanted), np.int32)
+        at = 0
+        while (at := _intern_rows(*self._rows.arrays, wanted, at, out)) < len(wanted):
+            self._rows.grow()
+        return out
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The row arrays of a bundle."""
-        keys = np.array(list(self._numbers), np.int64)
-        row = np.stack([(keys >> 54) - 1, (keys >> 32 & (1 << 22) - 1) - 1, keys & (1 << 32) - 1], axis=1)
-        row = row.astype(np.int32)
-        used, first, which = np.unique(row[:, 2], return_index=True, return_inverse=True)
-        by_use = np.argsort(first)
-        numbers = used[by_use]
-        lists = [np.sort(self.lists[n]) for n in numbers.tolist()]
+        row = self._rows.rows(3)
+        list_of, numbers = _by_use(row[:, 2].copy(), len(self.lists))
         tokens, offset, base = difference_lists(
-            np.concatenate([np.zeros(0, np.int32), *lists]), np.cumsum([0, *map(len, lists)])
+            *_ascending(self.lists.data, self.lists.offset, numbers, 32 * self.words)
         )
-        list_of = np.empty(used.size, np.int32)
-        list_of[by_use] = np.arange(used.size)
         size = np.diff(offset)
-        is_base = np.zeros(used.size, np.bool_)
+        is_base = np.zeros(numbers.size, np.bool_)
         is_base[base[base >= 0]] = True
         long = np.flatnonzero((size > self.words) & ~is_base)
         bits = np.zeros((long.size, self.words * 32), np.uint8)
         for n, i in enumerate(long.tolist()):
             bits[n, tokens[offset[i] : offset[i + 1]]] = 1
-        dense_of = np.full(used.size, -1, np.int32)
+        dense_of = np.full(numbers.size, -1, np.int32)
         dense_of[long] = np.arange(long.size)
         kept = np.repeat(dense_of < 0, size)
         size[long] = 0
         return {
             "row_slice": row[:, 0].copy(),
             "row_units": row[:, 1].copy(),
-            "row_dense": dense_of[list_of[which.reshape(-1)]],
-            "row_list": list_of[which.reshape(-1)],
+            "row_dense": dense_of[list_of],
+            "row_list": list_of,
             "list_offset": np.cumsum([0, *size.tolist()], dtype=np.int32),
             "list_tokens": tokens[kept],
             "list_base": base,
             "dense": np.packbits(bits, axis=1, bitorder="little").view("<u4"),
         }
+
+
+@njit(cache=True)
+def _intern_rows(data, offset, table, count, rows, at, out):  # type: ignore[no-untyped-def]
+    """Intern rows int32 [n, 3] from number ``at`` on; returns the number of the first one that found no room."""
+    for j in range(at, rows.shape[0]):
+        if not room(data, offset, table, count, 3):
+            return j
+        begin = np.int64(offset[count[0]])
+        for k in range(3):
+            data[begin + k] = rows[j, k]
+        out[j] = intern(data, offset, table, count, begin + 3)
+    return rows.shape[0]
+
+
+@njit(cache=True)
+def _by_use(lists, count):  # type: ignore[no-untyped-def]
+    """New numbers of lists, by first use, and the old number of each."""
+    new = np.full(count, -1, np.int32)
+    out = np.empty(lists.size, np.int32)
+    old = np.empty(lists.size, np.int32)
+    used = 0
+    for i in range(lists.size):
+        if new[lists[i]] < 0:
+            new[lists[i]] = used
+            old[used] = lists[i]
+            used += 1
+        out[i] = new[lists[i]]
+    return out, old[:used].copy()
+
+
+@njit(cache=True)
+def _ascending(data, offset, numbers, tokens):  # type: ignore[no-untyped-def]
+    """Lists of a pool one behind the other, each sorted, and int64 [lists + 1] where each begins.
+
+    All are sorted at once by counting: by token (there are so many ``tokens``), then by list.
+    """
+    start = np.zeros(numbers.size + 1, np.int64)
+    at = np.zeros(tokens + 1, np.int64)
+    for i in range(numbers.size):
+        first, last = offset[numbers[i]], offset[numbers[i] + 1]
+        start[i + 1] = start[i] + last - first
+        for k in range(first, last):
+            at[data[k] + 1] += 1
+    for t in range(tokens):
+        at[t + 1] += at[t]
+    owner = np.empty(start[-1], np.int32)
+    for i in range(numbers.size):
+        for k in range(offset[numbers[i]], offset[numbers[i] + 1]):
+            owner[at[data[k]]] = i
+            at[data[k]] += 1
+    out = np.empty(start[-1], np.int32)
+    to = start.copy()
+    k = 0
+    for t in range(tokens):
+        while k < at[t]:
+            out[to[owner[k]]] = t
+            to[owner[k]] += 1
+            k += 1
+    return out, start
 
 
 @njit(cache=True)

@@ -10,9 +10,10 @@ Source       simulation: Milner 1971.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
-from .walk import find_op
+from .walk import find_op, row_at
 
 UNLIMITED = 2**31 - 1
 UNKNOWN, NO = -2, -1
@@ -45,11 +46,15 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
         for region in range(regions):
             dead = 0
             alive = 0
+            last = 256, 0  # what the byte before was to both
             for byte in range(256):
                 v = next_unit[u, byte]
-                if v == 255 or not fine:
+                if v == 255:
                     continue
                 op = m.ops[m.state_row[q] + region, m.symbol_class[byte]]
+                if last == (v, op):
+                    continue
+                last = v, op
                 kind = op & 7
                 if op == 0:
                     dead += 1
@@ -57,7 +62,7 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
                 alive += 1
                 if kind > 3 or limit[op >> 3, v] == -1:
                     fine = False
-                    continue
+                    break
                 if kind > 1 or (kind == 1 and not boundary[u]):
                     mixed = True
                 elif boundary[u]:
@@ -69,7 +74,7 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
                     if found == pairs.shape[0]:
                         fine = False
                         alone = False
-                        continue
+                        break
                     limit[op >> 3, v] = _FOUND
                     pairs[found, 0] = op >> 3
                     pairs[found, 1] = v
@@ -197,22 +202,22 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units,
 
 
 @njit(cache=True)
-def copies(m, next_unit, u, q, most):  # type: ignore[no-untyped-def]
+def copies(m, loop, q, most):  # type: ignore[no-untyped-def]
     """How many units a state reads that copies a loop of one-byte units; -1 where it is no such chain.
 
     Every text of so many units is alive and none of one more; a chain of ``most`` units or more counts as UNLIMITED.
+
+    Args:
+        loop: uint8: the bytes that are units.
     """
     for n in range(most):
         if m.threshold_offset[q + 1] > m.threshold_offset[q]:
             return -1
-        target = -1
-        for byte in range(256):
-            if next_unit[u, byte] == u:
-                op = m.ops[m.state_row[q], m.symbol_class[byte]]
-                if target < 0:
-                    target = op
-                elif op != target:
-                    return -1
+        row = m.state_row[q]
+        target = m.ops[row, m.symbol_class[loop[0]]]
+        for byte in loop:
+            if m.ops[row, m.symbol_class[byte]] != target:
+                return -1
         if target == 0:
             return n
         if target & 7 != 0:
@@ -236,8 +241,11 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
         out: int32 [·, 3], receives per job the unit state (-1: none), whether exceptions must be looked for, and the
             counter value that units may fill up to.
     """
+    loop = np.array([byte for byte in range(256) if next_unit[copied, byte] == copied], np.uint8)
+    ops = np.zeros(probe.size, np.int32)
     for j in range(jobs.shape[0]):
         q = jobs[j, 0]
+        row = row_at(m, q, jobs[j, 1])
         out[j, 0] = -1
         out[j, 1] = 0
         out[j, 2] = UNLIMITED
@@ -245,12 +253,13 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
             if limit[q, u] >= 0:
                 out[j, 0] = u
                 break
+        stay = 0
+        for k in range(probe.size):
+            ops[k] = m.ops[row, m.symbol_class[probe[k]]]
+            if ops[k] & 7 > 3:
+                ops[k] = 0
+            stay += ops[k] != 0
         if out[j, 0] < 0:
-            stay = 0
-            for byte in probe:
-                op = find_op(m, q, jobs[j, 1], byte)
-                if op != 0 and op & 7 < 4:
-                    stay += 1
             if 2 * stay > probe.size:
                 for u in homes:
                     if _simulates(m, next_unit, unit_alive, boundary, limit, q, u, pairs) >= 0:
@@ -267,19 +276,20 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
             any_ = False
             for word in range(4):
                 any_ |= first[word] & unit_alive[copied, word] != 0
-            units = copies(m, next_unit, copied, q, most) if any_ else -1
+            units = copies(m, loop, q, most) if any_ else -1
             if units > 0:
                 out[j, 0] = copied
                 out[j, 2] = units
                 continue
+        if 2 * stay <= probe.size:
+            continue
         for u in homes:
             if u >= best:
                 break
             inside = 0
             bound = -1  # of those states, which must agree
-            for byte in probe:
-                op = find_op(m, q, jobs[j, 1], byte)
-                if op != 0 and op & 7 < 4:
+            for op in ops:
+                if op != 0:
                     room = _simulates(m, next_unit, unit_alive, boundary, limit, op >> 3, u, pairs)
                     if bound == -1:
                         bound = room
