@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from ..automata.pool import Pool, intern, room
+from .children import count_bits
 
 _SKETCH = 4096  # bits
 _MOST_BASES = 64
@@ -130,15 +131,6 @@ def _ascending(data, offset, numbers, tokens):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _bits(x):  # type: ignore[no-untyped-def]
-    """How many bits of a uint64 are set (Warren, Hacker's Delight)."""
-    x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)
-    x = (x & np.uint64(0x3333333333333333)) + (x >> np.uint64(2) & np.uint64(0x3333333333333333))
-    x = x + (x >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
-
-
-@njit(cache=True)
 def difference_lists(data, start):  # type: ignore[no-untyped-def]
     """Ascending lists, each as itself or as its difference to an earlier one, its base.
 
@@ -173,7 +165,7 @@ def difference_lists(data, start):  # type: ignore[no-untyped-def]
             for b in range(known):
                 distance = 0
                 for k in range(words):
-                    distance += _bits(sketch[k] ^ sketches[b, k])
+                    distance += count_bits(sketch[k] ^ sketches[b, k])
                     if distance >= nearest:
                         break
                 if distance < nearest:
