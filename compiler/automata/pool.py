@@ -53,6 +53,17 @@ class Pool:
         """As the kernels take them."""
         return self.data, self.offset, self.table, self.count
 
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays; most of the data may never have been touched."""
+        return self.data.nbytes + self.offset.nbytes + self.table.nbytes
+
+    def clear(self) -> None:
+        """Forget all sequences and keep the room."""
+        if self.distinct:
+            self.table.fill(-1)
+        self.count[0] = 0
+
     def grow(self) -> None:
         """Make room for more; call when `room` says no."""
         used = int(self.offset[len(self)])

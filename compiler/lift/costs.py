@@ -83,7 +83,7 @@ def dearest(a, t, segments, offset, modes, is_special, memo, st, frames, out):  
             pushed.
     """
     open_ = np.zeros((st.shape[0], 6), np.int64)  # walks to be remembered: end, key, what was found before them
-    packed, skip, wide, root = t.packed, t.skip, t.children.wide, t.order.size
+    packed, skip, wide, root = t.packed[:, 0], t.skip, t.children.wide, t.order.size
     symbol_class, state_cell, cell_delta, delta = a.symbol_class, a.state_cell, a.cell_delta, a.delta
     state_break, close_first, bound = a.state_break, a.close_first, a.bound
     push, return_offset, return_ = a.push, a.return_offset, a.return_

@@ -23,7 +23,7 @@ from toolc.runtime.vocab import Vocab
 
 from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
-from ..automata.pool import Pool, intern, room
+from ..automata.pool import intern, room
 from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..errors import VocabError
@@ -32,15 +32,16 @@ from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
-from .pieces import Pieces
 from .regions import Regions
 from .rows import RowStore
+from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS, WORD
 from .walk import Machine, rows_at, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
+_SMALL = 512  # tokens of a slice that is of no use: its rest is another trie, of much the same size
 _BATCH = 2048  # walks between two looks at the clock
 
 
@@ -58,22 +59,24 @@ class _Bases(NamedTuple):
 
 
 class _Lift:
-    def __init__(self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget) -> None:
+    def __init__(
+        self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget, scratch: Scratch
+    ) -> None:
         self.a = automaton
         self.words = Words.of(vocab)
         self.vocab = vocab
         self.budget = budget
-        self.lists = Pool(vocab.size + 64)
-        self.profiles = Pool(2 * vocab.node_byte.size + 2)
+        self.scratch = scratch
+        self.lists, self.profiles, self.pieces = scratch.lists, scratch.profiles, scratch.pieces
         self.rows = RowStore(vocab.size, self.lists)
         self.machine = self._machine()
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
-        self.pieces = Pieces(self.lists.longest, self.profiles.longest, len(self.specials))
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
-        self.limit = np.full((automaton.state_row.size - 1, len(units.names)), UNKNOWN, np.int32)
+        self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
+        self.small = np.append(np.diff(vocab.slice_token_offset) < _SMALL, False)  # the last answers for no slice
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
-        self.regions = Regions(self.machine, self.words, self.limit, self.pieces, budget)
+        self.regions = Regions(self.machine, self.words, self.limit, scratch, budget)
         self.ahead = thresholds_ahead(automaton)
         self.counts_on = self.ahead.some
         self.tallest = 0
@@ -153,6 +156,8 @@ class _Lift:
             slice_[own], limit[own] = collapsed.slice_, UNLIMITED
             most_units[own], reach[own] = collapsed.units, collapsed.reach
             extra[own] = collapsed.pieces
+        small = (extra < 0) & (limit == UNLIMITED) & self.small[slice_]
+        slice_[small] = -1
         return _Bases(slice_, limit, most_units, reach, extra)
 
     def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:
@@ -385,7 +390,12 @@ def lift(
 
 def lift_with_profiles(
     automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None
-) -> tuple[Tables, dict[str, int], Pool]:
+) -> tuple[Tables, dict[str, int], list[np.ndarray]]:
     """The same, and the contents of the exit profiles by number: mode, node, R, node, R, … (walk.py)."""
-    made = _Lift(automaton, vocab, end_of_turn, budget or Budget())
-    return *made.tables(), made.profiles
+    words = Words.of(vocab)
+    scratch = words.take_scratch()
+    made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch)
+    tables, counts = made.tables()
+    profiles = [made.profiles[e].copy() for e in range(len(made.profiles))]
+    words.hand_back(scratch)
+    return tables, counts, profiles

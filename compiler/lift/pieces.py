@@ -21,6 +21,7 @@ from ..automata.pool import Pool, intern, room
 
 HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 15
+_ROUND_BITS = 20  # 23 are there
 
 
 class Memo(NamedTuple):
@@ -47,7 +48,25 @@ class Pieces:
         self._round = np.zeros(2, np.int64)
         self._slots = np.zeros((_SLOTS, 2), np.int64)
         self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
+        self._add_empty()
+
+    def _add_empty(self) -> None:
         self.add(np.zeros(0, np.int32), np.zeros(1, np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays."""
+        return self.pieces.nbytes + self.keys.nbytes + self._slots.nbytes + self._found.nbytes
+
+    def clear(self) -> None:
+        """Forget all and keep the room."""
+        self.pieces.clear()
+        self.keys.clear()
+        self.forget()
+        if self._round[0] >> _ROUND_BITS:
+            self._round[0] = 1
+            self._slots.fill(0)
+        self._add_empty()
 
     @property
     def limits(self) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from ..automata.workspace import PUSH
 from ..budget import Budget
 from .children import alive_bytes
 from .collapse import Collapsed, byte_classes, choose_bases, collapse, find_regions, walk_collapsed
-from .pieces import Pieces
+from .scratch import Scratch
 from .walk import Machine
 from .words import Words
 
@@ -42,11 +42,11 @@ class RegionRows(NamedTuple):
 class Regions:
     """The regions of one automaton over one vocabulary."""
 
-    def __init__(self, machine: Machine, words: Words, limit: np.ndarray, pieces: Pieces, budget: Budget) -> None:
+    def __init__(self, machine: Machine, words: Words, limit: np.ndarray, scratch: Scratch, budget: Budget) -> None:
         self.machine = machine
         self.words = words
         self.limit = limit
-        self.pieces = pieces
+        self.scratch = scratch
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
         self._stays: np.ndarray | None = None
@@ -77,7 +77,7 @@ class Regions:
         units = self.words.units
         states, seed = np.unique(jobs[chosen, 0], return_inverse=True)
         seeds = np.stack([states, np.full_like(states, home)], axis=1)
-        place = np.full(self.limit.shape, -1, np.int32)
+        place = self.scratch.filled("place", self.limit.shape, -1)
         parent, fine = np.empty(states.size, np.int32), np.empty(states.size, bool)
         found = find_regions(
             self.machine, units.next_unit, units.boundary, self.limit, seeds, place, parent, fine, self.words.pairs
@@ -99,13 +99,13 @@ class Regions:
         at = 0
         while at < own.size:
             self.budget.check("")
-            mark = np.full(w.vocab.size, -1, np.int32)
+            mark = self.scratch.filled("mark", (1, w.vocab.size), -1)[0]
             part = jobs[own[at : at + _BATCH]]
             done = walk_collapsed(
                 self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, part,
                 w.state, w.pairs, mark, tokens, out[at:],
             )  # fmt: skip
-            pieces[at : at + done] = self.pieces.add(tokens, out[at : at + done, 2].astype(np.int64))
+            pieces[at : at + done] = self.scratch.pieces.add(tokens, out[at : at + done, 2].astype(np.int64))
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
 

@@ -52,8 +52,9 @@ class Walkable(NamedTuple):
     order int32 [n]: full-trie nodes in preorder;  skip int32 [n]: place in `order` after the subtree;  node_byte,
     node_depth,
     token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
-    children: see children.py;  packed int64 [n]: what a walk wants of a place in one: skip, byte << 32, depth << 40,
-    and 1 << 62 where a token of the part ends;  token int32 [n]: that token, -1 where there is none or several.
+    children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
+    depth << 40, and 1 << 62 where a token of the part ends; the node, and 1 + that token << 32, 0 where there is none
+    or several.
     """
 
     order: np.ndarray
@@ -65,22 +66,19 @@ class Walkable(NamedTuple):
     units: np.ndarray
     children: Children
     packed: np.ndarray
-    token: np.ndarray
 
 
 @njit(cache=True)
-def only_tokens(order, token_offset, tokens, units):  # type: ignore[no-untyped-def]
-    """The array ``token`` of a `Walkable`."""
-    out = np.full(order.size, -1, np.int32)
+def tokens_of(order, token_offset, tokens, units):  # type: ignore[no-untyped-def]
+    """Whether tokens of a part end at each place, and which: int64, -1 for none or several."""
+    own = np.zeros(order.size, np.bool_)
+    token = np.full(order.size, -1, np.int64)
     for i in range(order.size):
-        have = 0
         for k in range(token_offset[order[i]], token_offset[order[i] + 1]):
             if units[tokens[k]] < 0:
-                out[i] = tokens[k]
-                have += 1
-        if have > 1:
-            out[i] = -1
-    return out
+                token[i] = -1 if own[i] else tokens[k]
+                own[i] = True
+    return own, token
 
 
 @njit(cache=True)
@@ -111,11 +109,10 @@ def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     """Append the tokens of the part that end at a place; returns how many there are then."""
-    token = t.token[i]
-    if token >= 0:
-        out[found] = token
+    node = t.packed[i, 1]
+    if node >> 32:
+        out[found] = (node >> 32) - 1
         return found + 1
-    node = t.order[i]
     for k in range(t.token_offset[node], t.token_offset[node + 1]):
         if t.units[t.tokens[k]] < 0:
             out[found] = t.tokens[k]
@@ -146,7 +143,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         end = np.int64(segments[s, 1])
         if i >= end:
             continue
-        base = (packed[i] >> 40 & 0x3FFFFF) - 1
+        base = (packed[i, 0] >> 40 & 0x3FFFFF) - 1
         st[base, 0] = row_at(m, segments[s, 2], segments[s, 3])
         st[base, 1] = segments[s, 3]
         st[base, 2] = -1
@@ -154,7 +151,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         st[base, 4] = 0
         st[base, 5] = segments[s, 5] if wide[segments[s, 5]] >= 0 else -1
         while i < end:
-            place = packed[i]
+            place = packed[i, 0]
             next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
             row = st[depth - 1, 0]
             op = m.ops[row, m.symbol_class[byte]]
@@ -181,7 +178,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
                     narrowed = 1
             elif top < 0:
                 if next_ > i + 1:
-                    records[left] = t.order[i]
+                    records[left] = packed[i, 1] & 0xFFFFFFFF
                     records[left + 1] = value
                     left += 2
                 i = next_

@@ -11,8 +11,9 @@ import numpy as np
 from toolc.runtime.vocab import Vocab
 
 from .children import Children, index_children
+from .scratch import Scratch
 from .slices import unit_automata
-from .walk import Walkable, only_tokens
+from .walk import Walkable, tokens_of
 
 PLAIN = -2  # in the place of a slice: tokens of plain bytes
 
@@ -44,10 +45,10 @@ class Words:
             vocab.node_tokens,
             none,
             Children(*index_children(np.arange(n, dtype=np.int32), vocab.node_skip, vocab.node_byte)),
-            self._packed(np.arange(n), vocab.node_skip, np.diff(vocab.node_token_offset) > 0),
-            only_tokens(np.arange(n, dtype=np.int32), vocab.node_token_offset, vocab.node_tokens, none),
+            self._packed(np.arange(n, dtype=np.int32), vocab.node_skip, none),
         )
         self._rest: dict[int, Walkable] = {}
+        self._spare: list[Scratch] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
@@ -66,6 +67,18 @@ class Words:
             words = vocab.__dict__["_words"] = Words(vocab)
         return words
 
+    def take_scratch(self) -> Scratch:
+        """A scratch that nobody else has; hand it back for the next lift."""
+        v = self.vocab
+        return (
+            self._spare.pop() if self._spare else Scratch(v.size, v.node_byte.size, len(v.special) + len(v.end_of_turn))
+        )
+
+    def hand_back(self, scratch: Scratch) -> None:
+        """Keep a scratch, emptied."""
+        if scratch.cleared() and not self._spare:
+            self._spare.append(scratch)
+
     def count(self, s: int) -> np.ndarray:
         """Units of every token in slice s, -1 outside of it; int32 [V]."""
         v = self.vocab
@@ -83,19 +96,14 @@ class Words:
             v = self.vocab
             count = self._plain() if s == PLAIN else self.count(s)
             before = self._before(count[v.node_tokens] < 0)
-            keep, own = before[v.node_skip] > before[:-1], before[1:] > before[:-1]
+            keep = before[v.node_skip] > before[:-1]
             order = np.flatnonzero(keep).astype(np.int32)
             place = np.zeros(keep.size + 1, np.int32)
             np.cumsum(keep, out=place[1:])
             skip = place[v.node_skip[order]].astype(np.int32)
             children = Children(*index_children(order, skip, v.node_byte))
             known = self._rest[s] = self.whole._replace(
-                order=order,
-                skip=skip,
-                units=count,
-                children=children,
-                packed=self._packed(order, skip, own[order]),
-                token=only_tokens(order, v.node_token_offset, v.node_tokens, count),
+                order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, count)
             )
         return known
 
@@ -107,11 +115,15 @@ class Words:
         begin, end = v.token_offset[:-1], v.token_offset[1:]
         return np.where((begin < end) & (others[begin] == others[end]), 0, -1).astype(np.int32)
 
-    def _packed(self, order: np.ndarray, skip: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """See `Walkable`; own bool [n]: a token of the part ends here."""
+    def _packed(self, order: np.ndarray, skip: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """See `Walkable`."""
         v = self.vocab
+        own, token = tokens_of(order, v.node_token_offset, v.node_tokens, units)
+        out = np.empty((order.size, 2), np.int64)
         wide = [x.astype(np.int64) for x in (skip, v.node_byte[order], v.node_depth[order], own)]
-        return wide[0] | wide[1] << 32 | wide[2] << 40 | wide[3] << 62
+        out[:, 0] = wide[0] | wide[1] << 32 | wide[2] << 40 | wide[3] << 62
+        out[:, 1] = order | (token + 1) << 32
+        return out
 
     def listed(self, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How many tokens of slice s come before each node, int32 [nodes + 1]; those in preorder; their units."""

@@ -103,7 +103,7 @@ class Resolve:
     """A part whose tables have stubs → the part."""
 
     def __init__(
-        self, part: Part, cut: Cut, a: Automaton, t: Tables, old: Pool, joined: Joined, vocab: Vocab,
+        self, part: Part, cut: Cut, a: Automaton, t: Tables, old: list[np.ndarray], joined: Joined, vocab: Vocab,
         specials: np.ndarray, budget: Budget,
     ) -> None:  # fmt: skip
         self.part, self.cut, self.a, self.t, self.old, self.joined = part, cut, a, t, old, joined

@@ -42,7 +42,11 @@ def test_children_and_places() -> None:
         ]
         wanted = part.skip, v.node_byte[part.order], v.node_depth[part.order], own
         for shift, mask, values in zip((0, 32, 40, 62), (2**32 - 1, 255, 2**22 - 1, 1), wanted, strict=True):
-            np.testing.assert_array_equal(part.packed >> shift & mask, values)
+            np.testing.assert_array_equal(part.packed[:, 0] >> shift & mask, values)
+        np.testing.assert_array_equal(part.packed[:, 1] & 2**32 - 1, part.order)
+        for n, token in zip(part.order, (part.packed[:, 1] >> 32) - 1, strict=True):
+            ends = [t for t in v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]] if part.units[t] < 0]
+            assert token == (ends[0] if len(ends) == 1 else -1)
 
 
 def test_a_memo_that_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
