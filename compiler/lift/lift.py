@@ -156,7 +156,7 @@ class _Lift:
             slice_[own], limit[own] = collapsed.slice_, UNLIMITED
             most_units[own], reach[own] = collapsed.units, collapsed.reach
             extra[own] = collapsed.pieces
-        small = (extra < 0) & (limit == UNLIMITED) & self.small[slice_]
+        small = (extra < 0) & (limit == UNLIMITED) & self.small[slice_] & ~self.counts_on[jobs[:, 0]]
         slice_[small] = -1
         return _Bases(slice_, limit, most_units, reach, extra)
 
