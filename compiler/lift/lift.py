@@ -37,7 +37,7 @@ from .rows import RowStore
 from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS, WORD
-from .walk import Machine, rows_at, walk_chains, walk_states
+from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
@@ -172,14 +172,14 @@ class _Lift:
                 break  # no jobs
             trie = w.rest(int(slice_[begin]))
             self.pieces.forget()
-            self._run(
-                lambda at, to, trie=trie: walk_states(
+
+            def walk(at: int, to: int, trie: Walkable = trie) -> int:
+                return walk_states(
                     self.machine, trie, sorted_, at, to, mode, self.counts_on, self.specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
-                ),
-                begin,
-                end,
-            )  # fmt: skip
+                )  # fmt: skip
+
+            self._run(walk, begin, end)
         out = np.empty_like(found)
         out[order] = found
         self._note(out)
@@ -351,7 +351,8 @@ class _Lift:
         """Number of the distinct op row per op row, offsets and comb of the distinct ones."""
         ops = self.machine.ops
         number, first = comb.distinct_rows(ops)
-        at, packed = comb.pack(*comb.compressed(ops, first), ops.shape[1])
+        offset, columns, values = comb.compressed(ops, first)
+        at, packed = comb.pack(offset, columns, values, ops.shape[1])
         return number, at, packed
 
     def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
