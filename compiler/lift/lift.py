@@ -41,7 +41,6 @@ from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
 from .words import Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
-_SMALL = 512  # tokens of a slice that is of no use: its rest is another trie, of much the same size
 _BATCH = 2048  # walks between two looks at the clock
 
 
@@ -74,7 +73,6 @@ class _Lift:
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
-        self.small = np.append(np.diff(vocab.slice_token_offset) < _SMALL, False)  # the last answers for no slice
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.regions = Regions(self.machine, self.words, self.limit, scratch, budget)
         self.ahead = thresholds_ahead(automaton)
@@ -156,8 +154,6 @@ class _Lift:
             slice_[own], limit[own] = collapsed.slice_, UNLIMITED
             most_units[own], reach[own] = collapsed.units, collapsed.reach
             extra[own] = collapsed.pieces
-        small = (extra < 0) & (limit == UNLIMITED) & self.small[slice_] & ~self.counts_on[jobs[:, 0]]
-        slice_[small] = -1
         return _Bases(slice_, limit, most_units, reach, extra)
 
     def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:
