@@ -387,12 +387,12 @@ def lift(
 
 def lift_with_profiles(
     automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None
-) -> tuple[Tables, dict[str, int], list[np.ndarray]]:
-    """The same, and the contents of the exit profiles by number: mode, node, R, node, R, … (walk.py)."""
+) -> tuple[Tables, dict[str, int], tuple[np.ndarray, np.ndarray]]:
+    """The same, and the contents of the exit profiles: mode, node, R, node, R, … (walk.py), where each begins."""
     words = Words.of(vocab)
     scratch = words.take_scratch()
     made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch)
     tables, counts = made.tables()
-    profiles = [made.profiles[e].copy() for e in range(len(made.profiles))]
+    content, begin = (part.copy() for part in made.profiles.flat())  # the pool is memory of the next lift
     words.hand_back(scratch)
-    return tables, counts, profiles
+    return tables, counts, (content, begin)

@@ -158,7 +158,7 @@ class _Linker:
         t = replace(t, state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            t = replace(t, **close_arrays(t, self.vocab, profiles.flat(), self.encode, self.budget, held))
+            t = replace(t, **close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
         cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes)
         arrays = cut.arrays()
         exported = []

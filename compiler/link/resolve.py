@@ -103,10 +103,10 @@ class Resolve:
     """A part whose tables have stubs → the part."""
 
     def __init__(
-        self, part: Part, cut: Cut, a: Automaton, t: Tables, old: list[np.ndarray], joined: Joined, vocab: Vocab,
-        specials: np.ndarray, budget: Budget,
+        self, part: Part, cut: Cut, a: Automaton, t: Tables, old: tuple[np.ndarray, np.ndarray], joined: Joined,
+        vocab: Vocab, specials: np.ndarray, budget: Budget,
     ) -> None:  # fmt: skip
-        self.part, self.cut, self.a, self.t, self.old, self.joined = part, cut, a, t, old, joined
+        self.part, self.cut, self.a, self.t, self.profiles, self.joined = part, cut, a, t, old, joined
         marks = a.marks
         narrow_state = np.concatenate([[False, False], marks.narrow_state[cut.kept]])
         narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
@@ -189,11 +189,16 @@ class Resolve:
             self.part.counts,
         )
 
+    def _old(self, e: int) -> np.ndarray:
+        """The content of a profile of the part's own lift."""
+        content, begin = self.profiles
+        return content[begin[e] : begin[e + 1]]
+
     def _merged(self, e: int, more: int) -> int:
         """The content of old profile e (-1: none) in mode 0 with more records, in the order of nodes; -1: none."""
         known = self._merges.get((e, more))
         if known is None:
-            one = self.old[e] if e >= 0 else np.zeros(1, np.int32)
+            one = self._old(e) if e >= 0 else np.zeros(1, np.int32)
             pairs = np.concatenate([one[1:], self.walks.profiles[more]]).reshape(-1, 2)
             pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
             known = self.walks.content(np.concatenate([one[:1], pairs.reshape(-1)])) if pairs.size else -1
@@ -318,8 +323,8 @@ class Resolve:
         contents = {key: self.walks.profiles[e] for key, e in found.items()}
         for g, profiles in self.cut.outer.items():
             for e in profiles:
-                if self.used[e] and self.old[e][0] == 0:
-                    contents[e, self.roots[g]] = self.old[e]
+                if self.used[e] and self._old(e)[0] == 0:
+                    contents[e, self.roots[g]] = self._old(e)
         keys = sorted(contents)
         listed = [contents[key] for key in keys]
         return {
