@@ -14,7 +14,8 @@ import numpy as np
 
 from toolc.compiler.budget import Budget
 from toolc.compiler.lift.vocab import load_vocab
-from toolc.compiler.pipeline import Compiled, Options, compile_schema, compile_spec
+from toolc.compiler.options import Options
+from toolc.compiler.pipeline import Compiled, compile_schema, compile_spec
 from toolc.compiler.specs import read_spec
 from toolc.runtime import BatchMatcher, Bundle, Matcher, ToolcError, Vocab
 

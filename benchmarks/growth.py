@@ -32,7 +32,8 @@ from typing import Any
 
 from toolc.compiler.budget import Budget
 from toolc.compiler.lift.vocab import load_vocab
-from toolc.compiler.pipeline import Compiled, Options, compile_schema, compile_tools
+from toolc.compiler.options import Options
+from toolc.compiler.pipeline import Compiled, compile_schema, compile_tools
 from toolc.runtime import ToolcError, Vocab
 from toolc.runtime.speculate.chart import draw
 

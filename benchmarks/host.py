@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from toolc.compiler.pipeline import Options, compile_schema
+from toolc.compiler.options import Options
+from toolc.compiler.pipeline import compile_schema
 from toolc.runtime import Bundle, Matcher, ToolcError
 
 from .engine import end_of, vocab_of

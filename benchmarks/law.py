@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from toolc.compiler.budget import Budget
-from toolc.compiler.pipeline import Options, compile_schema
+from toolc.compiler.options import Options
+from toolc.compiler.pipeline import compile_schema
 from toolc.runtime import ToolcError
 
 from .walks import KINDS, Walker

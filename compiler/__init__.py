@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .budget import Budget
     from .key import source_key
+    from .options import Options
     from .pipeline import (
         Compiled,
-        Options,
         compile_grammar,
         compile_schema,
         compile_spec,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Budget": "budget",
     "Compiled": "pipeline",
-    "Options": "pipeline",
+    "Options": "options",
     "Spec": "specs",
     "ToolSpec": "specs",
     "compile_grammar": "pipeline",

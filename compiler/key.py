@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from toolc.runtime.container import blake
 from toolc.runtime.store.key import key_of
 
+from .options import BUILTIN, Options, version
+
 if TYPE_CHECKING:
     from toolc.runtime.vocab import Vocab
 
-    from .pipeline import Options
     from .specs import Spec
 
 FORMAT = 1
@@ -31,7 +32,6 @@ NO_PART = ("budget", "standalone", "protocol")
 def recipe(options: Options, kind: str) -> str:
     """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol and the compiler's version."""
     from .grammar.protocol import load_protocol
-    from .pipeline import version
 
     said = {name: value for name, value in asdict(options).items() if name not in NO_PART}
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
@@ -55,7 +55,6 @@ def source_key(source: Spec | str, vocab: Vocab | str | Path | None = None, opti
     from toolc.runtime.vocab import Vocab
 
     from .lift.vocab import load_vocab
-    from .pipeline import BUILTIN, Options
 
     options = options or Options()
     if not isinstance(vocab, Vocab):

@@ -12,13 +12,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .budget import Budget
 from .errors import SpecError, VocabError
+from .key import FORMAT, grammar_digest, recipe
+from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.marks import MARKS, defaults_of, request_of
 from .specs.model import with_strictness
@@ -33,43 +33,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
-
-BUILTIN = "builtin"
-"""The tokenizer that is used where none is named."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a bundle is compiled.
-
-    Attributes:
-        protocol: how calls are written: the name of a protocol or a .lark file; None for plain JSON. Not for schemas.
-        named: whether every tool gets an entry of its own, for a named tool_choice.
-        response: JSON Schema of a structured response, the alternative to a call: entries "response" and "either".
-        strict: whether arguments have to meet the schema of their tool, else they are any object; None: as each tool
-            says (OpenAI's ``strict``), and they have to where it says nothing.
-        whitespace: blanks between the tokens of JSON: ``"compact"`` none, ``"spaced"`` exactly as ``json.dumps`` writes
-            them, ``"flexible"`` any number, or a number: at most so many in a gap.
-        digits: most digits of a number before and after its point; None for the default of the schema stage.
-        key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
-            object has too many keys.
-        soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
-        lenient: drop keywords that cannot be compiled, and list them, instead of failing.
-        standalone: pack the vocabulary into the bundle file.
-        budget: limits on states, rows, seconds and bytes.
-    """
-
-    protocol: str | Path | None = None
-    named: bool = True
-    response: dict[str, Any] | bool | None = None
-    strict: bool | None = None
-    whitespace: str | int = 8
-    digits: int | None = None
-    key_order: str = "declared"
-    soft_depth: int = 64
-    lenient: bool = False
-    standalone: bool = False
-    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)
@@ -183,7 +146,6 @@ def compile_grammar(
 ) -> Compiled:
     """Compile a grammar given as Lark text; ``name`` is how errors call it. See compile_tools for the rest."""
     from .grammar.assemble import Assembled
-    from .key import grammar_digest
 
     options = options or Options()
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text), "tools": []}
@@ -252,7 +214,6 @@ def _compile(
     from .grammar.assemble import keyword_counts
     from .grammar.reader import read_grammar
     from .grammar.specials import resolve_specials
-    from .key import FORMAT, recipe
     from .lift.close import close_arrays
     from .lift.lift import lift_with_profiles
     from .lift.vocab import load_vocab
@@ -357,15 +318,3 @@ def _ends(vocab: Vocab) -> list[int]:
             hint="name it with --eos, as in --eos '<|eot_id|>'",
         )
     return ends
-
-
-@cache
-def version() -> str:
-    """The version of the installed distribution."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("toolc")
-    except PackageNotFoundError:
-        return "unknown"

@@ -31,7 +31,8 @@ from toolc.runtime.vocab import Vocab
 
 from ..errors import ToolcError
 from ..lift.vocab import load_vocab
-from ..pipeline import Options, compile_schema
+from ..options import Options
+from ..pipeline import compile_schema
 from ..specs import read_spec
 from ..vocab.builtin import NAME, builtin_path
 from .terminal import Progress, console, note, print_json

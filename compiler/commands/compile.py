@@ -14,7 +14,8 @@ from toolc.runtime.vocab import find_vocab, vocab_cache_dir
 
 from ..budget import Budget
 from ..errors import ToolcError
-from ..pipeline import Compiled, Options, compile_grammar, compile_spec
+from ..options import Options
+from ..pipeline import Compiled, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .source import only_for_tools, read_source, schema_options

@@ -20,7 +20,7 @@ from toolc.runtime.store.store import open_store
 
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
-from ..pipeline import BUILTIN, Options
+from ..options import BUILTIN, Options
 from .terminal import BAD_INPUT, BUG, PATIENCE, console, facts, note, print_json, size
 
 WORDS = (COMPILED, REUSED, REFUSED, FAILED)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GrammarError, SchemaError
-from ..pipeline import Options
+from ..options import Options
 from ..specs import Spec, read_spec
 from ..specs.project import Project, joined_spec
 from ..specs.source import MAX_BYTES, load_document

@@ -126,7 +126,7 @@ def key(spec: str, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, *
 
     from ..key import source_key
     from ..lift.vocab import load_vocab
-    from ..pipeline import BUILTIN
+    from ..options import BUILTIN
     from .source import read_source, schema_options
 
     options = replace(schema_options(more), soft_depth=more["soft_depth"])

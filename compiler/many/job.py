@@ -19,7 +19,7 @@ from toolc.runtime.errors import BundleError, ToolcError
 from toolc.runtime.store.signing import SigningKey, signature_name
 from toolc.runtime.store.store import Store, open_store
 
-from ..pipeline import Options
+from ..options import Options
 
 COMPILED, REUSED, REFUSED, FAILED = "compiled", "reused", "refused", "failed"
 ENDINGS = (".json", ".yaml", ".yml", ".lark")

@@ -19,10 +19,11 @@ from .branches import Brancher
 from .evaluate import holds_atom, search
 from .formulas import formula
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
+from .merge import merge
 from .multiples import multiples_machine
 from .nodes import Constant, Node, Reader
 from .references import Target
-from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, merge
+from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze
 

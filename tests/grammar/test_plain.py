@@ -11,7 +11,8 @@ from toolc.compiler.errors import ToolcError
 from toolc.compiler.grammar.ir import Grammar
 from toolc.compiler.grammar.plain import read_plain
 from toolc.compiler.grammar.reader import _Reader
-from toolc.compiler.pipeline import Options, grammar_of
+from toolc.compiler.options import Options
+from toolc.compiler.pipeline import grammar_of
 from toolc.compiler.specs import read_spec
 
 PLAIN = r"""start: _w value _w

@@ -10,7 +10,7 @@ from toolc.compiler.lift import close, costs
 from toolc.compiler.lift.children import next_child
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.lift.words import Words
-from toolc.compiler.pipeline import BUILTIN
+from toolc.compiler.options import BUILTIN
 
 SCHEMA = {
     "type": "object",

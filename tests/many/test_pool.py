@@ -13,7 +13,7 @@ from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.many import job as job_module
 from toolc.compiler.many import pool
 from toolc.compiler.many.job import COMPILED, FAILED, REUSED, Job, Outcome, run_job
-from toolc.compiler.pipeline import Options
+from toolc.compiler.options import Options
 from toolc.runtime import open_store
 
 

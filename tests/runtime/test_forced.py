@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from toolc.compiler import compile_schema, compile_tools
-from toolc.compiler.pipeline import Options
+from toolc.compiler.options import Options
 from toolc.compiler.vocab.builtin import builtin_path
 from toolc.compiler.vocab.encode import encoder
 from toolc.runtime import Bundle, Matcher
