@@ -128,7 +128,7 @@ class Contents:
 
     def _parts(self) -> Iterator[bytes | memoryview]:
         """The file: what is before the stream, it, and the mapped arrays, with the zeros between them."""
-        stream = zlib.compress(self._packed, DEFLATE_LEVEL) if self._packed else b""
+        stream = _deflated(self._packed) if self._packed else b""
         size, digest, forms = self._header["packed"]
         header = _packb({**self._header, "packed": [len(stream), blake(stream), size, digest, forms]})
         head = struct.pack("<8sII", self._magic, self._version, len(header))
@@ -147,6 +147,12 @@ class Contents:
         """Write the file, whole or not at all (`replace_file`); return its address, hex."""
         replace_file(Path(path), self._parts())
         return self.digest
+
+
+def _deflated(data: bytes) -> bytes:
+    """A zlib stream in the codes that the format fixes: a tenth longer, and inflated in a sixth less time."""
+    stream = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_FIXED)
+    return stream.compress(data) + stream.flush()
 
 
 def _packb(value: Any) -> bytes:
@@ -429,7 +435,9 @@ def _read_packed(name: str, item: object, most: int) -> Packed:
     return Packed(stored, stored_digest, size, digest, np.frombuffer(forms, dtype="<u4").reshape(-1, 3))
 
 
+_TEXT = frozenset((str,))
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
+_NESTED = _PLAIN | {dict, list}
 
 
 def _check_plain(name: str, meta: dict[str, Any]) -> None:
@@ -437,19 +445,15 @@ def _check_plain(name: str, meta: dict[str, Any]) -> None:
     rest: list[Any] = [meta]
     for value in rest:
         if type(value) is dict:
-            if not all(map(_is_text, value)):
+            if not _TEXT.issuperset(map(type, value)):
                 _find_unplain(name, meta)
             value = value.values()
-        for item in value:
-            kind = type(item)
-            if kind is dict or kind is list:
-                rest.append(item)
-            elif kind not in _PLAIN:
-                _find_unplain(name, meta)
-
-
-def _is_text(value: object) -> bool:
-    return type(value) is str
+        kinds = set(map(type, value))
+        if _PLAIN.issuperset(kinds):
+            continue
+        if not _NESTED.issuperset(kinds):
+            _find_unplain(name, meta)
+        rest.extend(item for item in value if type(item) not in _PLAIN)
 
 
 def _find_unplain(name: str, meta: dict[str, Any]) -> None:
@@ -477,12 +481,11 @@ def _is_digest(value: object) -> bool:
 
 
 def _read_entry(name: str, number: int, item: object) -> Entry:
-    place = f"arrays/{number}"
-    if not isinstance(item, list) or len(item) != 4:
-        raise refuse(name, place, repr(item)[:80], "name, dtype, shape, digest", UNSOUND)
+    if type(item) is not list or len(item) != 4:
+        raise refuse(name, f"arrays/{number}", repr(item)[:80], "name, dtype, shape, digest", UNSOUND)
     key, dtype, shape, digest = item
-    if not isinstance(key, str) or not key or len(key.encode()) > MAX_NAME_BYTES:
-        raise refuse(name, f"{place}/name", repr(key)[:80], f"a name of 1 to {MAX_NAME_BYTES} bytes", UNSOUND)
+    if type(key) is not str or not key or len(key) > MAX_NAME_BYTES or len(key.encode()) > MAX_NAME_BYTES:
+        raise refuse(name, f"arrays/{number}/name", repr(key)[:80], f"a name of 1 to {MAX_NAME_BYTES} bytes", UNSOUND)
     kind = DTYPES.get(dtype) if type(dtype) is str else None
     if kind is None:
         raise refuse(name, f"{key}/dtype", repr(dtype)[:80], f"one of {', '.join(DTYPES)}", UNSOUND)

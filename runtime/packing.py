@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 MOST_COLUMNS = 4
+ALIGN = 64  # of the arrays in memory
 _LANES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
 _LONG = np.dtype("<i8")
 _FREE = 0xFFFFFFFF  # (-1, 0) as one number
@@ -36,6 +37,7 @@ CLIMBS, MARKED, COMB = 8, 16, 32
 RUN_COLUMNS = (True, False, False, True)  # of a comb: whether they climb
 
 Form = Sequence[int]
+Kind = tuple[np.dtype[Any], Sequence[int]]
 
 
 def columns_of(shape: Sequence[int]) -> int:
@@ -121,7 +123,7 @@ def _runs(comb: np.ndarray) -> tuple[np.ndarray, ...] | None:
     return owner[start], (place - owner)[start], np.diff(start, append=place.size), value[start]
 
 
-def packed_size(kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]], forms: Sequence[Form]) -> int:
+def packed_size(kinds: Sequence[Kind], forms: Sequence[Form]) -> int:
     """How many bytes columns of these forms take.
 
     Raises:
@@ -160,36 +162,62 @@ def _stored(size: int) -> int:
     return -(-size // 4) * 4
 
 
-def unpack(
-    data: np.ndarray, kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]], forms: np.ndarray
-) -> list[np.ndarray]:
-    """Arrays of these dtypes (of 4 bytes or 1) and shapes from bytes uint8 [·] and forms uint32 [·, 3].
+class Room:
+    """Memory for arrays of these dtypes and shapes, as parts of one: 45 small ones are slow to ask for one by one.
+
+    Attributes:
+        whole: uint8 [·].
+        table: of each array how many columns, how many numbers, bytes of one, its place in `whole`.
+    """
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self._kinds = kinds
+        self.table: list[int] = []
+        self._places: list[int] = []
+        end = 0
+        for dtype, shape in kinds:
+            size, item = math.prod(shape), dtype.itemsize
+            self._places.append(end)
+            self.table += (columns_of(shape), size, item, end)
+            end += -(-size * item // ALIGN) * ALIGN
+        self.whole = np.empty(end, np.uint8)
+
+    def arrays(self) -> list[np.ndarray]:
+        """The parts; read-only if `whole` is."""
+        parts = zip(self._kinds, self._places, strict=True)
+        return [np.ndarray(shape, dtype, self.whole, place) for (dtype, shape), place in parts]
+
+
+def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> list[np.ndarray]:
+    """Read-only arrays of these dtypes (of 4 bytes or 1) and shapes from bytes uint8 [·] and forms uint32 [·, 3].
 
     Raises:
         ValueError: these are no such bytes, or no such forms.
     """
-    found = [np.empty(shape, dtype) for dtype, shape in kinds]
-    if not (f"{__package__}.kernels" in sys.modules and _read_at_once(data, found, forms)):
+    room = Room(kinds)
+    if not (f"{__package__}.kernels" in sys.modules and _read_at_once(data, room, forms)):
         some: list[Form] = forms.tolist()
         size = packed_size(kinds, some)
         if size != data.size:
             raise ValueError(f"forms of {size} bytes for {data.size}")
-        _read_one_by_one(data, found, some)
-    for array in found:
-        array.flags.writeable = False
-    return found
+        _read_one_by_one(data, room.arrays(), some)
+    room.whole.flags.writeable = False
+    return room.arrays()
 
 
-def _read_at_once(data: np.ndarray, arrays: Iterable[np.ndarray], forms: np.ndarray) -> bool:
+def _read_at_once(data: np.ndarray, room: Room, forms: np.ndarray) -> bool:
     """Fill the arrays by the kernel of columns.py; False where it finds that something is wrong."""
     from .columns import read_columns
 
-    table: list[int] = []
-    for array in arrays:
-        table += (columns_of(array.shape), array.size, array.itemsize, array.__array_interface__["data"][0])
-    whole = np.array(table, np.int64).reshape(-1, 4)
-    found: bool = read_columns(data.ctypes.data, data.size, forms.ctypes.data, forms.shape[0], whole)
+    arrays = np.array(room.table, np.int64).reshape(-1, 4)
+    arrays[:, 3] += _address(room.whole)
+    found: bool = read_columns(_address(data), data.size, _address(forms), forms.shape[0], arrays)
     return found
+
+
+def _address(array: np.ndarray) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _read_one_by_one(data: np.ndarray, arrays: Iterable[np.ndarray], forms: Sequence[Form]) -> None:

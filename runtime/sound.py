@@ -5,11 +5,13 @@ Leaves out   what is wrong, and the checks themselves one by one: see tables.py,
 Invariants   what `sound` says yes to, no plain pass refuses; tests/runtime/test_hostile.py tries both on every edit.
              Checks run in the order of the list, and end with the first that fails: what the later ones index, the
              earlier ones have bounded.
+             They are laid out once, by names; for a bundle only the numbers behind the names are looked up.
 Arrays       checks int64 [n, 9]: a kind, then its arguments; what they mean is said at each kind.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -142,85 +144,146 @@ def passes(checks, most):  # type: ignore[no-untyped-def]
     return 1
 
 
+class _Plan:
+    """The checks of all bundles: every argument is the place of a number that a bundle has, or a constant.
+
+    Attributes:
+        place: int64 [checks, 9], into the numbers of a bundle, in the order of `sound`, and `constants` behind them.
+    """
+
+    def __init__(self) -> None:
+        from .tables import FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED
+
+        self._place = {name: n for n, name in enumerate((*map(_at, FIELDS), *map(_size, FIELDS), *COUNTS))}
+        self.constants: list[int] = []
+        self._checks: list[list[int]] = []
+        self._within(0, "symbols", "symbol_class")
+        self._within(0, "tokens", "special_token", "list_tokens", "forced_tokens")
+        self._within(256, "symbols", "special_symbol")
+        self._ascending("special_token")
+        self._cells("state_cell", "state_break", "cells", MAX_COUNT)
+        self._within(0, "rows", "cell_row", "chain_row")
+        self._within(-1, "profiles", "cell_exit", "chain_exit")
+        self._within(0, "delta bases", "cell_delta")
+        self._add(OPS, _at("delta"), "delta", "states", "push", "pops")
+        self._columns("push", (0, "groups"), (0, "states"), (0, "states"), (0, 4))
+        self._within(0, "return bases", "return_offset")
+        self._add(OWNED, _at("return_"), "return", 0, "returns")
+        self._within(0, "chain bases", "chain_offset")
+        self._add(OWNED, _at("chain"), "chain", 0, _size("chain_cell"))
+        self._cells("chain_cell", "chain_break", _size("chain_row"), MAX_COUNT)
+        self._within(-1, "slices", "row_slice")
+        self._within(-1, MAX_COUNT, "row_units")
+        self._within(-1, "dense", "row_dense")
+        self._within(0, "lists", "row_list")
+        self._offsets("list_offset", "list_tokens", ascend=True)
+        self._within(-1, "lists", "list_base")
+        self._add(BASES, _at("list_base"), "lists")
+        self._add(BITS, _at("dense"), "dense with a part of a word", "words", "bits of the last word")
+        self._within(0, "mark", "state_mark", "symbol_mark")
+        self._columns("mark", (UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "sets"), (0, 2))
+        self._offsets("tool_offset", "tool_members", ascend=True)
+        self._within(0, "tools", "tool_members")
+        self._within(0, "states", "narrowing")
+        self._ascending("narrowing")
+        self._cells("state_close", "close_break", _size("close_bound"), MAX_COUNT)
+        self._cells("owed_first", "owed_break", _size("owed"), MAX_COUNT)
+        self._within(-1, "tokens", "close_token")
+        self._within(0, "forced", "state_forced")
+        self._offsets("forced_offset", "forced_tokens", ascend=False)
+        self._within(0, NEVER + 1, "close_bound", "close_after", "owed", "chain_after", "forced_after")
+        chains = _at("chain_offset"), "profiles", _at("chain"), "groups"
+        self._add(CHAINS, *chains, _at("chain_cell"), _at("chain_break"), "chain_break width", _at("chain_exit"))
+        self.place = np.array(self._checks, np.int64)
+
+    def _add(self, *check: int | str) -> None:
+        self._checks.append([self._number(argument) for argument in (*check, *(9 - len(check)) * (0,))])
+
+    def _number(self, argument: int | str) -> int:
+        if isinstance(argument, str):
+            return self._place[argument]
+        if argument not in self.constants:
+            self.constants.append(argument)
+        return len(self._place) + self.constants.index(argument)
+
+    def _within(self, low: int, high: int | str, *fields: str) -> None:
+        for field in fields:
+            self._add(RANGE, _at(field), _size(field), 1, low, high)
+
+    def _columns(self, field: str, *limits: tuple[int, int | str]) -> None:
+        for number, (low, high) in enumerate(limits):
+            self._add(RANGE, f"column {number} of {field}", field, len(limits), low, high)
+
+    def _cells(self, first: str, breaks: str, total: str, most: int) -> None:
+        self._within(0, most, breaks)
+        self._add(CELLS, _at(first), _size(first), _at(breaks), f"{breaks} width", total)
+
+    def _offsets(self, offset: str, values: str, *, ascend: bool) -> None:
+        self._add(OFFSETS, _at(offset), _size(offset), _size(values), _at(values) if ascend else 0)
+
+    def _ascending(self, field: str) -> None:
+        self._add(ASCENDING, _at(field), _size(field))
+
+
+def _at(field: str) -> str:
+    return f"address of {field}"
+
+
+def _size(field: str) -> str:
+    return f"size of {field}"
+
+
+# The numbers of a bundle behind the address and the size of every array, as `_counts` gives them.
+COUNTS = (
+    *("symbols", "tokens", "cells", "rows", "profiles", "states", "groups", "slices", "lists", "sets", "forced"),
+    *("tools", "words", "bits of the last word", "dense with a part of a word"),
+    *("delta", "push", "return", "chain", "dense", "mark"),
+    *("delta bases", "return bases", "chain bases", "pops", "returns"),
+    *("state_break width", "chain_break width", "close_break width", "owed_break width"),
+    *(f"column {number} of {field}" for field in ("push", "mark") for number in range(4)),
+)
+
+
+def _counts(t: Tables, vocab: Vocab, tools: int) -> list[int]:
+    from .tables import MAX_COUNT
+
+    states, groups, bits = t.states, t.return_offset.size, vocab.size % 32
+    delta, push, returns, chain = len(t.delta), len(t.push), len(t.return_), len(t.chain)
+    dense, mark = len(t.dense), len(t.mark)
+    pops = returns - int(t.return_offset.max()) if groups else MAX_COUNT
+    of_push, of_mark = t.addresses["push"], t.addresses["mark"]
+    return [
+        *(t.symbol_class.size, vocab.size, t.cells, t.rows, t.chain_offset.size, states, groups),
+        *(vocab.slice_token_offset.size - 1, t.list_base.size, t.tool_offset.size - 1, t.forced_offset.size - 1),
+        *(tools, vocab.words, bits, dense if bits else 0),
+        *(delta, push, returns, chain, dense, mark),
+        *(delta - t.classes + 1, returns + 1, chain - groups + 1, pops, states * 4),
+        *(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]),
+        *(of_push, of_push + 4, of_push + 8, of_push + 12, of_mark, of_mark + 4, of_mark + 8, of_mark + 12),
+    ]
+
+
+_plan = cache(_Plan)
+
+
 def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
     """Whether every index of the tables stays inside; shapes, sizes and the meta have been checked.
 
     False where something is wrong, and where the plain passes must look.
     """
-    from .tables import END_OF_TURN, MAX_COUNT, NEVER, STRING, UNSETTLED
+    from .tables import END_OF_TURN
 
-    symbols, groups, words = t.symbol_class.size, t.return_offset.size, vocab.words
     fits = (
-        symbols > END_OF_TURN
+        t.symbol_class.size > END_OF_TURN
         and t.list_offset.size > 0
         and t.list_base.size == t.list_offset.size - 1
-        and t.dense.shape[1] == words
+        and t.dense.shape[1] == vocab.words
         and min(t.tool_offset.size, t.forced_offset.size) > 0
         and max(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]) <= 64
     )
     if not fits:
         return False
-    at = t.addresses
-    checks: list[tuple[int, ...]] = []
-
-    def within(low: int, high: int, *names: str) -> None:
-        checks.extend([(RANGE, at[name], getattr(t, name).size, 1, low, high, 0, 0, 0) for name in names])
-
-    def columns(name: str, *limits: tuple[int, int]) -> None:
-        rows = len(getattr(t, name))
-        for number, (low, high) in enumerate(limits):
-            checks.append((RANGE, at[name] + 4 * number, rows, len(limits), low, high, 0, 0, 0))
-
-    def cells(first: str, breaks: str, total: int) -> None:
-        within(0, MAX_COUNT, breaks)
-        width = getattr(t, breaks).shape[1]
-        checks.append((CELLS, at[first], getattr(t, first).size, at[breaks], width, total, 0, 0, 0))
-
-    def offsets(offset: str, values: str, ascend: bool) -> None:
-        count, total = getattr(t, offset).size, getattr(t, values).size
-        checks.append((OFFSETS, at[offset], count, total, at[values] if ascend else 0, 0, 0, 0, 0))
-
-    def ascending(name: str) -> None:
-        checks.append((ASCENDING, at[name], getattr(t, name).size, 0, 0, 0, 0, 0, 0))
-
-    states, profiles, rows = t.states, t.chain_offset.size, t.rows
-    within(0, symbols, "symbol_class")
-    within(0, vocab.size, "special_token", "list_tokens", "forced_tokens")
-    within(256, symbols, "special_symbol")
-    ascending("special_token")
-    cells("state_cell", "state_break", t.cells)
-    within(0, rows, "cell_row", "chain_row")
-    within(-1, profiles, "cell_exit", "chain_exit")
-    within(0, len(t.delta) - t.classes + 1, "cell_delta")
-    pops = len(t.return_) - int(t.return_offset.max()) if groups else MAX_COUNT
-    checks.append((OPS, at["delta"], len(t.delta), states, len(t.push), pops, 0, 0, 0))
-    columns("push", (0, groups), (0, states), (0, states), (0, 4))
-    within(0, len(t.return_) + 1, "return_offset")
-    checks.append((OWNED, at["return_"], len(t.return_), 0, states * 4, 0, 0, 0, 0))
-    within(0, len(t.chain) - groups + 1, "chain_offset")
-    checks.append((OWNED, at["chain"], len(t.chain), 0, t.chain_cell.size, 0, 0, 0, 0))
-    cells("chain_cell", "chain_break", t.chain_row.size)
-    within(-1, vocab.slice_token_offset.size - 1, "row_slice")
-    within(-1, MAX_COUNT, "row_units")
-    within(-1, len(t.dense), "row_dense")
-    within(0, t.list_base.size, "row_list")
-    offsets("list_offset", "list_tokens", True)
-    within(-1, t.list_base.size, "list_base")
-    checks.append((BASES, at["list_base"], t.list_base.size, 0, 0, 0, 0, 0, 0))
-    if vocab.size % 32:
-        checks.append((BITS, at["dense"], len(t.dense), words, vocab.size % 32, 0, 0, 0, 0))
-    within(0, len(t.mark), "state_mark", "symbol_mark")
-    columns("mark", (UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, t.tool_offset.size - 1), (0, 2))
-    offsets("tool_offset", "tool_members", True)
-    within(0, tools, "tool_members")
-    within(0, states, "narrowing")
-    ascending("narrowing")
-    cells("state_close", "close_break", t.close_bound.size)
-    cells("owed_first", "owed_break", t.owed.size)
-    within(-1, vocab.size, "close_token")
-    within(0, t.forced_offset.size - 1, "state_forced")
-    offsets("forced_offset", "forced_tokens", False)
-    within(0, NEVER + 1, "close_bound", "close_after", "owed", "chain_after", "forced_after")
-    chain_cells = at["chain_cell"], at["chain_break"], t.chain_break.shape[1], at["chain_exit"]
-    checks.append((CHAINS, at["chain_offset"], profiles, at["chain"], groups, *chain_cells))
-    return bool(passes(np.array(checks, np.int64), int(meta["max_chain"])))
+    plan = _plan()
+    sizes = [array.size for array in t.arrays().values()]
+    numbers = [*t.addresses.values(), *sizes, *_counts(t, vocab, tools), *plan.constants]
+    return bool(passes(np.array(numbers, np.int64)[plan.place], int(meta["max_chain"])))

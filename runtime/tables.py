@@ -187,7 +187,8 @@ class Tables:
         return self.special_token[self.special_symbol == END_OF_TURN]
 
 
-_FIELDS = [(name, "return_" if name == "return" else name) for name in ARRAYS]
+FIELDS = tuple("return_" if name == "return" else name for name in ARRAYS)
+_FIELDS = list(zip(ARRAYS, FIELDS, strict=True))
 
 
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:

@@ -55,8 +55,9 @@ ARRAYS = st.one_of(
 def both(data: bytes, like: list[np.ndarray], forms: np.ndarray) -> list[np.ndarray] | None:
     """What they unpack to, or None where they are refused."""
     raw, kinds = np.frombuffer(data, np.uint8), [(a.dtype, a.shape) for a in like]
-    fast = [np.empty(a.shape, a.dtype) for a in like]
-    good = packing._read_at_once(raw, fast, forms)
+    room = packing.Room(kinds)
+    fast = room.arrays()
+    good = packing._read_at_once(raw, room, forms)
     plain = [np.empty(a.shape, a.dtype) for a in like]
     try:
         if packing.packed_size(kinds, forms.tolist()) != len(data):
