@@ -22,6 +22,19 @@ BAD = -1  # instead of the place after a column
 
 
 @numba.njit
+def _half(place):  # type: ignore[no-untyped-def]
+    return np.int64(_byte(place)) | np.int64(_byte(place + 1)) << 8
+
+
+@numba.njit
+def _put(place, item, value):  # type: ignore[no-untyped-def]
+    if item == 1:
+        _fill(place, value & 0xFF, 1)
+    else:
+        _write(place, 0, value)
+
+
+@numba.njit
 def _column(place, end, form, size, out, item, step):  # type: ignore[no-untyped-def]
     """One column from `place` on, into numbers of `item` bytes, `step` bytes apart; the place after it."""
     kind, base, marked = _int(form, 0) & MASK, _int(form, 1), _int(form, 2) & MASK
@@ -32,33 +45,41 @@ def _column(place, end, form, size, out, item, step):  # type: ignore[no-untyped
     far = place + ((size * width + 3) & ~3)
     if far + 4 * marked > end:
         return BAD
-    top = (1 << 8 * width) - 1 if marks else BAD
     found = 0
     last = np.int64(0)
-    for i in range(size):
-        value = np.int64(0)
-        if width == 1:
-            value = np.int64(_byte(place + i))
-        elif width == 2:
-            value = np.int64(_byte(place + 2 * i)) | np.int64(_byte(place + 2 * i + 1)) << 8
-        elif width == 3:
-            value = np.int64(_byte(place + 2 * i)) | np.int64(_byte(place + 2 * i + 1)) << 8
-            value |= np.int64(_byte(place + 2 * size + i)) << 16
-        elif width == 4:
-            value = _int(place, i)
-        if value == top and marks:
-            if found == marked:
-                return BAD
-            value = _int(far, found)
-            found += 1
-        value += base
-        if kind & 8:
-            value += last
-            last = value
-        if item == 1:
-            _fill(out + i * step, value & 0xFF, 1)
-        else:
-            _write(out + i * step, 0, value)
+    climbs = kind & 8 != 0
+    if marks:
+        top = (1 << 8 * width) - 1
+        for i in range(size):
+            value = np.int64(_byte(place + i)) if width == 1 else _half(place + 2 * i)
+            if value == top:
+                if found == marked:
+                    return BAD
+                value = _int(far, found)
+                found += 1
+            last = value + base + (last if climbs else 0)
+            _put(out + i * step, item, last)
+    elif width == 0:
+        for i in range(size):
+            last = base + (last if climbs else 0)
+            _put(out + i * step, item, last)
+    elif width == 1:
+        for i in range(size):
+            last = np.int64(_byte(place + i)) + base + (last if climbs else 0)
+            _put(out + i * step, item, last)
+    elif width == 2:
+        for i in range(size):
+            last = _half(place + 2 * i) + base + (last if climbs else 0)
+            _put(out + i * step, item, last)
+    elif width == 3:
+        for i in range(size):
+            value = _half(place + 2 * i) | np.int64(_byte(place + 2 * size + i)) << 16
+            last = value + base + (last if climbs else 0)
+            _put(out + i * step, item, last)
+    else:
+        for i in range(size):
+            last = _int(place, i) + base + (last if climbs else 0)
+            _put(out + i * step, item, last)
     return far + 4 * marked if found == marked else BAD
 
 
