@@ -112,11 +112,14 @@ class Contents:
         self._mapped: list[np.ndarray] = []
         room = MAX_UNPACKED
         for name, array in arrays.items():
-            flat, digest = _flat(name, array), None
-            if flat.size <= min(room, MAX_COMB if name in combs else MAX_PACKED):
+            if array.dtype.name not in DTYPES:
+                raise TypeError(f"array {name} is {array.dtype.name}, a container holds {', '.join(DTYPES)}")
+            digest = None
+            if array.nbytes <= min(room, MAX_COMB if name in combs else MAX_PACKED):
                 small[name] = array
-                room -= flat.size
+                room -= array.nbytes
             else:
+                flat = _flat(array)
                 digest = blake(flat)
                 self._mapped.append(flat)
             entries.append([name, array.dtype.name, list(array.shape), digest])
@@ -160,12 +163,9 @@ def _packb(value: Any) -> bytes:
     return packed
 
 
-def _flat(name: str, array: np.ndarray) -> np.ndarray:
+def _flat(array: np.ndarray) -> np.ndarray:
     """The bytes of an array, contiguous and little-endian; uint8."""
-    dtype = array.dtype.name
-    if dtype not in DTYPES:
-        raise TypeError(f"array {name} is {dtype}, a container holds {', '.join(DTYPES)}")
-    return np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(array, dtype=DTYPES[array.dtype.name]).reshape(-1).view(np.uint8)
 
 
 def _address(magic: bytes, version: int, content: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ import numpy as np
 MOST_COLUMNS = 4
 ALIGN = 64  # of the arrays in memory
 _LANES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
+_KINDS = frozenset(map(np.dtype, ("<i4", "<u4", "u1")))
 _LONG = np.dtype("<i8")
 _FREE = 0xFFFFFFFF  # (-1, 0) as one number
 MOST_WIDTH = 4
@@ -55,6 +56,36 @@ def pack(
         climbing: those whose numbers mostly climb.
         combs: those that are combs; one whose free places are not (-1, 0) is stored as it is.
     """
+    if f"{__package__}.kernels" in sys.modules and all(array.dtype in _KINDS for array in arrays.values()):
+        return _write_at_once(arrays, climbing, combs)
+    return _write_one_by_one(arrays, climbing, combs)
+
+
+def _write_at_once(
+    arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str]
+) -> tuple[bytes, np.ndarray]:
+    """What `pack` gives, by the kernel of narrow.py."""
+    from .narrow import packed_room, write_columns
+
+    alive: list[np.ndarray] = []
+    table: list[tuple[int, ...]] = []
+    for name, array in arrays.items():
+        flat = np.ascontiguousarray(array)
+        alive.append(flat)
+        sign = array.dtype.kind == "i"
+        comb = COMB if name in combs and sign and array.ndim == 2 and array.shape[1] == 2 else 0
+        kind = comb | (CLIMBS if name in climbing else 0)
+        table.append((columns_of(array.shape), array.size, array.itemsize, sign, kind, _address(flat)))
+    size, most = packed_room(table)
+    out, forms = np.empty(size, np.uint8), np.empty((most, 3), np.uint32)
+    size, count = write_columns(np.array(table, np.int64).reshape(-1, 6), out, forms)
+    return out[:size].tobytes(), forms[:count].astype("<u4")
+
+
+def _write_one_by_one(
+    arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str]
+) -> tuple[bytes, np.ndarray]:
+    """The same in plain passes."""
     parts: list[bytes] = []
     forms: list[Form] = []
     for name, array in arrays.items():

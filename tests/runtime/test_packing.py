@@ -79,8 +79,10 @@ def test_arrays_come_back(given_: list[tuple[np.ndarray, bool, bool]]) -> None:
     arrays = {str(n): array for n, (array, _, _) in enumerate(given_)}
     climbing = {str(n) for n, (_, climbs, _) in enumerate(given_) if climbs}
     combs = {str(n) for n, (array, _, comb) in enumerate(given_) if comb and array.shape[1:] == (2,)}
-    data, forms = packing.pack(arrays, climbing, combs)
-    assert packing.pack(arrays, climbing, combs)[0] == data
+    data, forms = packing._write_one_by_one(arrays, climbing, combs)
+    at_once, same = packing._write_at_once(arrays, climbing, combs)
+    assert at_once == data
+    assert same.dtype == forms.dtype and (same == forms).all()
     found = both(data, list(arrays.values()), forms)
     assert found is not None
     for array, back in zip(arrays.values(), found, strict=True):
