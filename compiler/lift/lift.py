@@ -171,7 +171,7 @@ class _Lift:
 
             def walk(at: int, to: int, trie: Walkable = trie) -> int:
                 return walk_states(
-                    self.machine, trie, sorted_, at, to, mode, self.counts_on, self.specials, extra,
+                    self.machine, trie, sorted_, at, to, mode, self.ahead, self.specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
                 )  # fmt: skip
 

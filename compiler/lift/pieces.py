@@ -28,8 +28,9 @@ class Memo(NamedTuple):
     """What `walk_states` remembers.
 
     round_ int64 [2]: counts up whenever the walks by first byte and op are forgotten, and how many are known;
-    slots int64 [power of two, 2]: round << 40 | op << 8 | byte, where it is of another round free; number of the
-    piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives.
+    slots int64 [power of two, 3]: round << 40 | op << 8 | byte, where it is of another round free; for which values of
+    the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
+    2 * threshold + 2; number of the piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives.
     """
 
     round_: np.ndarray
@@ -46,7 +47,7 @@ class Pieces:
         self.pieces = Pool(HEAD + tokens + records, expected=2048, length=64)
         self.keys = Pool(256 + 2 + specials, expected=2048, length=16)
         self._round = np.zeros(2, np.int64)
-        self._slots = np.zeros((_SLOTS, 2), np.int64)
+        self._slots = np.zeros((_SLOTS, 3), np.int64)
         self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
         self._add_empty()
 

@@ -22,6 +22,8 @@ from ..automata.pool import intern, room
 from .children import Children, next_child
 from .pieces import HEAD, intern_piece
 
+_NEVER = 1 << 40  # no counter comes so far
+
 
 class Machine(NamedTuple):
     """The automaton as arrays.
@@ -243,18 +245,41 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
 
 
 @njit(cache=True)
+def _range(ahead, q, c):  # type: ignore[no-untyped-def]
+    """The last threshold of a state up to a counter value, -1 for none, and the first beyond it, or _NEVER."""
+    low, high = np.int64(-1), np.int64(_NEVER)
+    for k in range(ahead.offset[q], ahead.offset[q + 1]):
+        if ahead.value[k] > c:
+            high = np.int64(ahead.value[k])
+            break
+        low = np.int64(ahead.value[k])
+    return low, high
+
+
+@njit(cache=True)
+def _slot(slots, key, place):  # type: ignore[no-untyped-def]
+    """Where a walk is remembered, or can be: see `Memo`."""
+    slot = ((key * 0x9E3779B1 + place * 0x85EBCA6B) >> 12) & (slots.shape[0] - 1)
+    while slots[slot, 0] >> 40 == key >> 40 and (slots[slot, 0] != key or slots[slot, 1] != place):
+        slot = (slot + 1) & (slots.shape[0] - 1)
+    return slot
+
+
+@njit(cache=True)
 def walk_states(  # type: ignore[no-untyped-def]
-    m, t, jobs, at, end, mode, counts_on, specials, extra, memo, st, frames, lists, profiles, limits, out
+    m, t, jobs, at, end, mode, ahead, specials, extra, memo, st, frames, lists, profiles, limits, out
 ):
     """Rows of states.
 
     What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it
-    is walked once for all states of a call that share the op, as states of one gap between values do. What such a
+    is walked once for all states of a call that share the op, as states of one gap between values do. Where a
+    counter is looked at, a walk is shared by all values that are farther from the next threshold than it counted;
+    nearer ones have walks of their own, but only below the first bytes that come so far. What such a
     walk finds is a piece; states of equal pieces have equal results (pieces.py).
 
     Args:
         jobs: int32 [·, 2]: state and counter; those from number ``at`` to ``end`` are walked.
-        counts_on: bool [states]: the counter can meet a threshold.
+        ahead: `Ahead` of the states (ahead.py).
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         extra: int32 [·]: the piece of tokens that a job adds as they are, -1 for none.
         memo: see `Memo`.
@@ -289,34 +314,35 @@ def walk_states(  # type: ignore[no-untyped-def]
         begin3 = np.int64(key_offset[key_count[0]])
         last3 = begin3 + 1
         keys[begin3] = mode
-        whole = counts_on[q]
-        i = 0 if whole else next_child(t.children, m.alive, row, root, -1, root)
+        c = np.int64(jobs[j, 1])
+        low, high = _range(ahead, q, c)
+        i = next_child(t.children, m.alive, row, root, -1, root)
         while i < root:
             segment[0, 0] = i
-            slot, key = np.int64(0), np.int64(0)
-            if whole:
-                segment[0, 1] = i = root
+            segment[0, 1] = t.skip[i]
+            x = t.node_byte[t.order[i]]
+            i = next_child(t.children, m.alive, row, root, x, root)
+            op = m.ops[row, m.symbol_class[x]]
+            key = memo.round_[0] << 40 | np.int64(op) << 8 | x
+            slot = far = _slot(slots, key, 2 * low + 2)
+            shared = slots[far, 0] == key
+            if high < _NEVER and (not shared or c + pieces[piece_offset[slots[far, 2]]] >= high):
+                slot = _slot(slots, key, 2 * c + 1)
+            if slots[slot, 0] == key:
+                n = slots[slot, 2]
             else:
-                segment[0, 1] = t.skip[i]
-                x = t.node_byte[t.order[i]]
-                i = next_child(t.children, m.alive, row, root, x, root)
-                op = m.ops[row, m.symbol_class[x]]
-                key = memo.round_[0] << 40 | np.int64(op) << 8 | x
-                slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
-                while slots[slot, 0] >> 40 == memo.round_[0] and slots[slot, 0] != key:
-                    slot = (slot + 1) & (slots.shape[0] - 1)
-            if whole or slots[slot, 0] != key:
                 if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     return j
                 begin = np.int64(piece_offset[piece_count[0]])
                 _walk(m, t, segment, 1, mode, st, frames, pieces, begin + HEAD, data2, begin2, result)
                 n = intern_piece(memo.pieces, result[0], data2, begin2, result)
-                if not whole:
-                    memo.round_[1] += 1
-                    slots[slot, 0] = key
-                    slots[slot, 1] = n
-            else:
-                n = slots[slot, 1]
+                share = not shared and c + result[2] < high
+                if share:
+                    slot = far
+                memo.round_[1] += 1
+                slots[slot, 0] = key
+                slots[slot, 1] = 2 * low + 2 if share else 2 * c + 1
+                slots[slot, 2] = n
             if n > 0:  # 0 is the empty one
                 keys[last3] = n
                 last3 += 1
