@@ -30,7 +30,8 @@ class Memo(NamedTuple):
     round_ int64 [2]: counts up whenever the walks by first byte and op are forgotten, and how many are known;
     slots int64 [power of two, 3]: round << 40 | op << 8 | byte, where it is of another round free; for which values of
     the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
-    2 * threshold + 2; number of the piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives.
+    2 * threshold + 2; number of the piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what
+    `walk_states` gives.
     """
 
     round_: np.ndarray
