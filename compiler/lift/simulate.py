@@ -33,6 +33,7 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
     bound = -1  # of every state between units; they must agree
     adds = -1  # whether units are counted; likewise, if there is a bound
     mixed = False  # no bound could be told from the number of units
+    closed = False  # it depends on a pair that is known to be UNLIMITED, which is not looked into again
     at = 0
     fine = True
     alone = True  # it fails for what one pair does, whatever the others do
@@ -70,7 +71,9 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
                         adds = kind
                     elif adds != kind:
                         mixed = True
-                if limit[op >> 3, v] != _FOUND:
+                if limit[op >> 3, v] == UNLIMITED:
+                    closed = True
+                elif limit[op >> 3, v] != _FOUND:
                     if found == pairs.shape[0]:
                         fine = False
                         alone = False
@@ -97,6 +100,9 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
                 alone = False
     if bound == -1:
         bound = UNLIMITED
+    if fine and closed and bound != UNLIMITED:
+        fine = False
+        alone = False
     if fine and bound != UNLIMITED and (adds == 0 or mixed):
         fine = False
         alone = False
