@@ -15,6 +15,9 @@ from benchmarks.store import run
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
 def test_processes_that_are_killed_leave_sound_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLC_CACHE", str(tmp_path / "vocabs"))
-    result = run(tmp_path, 3.0, 4)
-    assert result["wrong"] == []
-    assert result["killed"] and result["get"] and result["load"] and result["push"] and result["prune"]
+    for seconds in (3.0, 10.0, 40.0):  # a busy machine may not come to everything at first
+        result = run(tmp_path, seconds, 4)
+        assert result["wrong"] == []
+        if all(result[what] for what in ("killed", "get", "load", "push", "prune")):
+            return
+    raise AssertionError(result)
