@@ -95,6 +95,7 @@ class Contents:
         arrays: by name.
         climbing: names of arrays that are smaller as differences.
         combs: names of arrays that are combs (packing.py); they are packed up to 16 MiB.
+        packs: whether small arrays are packed; otherwise each is stored as it is, which takes room and saves time.
     """
 
     def __init__(
@@ -105,12 +106,13 @@ class Contents:
         arrays: Mapping[str, np.ndarray],
         climbing: Collection[str] = (),
         combs: Collection[str] = (),
+        packs: bool = True,
     ) -> None:
         assert len(magic) == 8
         entries: list[list[Any]] = []
         small: dict[str, np.ndarray] = {}
         self._mapped: list[np.ndarray] = []
-        room = MAX_UNPACKED
+        room = MAX_UNPACKED if packs else -1
         for name, array in arrays.items():
             if array.dtype.name not in DTYPES:
                 raise TypeError(f"array {name} is {array.dtype.name}, a container holds {', '.join(DTYPES)}")

@@ -23,7 +23,7 @@ from toolc.runtime.vocab import vocab_cache_dir
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
-VERSION = 2
+VERSION = 3
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit
@@ -66,7 +66,9 @@ class Parts:
             self.folder.mkdir(parents=True, exist_ok=True)
             temporary = self.folder / f".{name.hex()}.{secrets.token_hex(6)}{TEMPORARY}"
             try:
-                temporary.write_bytes(Contents(MAGIC, VERSION, _meta(name, part), part.arrays).encode())
+                # Packing would make it a fifth as large, and cost more than all else that is done to keep a part.
+                file = Contents(MAGIC, VERSION, _meta(name, part), part.arrays, packs=False)
+                temporary.write_bytes(file.encode())
                 os.replace(temporary, self._path(name))
             finally:
                 temporary.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from decimal import Decimal
+from os.path import commonprefix
 from typing import Any, TypeAlias
 
 from ..errors import BundleError
@@ -77,21 +78,19 @@ def keyword_report(
 
 def pack(rows: Iterable[Row]) -> list[Any]:
     """The form that bundles carry."""
-    at: dict[str, list[list[Any]]] = {}
-    for place, keyword, status, names in rows:
-        at.setdefault(place, []).append([keyword, status, list(names)])
-    number: dict[str, int] = {}
+    at: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
+    for place, *rest in rows:
+        at.setdefault(place, []).append(tuple(rest))
+    number: dict[tuple[tuple[str, str, tuple[str, ...]], ...], int] = {}
     sets: list[Any] = []
     places: list[Any] = []
     last = ""
     for place, keywords in at.items():
-        key = repr(keywords)
+        key = tuple(keywords)
         if key not in number:
             number[key] = len(sets)
-            sets.append(keywords)
-        shared = 0
-        while shared < min(len(place), len(last)) and place[shared] == last[shared]:
-            shared += 1
+            sets.append([[keyword, status, list(names)] for keyword, status, names in keywords])
+        shared = len(commonprefix((place, last)))
         places += [shared, place[shared:], number[key]]
         last = place
     return [sets, places]
