@@ -188,19 +188,34 @@ def owed_cells(a, symbol, low, high, out):  # type: ignore[no-untyped-def]
 
 
 def lows_of(breaks: np.ndarray) -> dict[int, list[int]]:
-    """The least counter of every phase, ascending, of those owners that have more than one."""
+    """The least counter of every phase, ascending, of those owners that have more than one.
+
+    Owners with equal breakpoints share a list.
+    """
+    owners = np.flatnonzero(breaks[:, :, 1].any(axis=1))
+    if not owners.size:
+        return {}
+    rows = np.ascontiguousarray(breaks[owners])
+    known: dict[bytes, list[int]] = {}
     found: dict[int, list[int]] = {}
-    for owner in np.flatnonzero(breaks[:, :, 1].any(axis=1)).tolist():
-        pairs = breaks[owner].tolist()
-        starts = {0} | {at - count + n for at, count in pairs for n in range(1, count + 1) if at - count + n > 0}
-        lows, before = [], -1
-        for c in sorted(starts):
-            now = sum(min(max(c - at + count, 0), count) for at, count in pairs)
-            if now != before:
-                lows.append(c)
-            before = now
+    for owner, row in zip(owners.tolist(), rows, strict=True):
+        key = row.tobytes()
+        lows = known.get(key)
+        if lows is None:
+            lows = known[key] = _lows(row.tolist())
         found[owner] = lows
     return found
+
+
+def _lows(pairs: list[list[int]]) -> list[int]:
+    starts = {0} | {at - count + n for at, count in pairs for n in range(1, count + 1) if at - count + n > 0}
+    lows, before = [], -1
+    for c in sorted(starts):
+        now = sum(min(max(c - at + count, 0), count) for at, count in pairs)
+        if now != before:
+            lows.append(c)
+        before = now
+    return lows
 
 
 def phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -94,31 +95,44 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
         nothing = np.zeros(count, np.int32), np.zeros(len(pairs), np.int32)
         return Marks(*nothing, [(AROUND, _UNKNOWN, -1, 0)], [], nothing[0] > 0, nothing[1] > 0, True)
     states, symbols = _lists(pools["states"]), [one[1::2] for one in pairs]
-    links, callers = pools["links"].rows(2).tolist(), pools["callers"].rows(3).tolist()
+    links, callers = pools["links"].rows(2), pools["callers"].rows(3)
     marked = {nfa.instance[s] for s, region in enumerate(nfa.region) if region}
+    around = {s for s, instance in enumerate(nfa.instance) if instance in marked}
     past = _pasts(nfa, marked)
     table: dict[tuple[int, int, int, int], int] = {(AROUND, _UNKNOWN, -1, 0): 0}
     sets: dict[tuple[int, ...], int] = {}
+    numbers: dict[frozenset[int], int] = {}
     everything = tuple(sorted({region.tool for region in nfa.regions} - {-1}))
 
-    def set_of(tools: set[int]) -> int:
-        return -1 if -1 in tools or not tools else sets.setdefault(tuple(sorted(tools)), len(sets))
+    def set_of(tools: frozenset[int]) -> int:
+        number = numbers.get(tools)
+        if number is None:
+            known = tools and -1 not in tools
+            number = sets.setdefault(tuple(sorted(tools)), len(sets)) if known else -1
+            numbers[tools] = number
+        return number
 
+    @cache
+    def last(s: int) -> dict[int, int]:
+        return past[s].last(kind_of[s]) if s in past else {AROUND: _UNKNOWN}
+
+    tool_of = [nfa.regions[region].tool for region in nfa.region]
+    kind_of = [nfa.regions[region].kind for region in nfa.region]
     state, separable = [], True
     stays = _Stays(nfa)
     for core in states:
-        if not any(nfa.instance[s] in marked for s in core):
+        if around.isdisjoint(core):
             state.append(0)
             continue
-        tools = {nfa.regions[nfa.region[s]].tool for s in core}
-        seen = [past[s].last(nfa.regions[nfa.region[s]].kind) if s in past else {AROUND: _UNKNOWN} for s in core]
+        tools = frozenset([tool_of[s] for s in core])
+        seen = [last(s) for s in core]
         common = set(seen[0]).intersection(*seen[1:])
         kind = common.pop() if len(common) == 1 else UNSETTLED
         if kind == UNSETTLED:  # in place of an age: the kind of text that it may be
             ages = {TEXT, REASONING, VALUE, STRING} & {kind_ for one in seen for kind_ in one}
         else:
             ages = {one[kind] for one in seen} - {_UNKNOWN}
-        kinds = {nfa.regions[nfa.region[s]].kind for s in core}
+        kinds = {kind_of[s] for s in core}
         within = kind in kinds or (kind == ARGUMENTS and not kinds.isdisjoint((KEY, VALUE, STRING)))
         mark = kind, ages.pop() if len(ages) == 1 else _UNKNOWN, set_of(tools), int(kind >= 0 and not within)
         state.append(table.setdefault(mark, len(table)))
@@ -126,28 +140,26 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
             separable = separable and all(map(stays, core))
     symbol = []
     for backs in symbols:
-        regions = {nfa.regions[nfa.region[s]] for s in backs}
-        tools, kinds = {region.tool for region in regions}, {region.kind for region in regions}
+        tools, kinds = frozenset([tool_of[s] for s in backs]), {kind_of[s] for s in backs}
         separable = separable and len(tools) == 1
         mark = kinds.pop() if len(kinds) == 1 else UNSETTLED, _UNKNOWN, set_of(tools), 0
         symbol.append(table.setdefault(mark, len(table)))
     rows = list(table)
+    marks, symbol_marks, set_of_mark = np.array(state, np.int32), np.array(symbol, np.int32), np.array(rows)[:, 2]
     whole = sets.get(everything, -1)
-    set_of_state = [rows[m][2] for m in state]
-    kept = _reached(begins, links, callers, len(state)) if sets else set()
-    narrow = np.zeros(len(state), bool)
-    narrow_symbol = np.zeros(len(symbol), bool)
-    for p, q in [*links, *((p, q) for q, p, _ in callers)]:
-        mine = set_of_state[q]
-        if mine >= 0 and mine != whole and mine != set_of_state[p] and p in kept:
-            narrow[q] = True
-    for _, p, g in callers:
-        mine = rows[symbol[g]][2]
-        if mine >= 0 and mine != whole and mine != set_of_state[p] and p in kept:
-            narrow_symbol[g] = True
-    return Marks(
-        np.array(state, np.int32), np.array(symbol, np.int32), rows, list(sets), narrow, narrow_symbol, separable
-    )
+    kept = np.zeros(marks.size, bool)
+    if sets:
+        kept[list(_reached(begins, links.tolist(), callers.tolist(), marks.size))] = True
+
+    def narrows(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """Which steps from states, to what has some set of tools, decide."""
+        return kept[before] & (after >= 0) & (after != whole) & (after != set_of_mark[marks[before]])
+
+    narrow, narrow_symbol = np.zeros(marks.size, bool), np.zeros(symbol_marks.size, bool)
+    for p, q in (links.T, callers[:, 1::-1].T):
+        narrow[q[narrows(p, set_of_mark[marks[q]])]] = True
+    narrow_symbol[callers[narrows(callers[:, 1], set_of_mark[symbol_marks[callers[:, 2]]]), 2]] = True
+    return Marks(marks, symbol_marks, rows, list(sets), narrow, narrow_symbol, separable)
 
 
 def _lists(pool: Pool) -> list[list[int]]:

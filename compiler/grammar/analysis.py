@@ -15,18 +15,21 @@ __all__ = ["dump", "expr_nullable", "left_corners", "nullable", "productive", "r
            "references", "regex_nullable", "strong_components"]  # fmt: skip
 
 
-def references(expr: Expr) -> Iterator[str]:
+def references(expr: Expr) -> list[str]:
     """Names of the rules an expression refers to, left to right, repeated ones too."""
-    if isinstance(expr, Ref):
-        yield expr.name
-    elif isinstance(expr, Sequence):
-        for item in expr.items:
-            yield from references(item)
-    elif isinstance(expr, Choice):
-        for option in expr.options:
-            yield from references(option)
-    elif isinstance(expr, Repeat):
-        yield from references(expr.item)
+    found: list[str] = []
+    todo = [expr]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Ref):
+            found.append(one.name)
+        elif isinstance(one, Sequence):
+            todo += one.items[::-1]
+        elif isinstance(one, Choice):
+            todo += one.options[::-1]
+        elif isinstance(one, Repeat):
+            todo.append(one.item)
+    return found
 
 
 def regex_nullable(regex: rx.Regex) -> bool:

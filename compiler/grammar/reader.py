@@ -46,6 +46,9 @@ _MOST_KEPT = 20_000
 _shortest: dict[str, rx.Regex] = {}
 """Literals, as they are written → expression: most of a text's are those of many texts."""
 
+_leaves: dict[str, Expr] = {}
+"""The same → what each is in a rule."""
+
 ImportPath = str | Path | Callable[..., Any]
 
 
@@ -383,9 +386,21 @@ class _Reader:
             return env.get(item.name) or self.leaf(self.terminal(item.name))
         if item.data == "template_usage":
             return self.instance(item, env)
-        if item.data in ("literal", "range"):
+        if item.data == "literal":
+            return self.leaf(self.literal(item))
+        if item.data == "range":
             return self.leaf(_as_expr(self.shortest(item), ""))
         return self.expression(item, env)
+
+    def literal(self, tree: Any) -> Expr:
+        """A literal in a rule, without what is ignored."""
+        text = str(tree.children[0])
+        found = _leaves.get(text)
+        if found is None:
+            if len(_leaves) >= _MOST_KEPT:
+                _leaves.clear()
+            found = _leaves[text] = _as_expr(self.shortest(tree), "")
+        return found
 
     def leaf(self, expr: Expr) -> Expr:
         """A terminal where a rule uses it: what is ignored may stand before it."""

@@ -139,7 +139,7 @@ def resolve_specials(
             return expr if item is expr.item else EMPTY if item == EMPTY else Repeat(item, expr.low, expr.high)
         if isinstance(expr, (Sequence, Choice)):
             parts = expr.items if isinstance(expr, Sequence) else expr.options
-            new = [resolve(part, rule) for part in parts]
+            new = [part if isinstance(part, (Literal, Ref)) else resolve(part, rule) for part in parts]
             if all(one is other for one, other in zip(new, parts, strict=True)):
                 return expr
             return sequence(*new) if isinstance(expr, Sequence) else choice(*new)

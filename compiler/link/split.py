@@ -15,15 +15,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..grammar.analysis import references, strong_components
 from ..grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+from ..regex import Regex
 
 STUB = 255  # the byte around a stub's number
 _CLOSER = {b"{": b"}", b"[": b"]"}
 OPENERS = b"".join(_CLOSER)
 _START = "start"
 _SEPARATOR = b";"
+_MOST_KEPT = 1 << 14  # regular expressions of which the digest is kept: those of one grammar are in the next, too
 
 Entry = tuple[int, int]  # unit, which of its rules
 
@@ -200,6 +203,11 @@ class _Splitter:
         return Grammar({name: choice(*options), **rules}, start=name, places=places)
 
 
+@lru_cache(_MOST_KEPT)
+def _said_regex(regex: Regex) -> bytes:
+    return b"t" + hashlib.blake2b(repr(regex).encode(), digest_size=16).digest()
+
+
 class _Digests:
     """Digests of grammars by content: rules are called by the order in which they are met."""
 
@@ -227,8 +235,7 @@ class _Digests:
         elif isinstance(expr, Terminal):
             known = self.known.get(id(expr))
             if known is None:
-                digest = hashlib.blake2b(repr(expr.regex).encode(), digest_size=16).digest()
-                known = self.known[id(expr)] = b"t" + digest
+                known = self.known[id(expr)] = _said_regex(expr.regex)
             said.append(known)
         elif isinstance(expr, (Sequence, Choice)):
             kind, parts = (b"s(", expr.items) if isinstance(expr, Sequence) else (b"c(", expr.options)

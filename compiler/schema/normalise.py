@@ -77,6 +77,8 @@ class Normaliser:
         options: dict[Shape, None] = {}
         for literal in one:
             self._check_cycles(literal.node)
+        if len(one) == 1 and not self._brancher.possible(one[0], kind):
+            return ()  # as all kinds but one of most schemas
         for branch in self._brancher.branches(one, kind):
             try:
                 shape = merge(kind, branch, self.holds, search, self._drop if self.lenient else None)

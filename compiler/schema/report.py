@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from decimal import Decimal
-from os.path import commonprefix
 from typing import Any, TypeAlias
 
 from ..errors import BundleError
@@ -90,7 +89,8 @@ def pack(rows: Iterable[Row]) -> list[Any]:
         if key not in number:
             number[key] = len(sets)
             sets.append([[keyword, status, list(names)] for keyword, status, names in keywords])
-        shared = len(commonprefix((place, last)))
+        most = min(len(place), len(last))
+        shared = most if place[:most] == last[:most] else next(n for n in range(most) if place[n] != last[n])
         places += [shared, place[shared:], number[key]]
         last = place
     return [sets, places]
