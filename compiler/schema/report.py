@@ -78,8 +78,8 @@ def keyword_report(
 def pack(rows: Iterable[Row]) -> list[Any]:
     """The form that bundles carry."""
     at: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
-    for place, *rest in rows:
-        at.setdefault(place, []).append(tuple(rest))
+    for place, keyword, status, names in rows:
+        at.setdefault(place, []).append((keyword, status, names))
     number: dict[tuple[tuple[str, str, tuple[str, ...]], ...], int] = {}
     sets: list[Any] = []
     places: list[Any] = []
