@@ -45,7 +45,7 @@ MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
 DEFLATE_LEVEL = 1
 MAX_PACKED = 1 << 20  # larger arrays are worth mapping,
-MAX_COMB = 1 << 24  # but for combs, which take a tenth when packed
+MAX_COMB = 1 << 26  # but for combs, which take a tenth when packed
 MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
 
 Buffer = bytes | bytearray | memoryview | np.ndarray

@@ -382,7 +382,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("shape-bool", entry(0, shape=[True]), ("#symbol_class/shape",)),
     ("shape-float", entry(0, shape=[1.0]), ("#symbol_class/shape",)),
     ("shape-dimensions", entry(0, shape=[1] * 9), ("#symbol_class/shape",)),
-    ("shape-too-large", entry(0, shape=[1 << 23]), ("#symbol_class/shape", "of a packed array")),
+    ("shape-too-large", entry(0, shape=[1 << 25]), ("#symbol_class/shape", "of a packed array")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
     ("digest-of-packed", entry(0, digest=bytes(16)), ("#size", "cut off")),
     ("arrays-many", lambda d: reheaded(d, lambda v: v["arrays"].extend([7] * 300)), ("#arrays", "at most 256")),
