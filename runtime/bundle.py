@@ -1,6 +1,6 @@
 """A bundle: the tables of one compiled constraint, what is known about it, and the vocabulary it was lifted to.
 
-Leaves out   the container: see container.py. The checks of the tables: see tables.py. Decoding: matcher.py, decoder.py.
+Leaves out   the container: see container.py. The checks of the tables: see checks.py. Decoding: matcher.py, decoder.py.
 Invariants   a `Bundle` that exists has been checked in full and belongs to its vocabulary (same digest).
 """
 
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .checks import check_tables
 from .container import UNSOUND, Buffer, Contents, open_container, refuse
 from .errors import BundleError
-from .tables import ARRAYS, CLIMBING, COMBS, NEVER, Tables, check_tables, tools_of
+from .tables import ARRAYS, CLIMBING, COMBS, NEVER, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Numba kernels of the host: advance sequences by a token, fill their masks, expand rows; one sequence or a batch.
 
-Leaves out   who owns the arrays, growth, errors: see host.py, matcher.py, batch.py. Checks of indices: see tables.py.
+Leaves out   who owns the arrays, growth, errors: see host.py, matcher.py, batch.py. Checks of indices: see checks.py.
 Invariants   a refused token leaves its configuration as it was. Kernels never release the interpreter's lock, so no
              thread ever sees half a row, and several may share a bundle.
 Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and of its vocabulary, then numbers.

@@ -1,6 +1,6 @@
 """All checks of a bundle's tables as one pass of a kernel: it says that they are sound, or nothing at all.
 
-Leaves out   what is wrong, and the checks themselves one by one: see tables.py, which runs this first where numba is
+Leaves out   what is wrong, and the checks themselves one by one: see checks.py, which runs this first where numba is
              loaded already, and the plain passes where it is not or where this is not content.
 Invariants   what `sound` says yes to, no plain pass refuses; tests/runtime/test_hostile.py tries both on every edit.
              Checks run in the order of the list, and end with the first that fails: what the later ones index, the
@@ -19,9 +19,9 @@ import numpy as np
 
 from .memory import kernel
 from .memory import read_int as _int
+from .tables import END_OF_TURN, FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED, Tables
 
 if TYPE_CHECKING:
-    from .tables import Tables
     from .vocab import Vocab
 
 # (address, count, stride, low, high): count numbers, stride apart, from low to high - 1
@@ -152,8 +152,6 @@ class _Plan:
     """
 
     def __init__(self) -> None:
-        from .tables import FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED
-
         self._place = {name: n for n, name in enumerate((*map(_at, FIELDS), *map(_size, FIELDS), *COUNTS))}
         self.constants: list[int] = []
         self._checks: list[list[int]] = []
@@ -245,8 +243,6 @@ COUNTS = (
 
 
 def _counts(t: Tables, vocab: Vocab, tools: int) -> list[int]:
-    from .tables import MAX_COUNT
-
     states, groups, bits = t.states, t.return_offset.size, vocab.size % 32
     delta, push, returns, chain = len(t.delta), len(t.push), len(t.return_), len(t.chain)
     dense, mark = len(t.dense), len(t.mark)
@@ -271,8 +267,6 @@ def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
 
     False where something is wrong, and where the plain passes must look.
     """
-    from .tables import END_OF_TURN
-
     fits = (
         t.symbol_class.size > END_OF_TURN
         and t.list_offset.size > 0

@@ -19,8 +19,9 @@ import pytest
 from toolc.runtime import Bundle, BundleError, Vocab
 from toolc.runtime import container as c
 from toolc.runtime.bundle import MAGIC, VERSION
+from toolc.runtime.checks import _check_numbers, _check_shapes, plain_checks
 from toolc.runtime.sound import sound
-from toolc.runtime.tables import Tables, _check_numbers, _check_shapes, plain_checks
+from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import MAGIC as VOCAB_MAGIC
 from toolc.runtime.vocab import VERSION as VOCAB_VERSION
 
