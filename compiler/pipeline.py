@@ -215,7 +215,7 @@ def _compile(
     from .grammar.reader import read_grammar
     from .grammar.specials import resolve_specials
     from .lift.close import close_arrays
-    from .lift.lift import lift_with_profiles
+    from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .link.link import link
     from .schema.report import pack
@@ -253,7 +253,7 @@ def _compile(
         automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
         clock.begin("tables")
         with budget.blaming(automaton.largest_rule):
-            tables, counts, profiles = lift_with_profiles(automaton, vocab, ends, budget)
+            tables, counts, profiles = lift(automaton, vocab, ends, budget)
             clock.begin("close")
             tables = replace(tables, **close_arrays(tables, vocab, profiles, encode, budget))
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries

@@ -372,23 +372,20 @@ def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
 
 def lift(
     automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None
-) -> tuple[Tables, dict[str, int]]:
-    """The tables of an automaton for a vocabulary, and their counts.
+) -> tuple[Tables, dict[str, int], tuple[np.ndarray, np.ndarray]]:
+    """The tables of an automaton for a vocabulary, their counts, and the exit profiles.
 
     Args:
         end_of_turn: ids that end a turn; allowed exactly where the text may end.
+
+    Returns:
+        of the profiles the contents, int32 [·]: mode, node, R, node, R, … (walk.py), and where each begins, int64
+        [profiles + 1].
 
     Raises:
         VocabError: a special token is missing.
         BudgetError: too many rows, bytes or seconds.
     """
-    return lift_with_profiles(automaton, vocab, end_of_turn, budget)[:2]
-
-
-def lift_with_profiles(
-    automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None
-) -> tuple[Tables, dict[str, int], tuple[np.ndarray, np.ndarray]]:
-    """The same, and the contents of the exit profiles: mode, node, R, node, R, … (walk.py), where each begins."""
     words = Words.of(vocab)
     scratch = words.take_scratch()
     made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch)

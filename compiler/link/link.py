@@ -23,7 +23,7 @@ from ..budget import Budget
 from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
 from ..lift.close import close_arrays
-from ..lift.lift import lift_with_profiles
+from ..lift.lift import lift
 from ..vocab.encode import Encode
 from .cache import Parts
 from .classes import coarse_classes, fine_classes, is_finer, merged
@@ -150,7 +150,7 @@ class _Linker:
         symbols = marks.narrow_symbol.copy()
         symbols[list(stubs.symbol)] = True
         with self.budget.blaming(a.largest_rule):
-            t, counts, profiles = lift_with_profiles(
+            t, counts, profiles = lift(
                 replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
             )
         cells = t.state_cell.copy()
