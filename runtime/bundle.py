@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .host import Host
 
 MAGIC = b"TOOLCBND"
-VERSION = 4
+VERSION = 5
 VOCAB_FILE = "vocab_file"
 
 
@@ -86,7 +86,7 @@ class Bundle:
         _check_meta(held.name, held.meta)
         beside = path if isinstance(path, str | os.PathLike) else None
         found = _find(held.name, beside, held.meta, embedded, vocab)
-        bundle = Bundle(Tables.from_arrays(arrays), held.meta, found, held.name)
+        bundle = Bundle(Tables.from_arrays(arrays, held.addresses), held.meta, found, held.name)
         bundle.__dict__["_digest"] = held.digest if embedded is None else None
         return bundle
 

@@ -1,11 +1,12 @@
 """The container of both files: a checked header, the small arrays in one deflated stream, large ones memory mapped.
 
-Layout       8 bytes magic, uint32 version, uint32 header length, 16 bytes header digest, header (msgpack map of
-             ``arrays``, ``packed`` and ``meta``); the stream; then each array of more than 1 MiB (of a comb: 16 MiB).
-             Stream and arrays begin at multiples of 64, zeros between; the file ends with the last of them.
-             The header digest is BLAKE2b-128 of magic, version, length and header, which holds the digests of the
-             stream, of what it unpacks to (packing.py), and of every mapped array. The content address is that of
-             magic, version and header but for the stream as stored: it does not depend on zlib.
+Layout       8 bytes magic, uint32 version, header length, stream length and CRC-32 of the stream, 16 bytes header
+             digest, header (msgpack map of ``arrays``, ``packed`` and ``meta``); the stream, which is raw deflate; then
+             each array of more than 1 MiB (of a comb: 64 MiB). Stream and arrays begin at multiples of 64, zeros
+             between; the file ends with the last of them.
+             The header digest is BLAKE2b-128 of magic, version and header, which holds the digests of what the stream
+             unpacks to (packing.py) and of every mapped array. It is the content address, too: nothing that depends on
+             zlib goes into it. The CRC-32 tells an edited stream from one that another zlib wrote.
 Leaves out   what the arrays mean: see vocab.py and tables.py.
 Invariants   equal input gives equal bytes (with one zlib) and one address (with any); a file is whole or absent;
              nothing is unpickled or executed; an array is handed out only after every check of `open_container`
@@ -31,12 +32,13 @@ import msgpack
 import numpy as np
 
 from .errors import BundleError
-from .packing import pack, unpack
+from .packing import Kind, pack, unpack
 
 ALIGN = 64
 DIGEST_BYTES = 16
-PREFIX = struct.Struct("<8sII16s")
+PREFIX = struct.Struct("<8sIIII16s")
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name).newbyteorder("<") for name in ("uint8", "int32", "uint32")}
+DIMENSIONS = 8  # times these the kind of an array in the header, plus the number of its dtype
 MAX_FILE_BYTES = 4 << 30
 MAX_HEADER_BYTES = 256 << 20
 MAX_NAME_BYTES = 64
@@ -44,9 +46,17 @@ MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
 DEFLATE_LEVEL = 1
+RAW = -zlib.MAX_WBITS  # without the frame and checksum of zlib
 MAX_PACKED = 1 << 20  # larger arrays are worth mapping,
 MAX_COMB = 1 << 26  # but for combs, which take a tenth when packed
 MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
+
+_NUMBER = {name: number for number, name in enumerate(DTYPES)}
+_KINDS = {
+    DIMENSIONS * dimensions + _NUMBER[name]: (dtype, dimensions)
+    for dimensions in range(MAX_DIMENSIONS + 1)
+    for name, dtype in DTYPES.items()
+}
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
 
@@ -61,6 +71,7 @@ class Container:
         arrays: read-only views, in the order of the header.
         digest: the content address, hex.
         size: bytes of the whole container.
+        addresses: where each array lies.
     """
 
     name: str
@@ -68,6 +79,7 @@ class Container:
     arrays: dict[str, np.ndarray]
     digest: str
     size: int
+    addresses: dict[str, int]
 
 
 def blake(*parts: Any) -> bytes:
@@ -94,7 +106,7 @@ class Contents:
         meta: the header's ``meta``.
         arrays: by name.
         climbing: names of arrays that are smaller as differences.
-        combs: names of arrays that are combs (packing.py); they are packed up to 16 MiB.
+        combs: names of arrays that are combs (packing.py); they are packed up to 64 MiB.
         packs: whether small arrays are packed; otherwise each is stored as it is, which takes room and saves time.
     """
 
@@ -109,36 +121,41 @@ class Contents:
         packs: bool = True,
     ) -> None:
         assert len(magic) == 8
-        entries: list[list[Any]] = []
         small: dict[str, np.ndarray] = {}
+        digests: list[bytes | None] = []
         self._mapped: list[np.ndarray] = []
         room = MAX_UNPACKED if packs else -1
         for name, array in arrays.items():
             if array.dtype.name not in DTYPES:
                 raise TypeError(f"array {name} is {array.dtype.name}, a container holds {', '.join(DTYPES)}")
-            digest = None
             if array.nbytes <= min(room, MAX_COMB if name in combs else MAX_PACKED):
                 small[name] = array
                 room -= array.nbytes
+                digests.append(None)
             else:
                 flat = _flat(array)
-                digest = blake(flat)
+                digests.append(blake(flat))
                 self._mapped.append(flat)
-            entries.append([name, array.dtype.name, list(array.shape), digest])
         self._packed, forms = pack(small, climbing, combs)
-        packed = [len(self._packed), blake(self._packed), forms.tobytes()]
+        kinds = bytes(DIMENSIONS * array.ndim + _NUMBER[array.dtype.name] for array in arrays.values())
+        sizes = [size for array in arrays.values() for size in array.shape]
+        header = {
+            "arrays": [list(arrays), kinds, sizes, digests],
+            "meta": dict(meta),
+            "packed": [len(self._packed), blake(self._packed), forms.tobytes()],
+        }
         self._magic, self._version = magic, version
-        self._header = {"arrays": entries, "meta": dict(meta), "packed": packed}
-        self.digest = _address(magic, version, self._header)
+        self._header: bytes = msgpack.packb(header, use_bin_type=True)
+        self._digest = _address(magic, version, self._header)
+        self.digest = self._digest.hex()
 
     def _parts(self) -> Iterator[bytes | memoryview]:
         """The file: what is before the stream, it, and the mapped arrays, with the zeros between them."""
         stream = _deflated(self._packed) if self._packed else b""
-        size, digest, forms = self._header["packed"]
-        header = _packb({**self._header, "packed": [len(stream), blake(stream), size, digest, forms]})
-        head = struct.pack("<8sII", self._magic, self._version, len(header))
+        lengths = len(self._header), len(stream), zlib.crc32(stream)
+        prefix = PREFIX.pack(self._magic, self._version, *lengths, self._digest)
         end = 0
-        parts: list[bytes | memoryview] = [head + blake(head, header) + header, stream]
+        parts: list[bytes | memoryview] = [prefix + self._header, stream]
         for data in parts + [flat.data for flat in self._mapped]:
             yield bytes(_aligned(end) - end)
             yield data
@@ -155,14 +172,9 @@ class Contents:
 
 
 def _deflated(data: bytes) -> bytes:
-    """A zlib stream in the codes that the format fixes: a tenth longer, and inflated in a sixth less time."""
-    stream = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_FIXED)
+    """Raw deflate in the codes that the format fixes: a tenth longer, and inflated in a sixth less time."""
+    stream = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, RAW, zlib.DEF_MEM_LEVEL, zlib.Z_FIXED)
     return stream.compress(data) + stream.flush()
-
-
-def _packb(value: Any) -> bytes:
-    packed: bytes = msgpack.packb(value, use_bin_type=True)
-    return packed
 
 
 def _flat(array: np.ndarray) -> np.ndarray:
@@ -170,9 +182,9 @@ def _flat(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=DTYPES[array.dtype.name]).reshape(-1).view(np.uint8)
 
 
-def _address(magic: bytes, version: int, content: Mapping[str, Any]) -> str:
-    """The content address, hex."""
-    return blake(magic, _packb([version, content["meta"], content["arrays"], *content["packed"]])).hex()
+def _address(magic: bytes, version: int, header: bytes) -> bytes:
+    """The content address."""
+    return blake(magic, version.to_bytes(4, "little"), header)
 
 
 def replace_file(target: Path, parts: Iterable[bytes | memoryview]) -> None:
@@ -212,12 +224,12 @@ def peek_header(name: str, read: Callable[[int], bytes], magic: bytes) -> dict[s
     first = read(PREFIX.size)
     if len(first) < PREFIX.size or first[:8] != magic:
         raise refuse(name, "magic", repr(first[:8]), magic.decode("ascii"), "this is no such file")
-    _, _, length, digest = PREFIX.unpack(first)
+    _, version, length, _, _, digest = PREFIX.unpack(first)
     if length > MAX_HEADER_BYTES:
         raise refuse(name, "header length", length, f"at most {MAX_HEADER_BYTES}", DAMAGED)
     data = read(PREFIX.size + length)
     header = data[PREFIX.size :]
-    if len(header) != length or blake(data[:16], header) != digest:
+    if len(header) != length or _address(magic, version, header) != digest:
         raise refuse(name, "header digest", "another digest", digest.hex(), DAMAGED)
     return _read_header(name, header).meta
 
@@ -233,8 +245,8 @@ def open_container(
     """Map and verify a container.
 
     The checks, in this order: size cap, magic, version, header length, header digest, header structure, size of the
-    file (which is that of what the header lists), zero padding, digest of every mapped array, digest of the stream,
-    size and digest of what it unpacks to.
+    file (which is that of what the header lists), zero padding, checksum of the stream, size and digest of what it
+    unpacks to, digest of every mapped array.
 
     Args:
         source: a path, or the bytes themselves.
@@ -252,7 +264,7 @@ def open_container(
         _check_size(name, raw.size, max_bytes)
     else:
         name = name or str(source)
-        raw = _map(name, Path(source), max_bytes)
+        raw = _map(name, source, max_bytes)
     raw.flags.writeable = False
     return _verify(name, raw, magic, version)
 
@@ -271,7 +283,7 @@ def _check_size(name: str, size: int, max_bytes: int) -> None:
         raise refuse(name, "size", f"{size} bytes", f"at most {max_bytes}", "raise max_bytes if the file is meant")
 
 
-def _map(name: str, path: Path, max_bytes: int) -> np.ndarray:
+def _map(name: str, path: str | os.PathLike[str], max_bytes: int) -> np.ndarray:
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -292,7 +304,7 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
         if bytes(raw[:8]) != magic[: min(size, 8)]:
             raise refuse(name, "magic", repr(bytes(raw[:8])), wanted, f"this is no {wanted} file")
         raise refuse(name, "size", f"{size} bytes", f"at least {PREFIX.size}", "the file was cut off; " + DAMAGED)
-    found_magic, found_version, length, digest = PREFIX.unpack(raw[: PREFIX.size].tobytes())
+    found_magic, found_version, length, stored, checksum, digest = PREFIX.unpack(raw[: PREFIX.size].tobytes())
     if found_magic != magic:
         raise refuse(name, "magic", repr(found_magic), wanted, f"this is no {wanted} file")
     if found_version != version:
@@ -304,33 +316,37 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int) -> Container
     if length > most:
         raise refuse(name, "header length", length, f"at most {most}", "the file was cut off; " + DAMAGED)
     header = raw[PREFIX.size : PREFIX.size + length].tobytes()
-    if blake(raw[:16].tobytes(), header) != digest:
-        raise refuse(name, "header digest", blake(raw[:16].tobytes(), header).hex(), digest.hex(), DAMAGED)
+    address = _address(magic, version, header)
+    if address != digest:
+        raise refuse(name, "header digest", address.hex(), digest.hex(), DAMAGED)
     found = _read_header(name, header)
-    stored = [("packed", found.packed.stored), *((e.name, e.nbytes) for e in found.entries if e.digest is not None)]
-    views: list[np.ndarray] = []
     end = PREFIX.size + length
-    for field, bytes_ in stored:
+
+    def part(field: str, nbytes: int) -> np.ndarray:
+        """The next part of the file."""
+        nonlocal end
         begin, before = _aligned(end), end
-        end = begin + bytes_
+        end = begin + nbytes
         if end > size:
             raise refuse(name, "size", f"{size} bytes", f"{end}, for {field}", "the file was cut off; " + DAMAGED)
         if begin > before and raw[before:begin].any():
             raise refuse(name, f"{field}/padding", "other bytes", "zeros before it", DAMAGED)
-        views.append(raw[begin:end])
+        return raw[begin:end]
+
+    stream = part("packed", stored)
+    mapped = [(entry, part(entry.name, entry.nbytes)) for entry in found.mapped]
     if end != size:
         raise refuse(name, "size", f"{size} bytes", end, "something was appended; " + DAMAGED)
-    unpacked = iter(_unpack(name, found, views[0]))
-    mapped = iter(views[1:])
-    arrays: dict[str, np.ndarray] = {}
-    for entry in found.entries:
-        if entry.digest is None:
-            arrays[entry.name] = next(unpacked)
-        else:
-            flat = next(mapped)
-            _check_digest(name, f"{entry.name}/digest", flat, entry.digest)
-            arrays[entry.name] = flat.view(entry.dtype).reshape(entry.shape)
-    return Container(name, found.meta, arrays, _address(magic, version, found.content), size)
+    if (crc := zlib.crc32(stream.data)) != checksum:
+        raise refuse(name, "packed/checksum", f"{crc:08x}", f"{checksum:08x}", DAMAGED)
+    arrays, addresses = _unpack(name, found, stream)
+    for entry, flat in mapped:
+        _check_digest(name, f"{entry.name}/digest", flat, entry.digest)
+        arrays[entry.name] = flat.view(entry.dtype).reshape(entry.shape)
+        addresses[entry.name] = flat.__array_interface__["data"][0]
+    if mapped:
+        arrays = {key: arrays[key] for key in found.names}
+    return Container(name, found.meta, arrays, address.hex(), size, addresses)
 
 
 def _check_digest(name: str, field: str, data: Any, want: bytes) -> None:
@@ -339,53 +355,45 @@ def _check_digest(name: str, field: str, data: Any, want: bytes) -> None:
         raise refuse(name, field, found.hex(), want.hex(), DAMAGED)
 
 
-def _unpack(name: str, header: Header, stored: np.ndarray) -> list[np.ndarray]:
-    """The packed arrays; what is inflated is never more than the header says."""
-    packed = header.packed
-    _check_digest(name, "packed/stored digest", stored, packed.stored_digest)
-    stream = zlib.decompressobj()
+def _unpack(name: str, header: Header, stored: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The packed arrays and where they lie; what is inflated is never more than the header says."""
+    stream = zlib.decompressobj(RAW)
     try:
         # One more: the end of the stream is read, too.
-        data = stream.decompress(stored.data, packed.size + 1) if stored.size else b""
+        data = stream.decompress(stored.data, header.size + 1) if stored.size else b""
     except zlib.error as error:
-        raise refuse(name, "packed/stored", str(error), "a zlib stream", UNSOUND) from error
-    if len(data) != packed.size or (stored.size and not stream.eof) or stream.unused_data:
-        raise refuse(name, "packed/stored", "a zlib stream of another size", f"{packed.size} bytes", UNSOUND)
-    _check_digest(name, "packed/digest", data, packed.digest)
+        raise refuse(name, "packed/stream", str(error), "a stream of deflate", UNSOUND) from error
+    if len(data) != header.size or (stored.size and not stream.eof) or stream.unused_data:
+        raise refuse(name, "packed/stream", "a stream of another size", f"{header.size} bytes", UNSOUND)
+    _check_digest(name, "packed/digest", data, header.digest)
     try:
-        return unpack(np.frombuffer(data, np.uint8), header.small, packed.forms)
+        room = unpack(np.frombuffer(data, np.uint8), list(header.small.values()), header.forms)
     except ValueError as error:
         raise refuse(name, "packed/forms", str(error), "the forms of these columns", UNSOUND) from error
+    arrays = dict(zip(header.small, room.arrays(), strict=True))
+    return arrays, dict(zip(header.small, room.addresses(), strict=True))
 
 
-class Entry(NamedTuple):
-    """One array of the header: `nbytes` of its own; a digest if it is mapped, None if it is packed."""
+class Mapped(NamedTuple):
+    """An array that is stored as it is."""
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     nbytes: int
-    digest: bytes | None
-
-
-class Packed(NamedTuple):
-    """The stream: its bytes and digest as stored, those of what it unpacks to, and the forms of packing.py."""
-
-    stored: int
-    stored_digest: bytes
-    size: int
     digest: bytes
-    forms: np.ndarray
 
 
 class Header(NamedTuple):
-    """A header that was checked; `small` are the kinds of the packed arrays, `content` what the address is made of."""
+    """A header that was checked: `size`, `digest` and `forms` (packing.py) are of what the stream unpacks to."""
 
     meta: dict[str, Any]
-    entries: list[Entry]
-    small: list[tuple[np.dtype[Any], tuple[int, ...]]]
-    packed: Packed
-    content: dict[str, Any]
+    names: list[str]
+    small: dict[str, Kind]
+    mapped: list[Mapped]
+    size: int
+    digest: bytes
+    forms: np.ndarray
 
 
 def _read_header(name: str, header: bytes) -> Header:
@@ -396,48 +404,36 @@ def _read_header(name: str, header: bytes) -> Header:
     if not isinstance(value, dict) or sorted(value) != ["arrays", "meta", "packed"]:
         keys = sorted(value) if isinstance(value, dict) else type(value).__name__
         raise refuse(name, "header", keys, "a map of arrays, meta and packed", UNSOUND)
-    meta, listed, packed = value["meta"], value["arrays"], value["packed"]
-    if not isinstance(meta, dict):
-        raise refuse(name, "meta", type(meta).__name__, "a map", UNSOUND)
-    if not isinstance(listed, list):
-        raise refuse(name, "arrays", type(listed).__name__, "a list", UNSOUND)
-    if len(listed) > MAX_ARRAYS:
-        raise refuse(name, "arrays", len(listed), f"at most {MAX_ARRAYS} arrays", UNSOUND)
+    meta: dict[str, Any] = value["meta"]
+    _check_types(name, "", [meta], {"meta": dict})
     _check_plain(name, meta)
-    entries: list[Entry] = []
-    seen: set[str] = set()
-    for number, item in enumerate(listed):
-        entry = _read_entry(name, number, item)
-        if entry.name in seen:
-            raise refuse(name, f"arrays/{number}/name", entry.name, "a name not used before", UNSOUND)
-        seen.add(entry.name)
-        entries.append(entry)
-    unpacked = sum(entry.nbytes for entry in entries if entry.digest is None)
-    if unpacked > MAX_UNPACKED:
-        raise refuse(name, "packed", unpacked, f"at most {MAX_UNPACKED} bytes of packed arrays", UNSOUND)
-    small = [(entry.dtype, entry.shape) for entry in entries if entry.digest is None]
-    found = _read_packed(name, packed, 2 * unpacked + 64 * MAX_ARRAYS)
-    return Header(meta, entries, small, found, {"meta": meta, "arrays": listed, "packed": packed[2:]})
+    names, small, mapped, unpacked = _read_arrays(name, value["arrays"])
+    return Header(meta, names, small, mapped, *_read_packed(name, value["packed"], 2 * unpacked + 64 * MAX_ARRAYS))
 
 
-def _read_packed(name: str, item: object, most: int) -> Packed:
-    if not isinstance(item, list) or len(item) != 5:
-        raise refuse(name, "packed", repr(item)[:80], "stored size, digest, size, digest, forms", UNSOUND)
-    stored, stored_digest, size, digest, forms = item
-    for value in (stored, size):
-        if not _is_size(value):
-            raise refuse(name, "packed/size", repr(value)[:80], f"0 to {MAX_FILE_BYTES}", UNSOUND)
-    for value in (stored_digest, digest):
-        if not _is_digest(value):
-            raise refuse(name, "packed/digest", repr(value)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
-    if size > most:
-        raise refuse(name, "packed/size", size, f"at most {most}, for the arrays that it holds", UNSOUND)
-    if not isinstance(forms, bytes) or len(forms) % 12:
+def _check_types(name: str, place: str, item: object, wanted: Mapping[str, type]) -> None:
+    """Refuse what is no list of values of these types."""
+    if type(item) is not list or len(item) != len(wanted):
+        raise refuse(name, place, repr(item)[:80], ", ".join(wanted), UNSOUND)
+    for (field, kind), value in zip(wanted.items(), item, strict=True):
+        if type(value) is not kind:
+            raise refuse(name, f"{place}{field}", type(value).__name__, kind.__name__, UNSOUND)
+
+
+def _read_packed(name: str, item: Any, most: int) -> tuple[int, bytes, np.ndarray]:
+    """Size, digest and forms."""
+    _check_types(name, "packed/", item, {"size": int, "digest": bytes, "forms": bytes})
+    size, digest, forms = item
+    if not 0 <= size <= most:
+        raise refuse(name, "packed/size", size, f"0 to {most}, for the arrays that it holds", UNSOUND)
+    if len(digest) != DIGEST_BYTES:
+        raise refuse(name, "packed/digest", repr(digest)[:80], f"{DIGEST_BYTES} bytes", UNSOUND)
+    if len(forms) % 12:
         raise refuse(name, "packed/forms", repr(forms)[:80], "three numbers for every column", UNSOUND)
-    return Packed(stored, stored_digest, size, digest, np.frombuffer(forms, dtype="<u4").reshape(-1, 3))
+    return size, digest, np.frombuffer(forms, dtype="<u4").reshape(-1, 3)
 
 
-_TEXT = frozenset((str,))
+_TEXT, _INT = frozenset((str,)), frozenset((int,))
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 _NESTED = _PLAIN | {dict, list}
 
@@ -474,33 +470,49 @@ def _find_unplain(name: str, meta: dict[str, Any]) -> None:
             raise refuse(name, place, type(value).__name__, "plain data", UNSOUND)
 
 
-def _is_size(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MAX_FILE_BYTES
+def _read_arrays(name: str, item: Any) -> tuple[list[str], dict[str, Kind], list[Mapped], int]:
+    """All names; the kinds of the arrays that are packed; those that are mapped; bytes of the packed ones."""
+    _check_types(name, "arrays/", item, {"names": list, "kinds": bytes, "sizes": list, "digests": list})
+    names, kinds, sizes, digests = item
+    if len(names) > MAX_ARRAYS:
+        raise refuse(name, "arrays", len(names), f"at most {MAX_ARRAYS} arrays", UNSOUND)
+    if not len(names) == len(kinds) == len(digests):
+        raise refuse(name, "arrays", f"{len(kinds)} kinds, {len(digests)} digests", f"{len(names)} of each", UNSOUND)
+    if not _TEXT.issuperset(map(type, names)) or len(set(names)) < len(names) or not all(map(_is_name, names)):
+        wanted = f"1 to {MAX_NAME_BYTES} letters of ASCII, a name not used before"
+        number = next(n for n, key in enumerate(names) if not _is_name(key) or key in names[:n])
+        raise refuse(name, f"arrays/{number}/name", repr(names[number])[:80], wanted, UNSOUND)
+    if not _INT.issuperset(map(type, sizes)) or min(sizes, default=0) < 0 or max(sizes, default=0) > MAX_FILE_BYTES:
+        size = next(size for size in sizes if type(size) is not int or not 0 <= size <= MAX_FILE_BYTES)
+        raise refuse(name, "arrays/sizes", repr(size)[:80], f"0 to {MAX_FILE_BYTES}", UNSOUND)
+    small: dict[str, Kind] = {}
+    mapped: list[Mapped] = []
+    end = unpacked = 0
+    for key, kind, digest in zip(names, kinds, digests, strict=True):
+        if kind not in _KINDS:
+            wanted = f"one of {', '.join(DTYPES)}, of at most {MAX_DIMENSIONS} dimensions"
+            raise refuse(name, f"{key}/kind", kind, wanted, UNSOUND)
+        dtype, dimensions = _KINDS[kind]
+        shape = tuple(sizes[end : end + dimensions])
+        end += dimensions
+        nbytes = dtype.itemsize * math.prod(shape)
+        if digest is None:
+            if nbytes > MAX_COMB:
+                raise refuse(name, f"{key}/shape", shape, f"at most {MAX_COMB} bytes of a packed array", UNSOUND)
+            small[key] = dtype, shape
+            unpacked += nbytes
+        elif nbytes > MAX_FILE_BYTES:
+            raise refuse(name, f"{key}/shape", shape, f"at most {MAX_FILE_BYTES} bytes", UNSOUND)
+        elif type(digest) is not bytes or len(digest) != DIGEST_BYTES:
+            raise refuse(name, f"{key}/digest", repr(digest)[:80], f"{DIGEST_BYTES} bytes, or none", UNSOUND)
+        else:
+            mapped.append(Mapped(key, dtype, shape, nbytes, digest))
+    if end != len(sizes):
+        raise refuse(name, "arrays/sizes", len(sizes), f"{end}, for these kinds", UNSOUND)
+    if unpacked > MAX_UNPACKED:
+        raise refuse(name, "packed", unpacked, f"at most {MAX_UNPACKED} bytes of packed arrays", UNSOUND)
+    return names, small, mapped, unpacked
 
 
-def _is_digest(value: object) -> bool:
-    return isinstance(value, bytes) and len(value) == DIGEST_BYTES
-
-
-def _read_entry(name: str, number: int, item: object) -> Entry:
-    if type(item) is not list or len(item) != 4:
-        raise refuse(name, f"arrays/{number}", repr(item)[:80], "name, dtype, shape, digest", UNSOUND)
-    key, dtype, shape, digest = item
-    if type(key) is not str or not key or len(key) > MAX_NAME_BYTES or len(key.encode()) > MAX_NAME_BYTES:
-        raise refuse(name, f"arrays/{number}/name", repr(key)[:80], f"a name of 1 to {MAX_NAME_BYTES} bytes", UNSOUND)
-    kind = DTYPES.get(dtype) if type(dtype) is str else None
-    if kind is None:
-        raise refuse(name, f"{key}/dtype", repr(dtype)[:80], f"one of {', '.join(DTYPES)}", UNSOUND)
-    if type(shape) is not list or len(shape) > MAX_DIMENSIONS or not all(map(_is_size, shape)):
-        raise refuse(
-            name, f"{key}/shape", repr(shape)[:80], f"{MAX_DIMENSIONS} sizes at most, 0 to {MAX_FILE_BYTES}", UNSOUND
-        )
-    size = kind.itemsize * math.prod(shape)
-    if size > MAX_FILE_BYTES:
-        raise refuse(name, f"{key}/shape", shape, f"at most {MAX_FILE_BYTES} bytes", UNSOUND)
-    if digest is None:
-        if size > MAX_COMB:
-            raise refuse(name, f"{key}/shape", shape, f"at most {MAX_COMB} bytes of a packed array", UNSOUND)
-    elif not _is_digest(digest):
-        raise refuse(name, f"{key}/digest", repr(digest)[:80], f"{DIGEST_BYTES} bytes, or none", UNSOUND)
-    return Entry(key, kind, tuple(shape), size, digest)
+def _is_name(name: object) -> bool:
+    return type(name) is str and name.isascii() and 0 < len(name) <= MAX_NAME_BYTES

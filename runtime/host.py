@@ -30,18 +30,20 @@ class Shared:
     Attributes:
         stride: half as many tokens as a mask has words, so that toggling from the nearest bitmap costs less than
             copying it, and all bitmaps take about 8 bytes per token of a slice.
-        arrays: by the names of kernels.py.
+        arrays: by the names of kernels.py; those of the vocabulary, too.
+        numbers: what of kernels.py is alike for all bundles: where the arrays lie, how many there are of something.
 
     Args:
         vocab: the vocabulary.
         row_bytes: room for expanded rows; $TOOLC_ROW_BYTES or 4 MiB if None.
+        stride: of the bitmaps, if another.
     """
 
-    def __init__(self, vocab: Vocab, row_bytes: int | None = None) -> None:
+    def __init__(self, vocab: Vocab, row_bytes: int | None = None, stride: int | None = None) -> None:
         if row_bytes is None:
             row_bytes = int(os.environ.get("TOOLC_ROW_BYTES", DEFAULT_ROW_BYTES))
         words, offset = vocab.words, vocab.slice_token_offset
-        self.stride = max(words // 2, 16)
+        self.stride = stride or max(words // 2, 16)
         # The last stretch of a slice may be shorter; a slice whose length is a multiple has its whole twice.
         whole = np.diff(offset) // self.stride
         first = np.cumsum(whole + 2) - (whole + 2)
@@ -53,10 +55,18 @@ class Shared:
         prefix[first[even] + whole[even] + 1] = prefix[first[even] + whole[even]]
         self.slots = 1 << max(0, (row_bytes // (4 * words)).bit_length() - 1)
         self.arrays = {
+            **{name: getattr(vocab, name) for name in kernels.VOCAB},
             "prefix_first": first,
             "prefix": prefix,
             "slots": np.full((self.slots, words), 0, dtype=np.uint32),
             "slot_tag": np.zeros(self.slots, dtype=np.int64),
+        }
+        self.numbers = {
+            **{name: array.ctypes.data for name, array in self.arrays.items()},
+            "tokens": vocab.size,
+            "words": words,
+            "prefix_stride": self.stride,
+            "slot_count": self.slots,
         }
 
     @staticmethod
@@ -83,13 +93,15 @@ class Host:
     """
 
     def __init__(self, bundle: Bundle, shared: Shared | None = None) -> None:
-        t, v = bundle.tables, bundle.vocab
-        shared = shared or Shared.of(v)
-        self.bundle = bundle
-        self.words = v.words
+        t = bundle.tables
+        shared = shared or Shared.of(bundle.vocab)
+        self.words = bundle.vocab.words
         self.rows = t.rows
-        others = {**{name: getattr(v, name) for name in kernels.VOCAB}, **shared.arrays}
-        numbers = {
+        self._alive = t, shared  # not the bundle, which holds this: it would not go before a collection of garbage
+        found = {
+            **shared.numbers,
+            **t.addresses,
+            "return": t.addresses["return_"],
             "specials": t.special_token.size,
             "symbols": t.symbol_class.size,
             "breaks": t.breaks,
@@ -97,16 +109,9 @@ class Host:
             "modes": t.modes,
             "soft_depth": bundle.meta["soft_depth"],
             "capacity": bundle.meta["capacity"],
-            "tokens": v.size,
-            "words": v.words,
             "rows": t.rows,
-            "prefix_stride": shared.stride,
-            "slot_count": shared.slots,
             "tag": next(_NUMBERS) << 32,
         }
-        self._alive = others
-        found = {name: array.__array_interface__["data"][0] for name, array in others.items()}
-        found |= t.addresses | {"return": t.addresses["return_"]} | numbers
         self.at = np.array([found[name] for name in kernels.FIELDS], dtype=np.int64)
         self.at.flags.writeable = False
         self.address: int = self.at.ctypes.data

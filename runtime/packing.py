@@ -4,7 +4,7 @@ A column is stored as its numbers less a base, or less the number before, in as 
 That is a tenth of what the arrays take, so that it is quickly inflated and hashed.
 
 Leaves out   the file around it: see container.py.
-Invariants   equal arrays give equal bytes and forms before they are deflated, whatever zlib there is. `unpack` gives
+Invariants   equal arrays give equal bytes and forms before they are deflated, whatever zlib there is. `unpack` makes
              arrays of exactly the shapes it was asked for, from any bytes, or raises ValueError; it never takes more
              time or memory than these arrays do.
 Columns      an array [n, k] with k up to 4 has k of them, any other array one: all its numbers. A comb, an array
@@ -38,7 +38,7 @@ CLIMBS, MARKED, COMB = 8, 16, 32
 RUN_COLUMNS = (True, False, False, True)  # of a comb: whether they climb
 
 Form = Sequence[int]
-Kind = tuple[np.dtype[Any], Sequence[int]]
+Kind = tuple[np.dtype[Any], tuple[int, ...]]
 
 
 def columns_of(shape: Sequence[int]) -> int:
@@ -204,14 +204,18 @@ class Room:
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._kinds = kinds
         self.table: list[int] = []
-        self._places: list[int] = []
         end = 0
         for dtype, shape in kinds:
             size, item = math.prod(shape), dtype.itemsize
-            self._places.append(end)
             self.table += (columns_of(shape), size, item, end)
             end += -(-size * item // ALIGN) * ALIGN
+        self._places = self.table[3::4]
         self.whole = np.empty(end, np.uint8)
+
+    def addresses(self) -> list[int]:
+        """Where the parts lie."""
+        begin = _address(self.whole)
+        return [begin + place for place in self._places]
 
     def arrays(self) -> list[np.ndarray]:
         """The parts; read-only if `whole` is."""
@@ -219,7 +223,7 @@ class Room:
         return [np.ndarray(shape, dtype, self.whole, place) for (dtype, shape), place in parts]
 
 
-def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> list[np.ndarray]:
+def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> Room:
     """Read-only arrays of these dtypes (of 4 bytes or 1) and shapes from bytes uint8 [·] and forms uint32 [·, 3].
 
     Raises:
@@ -233,7 +237,7 @@ def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> list[n
             raise ValueError(f"forms of {size} bytes for {data.size}")
         _read_one_by_one(data, room.arrays(), some)
     room.whole.flags.writeable = False
-    return room.arrays()
+    return room
 
 
 def _read_at_once(data: np.ndarray, room: Room, forms: np.ndarray) -> bool:

@@ -136,9 +136,18 @@ class Tables:
                 object.__setattr__(self, name, view)
 
     @staticmethod
-    def from_arrays(arrays: dict[str, np.ndarray]) -> Tables:
-        """From arrays under their names in the file; others are ignored."""
-        return Tables(**{field: arrays[name] for name, field in FIELD_OF})
+    def from_arrays(arrays: dict[str, np.ndarray], addresses: dict[str, int] | None = None) -> Tables:
+        """From arrays under their names in the file; others are ignored.
+
+        Args:
+            addresses: where they lie, for arrays that are read-only and contiguous already.
+        """
+        fields = {field: arrays[name] for name, field in FIELD_OF}
+        if addresses is None:
+            return Tables(**fields)
+        made = object.__new__(Tables)  # nothing is left to do for `__post_init__`
+        made.__dict__.update(fields, addresses={field: addresses[name] for name, field in FIELD_OF})
+        return made
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Under their names in the file, in its order."""

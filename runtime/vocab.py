@@ -20,7 +20,7 @@ import numpy as np
 from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
 
 MAGIC = b"TOOLCVOC"
-VERSION = 4
+VERSION = 5
 ARRAYS: dict[str, str] = {
     "token_offset": "int32",
     "token_bytes": "uint8",

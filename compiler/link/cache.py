@@ -23,7 +23,7 @@ from toolc.runtime.vocab import vocab_cache_dir
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
-VERSION = 3
+VERSION = 4
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit

@@ -265,18 +265,29 @@ Entries = list[dict[str, Any]]
 
 def reheaded(data: bytes, change: Callable[[Any], Any]) -> bytes:
     """A file whose header was changed and whose header digest is right."""
-    _, version, length, _ = c.PREFIX.unpack(data[:32])
-    value = msgpack.unpackb(data[32 : 32 + length])
-    start = -(-(32 + length) // 64) * 64
+    length = c.PREFIX.unpack(data[:SIZE])[2]
+    value = msgpack.unpackb(data[SIZE : SIZE + length])
+    start = -(-(SIZE + length) // 64) * 64
     value = change(value) or value
     header = value if isinstance(value, bytes) else msgpack.packb(value)
-    head = struct.pack("<8sII", data[:8], version, len(header))
-    prefix = head + c.blake(head, header) + header
-    return prefix + bytes(-len(prefix) % 64) + data[start:]
+    file = prefixed(data, length=len(header), digest=c.blake(data[:12], header))[:SIZE] + header
+    return file + bytes(-len(file) % 64) + data[start:]
 
 
-ENTRY = ("name", "dtype", "shape", "digest")
-PACKED = ("stored", "stored_digest", "size", "digest", "forms")
+SIZE = c.PREFIX.size
+PREFIX = ("magic", "version", "length", "stored", "checksum", "digest")
+ARRAYS = ("names", "kinds", "sizes", "digests")
+PACKED = ("size", "digest", "forms")
+
+
+def prefixed(data: bytes, **values: Any) -> bytes:
+    """A file with other numbers before its header."""
+    found = dict(zip(PREFIX, c.PREFIX.unpack(data[:SIZE]), strict=True)) | values
+    return c.PREFIX.pack(*found.values()) + data[SIZE:]
+
+
+def prefix(**values: Any) -> Callable[[bytes], bytes]:
+    return lambda data: prefixed(data, **values)
 
 
 def changed(item: list[Any], fields: tuple[str, ...], values: dict[str, Any]) -> None:
@@ -284,8 +295,23 @@ def changed(item: list[Any], fields: tuple[str, ...], values: dict[str, Any]) ->
         item[fields.index(key)] = value
 
 
+def listed(**values: Any) -> Callable[[bytes], bytes]:
+    """Other names, kinds, sizes or digests of all arrays."""
+    return lambda data: reheaded(data, lambda v: changed(v["arrays"], ARRAYS, values))
+
+
 def entry(index: int, **values: Any) -> Callable[[bytes], bytes]:
-    return lambda data: reheaded(data, lambda v: changed(v["arrays"][index], ENTRY, values))
+    """Another name, kind or digest of one array, or another size of the first."""
+
+    def change(v: Any) -> None:
+        for key, value in values.items():
+            column = v["arrays"][ARRAYS.index(key + "s")]
+            if key == "kind":
+                v["arrays"][1] = column[:index] + bytes([value]) + column[index + 1 :]
+            else:
+                column[index] = value
+
+    return lambda data: reheaded(data, change)
 
 
 def packed(**values: Any) -> Callable[[bytes], bytes]:
@@ -293,7 +319,7 @@ def packed(**values: Any) -> Callable[[bytes], bytes]:
 
 
 def unpacked(data: bytes) -> int:
-    size: int = msgpack.unpackb(data[32 : 32 + c.PREFIX.unpack(data[:32])[2]])["packed"][2]
+    size: int = msgpack.unpackb(data[SIZE : SIZE + c.PREFIX.unpack(data[:SIZE])[2]])["packed"][0]
     return size
 
 
@@ -301,8 +327,8 @@ def form(column: int, kind: int, marked: int = 0) -> Callable[[bytes], bytes]:
     """Another form of one column."""
 
     def change(v: Any) -> None:
-        forms = v["packed"][4]
-        v["packed"][4] = forms[: 12 * column] + struct.pack("<III", kind, 0, marked) + forms[12 * column + 12 :]
+        forms = v["packed"][2]
+        v["packed"][2] = forms[: 12 * column] + struct.pack("<III", kind, 0, marked) + forms[12 * column + 12 :]
 
     return lambda data: reheaded(data, change)
 
@@ -320,8 +346,8 @@ def edited_last(data: bytes) -> bytes:
 
 
 def dirty_padding(data: bytes) -> bytes:
-    length = c.PREFIX.unpack(data[:32])[2]
-    end = 32 + length
+    length = c.PREFIX.unpack(data[:SIZE])[2]
+    end = SIZE + length
     assert end % 64
     return data[:end] + b"\x01" + data[end + 1 :]
 
@@ -330,6 +356,15 @@ def grown(arrays: Arrays, meta: dict[str, Any]) -> None:
     """A mapped array, so that there is a gap before it."""
     arrays["forced_tokens"] = np.zeros(c.MAX_PACKED // 4 + 1, np.int32)
     arrays["forced_offset"][-1] = c.MAX_PACKED // 4 + 1
+
+
+def resized(number: int, size: int) -> Callable[[bytes], bytes]:
+    """Another size of an array of one dimension."""
+
+    def change(v: Any) -> None:
+        v["arrays"][2][sum(kind // c.DIMENSIONS for kind in v["arrays"][1][:number])] = size
+
+    return lambda data: reheaded(data, change)
 
 
 def dirty_gap(data: bytes) -> bytes:
@@ -344,63 +379,77 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
     ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
     ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
-    ("newer", at(8, struct.pack("<I", 5)), ("#version", "found 5", "expected 4", "newer toolc", "upgrade")),
+    ("newer", at(8, struct.pack("<I", 6)), ("#version", "found 6", "expected 5", "newer toolc", "upgrade")),
     ("older", at(8, struct.pack("<I", 0)), ("#version", "older toolc", "compile again")),
     ("header-huge", at(12, struct.pack("<I", 0xFFFFFFFF)), ("#header length", "4294967295", "at most")),
     ("header-longer", at(12, struct.pack("<I", 10**9)), ("#header length",)),
     ("header-shorter", at(12, struct.pack("<I", 10)), ("#header digest",)),
-    ("header-edited", at(40, b"\xff"), ("#header digest", "damaged")),
+    ("header-edited", at(60, b"\xff"), ("#header digest", "damaged")),
     ("header-cut", lambda d: d[:200], ("#header length", "cut off")),
     ("cut", lambda d: d[:-1], ("#size", "cut off")),
     ("cut-half", lambda d: d[: len(d) // 2 // 64 * 64], ("cut off",)),
     ("appended", lambda d: d + b"\0", ("#size", "appended")),
     ("appended-block", lambda d: d + bytes(64), ("#size", "appended")),
-    ("byte-edited", edited_last, ("#packed/stored digest", "damaged")),
+    ("byte-edited", edited_last, ("#packed/checksum", "damaged")),
     ("padding", dirty_padding, ("#packed/padding", "zeros")),
     ("header-not-msgpack", lambda d: reheaded(d, lambda v: b"\xc1\xc1"), ("#header",)),
     ("header-trailing", lambda d: reheaded(d, lambda v: msgpack.packb(v) + b"\xc0"), ("#header", "ExtraData")),
     ("header-deep", lambda d: reheaded(d, lambda v: deep(100_000)), ("#header",)),
     ("header-list", lambda d: reheaded(d, lambda v: [1]), ("#header", "list")),
     ("header-more", lambda d: reheaded(d, lambda v: {**v, "code": 1}), ("#header", "code")),
-    ("meta-list", lambda d: reheaded(d, lambda v: {**v, "meta": []}), ("#meta", "list")),
+    ("meta-list", lambda d: reheaded(d, lambda v: {**v, "meta": []}), ("#meta", "list", "dict")),
     (
         "meta-extension",
         lambda d: reheaded(d, lambda v: v["meta"].update(x=msgpack.ExtType(5, b"x"))),
         ("#meta/x", "ExtType"),
     ),
-    ("arrays-map", lambda d: reheaded(d, lambda v: {**v, "arrays": {}}), ("#arrays", "dict")),
-    ("entry-short", lambda d: reheaded(d, lambda v: v["arrays"][0].pop(2) and None), ("#arrays/0", "shape")),
-    ("entry-not-list", lambda d: reheaded(d, lambda v: v["arrays"].__setitem__(0, 7)), ("#arrays/0", "found 7")),
-    ("dtype-object", entry(0, dtype="object"), ("#symbol_class/dtype", "object")),
-    ("dtype-int", entry(0, dtype=4), ("#symbol_class/dtype",)),
-    ("dtype-big-endian", entry(0, dtype=">i4"), ("#symbol_class/dtype",)),
+    ("arrays-map", lambda d: reheaded(d, lambda v: {**v, "arrays": {}}), ("#arrays", "names, kinds")),
+    ("arrays-short", lambda d: reheaded(d, lambda v: v["arrays"].pop() and None), ("#arrays", "digests")),
+    ("names-map", listed(names={}), ("#arrays/names", "dict", "list")),
+    ("kinds-list", listed(kinds=[9] * 45), ("#arrays/kinds", "list", "bytes")),
+    ("kinds-few", listed(kinds=b"1"), ("#arrays", "1 kinds", "45 of each")),
+    ("digests-few", listed(digests=[None] * 44), ("#arrays", "44 digests", "45 of each")),
+    ("sizes-few", listed(sizes=[3, 4]), ("#arrays/sizes", "for these kinds")),
+    ("kind-none", entry(0, kind=11), ("#symbol_class/kind", "found 11", "uint8, int32, uint32")),
+    ("kind-dimensions", entry(0, kind=41), ("#symbol_class/kind", "4 dimensions")),
+    ("kind-larger", entry(0, kind=17), ("#arrays/sizes", "for these kinds")),
+    ("kind-other", entry(0, kind=10), ("#symbol_class/dtype", "uint32", "int32")),
     ("name-twice", entry(1, name="symbol_class"), ("#arrays/1/name", "not used before")),
     ("name-long", entry(1, name="x" * 100), ("#arrays/1/name",)),
-    ("shape-negative", entry(0, shape=[-1]), ("#symbol_class/shape",)),
-    ("shape-overflow", entry(0, shape=[1 << 31, 1 << 31]), ("#symbol_class/shape", "bytes")),
-    ("shape-product", entry(0, shape=[1 << 20, 1 << 20, 1 << 20]), ("#symbol_class/shape", "bytes")),
-    ("shape-huge", entry(0, shape=[1 << 63]), ("#symbol_class/shape",)),
-    ("shape-bool", entry(0, shape=[True]), ("#symbol_class/shape",)),
-    ("shape-float", entry(0, shape=[1.0]), ("#symbol_class/shape",)),
-    ("shape-dimensions", entry(0, shape=[1] * 9), ("#symbol_class/shape",)),
-    ("shape-too-large", entry(0, shape=[1 << 25]), ("#symbol_class/shape", "of a packed array")),
+    ("name-empty", entry(1, name=""), ("#arrays/1/name",)),
+    ("name-not-ascii", entry(1, name="\xe4"), ("#arrays/1/name", "ASCII")),
+    ("name-number", entry(1, name=7), ("#arrays/1/name", "found 7")),
+    ("name-list", entry(1, name=["x"]), ("#arrays/1/name",)),
+    ("size-negative", entry(0, size=-1), ("#arrays/sizes", "found -1")),
+    ("size-huge", entry(0, size=1 << 63), ("#arrays/sizes",)),
+    ("size-bool", entry(0, size=True), ("#arrays/sizes", "found True")),
+    ("size-float", entry(0, size=1.0), ("#arrays/sizes", "found 1.0")),
+    ("size-text", entry(0, size="1"), ("#arrays/sizes",)),
+    ("shape-too-large", entry(0, size=1 << 25), ("#symbol_class/shape", "of a packed array")),
+    ("shape-product", listed(kinds=b"\x21", names=["x"], sizes=[1 << 20] * 4, digests=[None]), ("#x/shape", "bytes")),
+    ("shape-mapped", listed(kinds=b"\x11", names=["x"], sizes=[1 << 31] * 2, digests=[b""]), ("#x/shape", "bytes")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
+    ("digest-text", entry(0, digest="1" * 16), ("#symbol_class/digest",)),
     ("digest-of-packed", entry(0, digest=bytes(16)), ("#size", "cut off")),
-    ("arrays-many", lambda d: reheaded(d, lambda v: v["arrays"].extend([7] * 300)), ("#arrays", "at most 256")),
+    ("arrays-many", listed(names=["x"] * 300), ("#arrays", "at most 256")),
+    (
+        "unpacked-much",
+        listed(names=[*"abcdef"], kinds=bytes([9]) * 6, sizes=[1 << 24] * 6, digests=[None] * 6),
+        ("#packed", "of packed arrays"),
+    ),
     ("packed-map", lambda d: reheaded(d, lambda v: {**v, "packed": {}}), ("#packed", "forms")),
     ("packed-short", lambda d: reheaded(d, lambda v: v["packed"].pop() and None), ("#packed", "forms")),
-    ("packed-stored-more", packed(stored=1 << 20), ("#size", "cut off")),
-    ("packed-stored-less", packed(stored=7), ("#size", "appended")),
-    ("packed-stored-negative", packed(stored=-1), ("#packed/size",)),
-    ("packed-size-more", packed(size=1 << 20), ("#packed/size", "1048576")),
-    ("packed-size-one-more", lambda d: packed(size=unpacked(d) + 1)(d), ("#packed/stored", "another size")),
+    ("stored-more", prefix(stored=1 << 20), ("#size", "cut off")),
+    ("stored-less", prefix(stored=7), ("#size", "appended")),
+    ("checksum", prefix(checksum=7), ("#packed/checksum", "00000007", "damaged")),
+    ("packed-size-more", packed(size=1 << 20), ("#packed/size", "1048576", "for the arrays that it holds")),
+    ("packed-size-one-more", lambda d: packed(size=unpacked(d) + 1)(d), ("#packed/stream", "another size")),
     ("packed-size-bool", packed(size=True), ("#packed/size",)),
     ("packed-digest-short", packed(digest=b"1"), ("#packed/digest",)),
     ("packed-digest-wrong", packed(digest=bytes(16)), ("#packed/digest", "damaged")),
-    ("packed-stored-digest-wrong", packed(stored_digest=bytes(16)), ("#packed/stored digest", "damaged")),
     ("forms-none", packed(forms=b""), ("#packed/forms",)),
     ("forms-odd", packed(forms=bytes(16)), ("#packed/forms", "three numbers")),
-    ("forms-list", packed(forms=[1, 2]), ("#packed/forms", "three numbers")),
+    ("forms-list", packed(forms=[1, 2]), ("#packed/forms", "list", "bytes")),
     ("form-width", form(0, 5), ("#packed/forms",)),
     ("form-wider", form(0, 2), ("#packed/forms",)),
     ("form-other-bits", form(0, 1 | 64), ("#packed/forms",)),
@@ -436,8 +485,8 @@ def test_mapped_arrays(tmp_path: Path) -> None:
         (lambda d: d[:-1], "cut off"),
         (lambda d: d + bytes(64), "appended"),
         (entry(number, digest=bytes(16)), "#forced_tokens/digest"),
-        (entry(number, shape=[1 << 20]), "cut off"),
-        (entry(number, shape=[1 << 18]), "appended"),
+        (resized(number, 1 << 20), "cut off"),
+        (resized(number, 1 << 18), "appended"),
     ):
         path.write_bytes(change(good))
         with pytest.raises(BundleError, match=message):
@@ -448,25 +497,27 @@ def test_streams(tmp_path: Path) -> None:
     """A stream must be whole, of the right size, and of the content that the header promises."""
     good = np.arange(500, dtype=np.int32) % 251
     data = c.Contents(MAGIC, 1, {}, {"x": good}).encode()
-    start = -(-(32 + c.PREFIX.unpack(data[:32])[2]) // 64) * 64
+    start = -(-(SIZE + c.PREFIX.unpack(data[:SIZE])[2]) // 64) * 64
     stream, raw = data[start:], good.astype(np.uint8).tobytes()
     assert len(stream) < good.nbytes and (c.open_container(data, MAGIC, 1).arrays["x"] == good).all()
 
     def stored(stream: bytes) -> bytes:
-        change = packed(stored=len(stream), stored_digest=c.blake(stream))(data)
-        return change[:start] + stream
+        return prefixed(data, stored=len(stream), checksum=zlib.crc32(stream))[:start] + stream
+
+    def deflated(data: bytes) -> bytes:
+        return zlib.compress(data, wbits=c.RAW)
 
     assert stored(stream) == data
     for bad, message in (
         (stream[:-1], "another size"),
         (stream + b"\0", "another size"),
-        (zlib.compress(raw + b"\0"), "another size"),
-        (zlib.compress(raw[:-1]), "another size"),
-        (zlib.compress(bytes(1 << 26)), "another size"),
+        (deflated(raw + b"\0"), "another size"),
+        (deflated(raw[:-1]), "another size"),
+        (deflated(bytes(1 << 26)), "another size"),
         (b"", "another size"),
-        (b"\xff" * 20, "header check"),
-        (stream[:50] + b"\xff" + stream[51:], "zlib stream|packed/digest"),
-        (zlib.compress(raw[1:] + raw[:1]), "packed/digest"),
+        (b"\xff" * 20, "invalid block type"),
+        (stream[:50] + b"\xff" + stream[51:], "stream of deflate|packed/digest"),
+        (deflated(raw[1:] + raw[:1]), "packed/digest"),
     ):
         with pytest.raises(BundleError, match=message):
             c.open_container(stored(bad), MAGIC, 1)
