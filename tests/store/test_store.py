@@ -125,7 +125,7 @@ def test_a_damaged_or_exchanged_vocab_is_refused_and_mended(tmp_path: Path) -> N
     for data in (path.read_bytes()[:-1] + b"\xff", _other_vocab().encode()):
         path.write_bytes(data)
         module._vocabs.clear()
-        with pytest.raises(BundleError, match="checksum|digest"):
+        with pytest.raises(BundleError, match=r"checksum|digest"):
             open_store(tmp_path).get(key())
         open_store(tmp_path).put(keyed())
         module._vocabs.clear()
