@@ -102,7 +102,7 @@ class Bundle:
         return self._contents.encode()
 
     def _pack(self, arrays: dict[str, np.ndarray]) -> Contents:
-        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS)
+        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS, addresses=self.tables.addresses)
 
     @cached_property
     def _contents(self) -> Contents:

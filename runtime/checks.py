@@ -8,12 +8,12 @@ Invariants   after `check_tables` no step, mask or row expansion can read outsid
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from .container import DTYPES, UNSOUND, refuse
+from .loaded import kernels_pay
 from .tables import (
     ARRAYS,
     END_OF_TURN,
@@ -66,7 +66,7 @@ def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
 
 def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
     """Whether the kernel of sound.py has been through and found nothing; numba is not loaded for it."""
-    if f"{__package__}.kernels" not in sys.modules:
+    if not kernels_pay():
         return False
     from .sound import sound
 

@@ -37,7 +37,7 @@ from .packing import Kind, pack, unpack
 ALIGN = 64
 DIGEST_BYTES = 16
 PREFIX = struct.Struct("<8sIIII16s")
-DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name).newbyteorder("<") for name in ("uint8", "int32", "uint32")}
+DTYPES: dict[str, np.dtype[Any]] = {"uint8": np.dtype("u1"), "int32": np.dtype("<i4"), "uint32": np.dtype("<u4")}
 DIMENSIONS = 8  # times these the kind of an array in the header, plus the number of its dtype
 MAX_FILE_BYTES = 4 << 30
 MAX_HEADER_BYTES = 256 << 20
@@ -51,11 +51,11 @@ MAX_PACKED = 1 << 20  # larger arrays are worth mapping,
 MAX_COMB = 1 << 26  # but for combs, which take a tenth when packed
 MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
 
-_NUMBER = {name: number for number, name in enumerate(DTYPES)}
+_NUMBER = {dtype: number for number, dtype in enumerate(DTYPES.values())}
 _KINDS = {
-    DIMENSIONS * dimensions + _NUMBER[name]: (dtype, dimensions)
+    DIMENSIONS * dimensions + number: (dtype, dimensions)
     for dimensions in range(MAX_DIMENSIONS + 1)
-    for name, dtype in DTYPES.items()
+    for dtype, number in _NUMBER.items()
 }
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
@@ -108,6 +108,7 @@ class Contents:
         climbing: names of arrays that are smaller as differences.
         combs: names of arrays that are combs (packing.py); they are packed up to 64 MiB.
         packs: whether small arrays are packed; otherwise each is stored as it is, which takes room and saves time.
+        addresses: where some of them lie, if known, which are contiguous.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class Contents:
         climbing: Collection[str] = (),
         combs: Collection[str] = (),
         packs: bool = True,
+        addresses: Mapping[str, int] | None = None,
     ) -> None:
         assert len(magic) == 8
         small: dict[str, np.ndarray] = {}
@@ -126,8 +128,8 @@ class Contents:
         self._mapped: list[np.ndarray] = []
         room = MAX_UNPACKED if packs else -1
         for name, array in arrays.items():
-            if array.dtype.name not in DTYPES:
-                raise TypeError(f"array {name} is {array.dtype.name}, a container holds {', '.join(DTYPES)}")
+            if array.dtype not in _NUMBER:
+                raise TypeError(f"array {name} is {array.dtype}, a container holds {', '.join(DTYPES)}")
             if array.nbytes <= min(room, MAX_COMB if name in combs else MAX_PACKED):
                 small[name] = array
                 room -= array.nbytes
@@ -136,8 +138,8 @@ class Contents:
                 flat = _flat(array)
                 digests.append(blake(flat))
                 self._mapped.append(flat)
-        self._packed, forms = pack(small, climbing, combs)
-        kinds = bytes(DIMENSIONS * array.ndim + _NUMBER[array.dtype.name] for array in arrays.values())
+        self._packed, forms = pack(small, climbing, combs, addresses)
+        kinds = bytes(DIMENSIONS * array.ndim + _NUMBER[array.dtype] for array in arrays.values())
         sizes = [size for array in arrays.values() for size in array.shape]
         header = {
             "arrays": [list(arrays), kinds, sizes, digests],
@@ -179,7 +181,7 @@ def _deflated(data: bytes) -> bytes:
 
 def _flat(array: np.ndarray) -> np.ndarray:
     """The bytes of an array, contiguous and little-endian; uint8."""
-    return np.ascontiguousarray(array, dtype=DTYPES[array.dtype.name]).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _address(magic: bytes, version: int, header: bytes) -> bytes:

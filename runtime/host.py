@@ -101,7 +101,6 @@ class Host:
         found = {
             **shared.numbers,
             **t.addresses,
-            "return": t.addresses["return_"],
             "specials": t.special_token.size,
             "symbols": t.symbol_class.size,
             "breaks": t.breaks,

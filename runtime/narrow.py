@@ -28,18 +28,16 @@ def packed_room(arrays: Sequence[Sequence[int]]) -> tuple[int, int]:
 
 
 @numba.njit
-def _put(out, place, value, width):  # type: ignore[no-untyped-def]
-    for i in range(width):
-        out[place + i] = value >> 8 * i & 0xFF
-
-
-@numba.njit
-def _outside(numbers, base, marks):  # type: ignore[no-untyped-def]
-    """How many numbers are not from `base` to base + marks - 1."""
-    count = 0
+def _outside(numbers, bases, marks):  # type: ignore[no-untyped-def]
+    """For each of three bases, how many numbers are not from it to base + marks - 1."""
+    first = second = third = 0
+    one, two, three, most = bases[0], bases[1], bases[2], np.uint64(marks)
     for i in range(numbers.size):
-        count += (numbers[i] < base) | (numbers[i] >= base + marks)
-    return count
+        number = numbers[i]
+        first += np.uint64(number - one) >= most
+        second += np.uint64(number - two) >= most
+        third += np.uint64(number - three) >= most
+    return first, second, third
 
 
 @numba.njit
@@ -66,44 +64,52 @@ def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped
     cost, base, outside = width * size, low, 0
     for narrow in range(1, min(width, 3)):
         marks = (1 << 8 * narrow) - 1
+        bases = (low, np.int64(0), np.int64(-(marks // 2)))
+        past_each = _outside(numbers, bases, marks)
         for choice in range(3 if climbs else 1):
-            other = low if choice == 0 else 0 if choice == 1 else -(marks // 2)
-            past = _outside(numbers, other, marks)
+            other, past = bases[choice], past_each[choice]
             if (narrow * size + 4 * past, narrow, other, past) < (cost, width, base, outside):
                 cost, width, base, outside = narrow * size + 4 * past, narrow, other, past
     form[0], form[1], form[2] = width | kind | (16 if outside else 0), base & _MASK, outside
-    if width == 3:
-        for i in range(size):
-            _put(out, place + 2 * i, numbers[i] - base, 2)
-            out[place + 2 * size + i] = numbers[i] - base >> 16
-    elif width == 1 and not outside:
-        for i in range(size):
-            out[place + i] = numbers[i] - base
-    elif width > 0:
-        top = (1 << 8 * width) - 1
-        far = place + (size * width + 3 & ~3)
+    half, word = out.view(np.uint16)[place // 2 :], out.view(np.uint32)[place // 4 :]
+    end = place + size * width
+    far = end + 3 & ~3
+    if outside:
+        top, after = (1 << 8 * width) - 1, far // 4 - place // 4
         for i in range(size):
             rest = numbers[i] - base
-            if outside and (rest < 0 or rest >= top):
-                _put(out, far, rest, 4)
-                far += 4
+            if rest < 0 or rest >= top:
+                word[after] = rest
+                after += 1
                 rest = top
-            _put(out, place + width * i, rest, width)
-    end = place + size * width
-    place = end + 3 & ~3
-    out[end:place] = 0
-    return place + 4 * outside
+            if width == 1:
+                out[place + i] = rest
+            else:
+                half[i] = rest
+    elif width == 1:
+        for i in range(size):
+            out[place + i] = numbers[i] - base
+    elif width == 4:
+        for i in range(size):
+            word[i] = numbers[i] - base
+    elif width > 0:
+        for i in range(size):
+            half[i] = numbers[i] - base
+        if width == 3:
+            for i in range(size):
+                out[place + 2 * size + i] = numbers[i] - base >> 16
+    out[end:far] = 0
+    return far + 4 * outside
 
 
 @numba.njit
-def _runs(comb, places, runs):  # type: ignore[no-untyped-def]
-    """Owner, first column, length and value of the runs of a comb, by owner, into int64 [4, places]; how many there
-    are, or -1 where it is no comb."""
+def _runs(comb, places):  # type: ignore[no-untyped-def]
+    """Owner, first column, length and value of the runs of a comb, by owner, int64 [4, ·], and whether it is a comb."""
     behind = np.zeros(places + 1, np.int64)
     for place in range(places):
         owner = _int(comb, 2 * place)
         if owner < -1 or owner > place or (owner == -1 and _int(comb, 2 * place + 1) != 0):
-            return -1
+            return np.empty((4, 0), np.int64), False
         behind[owner + 1] += 1
     taken = places - behind[0]
     behind[0] = 0
@@ -115,17 +121,24 @@ def _runs(comb, places, runs):  # type: ignore[no-untyped-def]
         if owner >= 0:
             order[behind[owner]] = place
             behind[owner] += 1
+    first = np.empty(taken, np.bool_)
     count = 0
     for i in range(taken):
-        place = order[i]
-        owner, value = _int(comb, 2 * place), _int(comb, 2 * place + 1)
-        last = count - 1
-        if i and owner == runs[0, last] and place == order[i - 1] + 1 and value == runs[3, last]:
-            runs[2, last] += 1
-            continue
-        runs[0, count], runs[1, count], runs[2, count], runs[3, count] = owner, place - owner, 1, value
-        count += 1
-    return count
+        place, last = order[i], order[max(i - 1, 0)]
+        same = (i > 0) & (place == last + 1) & (_int(comb, 2 * place) == _int(comb, 2 * last))
+        first[i] = not (same & (_int(comb, 2 * place + 1) == _int(comb, 2 * last + 1)))
+        count += first[i]
+    runs = np.empty((4, count), np.int64)
+    count = 0
+    for i in range(taken):
+        if first[i]:
+            place = order[i]
+            owner = _int(comb, 2 * place)
+            runs[0, count], runs[1, count], runs[2, count] = owner, place - owner, 0
+            runs[3, count] = _int(comb, 2 * place + 1)
+            count += 1
+        runs[2, count - 1] += 1
+    return runs, True
 
 
 @kernel("UniTuple(int64, 2)(int64[:, ::1], uint8[::1], uint32[:, ::1])")
@@ -138,13 +151,12 @@ def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
             continue
         size = arrays[a, 1] // columns
         if kind & 32:
-            runs = np.empty((4, size), np.int64)
-            count = _runs(at, size, runs)
-            if count >= 0:
-                forms[n, 0], forms[n, 1], forms[n, 2] = 32, count, 0
+            runs, good = _runs(at, size)
+            if good:
+                forms[n, 0], forms[n, 1], forms[n, 2] = 32, runs.shape[1], 0
                 for k in range(4):
                     n += 1
-                    place = _write_column(runs[k, :count], k == 0 or k == 3, out, place, forms[n])
+                    place = _write_column(runs[k], k == 0 or k == 3, out, place, forms[n])
                 n += 1
                 continue
         numbers = np.empty(size, np.int64)

@@ -21,11 +21,12 @@ Stored       one column after the other, each up to a multiple of 4 bytes.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from .loaded import kernels_pay
 
 MOST_COLUMNS = 4
 ALIGN = 64  # of the arrays in memory
@@ -47,7 +48,10 @@ def columns_of(shape: Sequence[int]) -> int:
 
 
 def pack(
-    arrays: Mapping[str, np.ndarray], climbing: Collection[str] = (), combs: Collection[str] = ()
+    arrays: Mapping[str, np.ndarray],
+    climbing: Collection[str] = (),
+    combs: Collection[str] = (),
+    addresses: Mapping[str, int] | None = None,
 ) -> tuple[bytes, np.ndarray]:
     """The bytes of arrays and the forms of their columns.
 
@@ -55,14 +59,15 @@ def pack(
         arrays: in the order in which they are stored.
         climbing: those whose numbers mostly climb.
         combs: those that are combs; one whose free places are not (-1, 0) is stored as it is.
+        addresses: where some of them lie, which are contiguous.
     """
-    if f"{__package__}.kernels" in sys.modules and all(array.dtype in _KINDS for array in arrays.values()):
-        return _write_at_once(arrays, climbing, combs)
+    if arrays and kernels_pay() and all(array.dtype in _KINDS for array in arrays.values()):
+        return _write_at_once(arrays, climbing, combs, addresses or {})
     return _write_one_by_one(arrays, climbing, combs)
 
 
 def _write_at_once(
-    arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str]
+    arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str], addresses: Mapping[str, int]
 ) -> tuple[bytes, np.ndarray]:
     """What `pack` gives, by the kernel of narrow.py."""
     from .narrow import packed_room, write_columns
@@ -70,12 +75,14 @@ def _write_at_once(
     alive: list[np.ndarray] = []
     table: list[tuple[int, ...]] = []
     for name, array in arrays.items():
-        flat = np.ascontiguousarray(array)
-        alive.append(flat)
+        address = addresses.get(name)
+        if address is None:
+            alive.append(np.ascontiguousarray(array))
+            address = _address(alive[-1])
         sign = array.dtype.kind == "i"
         comb = COMB if name in combs and sign and array.ndim == 2 and array.shape[1] == 2 else 0
         kind = comb | (CLIMBS if name in climbing else 0)
-        table.append((columns_of(array.shape), array.size, array.itemsize, sign, kind, _address(flat)))
+        table.append((columns_of(array.shape), array.size, array.itemsize, sign, kind, address))
     size, most = packed_room(table)
     out, forms = np.empty(size, np.uint8), np.empty((most, 3), np.uint32)
     size, count = write_columns(np.array(table, np.int64).reshape(-1, 6), out, forms)
@@ -230,7 +237,7 @@ def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> Room:
         ValueError: these are no such bytes, or no such forms.
     """
     room = Room(kinds)
-    if not (f"{__package__}.kernels" in sys.modules and _read_at_once(data, room, forms)):
+    if not (kernels_pay() and _read_at_once(data, room, forms)):
         some: list[Form] = forms.tolist()
         size = packed_size(kinds, some)
         if size != data.size:

@@ -146,7 +146,7 @@ class Tables:
         if addresses is None:
             return Tables(**fields)
         made = object.__new__(Tables)  # nothing is left to do for `__post_init__`
-        made.__dict__.update(fields, addresses={field: addresses[name] for name, field in FIELD_OF})
+        made.__dict__.update(fields, addresses={name: addresses[name] for name in ARRAYS})
         return made
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -155,8 +155,8 @@ class Tables:
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """Where every array lies, by its field, for kernels that take numbers only (memory.py)."""
-        return {field: getattr(self, field).__array_interface__["data"][0] for _, field in FIELD_OF}
+        """Where every array lies, by its name in the file, for kernels that take numbers only (memory.py)."""
+        return {name: getattr(self, field).__array_interface__["data"][0] for name, field in FIELD_OF}
 
     @property
     def states(self) -> int:

@@ -80,7 +80,7 @@ def test_arrays_come_back(given_: list[tuple[np.ndarray, bool, bool]]) -> None:
     climbing = {str(n) for n, (_, climbs, _) in enumerate(given_) if climbs}
     combs = {str(n) for n, (array, _, comb) in enumerate(given_) if comb and array.shape[1:] == (2,)}
     data, forms = packing._write_one_by_one(arrays, climbing, combs)
-    at_once, same = packing._write_at_once(arrays, climbing, combs)
+    at_once, same = packing._write_at_once(arrays, climbing, combs, {})
     assert at_once == data
     assert same.dtype == forms.dtype and (same == forms).all()
     found = both(data, list(arrays.values()), forms)

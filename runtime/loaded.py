@@ -1,0 +1,21 @@
+"""Whether a kernel does what plain passes do as well: to load one takes longer than the plain passes over a file or two.
+
+Leaves out   the kernels, and the passes: see packing.py and checks.py.
+Invariants   numba is never loaded for this; results do not depend on the answer.
+"""
+
+from __future__ import annotations
+
+import sys
+
+PATIENCE = 6  # questions: the passes over three bundles
+_asked = 0
+
+
+def kernels_pay() -> bool:
+    """Whether the kernels are loaded for matchers already, or numba is and this was asked often enough."""
+    global _asked
+    if f"{__package__}.kernels" in sys.modules:
+        return True
+    _asked += 1
+    return _asked > PATIENCE and "numba" in sys.modules
