@@ -1,4 +1,4 @@
-"""Whether a kernel does what plain passes do as well: to load one takes longer than the plain passes over a file or two.
+"""Whether a kernel does what plain passes do as well: to load one takes longer than to pass over a file or two.
 
 Leaves out   the kernels, and the passes: see packing.py and checks.py.
 Invariants   numba is never loaded for this; results do not depend on the answer.

@@ -30,7 +30,7 @@ def packed_room(arrays: Sequence[Sequence[int]]) -> tuple[int, int]:
 @numba.njit
 def _outside(numbers, bases, marks):  # type: ignore[no-untyped-def]
     """For each of three bases, how many numbers are not from it to base + marks - 1."""
-    first = second = third = 0
+    first = second = third = np.int64(0)
     one, two, three, most = bases[0], bases[1], bases[2], np.uint64(marks)
     for i in range(numbers.size):
         number = numbers[i]
