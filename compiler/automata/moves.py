@@ -6,8 +6,6 @@ Invariants   the rows of a state keep the order in which they were collected, th
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 
@@ -57,8 +55,3 @@ class Moves:
             rows = np.concatenate([before[:, None], self.data], axis=1)
             self._more = {}
             self._sort(np.concatenate([rows, np.array(added, np.int32).reshape(-1, 1 + self.columns)]), states)
-
-    def lists(self) -> list[list[tuple[int, ...]]]:
-        """All of them, by state, when finished."""
-        ends, rows = self.offset.tolist(), list(map(tuple, self.data.tolist()))
-        return [rows[a:b] for a, b in pairwise(ends)]

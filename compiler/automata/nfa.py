@@ -11,8 +11,9 @@ Source       continuation passing over expressions; Thompson 1968 for the pieces
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,14 @@ class Choices:
     expanded: frozenset[int] = frozenset()
 
 
+class Place(NamedTuple):
+    """Where states lie: their frame, the counted loop around them or -1, their region (a number in ``regions``)."""
+
+    instance: int
+    scope: int
+    region: int
+
+
 @dataclass
 class Loop:
     """A counted repeat: its node, the entry of its item and the state that stands for it; -1 for a terminal."""
@@ -54,6 +63,10 @@ class Loop:
     node: int
     entry: int
     body: int
+
+
+_Key = tuple[int, int, int]
+"""A node, the state to which its texts lead, and the height that they may have at most, or -1."""
 
 
 class Nfa:
@@ -64,16 +77,14 @@ class Nfa:
         free: (target, enters a counted loop): moves that read nothing.
         guards: (at_least, threshold, target): moves that read nothing, taken if counter >= threshold is at_least.
         calls: (free instance or -1, shallow instance or -1, state to return to, adds one to the counter).
-        scope: counted loop of the state, or -1.
-        instance: frame of the state.
-        region: of the state, a number in ``regions``: see marks.py.
+        places: distinct places of states; instance, scope, region: those of every state, when finished.
+        regions: see marks.py.
         final: state → instance that is complete there.
         masks: distinct sets of symbols as bit masks, bit s for symbol s.
         instances: (called node or -1 for the root, shallow); starts: first state of each.
         entries: first state of every entry of the grammar, all of them in the root.
         fresh: state at the border of a region → state whose first moves it takes over; behind: the same for the last
             state of a tool's call; taken: state at a border → states whose moves it has (seams.py).
-        string_entries: (state, node) of every inlined string.
     """
 
     def __init__(self, facts: Facts, choices: Choices, budget: Budget) -> None:
@@ -84,10 +95,11 @@ class Nfa:
         self.choices = choices
         self.budget = budget
         self.edges, self.free, self.guards, self.calls = map(Moves, (3, 2, 3, 4))
-        self.scope, self.instance, self.region = array("i"), array("i"), array("i")
+        self.place: list[int] = []  # of every state, a number in `places`
+        self.places: list[Place] = []
+        self._place_number: dict[Place, int] = {}
         self.final: dict[int, int] = {}
         self.regions: list[Region] = [OUTSIDE]
-        self._here = 0  # region of the states that are being made
         self.fresh: dict[int, int] = {}
         self.behind: dict[int, int] = {}
         self.taken: dict[int, list[int]] = {}
@@ -95,12 +107,13 @@ class Nfa:
         self._mask_number: dict[int, int] = {}
         self.specials: list[str] = []
         self.loops: list[Loop] = []
-        self.string_entries: list[tuple[int, int]] = []
         self.instances: list[tuple[int, bool]] = []
         self._instance_number: dict[tuple[int, bool], int] = {}
         self.starts: list[int] = []
-        self._memo: dict[tuple[int, int, int], int] = {}
-        self._tasks: list[tuple[int, int, int, int]] = []  # (entry, node, return state, height or -1)
+        self._memo: dict[_Key, int] = {}
+        self._behind_names: dict[int, int] = {}  # node → what stands behind its names
+        self._tasks: list[tuple[int, _Key]] = []  # states whose moves are to be made
+        self._begun: list[tuple[int, _Key]] = []  # those whose moves are made
         self._splices = Splices(self)
         self.choices = self._separate_counters(choices)
         self._build()
@@ -108,7 +121,7 @@ class Nfa:
     @property
     def size(self) -> int:
         """How many states there are."""
-        return len(self.instance)
+        return len(self.place)
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
@@ -158,26 +171,34 @@ class Nfa:
 
     # -- building ---------------------------------------------------------------------------------------------------
 
-    def _new(self, instance: int, scope: int) -> int:
-        self.instance.append(instance)
-        self.scope.append(scope)
-        self.region.append(self._here)
-        return len(self.instance) - 1
+    def at(self, place: Place) -> int:
+        """Number of a place."""
+        number = self._place_number.get(place)
+        if number is None:
+            number = self._place_number[place] = len(self.places)
+            self.places.append(place)
+        return number
 
-    def more(self, count: int, back: int) -> int:
-        """So many states beside another one: the first of them."""
-        first = len(self.instance)
-        self.instance.extend(self.instance[back : back + 1] * count)
-        self.scope.extend(self.scope[back : back + 1] * count)
-        self.region.extend(array("i", [self._here]) * count)
-        return first
+    def where(self, state: int) -> Place:
+        """The place of a state."""
+        return self.places[self.place[state]]
+
+    def _new(self, place: int) -> int:
+        self.place.append(place)
+        return len(self.place) - 1
+
+    def _beside(self, state: int) -> int:
+        """A state in the place of another one."""
+        self.place.append(self.place[state])
+        return len(self.place) - 1
 
     def copy_of(self, state: int, tool: int | None = None) -> int:
         """A state in the place of another one, as yet without moves; perhaps one of a tool's call."""
-        self._here = self.region[state]
-        if tool is not None:
-            self._here = self._region(self.regions[self._here]._replace(tool=tool))
-        return self._new(self.instance[state], self.scope[state])
+        if tool is None:
+            return self._beside(state)
+        place = self.where(state)
+        region = self._region(self.regions[place.region]._replace(tool=tool))
+        return self._new(self.at(place._replace(region=region)))
 
     def _region(self, region: Region) -> int:
         """Number of a region."""
@@ -204,42 +225,36 @@ class Nfa:
         if number is None:
             number = self._instance_number[key] = len(self.instances)
             self.instances.append(key)
-            self.starts.append(-1)
-            here, self._here = self._here, 0
-            end = self._new(number, -1)
+            place = self.at(Place(number, -1, 0))
+            end, entry = self._new(place), self._new(place)
             self.final[end] = number
-            entry = self.starts[number] = self._new(number, -1)
-            self._here = here
-            self._tasks.append((entry, node, end, self.facts.height[node] if shallow else -1))
+            self.starts.append(entry)
+            self._tasks.append((entry, (node, end, self.facts.height[node] if shallow else -1)))
         return number
 
     def _build(self) -> None:
-        root = self._new(0, -1)
+        place = self.at(Place(0, -1, 0))
+        root, self.finished = self._new(place), self._new(place)
         self.instances.append((-1, False))
-        self.finished = self._new(0, -1)
         turn = self.mask(1 << END_OF_TURN)
         self.edges.rows += (root, turn, self.finished, 0, self.finished, turn, self.finished, 0)
         self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
         self.starts.append(self.entries[0])
-        checked = 0
-        while self._tasks:
-            entry, node, back, height = self._tasks.pop()
-            self._here = self.region[back]
-            self._fill(entry, node, back, height)
-            if self.size - checked >= 1024:
-                checked = self.size
-                self._check()
+        self._fill()
         self._check()
         self._splices.finish()
-        for moves in (self.edges, self.free, self.guards, self.calls):
-            moves.settle(self.size)
-        twins = begin_twins(self)
-        entered = finish_borders(self, twins)
-        finish_twins(self, twins)
-        finish_loops(self)
-        finish_entered(self, entered)
-        for moves in (self.edges, self.free, self.guards, self.calls):
-            moves.finish(self.size)
+        moves = self.edges, self.free, self.guards, self.calls
+        for one in moves:
+            one.settle(self.size)
+        if self.fresh or self.behind or self.loops:
+            twins = begin_twins(self)
+            entered = finish_borders(self, twins)
+            finish_twins(self, twins)
+            finish_loops(self)
+            finish_entered(self, entered)
+            for one in moves:
+                one.finish(self.size)
+        self.instance, self.scope, self.region = np.array(self.places, np.int32).T[:, np.array(self.place, np.int32)]
 
     def _check(self) -> None:
         with self.budget.blaming(self.largest_rule):
@@ -256,7 +271,7 @@ class Nfa:
         for (node, back, _), state in self._memo.items():  # what is behind a state is there before it
             rule = self.facts.rule_of(node)
             if self.facts.is_shared(node) or not of_spec[rule]:  # blanks and the like belong to what is behind them
-                rule = rule_of.get(back) or rule_of.get(self.starts[self.instance[back]], rule)
+                rule = rule_of.get(back) or rule_of.get(self.starts[self.where(back).instance], rule)
             rule_of.setdefault(state, rule)
         rules = list(dict.fromkeys(rule_of.values()))
         number = {rule: n for n, rule in enumerate(rules)}
@@ -273,12 +288,15 @@ class Nfa:
 
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""
-        pool = self.pool
-        seen = 0
-        while pool.nodes[node][0] == REF and pool.nodes[node][1] not in self._marks and seen < len(pool.rules) + 1:
-            node = pool.rules[pool.nodes[node][1]]
-            seen += 1
-        return node
+        named = self._behind_names.get(node)
+        if named is None:
+            pool, named = self.pool, node
+            seen = 0
+            while pool.nodes[named][0] == REF and pool.nodes[named][1] not in self._marks and seen <= len(pool.rules):
+                named = pool.rules[pool.nodes[named][1]]
+                seen += 1
+            self._behind_names[node] = named
+        return named
 
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
@@ -289,61 +307,84 @@ class Nfa:
         key = (node, back, height)
         state = self._memo.get(key)
         if state is None:
-            state = self._memo[key] = self._new(self.instance[back], self.scope[back])
-            self._tasks.append((state, node, back, height))
+            state = self._memo[key] = len(self.place)
+            self.place.append(self.place[back])
+            self._tasks.append((state, key))
         return state
 
-    def _fill(self, entry: int, number: int, back: int, height: int) -> None:
-        pool = self.pool
-        node = pool.nodes[number]
-        kind = node[0]
-        as_callee = entry == self.starts[self.instance[entry]]
-        if number in self.choices.called and not as_callee:
-            self._call(entry, number, back, height)
-            return
-        if kind in (QUOTED, LITERAL, TERMINAL, COUNTED) and self.facts.is_string(number):
-            self.string_entries.append((entry, number))
-        if kind == LITERAL:
-            self._splices.literal(node[1], entry, back)
-        elif kind == TERMINAL:
-            self._splices.terminal(pool.dfas[node[1]], entry, back)
-        elif kind == COUNTED and self.counted(number):
-            self._count_units(entry, number, back)
-        elif kind == COUNTED:
-            self._check_copies(number)
-            self._splices.terminal(pool.dfas[pool.copies[number]()], entry, back)
-        elif kind == SPECIAL:
-            self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
-        elif kind == REF and node[1] in self._marks:
-            self._mark(entry, node[1], back, height)
-        elif kind == REF:  # a cycle of rules that only name each other
-            return
-        elif kind == SEQUENCE:
-            target = back
-            for item in node[1][:0:-1]:
-                target = self._get(item, target, height)
-            self._begin(entry, node[1][0], target, height)
-        elif kind == CHOICE:
-            for option in node[1]:
-                if height < 0 or self.facts.height[option] <= height:
-                    self.free.rows += (entry, self._get(option, back, height), 0)
-        elif kind == REPEAT:
-            self._repeat(entry, number, back, height)
-        elif kind == QUOTED or node[1] in self.choices.inlined:
-            self._begin(entry, node[1], back, height)
-        else:
-            self._call(entry, node[1], back, height)
+    def _fill(self) -> None:
+        """Make the moves of the states that wait for them, the newest first."""
+        pool, tasks, begun, get = self.pool, self._tasks, self._begun, self._get
+        free, place = self.free.rows, self.place
+        literal, terminal, called = self._splices.literal, self._splices.terminal, self.choices.called
+        limit = 1024
+        while tasks:
+            task = tasks.pop()
+            begun.append(task)
+            entry, (number, back, height) = task
+            node = pool.nodes[number]
+            kind = node[0]
+            if number in called and not self._is_start(entry):
+                self._call(entry, number, back, height)
+            elif kind == LITERAL:
+                literal(node[1], entry, back)
+            elif kind == TERMINAL:
+                terminal(node[1], entry, back)
+            elif kind == SEQUENCE:
+                target = back
+                for item in node[1][:0:-1]:
+                    target = get(item, target, height)
+                self._begin(entry, node[1][0], target, height)
+            elif kind == CHOICE:
+                for option in node[1]:
+                    if height < 0 or self.facts.height[option] <= height:
+                        free += (entry, get(option, back, height), 0)
+            elif kind == REPEAT:
+                self._repeat(entry, number, back, height)
+            elif kind == QUOTED or (kind == CALL and node[1] in self.choices.inlined):
+                self._begin(entry, node[1], back, height)
+            elif kind == CALL:
+                self._call(entry, node[1], back, height)
+            elif kind == COUNTED and self.counted(number):
+                self._count_units(entry, number, back)
+            elif kind == COUNTED:
+                self._check_copies(number)
+                terminal(pool.copies[number](), entry, back)
+            elif kind == SPECIAL:
+                self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
+            elif node[1] in self._marks:  # else it is one of rules that only name each other in a circle
+                self._mark(entry, node[1], back, height)
+            if len(place) > limit:
+                limit = len(place) + 1024
+                self._check()
+
+    def _is_start(self, state: int) -> bool:
+        """Whether a frame begins in a state."""
+        return state == self.starts[self.where(state).instance]
+
+    @cached_property
+    def string_entries(self) -> list[tuple[int, int]]:
+        """(state, node) of every inlined string."""
+        kinds, called = (QUOTED, LITERAL, TERMINAL, COUNTED), self.choices.called
+        return [
+            (entry, number)
+            for entry, (number, _, _) in self._begun
+            if self.pool.nodes[number][0] in kinds
+            and self.facts.is_string(number)
+            and (number not in called or self._is_start(entry))
+        ]
 
     def _begin(self, entry: int, node: int, back: int, height: int) -> None:
         """Let a state be the one from which a text of the node leads to ``back``, and no other."""
-        node = self._named(node)
+        if self.pool.nodes[node][0] == REF:
+            node = self._named(node)
         key = (node, back, height)
-        alike = self.scope[entry] == self.scope[back] and self.region[entry] == self.region[back]
-        if node == self.pool.empty or key in self._memo or not alike or entry == self.starts[self.instance[entry]]:
+        alike = self.place[entry] == self.place[back]
+        if node == self.pool.empty or key in self._memo or not alike or self._is_start(entry):
             self.free.rows += (entry, self._get(node, back, height), 0)
         else:
             self._memo[key] = entry
-            self._tasks.append((entry, node, back, height))
+            self._tasks.append((entry, key))
 
     def _call(self, entry: int, callee: int, back: int, height: int) -> None:
         shallow = self._instance(callee, True) if self.facts.recursive and self.facts.may_be_deeper(callee) else -1
@@ -357,37 +398,35 @@ class Nfa:
         tells on which side the last byte was: the first moves of both sides are copied to states at the border. Those
         behind a tool's call are copied to a state of that call, so that the symbol that ends it says whose it was.
         """
-        outer = self.regions[self._here]
+        place = self.where(back)
+        outer = self.regions[place.region]
         inner = outer.inside(self._marks[rule])
-        around, self._here = self._here, self._region(inner)
-        last = self._new(self.instance[back], self.scope[back])
+        inside = self.at(place._replace(region=self._region(inner)))
+        last = self._new(inside)
         first = self._get(self.pool.rules[rule], last, height)
         if inner.tool != outer.tool:
             self.free.rows += (entry, first, 0)
             self.behind[last] = back
             return
         if inner.kind == outer.kind:
-            self.free.rows += (entry, first, 0)
-            self.free.rows += (last, back, 0)
+            self.free.rows += (entry, first, 0, last, back, 0)
             return
-        border = self._new(self.instance[back], self.scope[back])
-        self._here = around
-        after = self._new(self.instance[back], self.scope[back])
-        self.free.rows += (entry, border, 0)
-        self.free.rows += (last, after, 0)
+        border, after = self._new(inside), self._beside(back)
+        self.free.rows += (entry, border, 0, last, after, 0)
         self.fresh[border], self.fresh[after] = first, back
 
     def _count_units(self, entry: int, number: int, back: int) -> None:
         """A terminal whose units are counted, see counted.py: a state per state of the product."""
         self._check_scope(number, back)
-        c, instance, loop = self.pool.counted[number], self.instance[back], len(self.loops)
+        c, outside = self.pool.counted[number], self.place[back]
+        inside = self.at(self.where(back)._replace(scope=len(self.loops)))
         self.loops.append(Loop(number, -1, -1))
         quote = self.mask(1 << _QUOTE)
         opened = entry
         if c.quoted:
-            opened = self._new(instance, self.scope[back])
+            opened = self._new(outside)
             self.edges.rows += (entry, quote, opened, 0)
-        states = [self._new(instance, loop) for _ in c.edges]
+        states = [self._new(inside) for _ in c.edges]
         self.free.rows += (opened, states[0], 1)
         for i, row in enumerate(c.edges):
             adds = c.between[i]
@@ -406,7 +445,7 @@ class Nfa:
             if c.closes[i]:
                 closing = back
                 if c.quoted:
-                    closing = self._new(instance, loop if c.low else self.scope[back])
+                    closing = self._new(inside if c.low else outside)
                     self.edges.rows += (closing, quote, back, 0)
                 if c.low:
                     self.guards.rows += (states[i], 1, c.low, closing)
@@ -417,13 +456,13 @@ class Nfa:
         """A state that is reached where the counter is less than ``below`` and at least ``from_``."""
         for at_least, threshold, needed in ((False, below, below != UNGUARDED), (True, from_, from_ > 0)):
             if needed:
-                new = self._new(self.instance[state], self.scope[state])
+                new = self._beside(state)
                 self.guards.rows += (state, at_least, threshold, new)
                 state = new
         return state
 
     def _check_scope(self, number: int, back: int) -> None:
-        if self.scope[back] >= 0:
+        if self.where(back).scope >= 0:
             raise UnsupportedError(
                 "a counted repeat lies inside another one and cannot be given a frame of its own",
                 place=self.pool.grammar.place(self.facts.rule_of(number)),
@@ -451,13 +490,13 @@ class Nfa:
             return
         self._check_copies(number)
         if high is None:
-            head = self._new(self.instance[back], self.scope[back])
+            head = self._beside(back)
             self.free.rows += (head, back, 0, head, self._get(item, head, height), 0)
             target = head
         else:
             target = back
             for _ in range(high - low):
-                before = self._new(self.instance[back], self.scope[back])
+                before = self._beside(back)
                 self.free.rows += (before, back, 0, before, self._get(item, target, height), 0)
                 target = before
         for _ in range(low):
@@ -467,9 +506,8 @@ class Nfa:
     def _count(self, entry: int, number: int, low: int, back: int, height: int) -> None:
         _, item, _, high = self.pool.nodes[number]
         self._check_scope(number, back)
-        instance = self.instance[back]
-        loop = len(self.loops)
-        head, again, body = (self._new(instance, loop) for _ in range(3))
+        inside = self.at(self.where(back)._replace(scope=len(self.loops)))
+        head, again, body = (self._new(inside) for _ in range(3))
         self.free.rows += (entry, head, 1)
         self.free.rows += (again, head, 0)
         if low > 0:

@@ -173,7 +173,7 @@ class _Determiniser:
         for state, instance in nfa.final.items():
             final[state] = instance
         out = {
-            "scope": np.frombuffer(nfa.scope, np.int32),
+            "scope": nfa.scope,
             "final": final,
             "core": final >= 0,
             "mask_offset": self.mask_offset,
@@ -273,7 +273,7 @@ class _Determiniser:
             here = {s for s in items if any(extra in self.classes_of(m) for m, _, _ in self.nfa.edges.of(s))}
             self.disagree_on_push(things, here)
         assert code == GROUP
-        instances = things if extra == NESTED else {self.nfa.instance[s] for s in things}
+        instances = things if extra == NESTED else {self.nfa.where(s).instance for s in things}
         self.refuse_group(
             instances,
             {

@@ -22,14 +22,14 @@ def begin_twins(nfa: Nfa) -> Twins:
     """
     twins: Twins = {}
     for last, back in nfa.behind.items():
-        tool = nfa.regions[nfa.region[last]].tool
+        tool = nfa.regions[nfa.where(last).region].tool
         first, todo = {back}, [back]
         plain = True
         while todo:
             s = todo.pop()
             if s in nfa.fresh:
                 continue
-            plain = plain and not (s in nfa.final or nfa.guards.of(s) or nfa.scope[s] != nfa.scope[last])
+            plain = plain and not (s in nfa.final or nfa.guards.of(s) or nfa.where(s).scope != nfa.where(last).scope)
             for target, enters in nfa.free.of(s):
                 plain = plain and not enters
                 if target not in first:
@@ -78,7 +78,7 @@ def finish_borders(nfa: Nfa, twins: Twins) -> list[tuple[int, int]]:
         todo, seen = [source], {source}
         while todo:
             s = todo.pop()
-            if s in borders or s in nfa.final or nfa.guards.of(s) or nfa.scope[s] != nfa.scope[state]:
+            if s in borders or s in nfa.final or nfa.guards.of(s) or nfa.where(s).scope != nfa.where(state).scope:
                 nfa.free.add(state, (s, 0))
                 continue
             nfa.taken.setdefault(state, []).append(s)
@@ -118,7 +118,7 @@ def finish_entered(nfa: Nfa, entered: list[tuple[int, int]]) -> None:
         todo = [head]
         while todo:
             s = todo.pop()
-            if s in copy_of or nfa.scope[s] != nfa.scope[head] or s in nfa.final:
+            if s in copy_of or nfa.where(s).scope != nfa.where(head).scope or s in nfa.final:
                 continue
             copy_of[s] = nfa.copy_of(s)
             todo += [t for t, enters in nfa.free.of(s) if not enters] + [t for _, _, t in nfa.guards.of(s)]

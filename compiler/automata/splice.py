@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,15 +27,13 @@ class Piece:
 
     Attributes:
         own: how many states there are.
-        source, mask, target: of every move; ``mask`` is a number in ``masks``.
-        ends: places from which what is behind follows without reading.
+        edges: int32 [·, 3]: source, number in ``masks``, target.
+        ends: int32 [·]: places from which what is behind follows without reading.
         masks: sets of symbols as bit masks.
     """
 
     own: int
-    source: np.ndarray
-    mask: np.ndarray
-    target: np.ndarray
+    edges: np.ndarray
     ends: np.ndarray
     masks: list[int]
 
@@ -67,8 +65,9 @@ def _make(dfa: Dfa) -> Piece:
     ends = place[dfa.accepting]
     order = np.argsort(first, kind="stable")  # by the first class of every target, state by state
     source, target = np.divmod(pair[order], size)
+    edges = np.stack([place[source], mask[order], place[target]], axis=1)
     masks = [int.from_bytes(one, "little") for one in known]
-    return Piece(int(place.max()) - 1, place[source], mask[order], place[target], ends[ends != 1], masks)
+    return Piece(int(place.max()) - 1, edges, ends[ends != 1], masks)
 
 
 class Splices:
@@ -76,51 +75,59 @@ class Splices:
 
     def __init__(self, nfa: Nfa) -> None:
         self.nfa = nfa
-        self._pieces: list[Piece] = []
-        self._uses: dict[int, list[int]] = {}  # number of a piece → entry, back, first state of its own, …
-        self._number: dict[int, int] = {}  # id of an automaton, which the pool keeps alive → number of its piece
+        self._uses: dict[int, tuple[list[int], int]] = {}  # automaton → entry, back, first state of its own, …; how many
         self._texts: list[bytes] = []
         self._ends: list[int] = []  # entry, back, first state of its own of every text
 
-    def terminal(self, dfa: Dfa, entry: int, back: int) -> None:
-        """Read a text of an automaton between two states."""
-        number = self._number.get(id(dfa))
-        if number is None:
-            number = self._number[id(dfa)] = len(self._pieces)
-            self._pieces.append(piece_of(dfa))
-            self._uses[number] = []
-        self._uses[number] += (entry, back, self.nfa.more(self._pieces[number].own, back))
+    def terminal(self, number: int, entry: int, back: int) -> None:
+        """Read a text of an automaton, by its number, between two states."""
+        found = self._uses.get(number)
+        if found is None:
+            found = self._uses[number] = [], piece_of(self.nfa.pool.dfas[number]).own
+        uses, own = found
+        place = self.nfa.place
+        uses += (entry, back, len(place))
+        place += [place[back]] * own
 
     def literal(self, text: bytes, entry: int, back: int) -> None:
         """Read these bytes between two states."""
+        place = self.nfa.place
         self._texts.append(text)
-        self._ends += (entry, back, self.nfa.more(len(text) - 1, back))
+        self._ends += (entry, back, len(place))
+        place += [place[back]] * (len(text) - 1)
 
     def blocks(self) -> Iterator[tuple[int, int, int]]:
         """Of every block its entry, the first state of its own, and how many it has."""
-        for number, piece in enumerate(self._pieces):
-            uses = self._uses[number]
-            yield from zip(uses[::3], uses[2::3], repeat(piece.own))
+        for uses, own in self._uses.values():
+            yield from zip(uses[::3], uses[2::3], repeat(own))
         yield from zip(self._ends[::3], self._ends[2::3], (len(text) - 1 for text in self._texts), strict=True)
 
     def finish(self) -> None:
         """Give all blocks their moves."""
-        nfa = self.nfa
-        for number, piece in enumerate(self._pieces):
-            uses = np.array(self._uses[number], np.int32).reshape(-1, 3)
-            place = np.concatenate([uses[:, :2], uses[:, 2:] + np.arange(piece.own, dtype=np.int32)], axis=1)
-            masks = np.array([nfa.mask(m) for m in piece.masks], np.int32)
-            edges = np.zeros((len(uses), len(piece.source), 4), np.int32)
-            edges[:, :, 0] = place[:, piece.source]
-            edges[:, :, 1] = masks[piece.mask]
-            edges[:, :, 2] = place[:, piece.target]
-            nfa.edges.blocks.append(edges.reshape(-1, 4))
-            free = np.zeros((len(uses), len(piece.ends), 3), np.int32)
-            free[:, :, 0] = place[:, piece.ends]
-            free[:, :, 1] = uses[:, 1:2]
-            nfa.free.blocks.append(free.reshape(-1, 3))
+        if self._uses:
+            self._finish_terminals()
         if self._texts:
             self._finish_literals()
+
+    def _finish_terminals(self) -> None:
+        nfa = self.nfa
+        pieces = [piece_of(nfa.pool.dfas[number]) for number in self._uses]
+        use = np.array(list(chain.from_iterable(uses for uses, _ in self._uses.values())), np.int32).reshape(-1, 3)
+        use[:, 2] -= 2  # so that a place is the number of the state from there
+        piece = np.repeat(np.arange(len(pieces)), [len(uses) // 3 for uses, _ in self._uses.values()])
+        masks = np.array([nfa.mask(mask) for one in pieces for mask in one.masks], np.int32)
+        first_mask = np.cumsum([0, *(len(one.masks) for one in pieces)])[piece]
+        which, rows = _copies([one.edges for one in pieces], piece)
+        edges = np.zeros((len(rows), 4), np.int32)
+        edges[:, 0] = _states(use, which, rows[:, 0])
+        edges[:, 1] = masks[first_mask[which] + rows[:, 1]]
+        edges[:, 2] = _states(use, which, rows[:, 2])
+        nfa.edges.blocks.append(edges)
+        which, ends = _copies([one.ends for one in pieces], piece)
+        free = np.zeros((len(ends), 3), np.int32)
+        free[:, 0] = _states(use, which, ends)
+        free[:, 1] = use[which, 1]
+        nfa.free.blocks.append(free)
 
     def _finish_literals(self) -> None:
         nfa = self.nfa
@@ -130,11 +137,26 @@ class Splices:
         end = np.cumsum(length, dtype=np.int32)
         begin = end - length
         state = np.arange(len(data), dtype=np.int32) + np.repeat(first - begin, length)  # behind each byte
-        target, source = state.copy(), state - 1
-        target[end - 1], source[begin] = back, entry
-        number = np.zeros(256, np.int32)
-        for byte in np.unique(data).tolist():
-            number[byte] = nfa.mask(1 << byte)
         edges = np.zeros((len(data), 4), np.int32)
-        edges[:, 0], edges[:, 1], edges[:, 2] = source, number[data], target
+        edges[:, 0], edges[:, 2] = state - 1, state
+        edges[end - 1, 2], edges[begin, 0] = back, entry
+        number = np.zeros(256, np.int32)
+        used = np.flatnonzero(np.bincount(data))
+        number[used] = [nfa.mask(1 << byte) for byte in used.tolist()]
+        edges[:, 1] = number[data]
         nfa.edges.blocks.append(edges)
+
+
+def _copies(parts: list[np.ndarray], which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some parts, given by number, one after the other: of every row the place in ``which``, and the rows."""
+    sizes = np.array([len(part) for part in parts])
+    begin = np.cumsum(sizes) - sizes
+    size = sizes[which]
+    at = np.cumsum(size) - size
+    place = np.repeat(np.arange(len(which)), size)
+    return place, np.concatenate(parts)[np.arange(len(place)) + (begin[which] - at)[place]]
+
+
+def _states(use: np.ndarray, which: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """The states at places of blocks."""
+    return use[which, np.minimum(place, 2)] + np.where(place > 1, place, 0)
