@@ -11,7 +11,7 @@ Invariants   every state is reachable and can reach the end; state 0 is right be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,6 +68,20 @@ def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool)
         low, high: how many there may be.
         quoted: whether the terminal has quotes.
     """
+    kept = whole.__dict__.setdefault("_products", {})  # by unit, which is kept here so that its id stays its own
+    if (id(unit), quoted) not in kept:
+        kept[id(unit), quoted] = unit, _product(whole, unit, quoted)
+    product = kept[id(unit), quoted][1]
+    if product is None:
+        return None
+    widest, counted = product
+    if high is not None and widest > high - low:
+        return None
+    return replace(counted, low=low, high=high)
+
+
+def _product(whole: Dfa, unit: Dfa, quoted: bool) -> tuple[int, Counted] | None:
+    """The widest gap between numbers of units with which a text ends, and the product, as yet without bounds."""
     if whole.is_empty or unit.is_empty or not _tells_apart(unit, quoted):
         return None
     quote = 1 << QUOTE
@@ -98,13 +112,13 @@ def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool)
         return None
     least, most, gap = found
     alive = [n is not None for n in least]
-    if not alive[0] or (high is not None and max(g for g, a in zip(gap, alive, strict=True) if a) > high - low):
+    if not alive[0]:
         return None
     kept = [i for i, a in enumerate(alive) if a]
     number = {old: new for new, old in enumerate(kept)}
-    return Counted(
-        low,
-        high,
+    return max(g for g, a in zip(gap, alive, strict=True) if a), Counted(
+        0,
+        None,
         tuple(between[i] for i in kept),
         tuple(tuple((m, number[t]) for m, t in edges[i] if t in number) for i in kept),
         tuple(closes[i] for i in kept),

@@ -31,7 +31,9 @@ _CUT_ROOM = 4096  # states of a product of terminals that are cut
 
 def factor(pool: NodePool, budget: Budget) -> None:
     """Merge groups that are alternatives of one another, and factor their bodies."""
-    rewrite(pool, rechoose=lambda rule, options: _merge_calls(pool, budget, rule, options))
+    choices = (pool.nodes[n] for root in pool.rules.values() for n in pool.inside(root))
+    if any(node[0] == CHOICE and len(node[1]) >= _FEWEST for node in choices):
+        rewrite(pool, rechoose=lambda rule, options: _merge_calls(pool, budget, rule, options))
 
 
 def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[int]) -> list[int]:

@@ -20,13 +20,13 @@ from .nodes import (
     SEQUENCE,
     TERMINAL,
     NodePool,
-    components,
     inline_references,
+    recurring,
 )
 
 EXPAND_STATES = 64  # a repeat that costs no more states than this is copied; see nfa.py
 DEPTH_CAP = 64
-_SIZE_CAP = 4096
+SIZE_CAP = 4096
 _UNKNOWN = 1 << 30
 _QUOTE = ord('"')
 
@@ -44,15 +44,10 @@ class Facts:
 
     def __init__(self, pool: NodePool) -> None:
         self.pool = pool
-        self._inside = {rule: sorted(pool.below(root)) for rule, root in pool.rules.items()}  # children first
-        mentioned = {
-            rule: {pool.nodes[n][1] for n in inside if pool.nodes[n][0] == REF} for rule, inside in self._inside.items()
-        }
-        self._component = components(mentioned)
-        members = Counter(self._component.values())
-        self._circular = {r for r in mentioned if members[self._component[r]] > 1 or r in mentioned[r]}
+        self._inside = {rule: pool.inside(root) for rule, root in pool.rules.items()}  # children first
+        self._component, self._circular = recurring(pool.mentions())
         self._string: dict[int, bool] = {}
-        self.recursive = any(
+        self.recursive = bool(self._circular) and any(
             pool.nodes[n][0] == CALL and self._recurs(n, rule) for rule, inside in self._inside.items() for n in inside
         )
         self.nullable = [False] * len(pool.nodes)
@@ -127,13 +122,14 @@ class Facts:
     @cached_property
     def size(self) -> dict[int, int]:
         pool = self.pool
-        graph = inline_references(pool)
-        component = components(graph)
-        members = Counter(component.values())
-        of_rule = {r: _SIZE_CAP for r in graph if members[component[r]] > 1 or r in graph[r]}
+        component = self._component
+        of_rule: dict[str, int] = {}
+        if self._circular:  # not that of a rule that is mentioned in calls alone
+            component, circular = recurring(inline_references(pool))
+            of_rule = dict.fromkeys(circular, SIZE_CAP)
         value: dict[int, int] = {}
-        order = sorted(graph, key=lambda r: component[r])  # what a rule mentions outside of calls comes before it,
-        for rule in [*order, *order]:  # and what it mentions inside of them is known the second time
+        order = sorted(component, key=component.__getitem__)  # what a rule mentions outside of calls comes before it,
+        for rule in [*order, *order] if self._circular else order:  # and inside of them is known the second time
             for n in self._inside[rule]:
                 node = pool.nodes[n]
                 kind = node[0]
@@ -150,7 +146,7 @@ class Facts:
                     size = cost if cost <= EXPAND_STATES else value[node[1]] + 3
                 else:
                     size = value[node[1]] if kind == QUOTED else 1
-                value[n] = min(_SIZE_CAP, size)
+                value[n] = min(SIZE_CAP, size)
             of_rule.setdefault(rule, value[pool.rules[rule]])
         return value
 
@@ -166,7 +162,7 @@ class Facts:
 
     def _recurs(self, number: int, rule: str) -> bool:
         """Whether a node of a rule mentions a rule of the same component."""
-        inside = (self.pool.nodes[n] for n in self.pool.below(number))
+        inside = (self.pool.nodes[n] for n in self.pool.inside(number))
         return rule in self._circular and any(
             node[0] == REF and self._component[node[1]] == self._component[rule] for node in inside
         )

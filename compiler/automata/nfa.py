@@ -19,7 +19,7 @@ import numpy as np
 
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
-from .facts import EXPAND_STATES, Facts
+from .facts import EXPAND_STATES, SIZE_CAP, Facts
 from .marks import OUTSIDE, Region
 from .moves import Moves
 from .nodes import CALL, CHOICE, COUNTED, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL
@@ -470,10 +470,11 @@ class Nfa:
             )
 
     def _check_copies(self, number: int) -> None:
-        if self.copies_cost(number) > EXPAND_LIMIT:
-            node = self.pool.nodes[number]
+        node = self.pool.nodes[number]
+        copies = max(node[-2], node[-1] or 0)
+        if copies * SIZE_CAP > EXPAND_LIMIT and self.copies_cost(number) > EXPAND_LIMIT:
             raise BudgetError(
-                f"a repeat of {max(node[-2], node[-1] or 0):,} would have to be copied: it runs beside another",
+                f"a repeat of {copies:,} would have to be copied: it runs beside another",
                 place=self.pool.grammar.place(self.facts.rule_of(number)),
                 hint="lower its bound",
             )

@@ -10,7 +10,7 @@ Invariants   children have smaller numbers than their parents; rules refer to ea
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ Node = tuple  # (kind, payload…): see NodePool.add
 
 _CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
 _OPENER = {close: open_ for open_, close in _CLOSER.items()}
+_BRACKET = re.compile(rb"[][{}()]")
 _QUOTE = ord('"')
 _QUOTED_BY = Chars(((_QUOTE, _QUOTE),))
 COUNT_FROM = 32  # up to so many units of a terminal are counted out in its automaton
@@ -60,6 +61,7 @@ class NodePool:
         self.copies: dict[int, Callable[[], int]] = {}
         self.node_of: dict[int, int] = {}
         self._number: dict[Node, int] = {}
+        self._inside: dict[int, list[int]] = {}
         self.empty = self.add((SEQUENCE, ()))
         self.nothing = self.add((CHOICE, ()))
 
@@ -124,33 +126,32 @@ class NodePool:
                     seen.add(child)
                     todo.append(child)
 
-    def fixpoint(
-        self, start: object, combine: Callable[[Node, Callable[[int], object], Callable[[str], object]], object]
-    ) -> dict[int, object]:
-        """The least solution of one value per node, from ``start`` upwards; rules take the value of their node.
+    def inside(self, root: int) -> list[int]:
+        """The node and every node inside it, children first; found once for each."""
+        found = self._inside.get(root)
+        if found is None:
+            nodes, seen, todo = self.nodes, {root}, [root]
+            for n in todo:
+                node = nodes[n]
+                kind = node[0]
+                if kind in (SEQUENCE, CHOICE):
+                    for child in node[1]:
+                        if child not in seen:
+                            seen.add(child)
+                            todo.append(child)
+                elif kind in (REPEAT, CALL, QUOTED) and node[1] not in seen:
+                    seen.add(node[1])
+                    todo.append(node[1])
+            todo.sort()
+            found = self._inside[root] = todo
+        return found
 
-        ``combine(node, of_node, of_rule)`` must be monotone.
-        """
-        value: dict[int, object] = dict.fromkeys(range(len(self.nodes)), start)
-        rule_value: dict[str, object] = dict.fromkeys(self.rules, start)
-        users: dict[str, list[str]] = {}
-        order: dict[str, list[int]] = {}
-        for rule, root in self.rules.items():
-            order[rule] = sorted(self.below(root))  # children first
-            for n in order[rule]:
-                if self.nodes[n][0] == REF:
-                    users.setdefault(self.nodes[n][1], []).append(rule)
-        todo = dict.fromkeys(self.rules)  # taken from its end: rules come before those that they mention, mostly
-        while todo:
-            rule, _ = todo.popitem()
-            for n in order[rule]:
-                value[n] = combine(self.nodes[n], value.__getitem__, rule_value.__getitem__)
-            new = value[self.rules[rule]]
-            if new != rule_value[rule]:
-                rule_value[rule] = new
-                for user in users.get(rule, ()):
-                    todo.setdefault(user)
-        return value
+    def mentions(self) -> dict[str, set[str]]:
+        """For every rule the rules that it mentions."""
+        nodes = self.nodes
+        return {
+            rule: {nodes[n][1] for n in self.inside(root) if nodes[n][0] == REF} for rule, root in self.rules.items()
+        }
 
 
 def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
@@ -202,7 +203,7 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
         if number is not None:
             return number
         if isinstance(expr, ir.Literal):
-            number = pool.sequence(pool.add((LITERAL, piece)) for piece in _split_literal(expr.data))
+            number = pool.sequence([pool.add((LITERAL, piece)) for piece in _split_literal(expr.data)])
         elif isinstance(expr, ir.Terminal):
             number = terminal(expr, rule)
         elif isinstance(expr, ir.Special):
@@ -256,6 +257,8 @@ def _counted_parts(regex: Regex) -> _CountedParts | None:
 
 def _split_literal(data: bytes) -> list[bytes]:
     """Cut a literal so that a bracket outside of double quotes is a piece of its own."""
+    if not _BRACKET.search(data):
+        return [data]
     pieces: list[bytes] = []
     begin, quoted = 0, False
     for i, byte in enumerate(data):
@@ -284,7 +287,7 @@ def rewrite(
     """
     done: dict[int, int] = {}
     for rule, root in list(pool.rules.items()):
-        for n in sorted(pool.below(root)):
+        for n in pool.inside(root):
             if n in done:
                 continue
             node = pool.nodes[n]
@@ -307,20 +310,7 @@ def rewrite(
 
 def _trim(pool: NodePool) -> None:
     """Drop rules that derive nothing or that the start rule does not reach."""
-
-    def combine(node: Node, of: Callable[[int], object], rule: Callable[[str], object]) -> bool:
-        kind = node[0]
-        if kind == REF:
-            return bool(rule(node[1]))
-        if kind == SEQUENCE:
-            return all(map(of, node[1]))
-        if kind == CHOICE:
-            return any(map(of, node[1]))
-        if kind == REPEAT:
-            return node[2] == 0 or bool(of(node[1]))
-        return bool(of(node[1])) if kind in (CALL, QUOTED) else True
-
-    productive = pool.fixpoint(False, combine)
+    productive = _productive(pool)
     for entry in pool.entries:
         if not productive[pool.rules[entry]]:
             raise UnsatisfiableError(
@@ -331,23 +321,50 @@ def _trim(pool: NodePool) -> None:
     dead = {rule for rule, root in pool.rules.items() if not productive[root]}
     if dead:
         rewrite(pool, lambda n: pool.nothing if pool.nodes[n][0] == REF and pool.nodes[n][1] in dead else None)
-    reached: dict[str, None] = dict.fromkeys(pool.entries)
-    todo = list(pool.entries)
-    while todo:
-        for n in pool.below(pool.rules[todo.pop()]):
-            if pool.nodes[n][0] == REF and pool.nodes[n][1] not in reached:
-                reached[pool.nodes[n][1]] = None
-                todo.append(pool.nodes[n][1])
+    mentions = pool.mentions()
+    reached = dict.fromkeys(pool.entries)
+    todo = list(reached)
+    for rule in todo:
+        todo += mentions[rule].difference(reached)
+        reached.update(dict.fromkeys(mentions[rule]))
     pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
 
 
-def _culprit(pool: NodePool, productive: dict[int, object], entry: str) -> str:
+def _productive(pool: NodePool) -> list[bool]:
+    """Of every node whether it derives some text."""
+    nodes = pool.nodes
+    found = [node[0] in (LITERAL, TERMINAL, SPECIAL, COUNTED) for node in nodes]
+    waiting = [n for root in reversed(pool.rules.values()) for n in pool.inside(root) if not found[n]]
+    grew = True
+    while grew:  # rules mention those behind them, mostly, and come after them here
+        left = []
+        for n in waiting:
+            node = nodes[n]
+            kind = node[0]
+            if kind == REF:
+                value = found[pool.rules[node[1]]]
+            elif kind == SEQUENCE:
+                value = all(map(found.__getitem__, node[1]))
+            elif kind == CHOICE:
+                value = any(map(found.__getitem__, node[1]))
+            else:
+                value = found[node[1]] or (kind == REPEAT and node[2] == 0)
+            if value:
+                found[n] = True
+            else:
+                left.append(n)
+        grew = len(left) < len(waiting)
+        waiting = left
+    return found
+
+
+def _culprit(pool: NodePool, productive: list[bool], entry: str) -> str:
     """The innermost place that derives nothing by itself: a JSON pointer where the grammar is that of a schema."""
     grammar = pool.grammar
 
     def derives(expr: ir.Expr) -> bool:
         if isinstance(expr, ir.Ref):
-            return bool(productive[pool.rules[expr.name]])
+            return productive[pool.rules[expr.name]]
         if isinstance(expr, ir.Sequence):
             return all(map(derives, expr.items))
         if isinstance(expr, ir.Choice):
@@ -428,10 +445,11 @@ def inline_references(pool: NodePool) -> dict[str, set[str]]:
     return found
 
 
-def components(graph: dict[str, set[str]]) -> dict[str, int]:
-    """Strongly connected components: a number per vertex, what is led to before what leads there."""
+def recurring(graph: dict[str, set[str]]) -> tuple[dict[str, int], set[str]]:
+    """Of a graph of rules the component of each, numbered from those that are led to, and the rules that recur."""
     parts = strong_components({vertex: sorted(others) for vertex, others in graph.items()})
-    return {vertex: number for number, part in enumerate(parts) for vertex in part}
+    component = {vertex: number for number, part in enumerate(parts) for vertex in part}
+    return component, {rule for part in parts for rule in part if len(part) > 1 or rule in graph[rule]}
 
 
 def _enclose_recursion(pool: NodePool) -> None:
@@ -439,11 +457,11 @@ def _enclose_recursion(pool: NodePool) -> None:
 
     Raises GrammarError where there is none: the language is not one of brackets.
     """
+    if not recurring(pool.mentions())[1]:
+        return
     for _ in range(len(pool.rules) + 1):
         graph = inline_references(pool)
-        component = components(graph)
-        members = Counter(component.values())
-        looping = {r for r in graph if r in graph[r] or members[component[r]] > 1}
+        component, looping = recurring(graph)
         offender = next(((r, n) for r in graph if r in looping for n in _middle(pool, r, component)), None)
         if offender is None:
             return

@@ -48,7 +48,9 @@ _HERE, _NONE = KINDS, KINDS + 1  # columns of a past behind those of the region 
 def _join(past, target, column, age):  # type: ignore[no-untyped-def]
     """Let a past say this too; whether it is new."""
     known = past[target, column]
-    if age == ABSENT or age == known or known == UNKNOWN:
+    if age == ABSENT or known == UNKNOWN:
+        return False
+    if age == known:
         return False
     past[target, column] = age if known == ABSENT else UNKNOWN
     return True

@@ -54,6 +54,11 @@ class Pool:
         return self.data, self.offset, self.table, self.count
 
     @property
+    def places(self) -> int:
+        """How many sequences the table has room for."""
+        return self.table.size // 2
+
+    @property
     def nbytes(self) -> int:
         """Of the arrays; most of the data may never have been touched."""
         return self.data.nbytes + self.offset.nbytes + self.table.nbytes

@@ -75,7 +75,7 @@ class Splices:
 
     def __init__(self, nfa: Nfa) -> None:
         self.nfa = nfa
-        self._uses: dict[int, tuple[list[int], int]] = {}  # automaton → entry, back, first state of its own, …; how many
+        self._uses: dict[int, tuple[list[int], int]] = {}  # automaton → entry, back, first state, …; states
         self._texts: list[bytes] = []
         self._ends: list[int] = []  # entry, back, first state of its own of every text
 

@@ -133,9 +133,8 @@ def stack_order(space: Workspace) -> tuple[np.ndarray, np.ndarray, list[np.ndarr
     Call it when determinisation is over.
     """
     sets = space.pools["sets"]
-    sets.longest = len(space.pools["callers"]) + 2
+    space.lengthen("sets", len(space.pools["callers"]) + 2)
     begun = False
-    space.grow()
     while int(_solve(space.address, begun)) == FULL:
         begun = True
         space.grow()

@@ -85,6 +85,23 @@ POOLS = ("states", "closed", "symbols", "pushes", "completions", "returns", "lin
 _LISTS = ("links", "dones")  # these keep what they are given, equal or not
 # How many sequences a pool has for each NFA state, and how long they are, as counted in a thousand schemas.
 _USUAL = ((1, 3), (1, 3), (0.03, 2), (0.03, 4), (0.03, 1), (0.03, 2), (3.2, 2), (1, 2), (0.2, 3), (0.03, 2))
+# Fields beside the pools: the pool for each number of which they have a place, and how many numbers the place holds.
+_BESIDE = {
+    "closed_to": ("closed", 2),
+    "return_to": ("returns", 2),
+    "completion": ("states", 1),
+    "link_head": ("states", 1),
+    "done_head": ("states", 1),
+    "caller_head": ("states", 1),
+    "link_next": ("links", 1),
+    "done_next": ("dones", 1),
+    "caller_next": ("callers", 1),
+    "linked": ("states", 1),
+    "row_end": ("states", 1),
+    "threshold_end": ("states", 1),
+    "top": ("states", 1),
+    "beneath": ("symbols", 1),
+}
 _PER_POOL = 7  # addresses of data, offset, table, count; sizes of data and table; the longest sequence
 
 FIELDS = {name: number for number, name in enumerate(INPUT + GROWING + SCRATCH + NUMBERS)}
@@ -233,25 +250,49 @@ class Workspace:
             name: Pool(most, int(share * states), length, name not in _LISTS)
             for name, most, (share, length) in zip(POOLS, lengths, _USUAL, strict=True)
         }
-        self.arrays = {
-            **{name: np.ascontiguousarray(array, np.int32) for name, array in given.items()},
-            "marks": np.zeros(longest, np.int32),
-            "actions": np.zeros(longest, np.int32),
-            "stack": np.zeros(longest, np.int32),
-            "pairs": np.zeros((longest, 2), np.int32),
-            "single": np.full((longest, 4), -1, np.int32),
-            "edges": np.zeros((len(given["edge"]) + 1, 3), np.int32),
-            "uses": np.zeros(classes, np.int32),
-            "calls": np.zeros((calls + 1, 4), np.int32),
-            "chosen": np.zeros((calls + 1, 4), np.int32),
-            "why": np.zeros(longest + 2 * calls + 8, np.int32),
-            "ops": np.empty((self.most_rows + states, classes), np.int32),
-            "threshold": np.zeros(2 * self.most_rows + 64, np.int32),
+        scratch = {
+            "marks": longest,
+            "actions": longest,
+            "stack": longest,
+            "pairs": 2 * longest,
+            "single": 4 * longest,
+            "edges": given["edge"].size + 3,
+            "uses": classes,
+            "calls": 4 * (calls + 1),
+            "chosen": 4 * (calls + 1),
+            "why": longest + 2 * calls + 8,
         }
+        growing = {name: columns * self.pools[pool].places for name, (pool, columns) in _BESIDE.items()}
+        growing["threshold"] = 2 * self.most_rows + 64
         self.table = np.zeros(len(FIELDS) + _PER_POOL * len(POOLS), np.int64)
+        self.arrays: dict[str, np.ndarray] = {}
+        self._carve({**{name: given[name].size for name in INPUT}, **growing, **scratch})
+        for name in INPUT:
+            self.arrays[name][:] = given[name].reshape(-1)
+        self.arrays["single"].fill(-1)
+        self._keep("ops", np.empty((self.most_rows + states, classes), np.int32))
         self.table[CLASSES] = classes
         self.table[NFA_STATES] = states
-        self._fit()
+        self.table[THRESHOLDS] = growing["threshold"]
+        for name in POOLS:
+            self._fit(name)
+
+    def _carve(self, sizes: dict[str, int]) -> None:
+        """Make arrays out of one block, which costs less than each alone does."""
+        block = np.zeros(sum(sizes.values()), np.int32)
+        address, begin = _address(block), 0
+        for name, size in sizes.items():
+            self.arrays[name] = block[begin : begin + size]
+            self.table[FIELDS[name]] = address + 4 * begin
+            begin += size
+
+    def _keep(self, name: str, array: np.ndarray) -> None:
+        self.arrays[name] = array
+        self.table[FIELDS[name]] = _address(array)
+        if name == "ops":
+            self.table[ROWS] = len(array)
+        elif name == "threshold":
+            self.table[THRESHOLDS] = array.size
 
     @property
     def expanded(self) -> int:
@@ -269,36 +310,35 @@ class Workspace:
 
     def grow(self) -> None:
         """Make room in whatever is nearly full."""
-        for pool in self.pools.values():
-            if not room(*pool.arrays, pool.longest):
-                pool.grow()
+        for name in POOLS:
+            self._make_room(name)
         last = self.expanded - 1
         for name, ends in (("ops", "row_end"), ("threshold", "threshold_end")):
             array = self.arrays[name]
             if len(array) - (self.arrays[ends][last] if last >= 0 else 0) < self.most_rows:
                 more = np.empty((len(array) + self.most_rows, *array.shape[1:]), np.int32)
-                self.arrays[name] = np.concatenate([array, more])
-        self._fit()
+                self._keep(name, np.concatenate([array, more]))
 
-    def _fit(self) -> None:
-        """Size the arrays beside the pools, a place for each number that a pool's table has room for; write it down."""
-        for name, pool, columns in (
-            ("closed_to", "closed", 2), ("return_to", "returns", 2), ("completion", "states", 1),
-            ("link_head", "states", 1), ("done_head", "states", 1), ("caller_head", "states", 1),
-            ("link_next", "links", 1), ("done_next", "dones", 1), ("caller_next", "callers", 1),
-            ("linked", "states", 1), ("row_end", "states", 1), ("threshold_end", "states", 1), ("top", "states", 1),
-            ("beneath", "symbols", 1),
-        ):  # fmt: skip
-            size = columns * self.pools[pool].table.size // 2
-            old = self.arrays.get(name, np.zeros(0, np.int32))
-            if old.size < size:
-                self.arrays[name] = np.concatenate([old, np.zeros(size - old.size, np.int32)])
-        for name in INPUT + GROWING + SCRATCH:
-            self.table[FIELDS[name]] = _address(self.arrays[name])
-        self.table[ROWS] = len(self.arrays["ops"])
-        self.table[THRESHOLDS] = self.arrays["threshold"].size
-        for number, one in enumerate(self.pools.values()):
-            data, offset, table, count = one.arrays
-            at = len(FIELDS) + _PER_POOL * number
-            self.table[at : at + 4] = [_address(x) for x in (data, offset, table, count)]
-            self.table[at + 4 : at + _PER_POOL] = data.size, table.size, one.longest
+    def lengthen(self, name: str, longest: int) -> None:
+        """Let the sequences of a pool be so long."""
+        self.pools[name].longest = longest
+        self._fit(name)
+        self._make_room(name)
+
+    def _make_room(self, name: str) -> None:
+        pool = self.pools[name]
+        if room(*pool.arrays, pool.longest):
+            return
+        pool.grow()
+        self._fit(name)
+        for beside, (owner, columns) in _BESIDE.items():
+            old = self.arrays[beside]
+            if owner == name and old.size < columns * pool.places:
+                self._keep(beside, np.concatenate([old, np.zeros(columns * pool.places - old.size, np.int32)]))
+
+    def _fit(self, name: str) -> None:
+        """Write down where a pool lies."""
+        pool = self.pools[name]
+        at = len(FIELDS) + _PER_POOL * POOLS.index(name)
+        sizes = pool.data.size, pool.table.size, pool.longest
+        self.table[at : at + _PER_POOL] = [*map(_address, pool.arrays), *sizes]
