@@ -34,6 +34,7 @@ from .workspace import (
     FIRST,
     FIRST_BAD,
     FIRST_OFFSET,
+    FIRSTS,
     FOUR,
     FREE,
     FREE_OFFSET,
@@ -71,6 +72,7 @@ from .workspace import (
     THRESHOLD_END,
     THRESHOLDS,
     TWO,
+    USERS,
     USES,
     VISIT,
     WHY,
@@ -87,6 +89,7 @@ from .workspace import (
     tail,
 )
 
+_POSITIVE = (1 << 63) - 1  # all bits but the sign
 _BATCH = 512  # states expanded between two looks at the clock
 
 
@@ -266,33 +269,46 @@ def _push(w, q, count, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _expand_shared(w, q, found, scoped, row):  # type: ignore[no-untyped-def]
-    """The ops on classes that several of the ``found`` edges share: class by class; 0, or a negative code."""
-    classes = read_long(w, CLASSES)
-    for k in range(classes):
+def _expand_shared(w, q, words, scoped, row):  # type: ignore[no-untyped-def]
+    """The ops on classes that several edges share, class by class; 0, or a negative code.
+
+    ``words`` is how many a bit set in `users` has. Classes that the same edges share have the same op.
+    """
+    users, firsts, edges = read_long(w, USERS), read_long(w, FIRSTS), read_long(w, EDGES)
+    distinct = 0
+    for k in range(read_long(w, CLASSES)):
         if get(w, USES, k) < 2:
+            continue
+        known = -1
+        for i in range(distinct):
+            other = read_int(firsts, i)
+            same = 0
+            while same < words and read_long(users, other * words + same) == read_long(users, k * words + same):
+                same += 1
+            if same == words:
+                known = other
+                break
+        if known >= 0:
+            write_int(row, k, read_int(row, known))
             continue
         if not has_room(w, CLOSED):
             return -FULL
         place = tail(w, CLOSED)
         count = ZERO
-        for i in range(found):
-            mask = get(w, EDGES, 3 * i)
-            low = get(w, MASK_OFFSET, mask)
-            end = get(w, MASK_OFFSET, mask + 1)
-            high = end
-            while low < high:
-                middle = (low + high) >> 1
-                if get(w, MASK_CLASS, middle) < k:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < end and get(w, MASK_CLASS, low) == k:
-                count = add_pair(place, count, get(w, EDGES, 3 * i + 1), get(w, EDGES, 3 * i + 2))
+        for word in range(words):
+            bits = read_long(users, k * words + word)
+            i = 64 * word
+            while bits:
+                if bits & 1:
+                    count = add_pair(place, count, read_int(edges, 3 * i + 1), read_int(edges, 3 * i + 2))
+                bits = (bits >> 1) & _POSITIVE
+                i += 1
         op = _stay(w, q, count, scoped)
         if op < 0:
             return op
         write_int(row, k, op)
+        write_int(firsts, distinct, k)
+        distinct += 1
     return 0
 
 
@@ -377,6 +393,10 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
             let(w, CALLS, 4 * called + 3, action + get(w, CALL, 4 * k + 3) if read_int(scope, back) >= 0 else NONE)
             called += 1
     shared = False
+    words = (found + 63) >> 6
+    users = read_long(w, USERS)
+    for i in range(words * read_long(w, CLASSES)):
+        write_long(users, i, 0)
     for i in range(found):
         op = NONE
         mask = read_int(edges, 3 * i)
@@ -384,6 +404,8 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
             k = read_int(mask_class, j)
             if read_int(uses, k) > 1:
                 shared = True
+                at = k * words + (i >> 6)
+                write_long(users, at, read_long(users, at) | 1 << (i & 63))
                 continue
             if op < 0:
                 op = _stay_on(w, q, read_int(edges, 3 * i + 1), read_int(edges, 3 * i + 2), scoped)
@@ -391,7 +413,7 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
                     return op
             write_int(row, k, op)
     if shared:
-        code = _expand_shared(w, q, found, scoped, row)
+        code = _expand_shared(w, q, words, scoped, row)
         if code < 0:
             return code
     return _expand_calls(w, q, items, called, row) if called else 0

@@ -20,7 +20,7 @@ PUSH, POP = map(np.int64, (4, 5))
 ALL_DONE, FULL, PAUSED, APART, GROUP, CLASH = map(np.int64, range(6))
 NESTED, GOES_ON, ONE_BYTE = map(np.int64, range(3))  # what is wrong with a group
 
-# Addresses of int32 arrays. Row s of an `x` with offsets is x[x_offset[s]:x_offset[s + 1]].
+# Addresses of arrays, int32 where nothing else is said. Row s of an `x` with offsets is x[x_offset[s]:x_offset[s + 1]].
 INPUT = (
     "edge_offset",
     "edge",  # [·, 3]: mask, target, adds one
@@ -65,9 +65,11 @@ SCRATCH = (
     "single",  # [NFA states, 4]: number in `closed` of the one move to a state with an action, -1 not known yet
     "edges",  # [edges, 3]: mask, target, action
     "uses",  # [classes]: how many edges a class has
+    "firsts",  # [classes]: classes whose edges no class before has
     "calls",  # [calls, 4]: as in the NFA, with an action or -1 in the last column
     "chosen",  # [calls, 4]: those on one class
     "why",  # what an error is about: a number of things, the things, further numbers
+    "users",  # int64 [classes, ·]: the edges that a class has, as bit sets
 )
 NUMBERS = (
     "classes",
@@ -110,7 +112,7 @@ FIELDS = {name: number for number, name in enumerate(INPUT + GROWING + SCRATCH +
     MASK_CLASS, FIRST_OFFSET, FIRST, FIRST_BAD,
     CLOSED_TO, RETURN_TO, COMPLETION, LINK_HEAD, DONE_HEAD, CALLER_HEAD, LINK_NEXT, DONE_NEXT, CALLER_NEXT, LINKED,
     ROW_END, THRESHOLD_END, TOP, BENEATH, OPS, THRESHOLD,
-    MARKS, ACTIONS, STACK, PAIRS, SINGLE, EDGES, USES, CALLS, CHOSEN, WHY,
+    MARKS, ACTIONS, STACK, PAIRS, SINGLE, EDGES, USES, FIRSTS, CALLS, CHOSEN, WHY, USERS,
     CLASSES, ROWS, THRESHOLDS, EXPANDED, BEGUN, LINKS_JOINED, DONES_JOINED, CALLERS_JOINED, NFA_STATES, VISIT,
 ) = map(np.int64, range(len(FIELDS)))  # fmt: skip
 STATES, CLOSED, SYMBOLS, PUSHES, COMPLETIONS, RETURNS, LINKS, DONES, CALLERS, SETS = map(
@@ -258,6 +260,7 @@ class Workspace:
             "single": 4 * longest,
             "edges": given["edge"].size + 3,
             "uses": classes,
+            "firsts": classes,
             "calls": 4 * (calls + 1),
             "chosen": 4 * (calls + 1),
             "why": longest + 2 * calls + 8,
@@ -270,6 +273,7 @@ class Workspace:
         for name in INPUT:
             self.arrays[name][:] = given[name].reshape(-1)
         self.arrays["single"].fill(-1)
+        self._keep("users", np.zeros(classes * (len(given["edge"]) // 64 + 1), np.int64))
         self._keep("ops", np.empty((self.most_rows + states, classes), np.int32))
         self.table[CLASSES] = classes
         self.table[NFA_STATES] = states
