@@ -31,6 +31,9 @@ class Moves:
         self.blocks = []
 
     def _sort(self, rows: np.ndarray, states: int) -> None:
+        if not len(rows):
+            self.data, self.offset = rows[:, 1:], np.zeros(states + 1, np.int32)
+            return
         order = np.argsort(rows[:, 0], kind="stable")
         self.data = rows[order, 1:]
         self.offset = np.zeros(states + 1, np.int32)

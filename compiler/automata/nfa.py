@@ -80,7 +80,6 @@ class Nfa:
         places: distinct places of states; instance, scope, region: those of every state, when finished.
         regions: see marks.py.
         final: state → instance that is complete there.
-        masks: distinct sets of symbols as bit masks, bit s for symbol s.
         instances: (called node or -1 for the root, shallow); starts: first state of each.
         entries: first state of every entry of the grammar, all of them in the root.
         fresh: state at the border of a region → state whose first moves it takes over; behind: the same for the last
@@ -103,7 +102,6 @@ class Nfa:
         self.fresh: dict[int, int] = {}
         self.behind: dict[int, int] = {}
         self.taken: dict[int, list[int]] = {}
-        self.masks: list[int] = []
         self._mask_number: dict[int, int] = {}
         self.specials: list[str] = []
         self.loops: list[Loop] = []
@@ -208,11 +206,12 @@ class Nfa:
 
     def mask(self, symbols: int) -> int:
         """Number of a set of symbols given as a bit mask."""
-        number = self._mask_number.get(symbols)
-        if number is None:
-            number = self._mask_number[symbols] = len(self.masks)
-            self.masks.append(symbols)
-        return number
+        return self._mask_number.setdefault(symbols, len(self._mask_number))
+
+    @property
+    def masks(self) -> list[int]:
+        """Distinct sets of symbols as bit masks, bit s for symbol s."""
+        return list(self._mask_number)
 
     def _special(self, name: str) -> int:
         if name not in self.specials:

@@ -239,7 +239,7 @@ class _Determiniser:
             classes=self.classes,
             threshold_offset=np.concatenate([[0], threshold_end]).astype(np.int32),
             threshold=space.arrays["threshold"][: threshold_end[-1]].copy(),
-            ops=ops.copy(),
+            ops=ops,
             state_row=np.concatenate([[0], row_end]).astype(np.int32),
             pushes=space.pools["pushes"].rows(4).copy(),
             return_key=returns.rows(2).copy(),
@@ -256,7 +256,7 @@ class _Determiniser:
             soft_depth=soft_depth if max_depth is None else max_depth,
             shallow_height=height if max_depth is None else 0,
             counts={"nfa_states": nfa.size, "local_states": len(states), "classes": self.classes},
-            largest_rule=partial(nfa.largest_rule, states.flat()[0].copy()),
+            largest_rule=partial(nfa.largest_rule, states.flat()[0]),
         )
 
     # -- disagreements -----------------------------------------------------------------------------------------------
@@ -344,7 +344,8 @@ def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, np.ndarray, n
     member = np.unpackbits(packed.reshape(len(masks), size), axis=1, count=symbols, bitorder="little")
     columns = np.ascontiguousarray(np.packbits(member, axis=0).T)
     known: dict[bytes, int] = {}
-    symbol_class = np.array([known.setdefault(column.tobytes(), len(known)) for column in columns], np.int32)
+    texts = columns.view(f"S{columns.shape[1]}").ravel().tolist()  # of one length, so zeros at the end may be dropped
+    symbol_class = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
     representative = np.zeros(len(known), np.intp)
     representative[symbol_class[::-1]] = np.arange(symbols - 1, -1, -1)
     which, of_mask = np.nonzero(member[:, representative])

@@ -27,14 +27,12 @@ class Piece:
 
     Attributes:
         own: how many states there are.
-        edges: int32 [·, 3]: source, number in ``masks``, target.
-        ends: int32 [·]: places from which what is behind follows without reading.
+        moves: int32 [·, 3]: source, number in ``masks`` or -1 where nothing is read, target.
         masks: sets of symbols as bit masks.
     """
 
     own: int
-    edges: np.ndarray
-    ends: np.ndarray
+    moves: np.ndarray
     masks: list[int]
 
 
@@ -62,12 +60,12 @@ def _make(dfa: Dfa) -> Piece:
     place = np.ones(size, np.int32)
     place[0] = 0
     place[1:][~behind[1:]] = np.arange(2, 2 + size - 1 - int(behind.sum()), dtype=np.int32)
-    ends = place[dfa.accepting]
     order = np.argsort(first, kind="stable")  # by the first class of every target, state by state
     source, target = np.divmod(pair[order], size)
     edges = np.stack([place[source], mask[order], place[target]], axis=1)
+    ends = [(end, -1, 1) for end in place[dfa.accepting].tolist() if end != 1]
     masks = [int.from_bytes(one, "little") for one in known]
-    return Piece(int(place.max()) - 1, edges, ends[ends != 1], masks)
+    return Piece(int(place.max()) - 1, np.concatenate([edges, np.array(ends, np.int32).reshape(-1, 3)]), masks)
 
 
 class Splices:
@@ -114,19 +112,24 @@ class Splices:
         pieces = [piece_of(nfa.pool.dfas[number]) for number in self._uses]
         use = np.array(list(chain.from_iterable(uses for uses, _ in self._uses.values())), np.int32).reshape(-1, 3)
         use[:, 2] -= 2  # so that a place is the number of the state from there
-        piece = np.repeat(np.arange(len(pieces)), [len(uses) // 3 for uses, _ in self._uses.values()])
         masks = np.array([nfa.mask(mask) for one in pieces for mask in one.masks], np.int32)
-        first_mask = np.cumsum([0, *(len(one.masks) for one in pieces)])[piece]
-        which, rows = _copies([one.edges for one in pieces], piece)
-        edges = np.zeros((len(rows), 4), np.int32)
-        edges[:, 0] = _states(use, which, rows[:, 0])
-        edges[:, 1] = masks[first_mask[which] + rows[:, 1]]
-        edges[:, 2] = _states(use, which, rows[:, 2])
+        # Per piece: how many uses, moves and masks there are, and where the last two begin.
+        uses, moves, sets = np.array(
+            [(len(uses) // 3, len(one.moves), len(one.masks)) for one, (uses, _) in zip(pieces, self._uses.values())]
+        ).T
+        first_move, first_mask = np.cumsum(moves) - moves, np.cumsum(sets) - sets
+        size = np.repeat(moves, uses)  # of every use
+        which = np.repeat(np.arange(len(use)), size)  # of every move, as all arrays from here on
+        shift = np.repeat(first_move, uses) - (np.cumsum(size) - size)
+        rows = np.concatenate([one.moves for one in pieces])[np.arange(len(which)) + shift[which]]
+        source, target = _states(use, which, rows[:, 0]), _states(use, which, rows[:, 2])
+        reads = rows[:, 1] >= 0
+        edges = np.zeros((int(np.count_nonzero(reads)), 4), np.int32)
+        edges[:, 0], edges[:, 2] = source[reads], target[reads]
+        edges[:, 1] = masks[(np.repeat(first_mask, uses)[which] + rows[:, 1])[reads]]
+        free = np.zeros((len(rows) - len(edges), 3), np.int32)
+        free[:, 0], free[:, 1] = source[~reads], target[~reads]
         nfa.edges.blocks.append(edges)
-        which, ends = _copies([one.ends for one in pieces], piece)
-        free = np.zeros((len(ends), 3), np.int32)
-        free[:, 0] = _states(use, which, ends)
-        free[:, 1] = use[which, 1]
         nfa.free.blocks.append(free)
 
     def _finish_literals(self) -> None:
@@ -145,16 +148,6 @@ class Splices:
         number[used] = [nfa.mask(1 << byte) for byte in used.tolist()]
         edges[:, 1] = number[data]
         nfa.edges.blocks.append(edges)
-
-
-def _copies(parts: list[np.ndarray], which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Some parts, given by number, one after the other: of every row the place in ``which``, and the rows."""
-    sizes = np.array([len(part) for part in parts])
-    begin = np.cumsum(sizes) - sizes
-    size = sizes[which]
-    at = np.cumsum(size) - size
-    place = np.repeat(np.arange(len(which)), size)
-    return place, np.concatenate(parts)[np.arange(len(place)) + (begin[which] - at)[place]]
 
 
 def _states(use: np.ndarray, which: np.ndarray, place: np.ndarray) -> np.ndarray:

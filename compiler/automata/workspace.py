@@ -274,7 +274,7 @@ class Workspace:
             self.arrays[name][:] = given[name].reshape(-1)
         self.arrays["single"].fill(-1)
         self._keep("users", np.zeros(classes * (len(given["edge"]) // 64 + 1), np.int64))
-        self._keep("ops", np.empty((self.most_rows + states, classes), np.int32))
+        self._keep("ops", np.empty((self.most_rows + 2 * states, classes), np.int32))
         self.table[CLASSES] = classes
         self.table[NFA_STATES] = states
         self.table[THRESHOLDS] = growing["threshold"]
