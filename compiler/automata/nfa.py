@@ -110,6 +110,7 @@ class Nfa:
         self.starts: list[int] = []
         self._memo: dict[_Key, int] = {}
         self._behind_names: dict[int, int] = {}  # node → what stands behind its names
+        self._inner_of: dict[int, tuple[int, ...]] = {}
         self._tasks: list[tuple[int, _Key]] = []  # states whose moves are to be made
         self._begun: list[tuple[int, _Key]] = []  # those whose moves are made
         self._splices = Splices(self)
@@ -287,9 +288,12 @@ class Nfa:
 
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""
+        pool = self.pool
+        if pool.nodes[node][0] != REF:
+            return node
         named = self._behind_names.get(node)
         if named is None:
-            pool, named = self.pool, node
+            named = node
             seen = 0
             while pool.nodes[named][0] == REF and pool.nodes[named][1] not in self._marks and seen <= len(pool.rules):
                 named = pool.rules[pool.nodes[named][1]]
@@ -297,10 +301,16 @@ class Nfa:
             self._behind_names[node] = named
         return named
 
+    def _inner(self, node: int) -> tuple[int, ...]:
+        """The items of a sequence, or the options of a choice, behind the names of rules."""
+        found = self._inner_of.get(node)
+        if found is None:
+            found = self._inner_of[node] = tuple([self._named(n) for n in self.pool.nodes[node][1]])
+        return found
+
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
-        if self.pool.nodes[node][0] == REF:
-            node = self._named(node)
+        node = self._named(node)
         if node == self.pool.empty:
             return back
         key = (node, back, height)
@@ -313,7 +323,7 @@ class Nfa:
 
     def _fill(self) -> None:
         """Make the moves of the states that wait for them, the newest first."""
-        pool, tasks, begun, get = self.pool, self._tasks, self._begun, self._get
+        pool, tasks, begun, memo, inner = self.pool, self._tasks, self._begun, self._memo, self._inner
         free, place = self.free.rows, self.place
         literal, terminal, called = self._splices.literal, self._splices.terminal, self.choices.called
         limit = 1024
@@ -330,14 +340,21 @@ class Nfa:
             elif kind == TERMINAL:
                 terminal(node[1], entry, back)
             elif kind == SEQUENCE:
-                target = back
-                for item in node[1][:0:-1]:
-                    target = get(item, target, height)
+                target, around = back, place[back]
+                for item in inner(number)[:0:-1]:
+                    if item != pool.empty:  # as in `_get`: calls of it would cost more than what it does
+                        key = (item, target, height)
+                        found = memo.get(key)
+                        if found is None:
+                            found = memo[key] = len(place)
+                            place.append(around)
+                            tasks.append((found, key))
+                        target = found
                 self._begin(entry, node[1][0], target, height)
             elif kind == CHOICE:
-                for option in node[1]:
+                for option in inner(number):
                     if height < 0 or self.facts.height[option] <= height:
-                        free += (entry, get(option, back, height), 0)
+                        free += (entry, self._get(option, back, height), 0)
             elif kind == REPEAT:
                 self._repeat(entry, number, back, height)
             elif kind == QUOTED or (kind == CALL and node[1] in self.choices.inlined):
@@ -375,8 +392,7 @@ class Nfa:
 
     def _begin(self, entry: int, node: int, back: int, height: int) -> None:
         """Let a state be the one from which a text of the node leads to ``back``, and no other."""
-        if self.pool.nodes[node][0] == REF:
-            node = self._named(node)
+        node = self._named(node)
         key = (node, back, height)
         alike = self.place[entry] == self.place[back]
         if node == self.pool.empty or key in self._memo or not alike or self._is_start(entry):

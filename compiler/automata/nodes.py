@@ -202,20 +202,20 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
         number = known.get(id(expr))
         if number is not None:
             return number
-        if isinstance(expr, ir.Literal):
+        if isinstance(expr, ir.Ref):
+            number = pool.add((REF, expr.name))
+        elif isinstance(expr, ir.Sequence):
+            number = pool.sequence([visit(e, rule) for e in expr.items])
+        elif isinstance(expr, ir.Literal):
             number = pool.sequence([pool.add((LITERAL, piece)) for piece in _split_literal(expr.data)])
+        elif isinstance(expr, ir.Repeat):
+            number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
+        elif isinstance(expr, ir.Choice):
+            number = pool.choice([visit(e, rule) for e in expr.options])
         elif isinstance(expr, ir.Terminal):
             number = terminal(expr, rule)
         elif isinstance(expr, ir.Special):
             number = pool.add((SPECIAL, expr.name))
-        elif isinstance(expr, ir.Ref):
-            number = pool.add((REF, expr.name))
-        elif isinstance(expr, ir.Sequence):
-            number = pool.sequence([visit(e, rule) for e in expr.items])
-        elif isinstance(expr, ir.Choice):
-            number = pool.choice([visit(e, rule) for e in expr.options])
-        elif isinstance(expr, ir.Repeat):
-            number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
         else:
             raise AssertionError("a Text is made a Terminal before this: see resolve_specials")
         known[id(expr)] = number
