@@ -159,7 +159,7 @@ def _blocks(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray, list[
         first = min(group[0] for group in groups)
         live = (final[first], ((block[table[first]] >= 0) | (block[table[first]] == _SELF)).tobytes())
         matched = None
-        for candidate in looping.get(live, ()):
+        for candidate in _alike(table, first, looping.get(live, []), block, rep):
             matched = _simulate(table, first, candidate, block, rep, final)
             if matched is not None:
                 break
@@ -180,6 +180,16 @@ def _blocks(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray, list[
             if made not in looping.setdefault(key, []):
                 looping[key].append(made)
     return block, rep
+
+
+def _alike(table: np.ndarray, first: int, candidates: list[int], block: np.ndarray, rep: list[int]) -> list[int]:
+    """The blocks of which `_simulate` does not say at the first state that it is not in them."""
+    if not candidates:
+        return candidates
+    seen = block[table[first]]
+    wanted = block[table[[rep[n] for n in candidates]]]
+    fits = np.where(seen == _SELF, wanted >= 0, wanted == seen).all(axis=1)
+    return [candidates[n] for n in np.flatnonzero(fits).tolist()]
 
 
 def _any_of(matched: dict[int, int], group: list[int]) -> int:

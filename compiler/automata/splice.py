@@ -52,7 +52,8 @@ def _make(dfa: Dfa) -> Piece:
     member[which, column] = True
     packed = np.packbits(member[:, dfa.class_of_byte], axis=1, bitorder="little")
     known: dict[bytes, int] = {}
-    mask = np.array([known.setdefault(one.tobytes(), len(known)) for one in packed], np.int32)
+    texts = np.ascontiguousarray(packed).view("S32").ravel().tolist()  # without the zeros at the end
+    mask = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
     moves = np.zeros(size, bool)
     moves[state] = True
     behind = dfa.accepting & ~moves
