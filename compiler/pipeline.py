@@ -41,15 +41,20 @@ class Compiled:
 
     Attributes:
         bundle: for ``toolc.runtime``, as if it had been opened from a file.
-        grammar_text: the Lark text that it was compiled from.
+        grammar: what it was compiled from.
         report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage.
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
     bundle: Bundle
-    grammar_text: str
+    grammar: Assembled
     report: dict[str, Any]
     standalone: bool = False
+
+    @property
+    def grammar_text(self) -> str:
+        """The Lark text that it was compiled from."""
+        return self.grammar.text
 
     def write(self, path: str | os.PathLike[str]) -> str:
         """Write the bundle file, whole or not at all; returns its digest."""
@@ -212,7 +217,7 @@ def _compile(
 
     from .automata.pushdown import build_automaton
     from .grammar.assemble import keyword_counts
-    from .grammar.reader import read_grammar
+    from .grammar.pieces import inlined, read_pieces, shared
     from .grammar.specials import resolve_specials
     from .lift.close import close_arrays
     from .lift.lift import lift
@@ -225,7 +230,7 @@ def _compile(
     budget = options.budget
     budget.check("")  # numba is there now: what it compiles does not count
     clock.begin("grammar")
-    grammar = read_grammar(assembled.text, name)
+    grammar = read_pieces(assembled.frame, assembled.apart, name)
     grammar = replace(
         grammar,
         places={**grammar.places, **assembled.places},
@@ -250,6 +255,8 @@ def _compile(
         states = linked.entries
     else:
         clock.begin("automaton")
+        if grammar.apart:
+            grammar = shared(inlined(grammar))
         automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
         clock.begin("tables")
         with budget.blaming(automaton.largest_rule):
@@ -305,7 +312,7 @@ def _compile(
         "digest": bundle.digest,
         "key": key_of(meta),
     }
-    return Compiled(bundle, assembled.text, report, options.standalone)
+    return Compiled(bundle, assembled, report, options.standalone)
 
 
 def _ends(vocab: Vocab) -> list[int]:

@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ..budget import Budget
 from ..errors import ToolcError, UnsupportedError
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.channel import Channel
-from ..schema.encoding import JSON_ENCODING
+from ..schema.common import Common
+from ..schema.encoding import JSON_ENCODING, Encoding
 from ..schema.parameters import elements_of, parameters_of
-from ..schema.report import Row
+from ..schema.pieces import Piece, piece_of, piece_written
+from ..schema.report import Row, keyword_report
 from ..schema.request_text import Request
+from ..schema.writer import common_of, definitions, rule_name
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .arguments import channel_of, encoding_of
 from .ir import Mark
+from .pieces import at, renamed_text
 from .protocol import Protocol, entries_of
 from .reading import arguments_of, marked
 
@@ -33,8 +38,9 @@ class Assembled:
     """A grammar as text, and what became of the schemas in it.
 
     Attributes:
-        text: Lark text, for reader.py and for people.
-        places: rule → where in the spec it comes from.
+        frame: Lark text of all rules but those of ``apart``.
+        apart: rule of the frame's text → the piece whose root it is, and where its places begin.
+        places: rule of the frame → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
         keywords: (place, keyword, status) for every keyword of every schema.
         report: the same, with the declared restrictions that narrow each (schema/report.py).
@@ -47,7 +53,7 @@ class Assembled:
         common: rules that no schema changes: any array and any object.
     """
 
-    text: str
+    frame: str
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
     keywords: tuple[tuple[str, str, str], ...] = ()
@@ -59,6 +65,12 @@ class Assembled:
     parameters: dict[str, list[list[object]]] = field(default_factory=dict)
     elements: dict[str, list[list[object]]] = field(default_factory=dict)
     common: tuple[str, ...] = ()
+    apart: dict[str, tuple[Piece, str]] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """The whole as Lark text, for people."""
+        return self.frame + "".join(renamed_text(piece, root) for root, (piece, _) in self.apart.items())
 
 
 def assemble(
@@ -79,13 +91,18 @@ def assemble(
         named: whether each tool gets an entry of its own.
         response: schema of a structured response, which gets entries of its own; None for none.
     """
+    encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
     channel = None if protocol is None else channel_of(protocol)
-    writer = LarkWriter(options, budget, JSON_ENCODING if protocol is None else encoding_of(protocol))
+    common = None
+    if protocol is not None and channel is None and encoding == JSON_ENCODING:
+        common = common_of(options, encoding, frozenset(protocol.names))
+    writer = LarkWriter(options, budget, encoding, common)
     entries: dict[str, str] = {}
     marks: dict[str, Mark] = {}
     how: dict[str, Any] = {"encoding": "json"}
     parameters: dict[str, list[list[object]]] = {}
     elements: dict[str, list[list[object]]] = {}
+    pieces: list[tuple[str, Piece, str]] = []
     if spec.kind == "schema":
         gap = "_w " if writer.gap else ""
         with _places_in(spec):
@@ -96,7 +113,11 @@ def assemble(
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
         rule_of = {}
-        for tool in spec.tools:
+        if common is not None:
+            pieces = _pieces(spec, options, budget, encoding, common, {"start", *protocol.names, *common.rules})
+            writer.reserve(rule for rule, _, _ in pieces)
+            rule_of = {tool.name: rule for tool, (rule, _, _) in zip(spec.tools, pieces, strict=True)}
+        for tool in spec.tools if common is None else ():
             rule_of[tool.name] = _arguments(writer, spec, tool, channel)
             if how["encoding"] in ("parameters", "positional", "request", "elements"):
                 parameters[tool.name] = parameters_of(writer)
@@ -112,23 +133,94 @@ def assemble(
         head, entries, marks = _around(protocol, rule_of, list(rule_of) if named else [], answer, writer.gap)
         if not writer.gap:
             head += "_w:\n"
-    restrictions = set(writer.restrictions)
+    apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
+    restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
+    report = keyword_report(*writer.met, restrictions)
+    keywords = tuple(writer.keywords)
+    if pieces:
+        report, keywords = _reports(pieces, restrictions, report, keywords)
     if options.whitespace != "flexible" and writer.encoding.blanks:
         restrictions.add("blanks")
+    rules, terminals = writer.definitions
+    if common is not None:
+        rules, terminals = _with_common(common, pieces, rules, terminals)
     return Assembled(
-        head + writer.text(),
+        head + writer.gaps() + definitions(rules, terminals),
         dict(writer.places),
         tuple(sorted(restrictions)),
-        tuple(writer.keywords),
-        writer.report(),
+        keywords,
+        report,
         entries,
         protocol.name if entries and protocol is not None else "",
         marks,
         how,
         parameters,
         elements,
-        writer.common,
+        tuple(dict.fromkeys([*(name for _, piece, _ in pieces for name in piece.any), *writer.common])),
+        apart,
     )
+
+
+def _pieces(
+    spec: Spec, options: SchemaOptions, budget: Budget | None, encoding: Encoding, common: Common, taken: set[str]
+) -> list[tuple[str, Piece, str]]:
+    """The arguments of every tool: what the piece's root is called in the whole, the piece, where its places begin.
+
+    Args:
+        taken: names that are in use.
+    """
+    found = []
+    taken |= {name.partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
+    for tool in spec.tools:
+        origin = f"{spec.name}#{tool.pointer}"
+        with _places_in(spec, tool):
+            if tool.document is tool.schema or tool.document is None:
+                piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
+            else:
+                writer = LarkWriter(options, budget, encoding, common)
+                root = writer.add(
+                    tool.schema, document=tool.document, pointer=tool.pointer, base=spec.name, name=tool.name
+                )
+                piece, origin = piece_written(writer, root), ""
+        root = piece.root
+        if root in piece.rules:
+            stem = root = rule_name(tool.name)
+            number = 1
+            while root in taken:
+                number += 1
+                root = f"{stem}_{number}"
+            taken.add(root)
+        found.append((root, piece, origin))
+    return found
+
+
+def _with_common(
+    common: Common, pieces: list[tuple[str, Piece, str]], rules: dict[str, str], terminals: dict[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The definitions of the frame: what pieces have in common, in the order of first use, then its own."""
+    needed = dict.fromkeys(name for _, piece, _ in pieces for name in piece.order if name in common.rules)
+    regexes = {regex: name for _, piece, _ in pieces for regex, name in piece.terminals.items()}
+    shared = {regex: name for regex, name in regexes.items() if regex in common.terminals}
+    return {name: common.rules[name] for name in needed} | rules, shared | terminals
+
+
+def _reports(
+    pieces: list[tuple[str, Piece, str]], restrictions: set[str], rows: tuple[Row, ...],
+    keywords: tuple[tuple[str, str, str], ...],
+) -> tuple[tuple[Row, ...], tuple[tuple[str, str, str], ...]]:  # fmt: skip
+    """The report and the keywords of all pieces, and after them those of what stands in the frame."""
+    used = frozenset(restrictions)
+    said: dict[tuple[str, str], Row] = {}
+    met: list[tuple[str, str, str]] = []
+    for _, piece, origin in pieces:
+        for place, keyword, status, names in piece.rows(used):
+            place = at(origin, place)
+            if (place, keyword) not in said or status == "dropped":
+                said[place, keyword] = place, keyword, status, names
+        met += [(at(origin, place), keyword, status) for place, keyword, status in piece.keywords]
+    for row in rows:
+        said.setdefault(row[:2], row)
+    return tuple(said.values()), (*met, *keywords)
 
 
 def _around(

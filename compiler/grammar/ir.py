@@ -9,8 +9,8 @@ Invariants   nodes are frozen and compared by value, so equal sub-expressions ca
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Union
 from typing import Literal as Literal_
-from typing import Union
 
 from ..regex import Regex
 
@@ -128,6 +128,21 @@ class Mark:
     number: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """Rules that are the same in many grammars, with what is worked out of them kept beside them.
+
+    Attributes:
+        grammar: the rules that are its own; it starts from the only one that others refer to.
+        order: names of all its rules, those that it shares with others among them, as they were met.
+        kept: by who worked it out.
+    """
+
+    grammar: Grammar
+    order: tuple[str, ...]
+    kept: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Grammar:
     """Rules by name and the rule to start from.
@@ -138,6 +153,7 @@ class Grammar:
         places: for errors, the JSON pointer or ``file:line`` that a rule came from, where known.
         entries: further places to start from, name → rule; all end where the start rule does.
         marks: what the texts of some rules are.
+        apart: further rules, each with all that it alone needs, and where the places in it begin (pieces.py).
     """
 
     rules: dict[str, Expr]
@@ -145,6 +161,7 @@ class Grammar:
     places: dict[str, str] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
+    apart: dict[str, tuple[Closed, str]] = field(default_factory=dict)
 
     def place(self, rule: str) -> str:
         """How to name a rule in an error; what follows a # in its name tells parts of it apart."""

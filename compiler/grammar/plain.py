@@ -12,7 +12,7 @@ Invariants   what it reads, Lark reads as the same trees: tests/grammar/test_pla
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,10 +55,14 @@ class Plain:
     lines: dict[str, int] = field(default_factory=dict)
 
 
-def read_plain(text: str) -> Plain | None:
-    """The definitions of a text; None if Lark has to read it."""
+def read_plain(text: str, known: Container[str] = ()) -> Plain | None:
+    """The definitions of a text; None if Lark has to read it.
+
+    Args:
+        known: rules that are defined elsewhere.
+    """
     try:
-        return _Parser(text).read()
+        return _Parser(text, known).read()
     except (_NotPlain, RecursionError):
         return None
 
@@ -75,9 +79,15 @@ def _tokens(text: str) -> Iterator[tuple[str, Any, int]]:
     yield "end", "\n", len(text)
 
 
+def tokens_of(text: str) -> Iterator[str]:
+    """A text in pieces, of which the names of rules and terminals are whole ones."""
+    return (found[0] for found in _TOKEN.finditer(text))
+
+
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, known: Container[str]) -> None:
         self.text = text
+        self.known = known
         self.tokens = list(_tokens(text))
         self.at = 0
         self.out = Plain()
@@ -196,7 +206,7 @@ class _Parser:
             if len(set(params)) < len(params) or any(p in rules for p in params):
                 raise _NotPlain
             for name, count in used:
-                if name in params or name in terminals:
+                if name in params or name in terminals or (not count and name in self.known):
                     continue
                 if name not in rules or (count and len(rules[name][0]) != count):
                     raise _NotPlain

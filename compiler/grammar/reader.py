@@ -15,7 +15,8 @@ Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,11 @@ ImportPath = str | Path | Callable[..., Any]
 
 
 def read_grammar(
-    text: str, name: str = "<grammar>", start: str = "start", import_paths: Iterable[ImportPath] = ()
+    text: str,
+    name: str = "<grammar>",
+    start: str = "start",
+    import_paths: Iterable[ImportPath] = (),
+    known: Collection[str] = (),
 ) -> Grammar:
     """Read Lark text.
 
@@ -62,19 +67,23 @@ def read_grammar(
         name: how errors name it; with a path, relative imports are looked up beside it.
         start: the rule to start from.
         import_paths: folders (or loaders as lark takes them) for ``%import``, before toolc's own and lark's.
+        known: rules that are defined elsewhere, none of which leads back here.
 
     Raises:
         GrammarError: the text is malformed, a name is not defined, or a rule is left-recursive in a way that cannot be
             removed; ``place`` is ``name:line:column``.
         UnsupportedError: a terminal is no regular language.
     """
-    plain = read_plain(text)
+    plain = read_plain(text, known)
     if plain is not None:
         try:
             return without_left_recursion(_Reader(text, name, import_paths, plain).grammar(start))
         except ToolcError:  # Lark knows where its tokens are, so it is asked for the words
             pass
-    return without_left_recursion(_Reader(text, name, import_paths).grammar(start))
+    whole = text + "".join(f'{rule}: "x"\n' for rule in known)
+    grammar = _Reader(whole, name, import_paths).grammar(start)
+    rules = {rule: expr for rule, expr in grammar.rules.items() if rule not in known}
+    return without_left_recursion(replace(grammar, rules=rules))
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from ..automata.pushdown import Automaton, build_automaton
 from ..budget import Budget
 from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
+from ..grammar.pieces import at
 from ..lift.close import close_arrays
 from ..lift.lift import lift
 from ..vocab.encode import Encode
@@ -121,16 +122,16 @@ class _Linker:
             self.parts[unit.digest] = found
         return self._main()
 
-    def _names(self, imports: Sequence[tuple[int, int]]) -> list[tuple[bytes, int]]:
-        return [(self.whole.units[unit].digest, entry) for unit, entry in imports]
-
     def _unit(self, unit: Unit) -> Part:
+        def placed(grammar: Grammar) -> Grammar:
+            return replace(grammar, places={rule: at(unit.origin, place) for rule, place in grammar.places.items()})
+
         try:
-            return self._made(unit.grammar, self._names(unit.imports), unit.entries)[0].part
+            return self._made(placed(unit.grammar), list(unit.imports), unit.entries)[0].part
         except Apart:
             if not unit.imports:
                 raise
-            return self._made(unit.alone(), [], unit.entries)[0].part
+            return self._made(placed(unit.alone()), [], unit.entries)[0].part
 
     def _made(self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: int | None) -> tuple[_Made, Automaton]:
         """A part: of a unit, or the main one where ``entries`` is None."""
@@ -182,7 +183,7 @@ class _Linker:
         return _Made(part, resolve, specials, cut.symbol_class), a
 
     def _main(self) -> Linked:
-        made, a = self._made(self.whole.main, self._names(self.whole.imports), None)
+        made, a = self._made(self.whole.main, list(self.whole.imports), None)
         joined = Joined(made.part, self.parts, made.symbol_class)
         tables, longest = tables_of(
             joined, made.resolve.walks.machine, a.marks, made.specials, made.resolve.decided, made.resolve.deciding

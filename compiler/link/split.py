@@ -15,10 +15,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from ..grammar.analysis import references, strong_components
 from ..grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+from ..grammar.pieces import inlined
 from ..regex import Regex
 
 STUB = 255  # the byte around a stub's number
@@ -28,7 +29,7 @@ _START = "start"
 _SEPARATOR = b";"
 _MOST_KEPT = 1 << 14  # regular expressions of which the digest is kept: those of one grammar are in the next, too
 
-Entry = tuple[int, int]  # unit, which of its rules
+Entry = tuple[bytes, int]  # digest of a unit, which of its rules
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,11 @@ class Unit:
 
     Attributes:
         grammar: of the part alone; its text is the number of an entry, a semicolon, and the text of that rule.
-        imports: what stub n stands for: (unit, entry).
+        imports: what stub n stands for: (digest of a unit, entry).
         entries: how many rules others can call.
         alone: gives the grammar of the part without stubs.
         digest: of its content and of what it imports.
+        origin: where the places of its grammar begin (../grammar/pieces.py).
     """
 
     grammar: Grammar
@@ -48,6 +50,7 @@ class Unit:
     entries: int
     alone: Callable[[], Grammar]
     digest: bytes
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     Args:
         common: rules that many grammars have.
     """
-    return _Splitter(grammar).split(set(common))
+    return _Splitter(inlined(grammar, lambda closed: not _bracketed(closed.grammar))).split(set(common))
 
 
 def stub(opener: bytes, number: int) -> Literal:
@@ -81,62 +84,66 @@ def stub(opener: bytes, number: int) -> Literal:
 class _Splitter:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
-        self.refs = {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
+        self.apart = grammar.apart
+        self.refs: dict[str, list[str]] = {root: [] for root in self.apart}
+        self.refs |= {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
         self.member: dict[str, tuple[str, ...]] = {}  # rule of a part → all rules of it that can be called
-        self.units: list[Unit] = []
-        self.unit_of: dict[tuple[str, ...], int] = {}
-        self.digests = _Digests(grammar)
-        self.place = {rule: n for n, rule in enumerate(grammar.rules)}
+        self.units: dict[bytes, Unit] = {}
+        self.unit_of: dict[tuple[str, ...], bytes] = {}
+        self.place = {rule: n for n, rule in enumerate(_order(grammar))}
 
     def split(self, common: set[str]) -> Split | None:
         marks = self.grammar.marks
         if not common and not any(mark.kind == "arguments" for mark in marks.values()):
             return None
-        recurs: set[str] = set()  # rules in brackets
-        for part in strong_components(self.refs):
-            entries = tuple(sorted((r for r in part if self._bracketed(r)), key=self.place.__getitem__))
-            if entries and (len(part) > 1 or part[0] in self.refs[part[0]]):
-                self.member.update(dict.fromkeys(entries, entries))
-                recurs.update(entries)
-        for rule, mark in marks.items():
-            if mark.kind == "arguments" and rule in self.grammar.rules:
-                target = self._named(rule)
-                if self._bracketed(target):
-                    self.member.setdefault(target, (target,))
+        recurs = self._recurring()
+        called = [self._named(rule) for rule, mark in marks.items() if mark.kind == "arguments" and rule in self.refs]
+        for target in called:
+            if target not in self.apart and _bracketed(self.grammar, target):
+                self.member.setdefault(target, (target,))
         for rule, entries in list(self.member.items()):
             if not self._reached([rule], {}).isdisjoint(marks):
                 for entry in entries:
                     self.member.pop(entry, None)
-        tools = any(self._named(rule) in self.member for rule, mark in marks.items() if mark.kind == "arguments")
+        tools = any(target in self.member or target in self.apart for target in called)
         if not tools:
             # Any other part would be made for this grammar alone.
             if not recurs <= common:
                 return None  # the main part would recur
             self.member = {rule: entries for rule, entries in self.member.items() if common.issuperset(entries)}
-        if not self.member:
+        if not self.member and not self.apart:
             return None
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        return Split(replace(self.grammar, rules=main), imports, tuple(self.units), tools)
+        return Split(replace(self.grammar, rules=main, apart={}), imports, tuple(self.units.values()), tools)
+
+    def closed(self) -> tuple[tuple[Unit, ...], Entry]:
+        """The units of a grammar that is a part with all that it needs, and how others call it."""
+        start = self.grammar.start
+        self._recurring()
+        entries = self.member.setdefault(start, (start,))
+        digest = self._unit(entries)
+        return tuple(self.units.values()), (digest, entries.index(start))
+
+    def _recurring(self) -> set[str]:
+        """Rules in brackets that recur, which are parts."""
+        recurs: set[str] = set()
+        for part in strong_components(self.refs):
+            if len(part) > 1 or part[0] in self.refs[part[0]]:
+                inside = (rule for rule in part if _bracketed(self.grammar, rule))
+                entries = tuple(sorted(inside, key=self.place.__getitem__))
+                self.member.update(dict.fromkeys(entries, entries))
+                recurs.update(entries)
+        return recurs
 
     def _named(self, rule: str) -> str:
         """The rule that a rule only names."""
         seen = {rule}
-        while isinstance(expr := self.grammar.rules[rule], Ref) and expr.name not in seen:
+        while isinstance(expr := self.grammar.rules.get(rule), Ref) and expr.name not in seen:
             rule = expr.name
             seen.add(rule)
         return rule
-
-    def _bracketed(self, rule: str) -> bool:
-        """Whether a rule looks like one group in brackets, of which the last closes the first."""
-        expr = self.grammar.rules[rule]
-        items = expr.items if isinstance(expr, Sequence) else (expr,)
-        first, last = items[0] if items else expr, items[-1] if items else expr
-        if not isinstance(first, Literal) or not isinstance(last, Literal):
-            return False
-        closer = _CLOSER.get(first.data[:1])
-        return closer is not None and last.data[-1:] == closer and (len(items) > 1 or len(first.data) > 1)
 
     def _reached(self, roots: Iterable[str], opaque: Mapping[str, object]) -> set[str]:
         """Rules that others reach, not looking into some."""
@@ -161,46 +168,95 @@ class _Splitter:
         )
         kept = self._reached(roots, opaque)
         rules: dict[str, Expr] = {}
-        imports: list[Entry] = []
+        imports: dict[Entry, int] = {}
         for rule in sorted(kept, key=self.place.__getitem__):
-            expr = self.grammar.rules[rule]
-            if rule in opaque:
+            if rule in self.apart:
+                closed = self.apart[rule][0].grammar
+                opener, entry = _opener(closed.rules[closed.start]), self._apart(rule)
+            elif rule in opaque:
                 entries = opaque[rule]
-                first = expr.items[0] if isinstance(expr, Sequence) else expr
-                assert isinstance(first, Literal)
-                rules[rule] = stub(first.data[:1], len(imports))
-                imports.append((self._unit(entries), entries.index(rule)))
+                opener, entry = _opener(self.grammar.rules[rule]), (self._unit(entries), entries.index(rule))
             else:
-                rules[rule] = expr
+                rules[rule] = self.grammar.rules[rule]
+                continue
+            rules[rule] = stub(opener, imports.setdefault(entry, len(imports)))
         return rules, tuple(imports)
 
-    def _unit(self, entries: tuple[str, ...]) -> int:
-        number = self.unit_of.get(entries)
-        if number is not None:
-            return number
-        rules, imports = self._cut(list(entries), entries)
-        whole = self._whole(rules, entries)
-        digest = self.digests.of(whole.start, whole.rules, [self.units[u].digest + b"%d" % k for u, k in imports])
-        for known, unit in enumerate(self.units):  # the same under other names
-            if unit.digest == digest:
-                self.unit_of[entries] = known
-                return known
+    def _apart(self, rule: str) -> Entry:
+        """A unit of what stands apart; it is the same in all grammars."""
+        closed, origin = self.apart[rule]
+        known = closed.kept.get(__name__)
+        if known is None:
+            own = closed.grammar.rules
+            others = {name for expr in own.values() for name in references(expr) if name not in own}
+            rest = self._reached(others, {})
+            order = dict.fromkeys([*closed.order, *(name for name in self.grammar.rules if name in rest)])
+            rules = {
+                name: own[name] if name in own else self.grammar.rules[name]
+                for name in order
+                if name in own or name in rest
+            }
+            known = closed.kept[__name__] = _Splitter(replace(closed.grammar, rules=rules)).closed()
+        units, entry = known
+        for unit in units:
+            if unit.digest not in self.units:
+                self.units[unit.digest] = replace(unit, origin=origin)
+        return entry
 
-        def alone() -> Grammar:
-            return self._whole(self._cut(list(entries), entries, alone=True)[0], entries)
+    def _unit(self, entries: tuple[str, ...]) -> bytes:
+        digest = self.unit_of.get(entries)
+        if digest is None:
+            rules, imports = self._cut(list(entries), entries)
+            whole = _whole(self.grammar, rules, entries)
+            digest = _digest(whole, [unit + b"%d" % entry for unit, entry in imports])
+            if digest not in self.units:  # else the same under other names
+                alone = partial(_alone, self.grammar, entries)
+                self.units[digest] = Unit(whole, imports, len(entries), alone, digest)
+            self.unit_of[entries] = digest
+        return digest
 
-        self.units.append(Unit(whole, imports, len(entries), alone, digest))
-        self.unit_of[entries] = len(self.units) - 1
-        return len(self.units) - 1
 
-    def _whole(self, rules: dict[str, Expr], entries: tuple[str, ...]) -> Grammar:
-        """The grammar of a part."""
-        options = [sequence(Literal(b"%d" % k + _SEPARATOR), Ref(rule)) for k, rule in enumerate(entries)]
-        name = _START
-        while name in rules:
-            name += "#"
-        places = {rule: self.grammar.places[rule] for rule in rules if rule in self.grammar.places}
-        return Grammar({name: choice(*options), **rules}, start=name, places=places)
+def _order(grammar: Grammar) -> Iterable[str]:
+    """All rules; what is apart, and after it what it is the first to need, after all that nothing apart needs."""
+    needed = {rule for closed, _ in grammar.apart.values() for rule in closed.order}
+    order = [rule for rule in grammar.rules if rule not in needed]
+    for root, (closed, _) in grammar.apart.items():
+        order.append(root)
+        order += (rule for rule in closed.order if rule in grammar.rules)
+    return dict.fromkeys(order)
+
+
+def _bracketed(grammar: Grammar, rule: str = "") -> bool:
+    """Whether a rule, or the first, looks like one group in brackets, of which the last closes the first."""
+    expr = grammar.rules[rule or grammar.start]
+    items = expr.items if isinstance(expr, Sequence) else (expr,)
+    first, last = items[0] if items else expr, items[-1] if items else expr
+    if not isinstance(first, Literal) or not isinstance(last, Literal):
+        return False
+    closer = _CLOSER.get(first.data[:1])
+    return closer is not None and last.data[-1:] == closer and (len(items) > 1 or len(first.data) > 1)
+
+
+def _opener(expr: Expr) -> bytes:
+    """The bracket that a bracketed rule begins with."""
+    first = expr.items[0] if isinstance(expr, Sequence) else expr
+    assert isinstance(first, Literal)
+    return first.data[:1]
+
+
+def _whole(grammar: Grammar, rules: dict[str, Expr], entries: tuple[str, ...]) -> Grammar:
+    """The grammar of a part that has some of the rules of another."""
+    options = [sequence(Literal(b"%d" % k + _SEPARATOR), Ref(rule)) for k, rule in enumerate(entries)]
+    name = _START
+    while name in rules:
+        name += "#"
+    places = {rule: grammar.places[rule] for rule in rules if rule in grammar.places}
+    return Grammar({name: choice(*options), **rules}, start=name, places=places)
+
+
+def _alone(grammar: Grammar, entries: tuple[str, ...]) -> Grammar:
+    """The same without stubs."""
+    return _whole(grammar, _Splitter(grammar)._cut(list(entries), entries, alone=True)[0], entries)
 
 
 @lru_cache(_MOST_KEPT)
@@ -208,46 +264,38 @@ def _said_regex(regex: Regex) -> bytes:
     return b"t" + hashlib.blake2b(repr(regex).encode(), digest_size=16).digest()
 
 
-class _Digests:
-    """Digests of grammars by content: rules are called by the order in which they are met."""
+def _digest(grammar: Grammar, imports: list[bytes]) -> bytes:
+    """Of the content: rules are called by the order in which they are met."""
+    order, todo = {grammar.start: 0}, [grammar.start]
+    said: list[bytes] = []
+    for rule in todo:
+        _say(grammar.rules[rule], said, order, todo)
+        said.append(b"\n")
+    return hashlib.blake2b(b"".join([*said, b"\n", b"\n".join(imports)]), digest_size=16).digest()
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
-        self.known: dict[int, bytes] = {}  # of terminals, by identity: the grammar keeps them alive
 
-    def of(self, start: str, rules: dict[str, Expr], imports: list[bytes]) -> bytes:
-        order, todo = {start: 0}, [start]
-        said: list[bytes] = []
-        for rule in todo:
-            self._say(rules[rule], said, order, todo)
-            said.append(b"\n")
-        return hashlib.blake2b(b"".join([*said, b"\n", b"\n".join(imports)]), digest_size=16).digest()
-
-    def _say(self, expr: Expr, said: list[bytes], order: dict[str, int], todo: list[str]) -> None:
-        """Append what an expression is, and to ``order`` and ``todo`` the rules that it is the first to name."""
-        if isinstance(expr, Literal):
-            said.append(b"l%d:%b" % (len(expr.data), expr.data))
-        elif isinstance(expr, Ref):
-            number = order.setdefault(expr.name, len(order))
-            if number == len(todo):
-                todo.append(expr.name)
-            said.append(b"r%d" % number)
-        elif isinstance(expr, Terminal):
-            known = self.known.get(id(expr))
-            if known is None:
-                known = self.known[id(expr)] = _said_regex(expr.regex)
-            said.append(known)
-        elif isinstance(expr, (Sequence, Choice)):
-            kind, parts = (b"s(", expr.items) if isinstance(expr, Sequence) else (b"c(", expr.options)
-            said.append(kind)
-            for part in parts:
-                self._say(part, said, order, todo)
-                said.append(b",")
-            said.append(b")")
-        elif isinstance(expr, Repeat):
-            said.append(b"n%d:%d(" % (expr.low, -1 if expr.high is None else expr.high))
-            self._say(expr.item, said, order, todo)
-            said.append(b")")
-        else:
-            assert isinstance(expr, Special)
-            said.append(b"x" + repr((expr.name, expr.otherwise)).encode())
+def _say(expr: Expr, said: list[bytes], order: dict[str, int], todo: list[str]) -> None:
+    """Append what an expression is, and to ``order`` and ``todo`` the rules that it is the first to name."""
+    if isinstance(expr, Literal):
+        said.append(b"l%d:%b" % (len(expr.data), expr.data))
+    elif isinstance(expr, Ref):
+        number = order.setdefault(expr.name, len(order))
+        if number == len(todo):
+            todo.append(expr.name)
+        said.append(b"r%d" % number)
+    elif isinstance(expr, Terminal):
+        said.append(_said_regex(expr.regex))
+    elif isinstance(expr, (Sequence, Choice)):
+        kind, parts = (b"s(", expr.items) if isinstance(expr, Sequence) else (b"c(", expr.options)
+        said.append(kind)
+        for part in parts:
+            _say(part, said, order, todo)
+            said.append(b",")
+        said.append(b")")
+    elif isinstance(expr, Repeat):
+        said.append(b"n%d:%d(" % (expr.low, -1 if expr.high is None else expr.high))
+        _say(expr.item, said, order, todo)
+        said.append(b")")
+    else:
+        assert isinstance(expr, Special)
+        said.append(b"x" + repr((expr.name, expr.otherwise)).encode())

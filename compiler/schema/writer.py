@@ -9,8 +9,9 @@ Invariants   the text is linear in the shapes; ``{ } [ ]`` are always literals o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..budget import Budget
@@ -19,6 +20,7 @@ from . import numbers, strings
 from .array_text import array_text
 from .atoms import NEVER, Conj, Literal
 from .channel import Channel, arguments_text
+from .common import KINDS, Closure, Common, Kind
 from .elements import ElementRules
 from .encoding import JSON_ENCODING, Encoding
 from .nodes import Reader
@@ -29,6 +31,8 @@ from .references import Document, Loader, draft_of
 from .report import Row, keyword_report
 from .scalar_text import INLINE, constant_text, constants_text, number_text, string_text
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
+
+_MOST_COMMONS = 16
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,9 @@ class LarkWriter:
     """
 
     def __init__(
-        self, options: SchemaOptions, budget: Budget | None = None, encoding: Encoding = JSON_ENCODING
-    ) -> None:
+        self, options: SchemaOptions, budget: Budget | None = None, encoding: Encoding = JSON_ENCODING,
+        common: Common | None = None,
+    ) -> None:  # fmt: skip
         blanks = options.whitespace
         known = blanks in ("compact", "spaced", "flexible")
         if not known and not (isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0):
@@ -97,12 +102,16 @@ class LarkWriter:
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
         self._rule_names: set[str] = {"start", "_w", "_c", "_k"}
         self._last_number: dict[tuple[str, bool], int] = {}  # of the names that begin alike
-        self._own_names: dict[str, str] = {}  # kind → rule
+        self._own_names: dict[Kind, str] = {}  # kind → rule
         self._by_conj: dict[tuple[Literal, ...], str] = {}
         self._by_body: dict[str, str] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
         self._place = "#"  # of the schema that is written
         self.blank = "_w " if self.gap else ""
+        self.common_rules = common
+        if common is not None:
+            self._rule_names |= common.rules.keys()
+            self._terminal_names |= {name.lower() for name in common.terminals.values()}
 
     @property
     def keywords(self) -> list[tuple[str, str, str]]:
@@ -111,7 +120,7 @@ class LarkWriter:
 
     def report(self) -> tuple[Row, ...]:
         """What became of every keyword, place by place, and which declared restrictions narrow it."""
-        return keyword_report(self._reader.report, self._reader.narrowed, self.restrictions)
+        return keyword_report(*self.met, self.restrictions)
 
     def add(self, schema: Any, *, document: Any = None, pointer: str = "", base: str = "", name: str = "value") -> str:
         """Write the rules of one more schema.
@@ -158,25 +167,32 @@ class LarkWriter:
 
     def text(self) -> str:
         """All rules and terminals."""
-        lines: list[str] = []
+        return self.gaps() + definitions(self._rules, self._terminals)
+
+    def gaps(self) -> str:
+        """The rules of what stands between the tokens of JSON."""
         blanks = self.options.whitespace
-        if self.gap:
-            lines.append("_w: WS?  // a gap between two tokens")
         after = '" "' if blanks == "spaced" and self.encoding.blanks else self.blank
-        lines.append(f'_c: {self.blank}"," {after}'.rstrip())
-        lines.append(f'_k: {self.blank}":" {after}'.rstrip())
-        lines += [f"{name}: {body}" for name, body in self._rules.items()]
-        lines += [f"{name}: /{regex}/" for regex, name in self._terminals.items()]
+        lines = [f'_c: {self.blank}"," {after}'.rstrip(), f'_k: {self.blank}":" {after}'.rstrip()]
         if self.gap:
-            lines.append(r"WS: /[ \t\n\r]" + ("+" if blanks == "flexible" else f"{{1,{blanks}}}") + "/")
+            some = "+" if blanks == "flexible" else f"{{1,{blanks}}}"
+            lines = ["_w: WS?  // a gap between two tokens", *lines, rf"WS: /[ \t\n\r]{some}/"]
         return "\n".join(lines) + "\n"
+
+    @property
+    def definitions(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Rules by name, and the names of terminals by their expressions."""
+        return self._rules, self._terminals
+
+    @property
+    def met(self) -> tuple[list[tuple[str, str, str]], dict[tuple[str, str], tuple[str, ...]]]:
+        """What `keyword_report` makes the report of."""
+        return self._reader.report, self._reader.narrowed
 
     # -- names
 
     def _name(self, hint: str, taken: set[str], upper: bool = False) -> str:
-        base = re.sub(r"[^a-z0-9]+", "_", hint.lower()).strip("_")[:24].rstrip("_")
-        if not base or not base[0].isalpha():
-            base = "x" + base
+        base = rule_name(hint)
         name, number = base, self._last_number.get((base, upper), 1)
         while name in taken:
             number += 1
@@ -198,6 +214,8 @@ class LarkWriter:
 
     def terminal(self, regex: str, hint: str) -> str:
         known = self._terminals.get(regex)
+        if known is None and self.common_rules is not None and regex in self.common_rules.terminals:
+            known = self._terminals[regex] = self.common_rules.terminals[regex]
         if known is None:
             known = self._terminals[regex] = self._name(hint, self._terminal_names, upper=True)
             self.places[known] = self._place
@@ -281,11 +299,39 @@ class LarkWriter:
 
     # -- any JSON
 
-    def _own(self, kind: str) -> tuple[str, bool]:
+    def _take(self, common: Common, kind: Kind) -> str:
+        """The name of a rule of ``common``, which is needed now with all that it needs."""
+        closure = common.closures[kind]
+        for name in closure.rules:
+            self._rules.setdefault(name, common.rules[name])
+        for regex in closure.terminals:
+            self._terminals.setdefault(regex, common.terminals[regex])
+        for body, name in closure.by_body.items():
+            self._by_body.setdefault(body, name)
+        self.restrictions |= closure.restrictions
+        self._own_names.update((one, common.names[one]) for one in KINDS if common.names[one] in closure.rules)
+        return common.names[kind]
+
+    def closure(self, kind: Kind) -> tuple[str, Closure]:
+        """The name of what is alike in all schemas, and all that it needs; of a writer that wrote nothing else."""
+        write: dict[Kind, Callable[[], str]] = {
+            "any": self._any,
+            "str": self.any_string,
+            "arr": self._any_array,
+            "obj": self._any_object,
+        }
+        name = write[kind]()
+        self._drain()
+        whole = Closure(tuple(self._rules), tuple(self._terminals), dict(self._by_body), frozenset(self.restrictions))
+        return name, whole
+
+    def _own(self, kind: Kind) -> tuple[str, bool]:
         """The name of a rule that every schema writes alike, and whether its body is still to be set."""
         known = self._own_names.get(kind)
         if known is not None:
             return known, False
+        if self.common_rules is not None:
+            return self._take(self.common_rules, kind), False
         name = self._own_names[kind] = self._name(kind, self._rule_names)
         self._rules[name] = ""
         return name, True
@@ -329,6 +375,40 @@ class LarkWriter:
     def common(self) -> tuple[str, ...]:
         """The rules of any array and any object, which no schema changes."""
         return tuple(self._own_names[kind] for kind in ("arr", "obj") if kind in self._own_names)
+
+
+def rule_name(hint: str) -> str:
+    """A name for a rule that Lark takes."""
+    name = re.sub(r"[^a-z0-9]+", "_", hint.lower()).strip("_")[:24].rstrip("_")
+    return name if name and name[0].isalpha() else "x" + name
+
+
+def definitions(rules: Mapping[str, str], terminals: Mapping[str, str]) -> str:
+    """Lark text of rules by name, and of terminals by expression."""
+    lines = [f"{name}: {body}\n" for name, body in rules.items()]
+    return "".join(lines + [f"{name}: /{regex}/\n" for regex, name in terminals.items()])
+
+
+@lru_cache(_MOST_COMMONS)
+def common_of(options: SchemaOptions, encoding: Encoding, reserved: frozenset[str]) -> Common:
+    """What is alike in all schemas that are written so.
+
+    Args:
+        reserved: names that it keeps off.
+    """
+    rules: dict[str, str] = {}
+    terminals: dict[str, str] = {}
+    names: dict[Kind, str] = {}
+    closures: dict[Kind, Closure] = {}
+    for kind in KINDS:
+        writer = LarkWriter(options, None, encoding)
+        writer.reserve(sorted(reserved))
+        names[kind], closures[kind] = writer.closure(kind)
+        for known, found in zip((rules, terminals), writer.definitions, strict=True):
+            for one, other in found.items():
+                if known.setdefault(one, other) != other:
+                    raise AssertionError(f"{one} depends on which rule is written first")
+    return Common(rules, terminals, names, closures)
 
 
 BOOLEAN = (Constants(CONSTANTS["boolean"]),)

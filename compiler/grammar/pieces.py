@@ -1,0 +1,99 @@
+"""A grammar as the sum of a frame and of pieces: the arguments of every tool are read once, and kept with their text.
+
+Leaves out   reading Lark text (reader.py), writing and keeping pieces (../schema/pieces.py).
+Invariants   the sum is the grammar of the whole text, names aside: a piece's rules have names of their own, and others
+             know it by the name of its root alone; it refers to its own rules, those that all share, and the gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from ..schema.pieces import Piece
+from .ir import Choice, Closed, Expr, Grammar, Ref, Repeat, Sequence, choice, sequence
+from .plain import tokens_of
+from .reader import read_grammar
+
+GAPS = ("_w", "_c", "_k")
+
+
+def at(origin: str, place: str) -> str:
+    """A place of a piece in the spec; without an origin it is one already."""
+    return origin + place[1:] if origin else place
+
+
+def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str) -> Grammar:
+    """The grammar of a frame and pieces.
+
+    Args:
+        frame: Lark text.
+        pieces: name of the root in the frame → piece, where its places begin.
+        name: how errors name it.
+    """
+    grammar = read_grammar(frame, name, known=pieces)
+    apart = {root: (piece.made(_closed), origin) for root, (piece, origin) in pieces.items()}
+    return replace(grammar, apart=apart)
+
+
+def _closed(piece: Piece, _: None) -> Closed:
+    known = {*GAPS, *piece.common.rules}
+    grammar = read_grammar(piece.text, "", piece.root, known=known)
+    grammar = replace(grammar, places=piece.places)
+    return Closed(grammar, piece.order)
+
+
+def inlined(grammar: Grammar, chosen: Callable[[Closed], bool] = lambda _: True) -> Grammar:
+    """The grammar in which the rules of some of what is apart stand like any others."""
+    rules, places, apart = dict(grammar.rules), dict(grammar.places), {}
+    for root, (closed, origin) in grammar.apart.items():
+        if not chosen(closed):
+            apart[root] = closed, origin
+            continue
+        name = {one: _name(one, closed.grammar.start, root) for one in closed.grammar.rules}
+        rules |= {name[rule]: _renamed(expr, name) for rule, expr in closed.grammar.rules.items()}
+        places |= {name[rule]: at(origin, place) for rule, place in closed.grammar.places.items() if rule in name}
+    return replace(grammar, rules=rules, places=places, apart=apart)
+
+
+def shared(grammar: Grammar) -> Grammar:
+    """The grammar in which rules of one content are one rule, the first of them."""
+    rules = grammar.rules
+    while True:
+        first: dict[Expr, str] = {}
+        same = {rule: one for rule, expr in rules.items() if (one := first.setdefault(expr, rule)) != rule}
+        for kept in (grammar.start, *grammar.entries.values(), *grammar.marks):
+            same.pop(kept, None)
+        if not same:
+            return replace(grammar, rules=rules)
+        rules = {rule: _renamed(expr, same) for rule, expr in rules.items() if rule not in same}
+
+
+def renamed_text(piece: Piece, root: str) -> str:
+    """The Lark text of a piece's own definitions, named after the name of its root."""
+    own = [*piece.rules, *(name for regex, name in piece.terminals.items() if regex not in piece.common.terminals)]
+    name = {one: _name(one, piece.root, root) for one in own}
+    said = {regex: one for regex, one in piece.terminals.items() if one in name}
+    return "".join(name.get(token, token) for token in tokens_of(piece.own_text(said)))
+
+
+def _name(one: str, old: str, root: str) -> str:
+    """What a rule or terminal of a piece is called outside."""
+    if one == old:
+        return root
+    return f"{root.upper()}__{one}" if one.isupper() else f"{root}__{one}"
+
+
+def _renamed(expr: Expr, name: Mapping[str, str]) -> Expr:
+    if isinstance(expr, Ref):
+        other = name.get(expr.name)
+        return expr if other is None else Ref(other)
+    if isinstance(expr, Sequence):
+        return sequence(*_all(expr.items, name))
+    if isinstance(expr, Choice):
+        return choice(*_all(expr.options, name))
+    return Repeat(_renamed(expr.item, name), expr.low, expr.high) if isinstance(expr, Repeat) else expr
+
+
+def _all(parts: Iterable[Expr], name: Mapping[str, str]) -> list[Expr]:
+    return [_renamed(part, name) for part in parts]

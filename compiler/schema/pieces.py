@@ -1,0 +1,132 @@
+"""The text of one schema apart from all others: written once, kept by content, put beside those of other tools.
+
+Leaves out   writing (writer.py), putting the texts of tools together (../grammar/assemble.py).
+Invariants   a piece depends on the schema, the options, the encoding, its hint and the names it keeps off, and on
+             nothing that was written before; places begin with ``#``, which stands for where the schema stands. Its own
+             names are of no matter outside. What is kept is bounded by its text; the least recently used goes first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ..budget import Budget
+from .common import Common
+from .encoding import Encoding
+from .report import Row, keyword_report
+from .writer import LarkWriter, SchemaOptions, definitions
+
+_MOST_KEPT = 4 << 20  # characters of text; what is made of them takes some thirty times as many bytes
+
+Made = TypeVar("Made")
+
+
+@dataclass(eq=False)
+class Piece:
+    """The rules of one schema.
+
+    Attributes:
+        root: the rule of its values.
+        order: all its rules, those of ``common`` among them, as they were met.
+        rules: of its own, name → body.
+        terminals: all that it uses, expression → name.
+        common: what it shares with other schemas.
+        places: rule → place.
+        keywords: (place, keyword, status) for every keyword.
+        narrowed: (place, keyword) → restrictions that may narrow it.
+        restrictions: names of the declared restrictions that hold in it.
+        any: its rules of any array and any object.
+    """
+
+    root: str
+    order: tuple[str, ...]
+    rules: dict[str, str]
+    terminals: dict[str, str]
+    common: Common
+    places: dict[str, str]
+    keywords: tuple[tuple[str, str, str], ...]
+    narrowed: dict[tuple[str, str], tuple[str, ...]]
+    restrictions: frozenset[str]
+    any: tuple[str, ...]
+    _made: dict[Callable[..., Any], tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Lark text of its own rules, and of every terminal that it uses."""
+        return definitions(self.rules, self.terminals)
+
+    def own_text(self, terminals: Mapping[str, str]) -> str:
+        """The same with other terminals."""
+        return definitions(self.rules, terminals)
+
+    def rows(self, used: frozenset[str]) -> tuple[Row, ...]:
+        """The keyword report, where these restrictions hold."""
+        return self.made(_rows, used)
+
+    def made(self, make: Callable[[Piece, Any], Made], given: Any = None) -> Made:
+        """What a function makes of the piece and a further value, which is mostly the same: kept beside it."""
+        known = self._made.get(make)
+        if known is None or known[0] != given:
+            known = self._made[make] = given, make(self, given)
+        found: Made = known[1]
+        return found
+
+
+def _rows(piece: Piece, used: frozenset[str]) -> tuple[Row, ...]:
+    return keyword_report(piece.keywords, piece.narrowed, used)
+
+
+_kept: OrderedDict[tuple[Any, ...], tuple[Piece, int]] = OrderedDict()
+_characters_kept = 0
+
+
+def piece_of(
+    schema: Any, options: SchemaOptions, encoding: Encoding, common: Common, hint: str, budget: Budget | None
+) -> Piece:
+    """The piece of a schema whose references stay inside of it.
+
+    Args:
+        schema: JSON, in which references are resolved.
+        common: of the same options and encoding.
+        hint: what to call its rule.
+    """
+    global _characters_kept
+    said = repr(schema)  # tells apart all that JSON does, and the order of keys
+    key = said, options, encoding, common, hint
+    known = _kept.get(key)
+    if known is not None:
+        _kept.move_to_end(key)
+        return known[0]
+    writer = LarkWriter(options, budget, encoding, common)
+    root = writer.add(schema, name=hint)
+    piece = piece_written(writer, root)
+    size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
+    _kept[key] = piece, size
+    _characters_kept += size
+    while _characters_kept > _MOST_KEPT and len(_kept) > 1:
+        _characters_kept -= _kept.popitem(last=False)[1][1]
+    return piece
+
+
+def piece_written(writer: LarkWriter, root: str) -> Piece:
+    """What a writer wrote, as a piece."""
+    common = writer.common_rules
+    assert common is not None
+    rules, terminals = writer.definitions
+    own = {name: body for name, body in rules.items() if name not in common.rules}
+    met, narrowed = writer.met
+    return Piece(
+        root,
+        tuple(rules),
+        own,
+        terminals,
+        common,
+        writer.places,
+        tuple(met),
+        narrowed,
+        frozenset(writer.restrictions),
+        writer.common,
+    )
