@@ -8,9 +8,11 @@ Invariants   the first part keeps its numbers of states, pushes and stack symbol
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
 from toolc.runtime.tables import NEVER, PUSH
 
 from .part import Part
@@ -55,14 +57,28 @@ class Joined:
         self.modes = max(part.modes for part in self.parts)
 
     def together(self, name: str, group: str = "") -> np.ndarray:
-        """An array of all parts, its numbers moved by where a group begins in each."""
-        if not group:
-            return np.concatenate([part.arrays[name] for part in self.parts])
-        return np.concatenate([part.arrays[name] + b for part, b in zip(self.parts, self.base[group], strict=False)])
+        """An array of all parts, its numbers moved by where a group begins in each; those below 0 stay."""
+        arrays = [part.arrays[name] for part in self.parts]
+        found = np.concatenate(arrays)
+        if group:
+            shift(found.reshape(-1, 1), self._ends(arrays), self.base[group])
+        return found
 
-    def state(self, part: int, numbers: np.ndarray) -> np.ndarray:
-        """States of a part in the common numbering."""
-        return np.where(numbers < 2, numbers, numbers + (self.base["state"][part] - 2))
+    def by_mode(self, name: str, group: str = "") -> np.ndarray:
+        """The same of an array by mode; parts of one mode are never read in another, so it stands for both."""
+        arrays = [part.arrays[name] for part in self.parts]
+        out = np.empty((sum(x.shape[0] for x in arrays), self.modes), np.int32)
+        at = 0
+        for x in arrays:
+            out[at : at + x.shape[0]] = x
+            at += x.shape[0]
+        if group:
+            shift(out, self._ends(arrays), self.base[group])
+        return out
+
+    @staticmethod
+    def _ends(arrays: list[np.ndarray]) -> np.ndarray:
+        return np.cumsum([x.shape[0] for x in arrays])
 
     def breaks(self, name: str, reserved: int) -> np.ndarray:
         """Breakpoints of all parts, after some owners without any."""
@@ -70,27 +86,36 @@ class Joined:
         out = np.zeros((reserved + sum(x.shape[0] for x in arrays), max(x.shape[1] for x in arrays), 2), np.int32)
         at = reserved
         for x in arrays:
-            out[at : at + x.shape[0], : x.shape[1]] = x
+            if x.shape[1]:
+                out[at : at + x.shape[0], : x.shape[1]] = x
             at += x.shape[0]
         return out
 
+    @cached_property
+    def imported(self) -> np.ndarray:
+        """int64 [·, 3]: of every import, part by part: its state in mode 0 and in mode 1, where its profiles begin."""
+        states, profiles = self.base["state"], self.base["profile"]
+        return np.array(
+            [
+                (*(q + int(states[other]) - 2 for q in self.parts[other].entries[entry][:2]), int(profiles[other]))
+                for imports in self.imports
+                for other, entry in imports
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+
+    @cached_property
+    def first_import(self) -> np.ndarray:
+        """int64 [parts + 1]: where the imports of each begin."""
+        return np.cumsum([0, *map(len, self.imports)])
+
     def push(self) -> np.ndarray:
-        found = []
-        for n, part in enumerate(self.parts):
-            push, imports = part.arrays["push"].copy(), part.arrays["push_import"]
-            push[:, 0] += self.base["symbol"][n]
-            push[:, 1:3] = self.state(n, push[:, 1:3])
-            if part.imports:
-                entered = np.array(
-                    [
-                        self.state(other, np.array(self.parts[other].entries[entry][:2]))
-                        for other, entry in self.imports[n]
-                    ]
-                )
-                some = imports >= 0
-                push[some, 1:3] = entered[imports[some]]
-            found.append(push)
-        return np.concatenate(found).astype(np.int32)
+        arrays = [part.arrays["push"] for part in self.parts]
+        out, imports = np.concatenate(arrays), self.together("push_import")
+        _move_push(
+            out, imports, self._ends(arrays), self.base["symbol"], self.base["state"], self.imported, self.first_import
+        )
+        return out
 
     def delta(self) -> np.ndarray:
         """The comb of transitions; the dead state's row begins at 0, that of the finished one at 1."""
@@ -99,28 +124,18 @@ class Joined:
         out[: base[0]] = out[base[-1] :] = -1, 0
         end = 1 + int(self.symbol_class[256])
         out[end] = 1, 1 << 3
-        for n, part in enumerate(self.parts):
-            own = out[base[n] : base[n + 1]]
-            delta = part.arrays["delta"]
-            np.add(delta[:, 0], np.int32(base[n]), out=own[:, 0])
-            own[delta[:, 0] < 0, 0] = -1
-            kind = delta[:, 1] & 7
-            moved = np.where(kind < PUSH, (delta[:, 1] > 15) * (self.base["state"][n] - 2), 0)
-            moved += np.where(kind == PUSH, self.base["push"][n], 0)
-            own[:, 1] = delta[:, 1] + (moved << 3)
+        states, pushes = self.base["state"].tolist(), self.base["push"].tolist()
+        for part, at, state, push in zip(self.parts, base.tolist(), states, pushes, strict=False):
+            _move_delta(part.arrays["delta"], out, at, state - 2, push)
         return out
 
     def returns(self) -> tuple[np.ndarray, np.ndarray]:
-        base = self.base["return"]
-        combs = []
-        for n, part in enumerate(self.parts):
-            found = part.arrays["return"]
-            value = self.state(n, found[:, 1] >> 2) << 2 | found[:, 1] & 3
-            combs.append(np.stack([np.where(found[:, 0] < 0, -1, found[:, 0] + base[n]), value], axis=1))
+        arrays = [part.arrays["return"] for part in self.parts]
         # A pop looks past its comb's end where R is another part's.
         most = max(part.most_left for part in self.parts) + 1
-        end = np.tile(np.array([[-1, 0]], np.int64), (most, 1))
-        return self.together("return_offset", "return").astype(np.int32), np.concatenate([*combs, end]).astype(np.int32)
+        out = np.concatenate([*arrays, np.tile(np.array([[-1, 0]], np.int32), (most, 1))])
+        _move_returns(out, self._ends(arrays), self.base["return"], self.base["state"])
+        return self.together("return_offset", "return"), out
 
     def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray) -> Machine:
         """What walks read; the narrow ones are those of the first part."""
@@ -128,19 +143,20 @@ class Joined:
         later = int(self.base["push"][-1] - self.base["push"][1])
         state, push = np.zeros(self.base["state"][-1], bool), np.zeros(self.base["push"][-1], bool)
         state[: narrow_state.size], push[: narrow_push.size] = narrow_state, narrow_push
+        two = np.array([0, 1], np.int32)
         fields = {
             "symbol_class": self.symbol_class,
-            "state_cell": np.concatenate([[0, 1], self.together("state_cell", "cell")]).astype(np.int32),
+            "state_cell": np.concatenate([two, self.together("state_cell", "cell")]),
             "state_break": self.breaks("state_break", 2),
-            "cell_delta": np.concatenate([[0, 1], self.together("cell_delta", "delta")]).astype(np.int32),
+            "cell_delta": np.concatenate([two, self.together("cell_delta", "delta")]),
             "delta": self.delta(),
             "push": self.push(),
             "return_offset": return_offset,
             "return_": return_,
-            "state_close": np.concatenate([[0, 1], self.together("state_close", "close")]).astype(np.int32),
+            "state_close": np.concatenate([two, self.together("state_close", "close")]),
             "close_break": self.breaks("close_break", 2),
-            "close_bound": np.concatenate([[NEVER, 0], self.together("close_bound")]).astype(np.int32),
-            "owed_first": self.together("owed_first", "owed").astype(np.int32),
+            "close_bound": np.concatenate([np.array([NEVER, 0], np.int32), self.together("close_bound")]),
+            "owed_first": self.together("owed_first", "owed"),
             "owed_break": self.breaks("owed_break", 0),
             "owed": self.together("owed"),
             "narrow_state": state,
@@ -148,3 +164,54 @@ class Joined:
             "calls_part": np.concatenate([self.parts[0].arrays["push_import"] >= 0, np.zeros(later, bool)]),
         }
         return Machine(**{name: np.ascontiguousarray(array) for name, array in fields.items()})
+
+
+@kernel()
+def shift(numbers, ends, base):  # type: ignore[no-untyped-def]
+    """Add to the numbers, int32 [·, ·], of each part, which ends at ``ends``, its base; those below 0 stay."""
+    begin = 0
+    for n in range(ends.size):
+        add = np.int32(base[n])
+        for i in range(begin, ends[n]):
+            for k in range(numbers.shape[1]):
+                if numbers[i, k] >= 0:
+                    numbers[i, k] += add
+        begin = ends[n]
+
+
+@kernel()
+def _move_delta(delta, out, at, state, push):  # type: ignore[no-untyped-def]
+    """A part's comb of transitions in its place; states from 2 on and pushes are moved by so much."""
+    for i in range(delta.shape[0]):
+        owner, op = delta[i, 0], delta[i, 1]
+        kind = op & 7
+        out[at + i, 0] = owner + at if owner >= 0 else owner
+        out[at + i, 1] = op + (state << 3) * (kind < PUSH and op > 15) + (push << 3) * (kind == PUSH)
+
+
+@kernel()
+def _move_push(out, imports, ends, symbol, state, imported, first):  # type: ignore[no-untyped-def]
+    """The pushes of all parts, side by side, in the common numbering; those of imports enter what these say."""
+    begin = 0
+    for n in range(ends.size):
+        for i in range(begin, ends[n]):
+            out[i, 0] += symbol[n]
+            for k in range(2):
+                if imports[i] >= 0:
+                    out[i, 1 + k] = imported[first[n] + imports[i], k]
+                elif out[i, 1 + k] >= 2:
+                    out[i, 1 + k] += state[n] - 2
+        begin = ends[n]
+
+
+@kernel()
+def _move_returns(out, ends, base, state):  # type: ignore[no-untyped-def]
+    """The combs of returns of all parts, side by side, in the common numbering."""
+    begin = 0
+    for n in range(ends.size):
+        for i in range(begin, ends[n]):
+            if out[i, 0] >= 0:
+                out[i, 0] += base[n]
+            if out[i, 1] >> 2 >= 2:
+                out[i, 1] += (state[n] - 2) << 2
+        begin = ends[n]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
 from toolc.runtime.tables import Tables
 
 from ..automata.marks import Marks
 from ..lift import comb
-from .joined import Joined
+from .joined import Joined, shift
 from .walk import Machine
 
 
@@ -30,7 +31,7 @@ def tables_of(
     """
     first = joined.parts[0]
     modes = joined.modes
-    exits = _with_base(joined, "cell_exit", "profile", modes)
+    exits = joined.by_mode("cell_exit", "profile")
     profile, symbol = _chain_keys(joined)
     order = np.lexsort((symbol, profile))
     profiles = int(joined.base["profile"][-1])
@@ -39,11 +40,12 @@ def tables_of(
     chain_offset, chain = comb.pack(
         offset, symbol[order].astype(np.int32), order.astype(np.int32), max(1, int(joined.base["symbol"][-1]))
     )
-    chain_exit = _moved(joined, "chain_exit", "profile")
+    chain_exit = joined.together("chain_exit", "profile")
     chain_break = joined.breaks("chain_break", 0)
     counts = chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
     source = np.repeat(profile, counts)
-    edges = np.unique(np.stack([source[chain_exit >= 0], chain_exit[chain_exit >= 0]], axis=1), axis=0)
+    leads = np.flatnonzero(chain_exit >= 0)
+    edges = np.stack(np.divmod(np.unique(source[leads] * profiles + chain_exit[leads]), max(1, profiles)), axis=1)
     width = max(m.state_break.shape[1], chain_break.shape[1])
     closes = max(m.close_break.shape[1], m.owed_break.shape[1])
     row_of, rows = _rows(joined, specials)
@@ -53,6 +55,8 @@ def tables_of(
     np.cumsum([len(tools) for tools in marks.tools], out=set_offset[1:])
     special = specials[np.argsort(specials[:, 1], kind="stable")]
     zeros = np.zeros(2, np.int32)
+    minus = np.full((2, modes), -1, np.int32)
+    reserved = np.array([[0] * modes, [1] * modes], np.int32)
     assert cells == m.cell_delta.size and first.states <= state_cell.size
     arrays = {
         "symbol_class": joined.symbol_class,
@@ -60,8 +64,8 @@ def tables_of(
         "special_symbol": special[:, 0],
         "state_cell": state_cell,
         "state_break": _widened(m.state_break, width),
-        "cell_row": np.concatenate([[[0] * modes, [1] * modes], row_of[_with_base(joined, "cell_row", "row", modes)]]),
-        "cell_exit": np.concatenate([np.full((2, modes), -1), exits]),
+        "cell_row": np.concatenate([reserved, row_of[joined.by_mode("cell_row", "row")]]),
+        "cell_exit": np.concatenate([minus, exits]),
         "cell_delta": m.cell_delta,
         "delta": m.delta,
         "push": m.push,
@@ -83,8 +87,8 @@ def tables_of(
         "state_close": m.state_close,
         "close_break": _widened(m.close_break, closes),
         "close_bound": m.close_bound,
-        "close_token": np.concatenate([np.full((2, modes), -1), _in_modes(joined, "close_token", modes)]),
-        "close_after": np.concatenate([np.zeros((2, modes)), _in_modes(joined, "close_after", modes)]),
+        "close_token": np.concatenate([minus, joined.by_mode("close_token")]),
+        "close_after": np.concatenate([0 * minus, joined.by_mode("close_after")]),
         "owed_first": m.owed_first,
         "owed_break": _widened(m.owed_break, closes),
         "owed": m.owed,
@@ -98,31 +102,9 @@ def tables_of(
     return Tables(**found), _longest(edges, profiles, bool(profile.size))
 
 
-def _moved(joined: Joined, name: str, group: str) -> np.ndarray:
-    """An array of all parts whose numbers begin elsewhere, but for -1."""
-    found = [np.where(p.arrays[name] < 0, -1, p.arrays[name] + b) for p, b in _parts(joined, group)]
-    return np.concatenate(found)
-
-
-def _parts(joined: Joined, group: str):  # type: ignore[no-untyped-def]
-    return zip(joined.parts, joined.base[group].tolist(), strict=False)
-
-
-def _with_base(joined: Joined, name: str, group: str, modes: int) -> np.ndarray:
-    """An array by cell and mode; parts of one mode are never read in another, so it stands for both."""
-    found = []
-    for part, base in _parts(joined, group):
-        x = part.arrays[name][:, [min(mode, part.modes - 1) for mode in range(modes)]]
-        found.append(np.where(x < 0, -1, x + base))
-    return np.concatenate(found)
-
-
-def _in_modes(joined: Joined, name: str, modes: int) -> np.ndarray:
-    columns = [[min(mode, part.modes - 1) for mode in range(modes)] for part in joined.parts]
-    return np.concatenate([part.arrays[name][:, some] for part, some in zip(joined.parts, columns, strict=True)])
-
-
 def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
+    if breaks.shape[1] == width:
+        return breaks
     out = np.zeros((breaks.shape[0], width, 2), np.int32)
     out[:, : breaks.shape[1]] = breaks
     return out
@@ -130,15 +112,20 @@ def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
 
 def _chain_keys(joined: Joined) -> tuple[np.ndarray, np.ndarray]:
     """Profile and stack symbol of every chain, in the common numbering."""
-    profile, symbol = [], []
-    for n, part in enumerate(joined.parts):
-        imports = part.arrays["chain_import"]
-        bases = np.array(
-            [joined.base["profile"][other] for other, _ in joined.imports[n]] + [joined.base["profile"][n]]
-        )
-        profile.append(part.arrays["chain_profile"] + bases[imports])  # -1 is the last
-        symbol.append(part.arrays["chain_symbol"] + joined.base["symbol"][n])
-    return np.concatenate(profile), np.concatenate(symbol)
+    profile, imports = joined.together("chain_profile"), joined.together("chain_import")
+    ends = np.cumsum([part.arrays["chain_import"].size for part in joined.parts])
+    _move_chains(profile, imports, ends, joined.base["profile"], joined.imported, joined.first_import)
+    return profile.astype(np.int64), joined.together("chain_symbol", "symbol")
+
+
+@kernel()
+def _move_chains(profile, imports, ends, base, imported, first):  # type: ignore[no-untyped-def]
+    """The profiles of the chains of all parts, side by side, in the common numbering."""
+    begin = 0
+    for n in range(ends.size):
+        for i in range(begin, ends[n]):
+            profile[i] += base[n] if imports[i] < 0 else imported[first[n] + imports[i], 2]
+        begin = ends[n]
 
 
 def _narrowing(
@@ -174,54 +161,47 @@ def _longest(edges: np.ndarray, profiles: int, some: bool) -> int:
 
 
 def _forced(joined: Joined) -> dict[str, np.ndarray]:
-    """The lists of forced tokens; list 0 is empty."""
-    number, offset, at = [np.zeros(2, np.int64)], [np.zeros(2, np.int64)], 0
-    for part, base in _parts(joined, "forced_list"):
-        own = part.arrays["state_forced"].astype(np.int64)
-        number.append(np.where(own > 0, own + base - 1, 0))
-        offset.append(part.arrays["forced_offset"][2:] + at)
-        at += part.arrays["forced_tokens"].size
+    """The lists of forced tokens; list 0 is empty, of every part."""
+    number = joined.together("state_forced") - np.int32(1)
+    ends = np.cumsum([part.arrays["state_forced"].size for part in joined.parts])
+    shift(number.reshape(-1, 1), ends, joined.base["forced_list"])
+    offset = np.concatenate([part.arrays["forced_offset"][2:] for part in joined.parts])
+    shift(offset.reshape(-1, 1), joined.base["forced_list"][1:] - 1, joined.base["forced"])
+    zeros = np.zeros(2, np.int32)
     return {
-        "state_forced": np.concatenate(number),
-        "forced_offset": np.concatenate(offset),
+        "state_forced": np.concatenate([zeros, np.maximum(number, 0)]),
+        "forced_offset": np.concatenate([zeros, offset]),
         "forced_tokens": joined.together("forced_tokens"),
     }
 
 
 def _rows(joined: Joined, specials: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The number that each row of the joined numbering gets, and the rows: those in use, each content once."""
-    parts = joined.parts
     ends = np.sort(specials[specials[:, 0] == 256, 1]).astype(np.int32)
-    row_list, list_base, row_dense = [np.array([0, 1])], [np.array([-1, -1])], [np.array([-1, -1])]
+    none = np.full(2, -1, np.int32)
+    of_row = np.concatenate([np.array([0, 1], np.int32), joined.together("row_list", "list")])
+    base_of = np.concatenate([none, joined.together("list_base", "list")])
+    dense_of = np.concatenate([none, joined.together("row_dense", "dense")])
     used = np.zeros(int(joined.base["row"][-1]), bool)
     used[:2] = True
-    for n, part in enumerate(parts):
-        x = part.arrays
-        row_list.append(x["row_list"] + joined.base["list"][n])
-        list_base.append(np.where(x["list_base"] < 0, -1, x["list_base"] + joined.base["list"][n]))
-        row_dense.append(np.where(x["row_dense"] < 0, -1, x["row_dense"] + joined.base["dense"][n]))
-        used[x["cell_row"] + joined.base["row"][n]] = True
-        used[x["chain_row"] + joined.base["row"][n]] = True
-    leader = _leaders([part.arrays["row_key"] for part in parts], used)
-    list_leader = _leaders([part.arrays["list_key"] for part in parts], None)
+    for n, part in enumerate(joined.parts):
+        used[part.arrays["cell_row"] + joined.base["row"][n]] = True
+        used[part.arrays["chain_row"] + joined.base["row"][n]] = True
+    leader = _leaders(joined.together("row_key"), used)
+    list_leader = _leaders(joined.together("list_key"), np.ones(base_of.size, bool))
     rows = np.flatnonzero(used & (leader == np.arange(leader.size)))
-    of_row, base_of, dense_of = (np.concatenate(x) for x in (row_list, list_base, row_dense))
     base_of = np.where(base_of >= 0, list_leader[base_of], -1)
     wanted = list_leader[of_row[rows]]
-    lists = np.unique(np.concatenate([[0, 1], wanted, base_of[wanted][base_of[wanted] >= 0]]))
+    kept = np.zeros(base_of.size, bool)
+    kept[:2] = kept[wanted] = True
+    kept[base_of[wanted][base_of[wanted] >= 0]] = True
+    lists = np.flatnonzero(kept)
     denses = np.unique(dense_of[rows][dense_of[rows] >= 0])
-    tokens = np.concatenate([ends, *(part.arrays["list_tokens"] for part in parts)])
-    begin = [np.array([0, 0])]
-    at = ends.size
-    size = [np.array([0, ends.size])]
-    for part in parts:
-        offset = part.arrays["list_offset"]
-        begin.append(offset[:-1].astype(np.int64) + at)
-        size.append(np.diff(offset))
-        at += int(part.arrays["list_tokens"].size)
-    first, sizes = np.concatenate(begin)[lists], np.concatenate(size)[lists]
+    tokens = np.concatenate([ends, joined.together("list_tokens")])
+    sizes = np.concatenate([np.array([0, ends.size]), *(np.diff(part.arrays["list_offset"]) for part in joined.parts)])
+    # The tokens of every part stand one after the other, as its lists do.
+    first, sizes = (np.cumsum(sizes) - sizes)[lists], sizes[lists]
     place = np.arange(int(sizes.sum())) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
-    dense = np.concatenate([part.arrays["dense"] for part in parts])
     number = np.full(leader.size, -1, np.int64)
     number[rows] = np.arange(rows.size)
 
@@ -233,28 +213,43 @@ def _rows(joined: Joined, specials: np.ndarray) -> tuple[np.ndarray, dict[str, n
         "row_units": _of_rows(joined, "row_units")[rows],
         "row_dense": under(dense_of[rows], denses),
         "row_list": under(wanted, lists),
-        "list_offset": np.cumsum([0, *sizes.tolist()]),
+        "list_offset": np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
         "list_tokens": tokens[place],
         "list_base": under(base_of[lists], lists),
-        "dense": dense[denses],
+        "dense": joined.together("dense")[denses],
     }
 
 
 def _of_rows(joined: Joined, name: str) -> np.ndarray:
-    return np.concatenate([np.array([-1, -1]), joined.together(name)])
+    return np.concatenate([np.array([-1, -1], np.int32), joined.together(name)])
 
 
-def _leaders(keys: list[np.ndarray], used: np.ndarray | None) -> np.ndarray:
-    """For every key, after two reserved ones, the place of its first equal, of those that are used first."""
-    reserved = np.zeros((2, keys[0].shape[1]), np.uint32)  # no digests, but different
-    reserved[1] = 1
-    joined = np.concatenate([reserved, *keys]).view(np.uint64)
-    columns = [*joined.T]
-    order = np.lexsort(columns if used is None else [~used, *columns])
-    ranked = joined[order]
-    new = np.ones(len(joined), bool)
-    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
-    head = order[new][np.cumsum(new) - 1]
-    out = np.empty(len(joined), np.int64)
-    out[order] = head
-    return out
+@kernel()
+def _leaders(keys, used):  # type: ignore[no-untyped-def]
+    """For every key, uint32 [·, ·], after two that have no equals, the place of its first equal, of those in use first.
+
+    The first two numbers of a key are part of a digest, so they do for its hash.
+    """
+    count = keys.shape[0] + 2
+    size = 16
+    while size < 2 * count:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    leader = np.arange(count)
+    for wanted in (True, False):
+        for i in range(2, count):
+            if used[i] != wanted:
+                continue
+            slot = np.int64(keys[i - 2, 0]) & (size - 1)
+            while table[slot] >= 0:
+                other = table[slot]
+                k = 0
+                while k < keys.shape[1] and keys[i - 2, k] == keys[other - 2, k]:
+                    k += 1
+                if k == keys.shape[1]:
+                    break
+                slot = (slot + 1) & (size - 1)
+            if table[slot] < 0:
+                table[slot] = i
+            leader[i] = table[slot]
+    return leader
