@@ -27,11 +27,13 @@ VERSION = 4
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit
+_LOOKS = 64  # so many looks at all files are taken while as much is written as may be stored
 _SUFFIX = ".part"
 _META = ("entries", "imports", "modes", "depth", "deeper", "profiles", "most_left", "counts")
 
 _held: OrderedDict[bytes, Part] = OrderedDict()
 _bytes_held = 0
+_bytes_unseen = MOST_STORED  # written since the last look; a process looks when it has written one
 
 
 @cache
@@ -48,7 +50,7 @@ class Parts:
     def __init__(self, context: bytes) -> None:
         self.context = context + sources_digest()
         self.folder = vocab_cache_dir() / "parts"
-        self._wrote = False
+        self._wrote = 0  # bytes
 
     def get(self, digest: bytes) -> Part | None:
         """The part of a grammar of this digest, if it is there."""
@@ -68,18 +70,20 @@ class Parts:
             try:
                 # Packing would make it a fifth as large, and cost more than all else that is done to keep a part.
                 file = Contents(MAGIC, VERSION, _meta(name, part), part.arrays, packs=False)
-                temporary.write_bytes(file.encode())
+                self._wrote += temporary.write_bytes(file.encode())
                 os.replace(temporary, self._path(name))
             finally:
                 temporary.unlink(missing_ok=True)
-            self._wrote = True
         except (OSError, BundleError):
             return
 
     def close(self) -> None:
-        """Take away what is too much, after parts were kept."""
-        if not self._wrote:
+        """Take away what is too much, once enough parts were kept since that was last looked at."""
+        global _bytes_unseen
+        _bytes_unseen += self._wrote
+        if not self._wrote or _LOOKS * _bytes_unseen < MOST_STORED:
             return
+        _bytes_unseen = 0
         files = sorted(self._files(), key=lambda file: file[1])
         total = sum(size for _, _, size in files)
         if total <= MOST_STORED:

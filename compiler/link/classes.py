@@ -7,6 +7,7 @@ Invariants   classes are numbered by their first symbol in `merged`.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..lift import comb
 from .split import STUB
 
 
+@cache
 def coarse_classes() -> np.ndarray:
     """int32 [256]: the class of each byte where no part tells more of them apart: bytes of UTF-8 by their role."""
     borders = [0, 9, 10, 11, 13, 14, *range(32, 129), 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4]
@@ -26,6 +28,7 @@ def coarse_classes() -> np.ndarray:
     return np.unique(found, return_inverse=True)[1].astype(np.int32)
 
 
+@cache
 def fine_classes() -> np.ndarray:
     """int32 [256]: every byte is a class."""
     return np.arange(256, dtype=np.int32)

@@ -16,7 +16,7 @@ from toolc.runtime.memory import kernel
 from toolc.runtime.tables import NEVER, PUSH
 
 from .part import Part
-from .walk import Machine
+from .walk import Machine, bytes_to_call
 
 _GROUPS = {
     "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
@@ -137,8 +137,8 @@ class Joined:
         _move_returns(out, self._ends(arrays), self.base["return"], self.base["state"])
         return self.together("return_offset", "return"), out
 
-    def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray) -> Machine:
-        """What walks read; the narrow ones are those of the first part."""
+    def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray, ahead: int) -> Machine:
+        """What walks read; the narrow ones are those of the first part. Calls are looked for so many bytes ahead."""
         return_offset, return_ = self.returns()
         later = int(self.base["push"][-1] - self.base["push"][1])
         state, push = np.zeros(self.base["state"][-1], bool), np.zeros(self.base["push"][-1], bool)
@@ -161,9 +161,13 @@ class Joined:
             "owed": self.together("owed"),
             "narrow_state": state,
             "narrow_push": push,
+            "to_call": np.zeros(self.base["state"][-1], np.int32),
             "calls_part": np.concatenate([self.parts[0].arrays["push_import"] >= 0, np.zeros(later, bool)]),
         }
-        return Machine(**{name: np.ascontiguousarray(array) for name, array in fields.items()})
+        machine = Machine(**{name: np.ascontiguousarray(array) for name, array in fields.items()})
+        if not self.parts[0].imports:
+            return machine
+        return machine._replace(to_call=bytes_to_call(machine, int(self.base["state"][1]), self.width, ahead))
 
 
 @kernel()

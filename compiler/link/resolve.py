@@ -110,7 +110,8 @@ class Resolve:
         marks = a.marks
         narrow_state = np.concatenate([[False, False], marks.narrow_state[cut.kept]])
         narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
-        self.walks = Walks(joined.machine(narrow_state, narrow_push), vocab, specials, budget)
+        ahead = Words.of(vocab).most_ahead
+        self.walks = Walks(joined.machine(narrow_state, narrow_push, ahead), vocab, specials, budget)
         self.vocab = vocab
         self.arrays = part.arrays
         self.number: dict[int, int] = {}  # content → new profile

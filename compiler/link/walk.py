@@ -26,7 +26,7 @@ _NEVER = np.int64(NEVER)
 
 class Machine(NamedTuple):
     """Tables as in docs/architecture.md; narrow_state bool [states] and narrow_push bool [pushes]: ../lift/walk.py;
-    calls_part bool [pushes]: the first part calls another."""
+    calls_part bool [pushes]: the first part calls another;  to_call int32 [states]: see `bytes_to_call`."""
 
     symbol_class: np.ndarray
     state_cell: np.ndarray
@@ -45,13 +45,15 @@ class Machine(NamedTuple):
     narrow_state: np.ndarray
     narrow_push: np.ndarray
     calls_part: np.ndarray
+    to_call: np.ndarray
 
 
 class Nodes(NamedTuple):
     """A trie, or the part of one whose tokens are asked for.
 
     order int32 [n]: nodes of the whole in preorder;  byte, depth, skip [n]: as in docs/architecture.md, by place in
-    ``order``;  token_offset, tokens: of the whole.
+    ``order``;  token_offset, tokens: of the whole;  ahead int32 [n]: so many bytes from above a node is the deepest
+    place where what is asked for can begin.
     """
 
     order: np.ndarray
@@ -60,6 +62,7 @@ class Nodes(NamedTuple):
     skip: np.ndarray
     token_offset: np.ndarray
     tokens: np.ndarray
+    ahead: np.ndarray
 
 
 class Memo(NamedTuple):
@@ -77,7 +80,7 @@ class Memo(NamedTuple):
     @staticmethod
     def make(longest: tuple[int, int]) -> Memo:
         """Room for walks that find at most so many tokens and records each."""
-        walks = 1 << 13
+        walks = 1 << 11
         return Memo(
             np.empty((4 * walks, 2), np.int64),
             np.zeros((walks + 1, 4), np.int64),
@@ -108,6 +111,54 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 
 
 @kernel()
+def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
+    """int32 [·]: so many bytes at least lead from a state of the first part, which has so many states, into a part that
+    it calls, the opening bracket among them, without leaving the frame; ``most`` + 1 where it takes more. In a frame
+    that is opened on the way the next byte is taken to do.
+
+    Args:
+        width: number of symbol classes.
+    """
+    found = np.full(m.state_cell.size, most + 1, np.int32)
+    # The states that each goes on to in its frame, some of them twice.
+    begin = np.zeros(states + 1, np.int64)
+    after = np.empty(4 * states + width, np.int32)
+    count = 0
+    for q in range(2, states):
+        end = m.state_cell[q + 1] if q + 1 < m.state_cell.size else m.cell_delta.size
+        for cell in range(m.state_cell[q], end):
+            base = m.cell_delta[cell]
+            last = np.int64(-1)
+            if after.size - count < width:
+                bigger = np.empty(2 * after.size, np.int32)
+                bigger[:count] = after[:count]
+                after = bigger
+            for k in range(base, base + width):
+                op = np.int64(m.delta[k, 1])
+                if op == last or op == 0 or m.delta[k, 0] != base:
+                    continue
+                last = op
+                if op & 7 < 4:
+                    after[count] = op >> 3
+                    count += 1
+                elif op & 7 == 4:
+                    found[q] = min(found[q], 1 if m.calls_part[op >> 3] else 2)
+        begin[q + 1] = count
+    for level in range(2, most + 1):
+        grew = level == 2
+        for q in range(2, states):
+            if found[q] > level:
+                for i in range(begin[q], begin[q + 1]):
+                    if found[after[i]] == level - 1:
+                        found[q] = level
+                        grew = True
+                        break
+        if not grew:
+            break
+    return found
+
+
+@kernel()
 def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, records, left, result):  # type: ignore[no-untyped-def]
     """Walk the nodes from begin to end from a state and counter.
 
@@ -125,7 +176,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
     dearest = result[3]
     order, node_byte, node_depth, node_skip, token_offset = t.order, t.byte, t.depth, t.skip, t.token_offset
     symbol_class, state_cell, cell_delta, delta = m.symbol_class, m.state_cell, m.cell_delta, m.delta
-    state_break, narrow_state = m.state_break, m.narrow_state
+    state_break, narrow_state, to_call, ahead = m.state_break, m.narrow_state, m.to_call, t.ahead
     counted = state_break.shape[1]
     i = begin
     if begin < end:
@@ -142,6 +193,9 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
         top = st[depth - 1, 2]
         owed = st[depth - 1, 3]
         crossed = st[depth - 1, 4]
+        if crossed == 0 and top < 0 and to_call[q] > ahead[i]:
+            i = node_skip[i]
+            continue
         calls = False
         cell = state_cell[q]
         for b in range(counted):
@@ -242,7 +296,9 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
         i = np.int64(0)
         while i < t.byte.size:
             after = np.int64(t.skip[i])
-            op = _op(m, q, np.int64(0), t.byte[i])
+            op = _op(m, q, np.int64(0), t.byte[i]) if m.to_call[q] <= t.ahead[i] else np.int64(0)
+            if op & 7 < 4 and m.to_call[op >> 3] >= t.ahead[i]:
+                op = np.int64(0)  # too far from any call, as in the whole subtree below
             if op != 0:
                 key = op << 8 | np.int64(t.byte[i])
                 slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)

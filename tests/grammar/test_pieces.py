@@ -1,0 +1,119 @@
+"""A grammar of pieces is that of the whole text; pieces are kept by content, and do not depend on what was before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolc.compiler.errors import SchemaError
+from toolc.compiler.grammar.assemble import Assembled
+from toolc.compiler.grammar.ir import Grammar, Literal, Ref, choice, sequence
+from toolc.compiler.grammar.pieces import inlined, read_pieces, shared
+from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.options import Options
+from toolc.compiler.pipeline import grammar_of
+from toolc.compiler.schema import pieces
+from toolc.compiler.specs import read_spec
+
+TREE = {"type": "object", "properties": {"left": {"$ref": "#"}, "text": {"type": "string", "pattern": "^/\\w+$"}}}
+SCHEMAS: list[Any] = [
+    {"type": "object"},
+    {"type": "object", "properties": {"start": {}, "any": {"enum": ["any", "obj: /x/"]}, "n": {"type": "number"}}},
+    TREE,
+    {"type": "object", "properties": {"a": TREE["properties"]["text"], "b": {"type": "array"}}},
+    {"anyOf": [{"type": "object", "properties": {"k": {"const": n}}, "required": ["k"]} for n in (1, 2)]},
+    {"type": "object", "properties": {}, "additionalProperties": False},
+    {"type": "object", "properties": {"place": {"$ref": "#/$defs/place"}}, "$defs": {"place": {"multipleOf": 3}}},
+]
+NAMES = ("start", "Any", "any", "look-up", "look_up", "text", "tool")
+
+
+def tools(*numbers: int) -> list[dict[str, Any]]:
+    return [{"name": NAMES[n], "parameters": SCHEMAS[n]} for n in numbers]
+
+
+def assembled(*numbers: int, **options: Any) -> Assembled:
+    return grammar_of(read_spec(tools(*numbers)), Options(protocol="hermes", **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"whitespace": "compact"}, {"whitespace": "spaced", "named": False}], ids=str)
+def test_the_sum_is_the_whole(options: dict[str, Any]) -> None:
+    for numbers in (range(len(SCHEMAS)), reversed(range(len(SCHEMAS))), (5,), (0, 0)[:1]):
+        made = assembled(*numbers, **options)
+        whole, apart = read_grammar(made.text), read_pieces(made.frame, made.apart, "x")
+        assert not set(apart.rules) & set(apart.apart)
+        assert whole.rules == inlined(apart).rules
+
+
+def test_with_a_response() -> None:
+    made = assembled(1, 5, response=SCHEMAS[1])
+    assert read_grammar(made.text).rules == inlined(read_pieces(made.frame, made.apart, "x")).rules
+
+
+def test_equal_schemas_are_written_once() -> None:
+    one, other = assembled(1, 2, 3), assembled(3, 5, 1)
+    assert {root: piece for root, (piece, _) in one.apart.items() if root in other.apart} == {
+        root: piece for root, (piece, _) in other.apart.items() if root in one.apart
+    }
+    root = "look_up"
+    closed = [read_pieces(made.frame, made.apart, "x").apart[root][0] for made in (one, other)]
+    assert closed[0] is closed[1]
+    assert assembled(1, whitespace=2).apart != assembled(1).apart
+
+
+def test_a_piece_depends_on_nothing_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_MOST_KEPT", 0)
+    alone = [assembled(n) for n in range(len(SCHEMAS))]
+    every = assembled(*range(len(SCHEMAS)))
+    rows = [piece.text for piece, _ in every.apart.values()]
+    assert rows == [piece.text for made in alone for piece, _ in made.apart.values()]
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_MOST_KEPT", 4000)
+    for n in range(50):
+        grammar_of(read_spec([{"name": "t", "parameters": {"properties": {f"key{n}": {"type": "string"}}}}]), Options())
+    assert len(pieces._kept) < 40
+    assert pieces._characters_kept == sum(size for _, size in pieces._kept.values()) <= 4000
+
+
+def test_places_are_those_of_this_spec() -> None:
+    first, second = assembled(5, 1), assembled(1, 5)
+    assert ("spec#/0/parameters", "type", "enforced") in second.keywords
+    assert ("spec#/1/parameters/properties/n", "type", "enforced") in first.keywords
+    wrong = {"name": "wrong", "parameters": {"properties": {"x": {"minLength": "3"}}}}
+    with pytest.raises(SchemaError) as caught:
+        grammar_of(read_spec([*tools(1), wrong]), Options())
+    assert caught.value.place == "spec#/1/parameters/properties/x/minLength"
+
+
+def test_the_report_does_not_depend_on_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [assembled(*numbers) for numbers in ((5, 1, 2), (2, 1), (1,), (5, 1, 2))]
+    monkeypatch.setattr(pieces, "_MOST_KEPT", 0)
+    new = [assembled(*numbers) for numbers in ((5, 1, 2), (2, 1), (1,), (5, 1, 2))]
+    for one, other in zip(kept, new, strict=True):
+        assert (one.report, one.keywords, one.text, one.restrictions) == (
+            other.report,
+            other.keywords,
+            other.text,
+            other.restrictions,
+        )
+
+
+def test_rules_of_one_content_are_one() -> None:
+    def word(text: str) -> Any:
+        return sequence(Literal(b"<"), Literal(text.encode()))
+
+    rules = {
+        "start": choice(Ref("a"), Ref("b"), Ref("c")),
+        "a": sequence(Ref("x"), Literal(b"!")),
+        "b": sequence(Ref("y"), Literal(b"!")),
+        "c": sequence(Ref("z"), Literal(b"!")),
+        "x": word("x"),
+        "y": word("x"),
+        "z": word("z"),
+    }
+    found = shared(Grammar(rules)).rules
+    assert list(found) == ["start", "a", "c", "x", "z"]
+    assert found["start"] == choice(Ref("a"), Ref("c"))
