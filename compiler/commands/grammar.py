@@ -21,7 +21,7 @@ def run(spec: str, as_json: bool, **more: Any) -> None:
         text, places, restrictions = source, {}, []
     else:
         assembled = grammar_of(source, schema_options(more))
-        text, places, restrictions = assembled.text, assembled.places, list(assembled.restrictions)
+        text, places, restrictions = assembled.text, assembled.every_place, list(assembled.restrictions)
     if as_json:
         print_json({"ok": True, "grammar": text, "places": places, "restrictions": restrictions})
     else:

@@ -28,7 +28,7 @@ from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .arguments import channel_of, encoding_of
 from .ir import Mark
-from .pieces import at, renamed_text
+from .pieces import at, renamed_places, renamed_text
 from .protocol import Protocol, entries_of
 from .reading import arguments_of, marked
 
@@ -71,6 +71,12 @@ class Assembled:
     def text(self) -> str:
         """The whole as Lark text, for people."""
         return self.frame + "".join(renamed_text(piece, root) for root, (piece, _) in self.apart.items())
+
+    @property
+    def every_place(self) -> dict[str, str]:
+        """Rule of the text → where in the spec it comes from."""
+        found = [renamed_places(piece, root, origin) for root, (piece, origin) in self.apart.items()]
+        return {rule: place for places in (self.places, *found) for rule, place in places.items()}
 
 
 def assemble(
@@ -170,7 +176,7 @@ def _pieces(
         taken: names that are in use.
     """
     found = []
-    taken |= {name.partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
+    taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
     for tool in spec.tools:
         origin = f"{spec.name}#{tool.pointer}"
         with _places_in(spec, tool):

@@ -57,13 +57,12 @@ def inlined(grammar: Grammar, chosen: Callable[[Closed], bool] = lambda _: True)
 
 
 def shared(grammar: Grammar) -> Grammar:
-    """The grammar in which rules of one content are one rule, the first of them."""
-    rules = grammar.rules
+    """The grammar in which rules of one content are one rule, the first of them; those that are known by name stay."""
+    rules, known = grammar.rules, {grammar.start, *grammar.entries.values(), *grammar.marks}
     while True:
         first: dict[Expr, str] = {}
-        same = {rule: one for rule, expr in rules.items() if (one := first.setdefault(expr, rule)) != rule}
-        for kept in (grammar.start, *grammar.entries.values(), *grammar.marks):
-            same.pop(kept, None)
+        some = ((rule, expr) for rule, expr in rules.items() if rule not in known)
+        same = {rule: one for rule, expr in some if (one := first.setdefault(expr, rule)) != rule}
         if not same:
             return replace(grammar, rules=rules)
         rules = {rule: _renamed(expr, same) for rule, expr in rules.items() if rule not in same}
@@ -75,6 +74,11 @@ def renamed_text(piece: Piece, root: str) -> str:
     name = {one: _name(one, piece.root, root) for one in own}
     said = {regex: one for regex, one in piece.terminals.items() if one in name}
     return "".join(name.get(token, token) for token in tokens_of(piece.own_text(said)))
+
+
+def renamed_places(piece: Piece, root: str, origin: str) -> dict[str, str]:
+    """The places of its rules and terminals, by the names that they have in that text."""
+    return {_name(one, piece.root, root): at(origin, place) for one, place in piece.places.items()}
 
 
 def _name(one: str, old: str, root: str) -> str:

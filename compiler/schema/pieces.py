@@ -111,6 +111,13 @@ def piece_of(
     return piece
 
 
+def forget() -> None:
+    """Keep no pieces."""
+    global _characters_kept
+    _kept.clear()
+    _characters_kept = 0
+
+
 def piece_written(writer: LarkWriter, root: str) -> Piece:
     """What a writer wrote, as a piece."""
     common = writer.common_rules

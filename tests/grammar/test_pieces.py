@@ -8,7 +8,7 @@ import pytest
 
 from toolc.compiler.errors import SchemaError
 from toolc.compiler.grammar.assemble import Assembled
-from toolc.compiler.grammar.ir import Grammar, Literal, Ref, choice, sequence
+from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, sequence
 from toolc.compiler.grammar.pieces import inlined, read_pieces, shared
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.options import Options
@@ -82,6 +82,9 @@ def test_places_are_those_of_this_spec() -> None:
     first, second = assembled(5, 1), assembled(1, 5)
     assert ("spec#/0/parameters", "type", "enforced") in second.keywords
     assert ("spec#/1/parameters/properties/n", "type", "enforced") in first.keywords
+    made = assembled(1, 2)
+    assert set(made.every_place) <= {line.partition(":")[0] for line in made.text.splitlines()}
+    assert made.every_place["any_2"] == "spec#/0/parameters"
     wrong = {"name": "wrong", "parameters": {"properties": {"x": {"minLength": "3"}}}}
     with pytest.raises(SchemaError) as caught:
         grammar_of(read_spec([*tools(1), wrong]), Options())
@@ -117,3 +120,5 @@ def test_rules_of_one_content_are_one() -> None:
     found = shared(Grammar(rules)).rules
     assert list(found) == ["start", "a", "c", "x", "z"]
     assert found["start"] == choice(Ref("a"), Ref("c"))
+    marked = Grammar(rules, marks={"x": Mark("name")})
+    assert shared(marked).rules == rules

@@ -17,6 +17,7 @@ from toolc.compiler import Options, compile_grammar, compile_schema, compile_too
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.link import cache, link
 from toolc.compiler.pipeline import Compiled
+from toolc.compiler.schema import pieces
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Bundle, Matcher, Vocab
 
@@ -60,10 +61,16 @@ def tools(*numbers: int) -> list[dict[str, Any]]:
     return [tool(f"tool_{n}", SCHEMAS[n]) for n in numbers]
 
 
+def forget() -> None:
+    """Know what a new process does."""
+    cache.forget()
+    pieces.forget()
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLC_CACHE", str(tmp_path_factory.mktemp("cache")))
-    cache.forget()
+    forget()
 
 
 def compiled(spec: Any, **options: Any) -> Compiled:
@@ -199,7 +206,7 @@ def test_forced_tokens_are_allowed() -> None:
 @given(st.lists(st.sampled_from((0, 1, 2, 4, 6, 7)), unique=True, min_size=1, max_size=4), st.randoms())
 def test_linked_and_fresh_bytes_are_equal(numbers: list[int], order: random.Random) -> None:
     """Whatever was compiled before: nothing, the same, other tools, the same in another order."""
-    cache.forget()
+    forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache.Parts, "_read", lambda self, name: None)
         fresh = compiled(tools(*numbers))
@@ -208,20 +215,31 @@ def test_linked_and_fresh_bytes_are_equal(numbers: list[int], order: random.Rand
     parts = fresh.report["parts"]
     assert again.bundle.encode() == fresh.bundle.encode()
     assert again.report["parts"] == {"all": parts["all"], "reused": parts["all"]}
-    cache.forget()
+    forget()
     others = [n for n in (0, 1, 2, 4, 6, 7) if n not in numbers]
     shuffled = order.sample(numbers, len(numbers))
     compiled(tools(*others, *shuffled))
     compiled(tools(*shuffled))
     after = compiled(tools(*numbers))
     assert after.bundle.encode() == fresh.bundle.encode()
-    cache.forget()  # from the files
+    forget()  # from the files
     assert compiled(tools(*numbers)).bundle.encode() == fresh.bundle.encode()
+
+
+def test_pieces_that_are_kept_change_no_bytes() -> None:
+    """Tools whose texts are kept from another spec, with a union that stays in the main part and equal schemas."""
+    spec = [*tools(6, 5, 0), tool("other", SCHEMAS[0]), tool("last", SCHEMAS[3])]
+    for options in ({}, {"named": False, "whitespace": "compact"}):
+        forget()
+        compiled(spec[1:3], **options)
+        kept = compiled(spec, **options).bundle.encode()
+        forget()
+        assert compiled(spec, **options).bundle.encode() == kept
 
 
 def test_a_tool_more_costs_one_part() -> None:
     compiled(tools(0, 1))
-    cache.forget()
+    forget()
     more = compiled(tools(0, 1, 2))
     assert more.report["parts"]["reused"] == more.report["parts"]["all"] - 1
     less = compiled(tools(1))
@@ -239,11 +257,11 @@ def test_damaged_files_are_made_anew() -> None:
     data[len(data) // 2] ^= 1
     edited.write_bytes(bytes(data))
     renamed.write_bytes(files[0].read_bytes())
-    cache.forget()
+    forget()
     again = compiled(tools(0, 2))
     assert again.report["parts"]["reused"] == 0
     assert again.bundle.encode() == fresh
-    cache.forget()
+    forget()
     assert compiled(tools(0, 2)).report["parts"]["reused"] == 3
 
 
@@ -314,7 +332,7 @@ def test_any_json_of_a_schema_is_a_part(name: str) -> None:
     again = compiled(True), compiled(schema)
     assert [one.report["parts"]["reused"] for one in again] == [1, 1]
     assert again[1].bundle.encode() == made.bundle.encode()
-    cache.forget()  # from the file
+    forget()  # from the file
     assert compiled(schema).bundle.encode() == made.bundle.encode()
 
 
