@@ -38,7 +38,7 @@ OWNED = 4
 BASES = 5
 # (dense, rows, words, shift): no bits from `shift` on in the last word of a row
 BITS = 6
-# (offsets, profiles, chain, symbols, chain_cell, chain_break, B, chain_exit): with `most` (argument): the longest chain
+# (offsets, profiles, chain, entries, chain_cell, chain_break, B, chain_exit): with `most` (argument): the longest chain
 CHAINS = 7
 # (address, count): values that ascend
 ASCENDING = 8
@@ -47,38 +47,36 @@ MOST_WORK = 1 << 24  # steps of the search for the longest chain; more is left t
 
 @numba.njit
 def _short(check, most):  # type: ignore[no-untyped-def]
-    """The longest path of exit profiles has at most `most` of them."""
-    offsets, profiles, chain, symbols = check[1], check[2], check[3], check[4]
+    """The longest path of exit profiles has at most `most` of them; profiles with one offset are one."""
+    offsets, profiles, chain, entries = check[1], check[2], check[3], check[4]
     cells, breaks, width, exits = check[5], check[6], check[7], check[8]
     if profiles == 0:
         return True
     if most < 1:
         return False
-    length = np.ones(profiles, np.int64)
+    length = np.ones(entries, np.int64)  # from the offset of a profile
     work = 0
     for _ in range(most + 1):
         longer = False
-        for e in range(profiles):
-            work += symbols
+        work += entries
+        for place in range(entries):
+            base = _int(chain, 2 * place)
+            if base < 0 or base >= entries:
+                continue
+            number = _int(chain, 2 * place + 1)
+            first = _int(cells, number)
+            last = first
+            for k in range(width):
+                last += _int(breaks, 2 * (number * width + k) + 1)
+            work += last - first
             if work > MOST_WORK:
                 return False
-            base = _int(offsets, e)
-            for g in range(symbols):
-                if _int(chain, 2 * (base + g)) == base:
-                    number = _int(chain, 2 * (base + g) + 1)
-                    first = _int(cells, number)
-                    last = first
-                    for k in range(width):
-                        last += _int(breaks, 2 * (number * width + k) + 1)
-                    work += last - first
-                    if work > MOST_WORK:
-                        return False
-                    for x in range(first, last + 1):
-                        further = _int(exits, x)
-                        if further >= 0 and length[further] >= length[e]:
-                            length[e] = length[further] + 1
-                            longer = True
-            if length[e] > most:
+            for x in range(first, last + 1):
+                further = _int(exits, x)
+                if further >= 0 and length[_int(offsets, further)] >= length[base]:
+                    length[base] = length[_int(offsets, further)] + 1
+                    longer = True
+            if length[base] > most:
                 return False
         if not longer:
             return True
@@ -190,7 +188,7 @@ class _Plan:
         self._within(0, "forced", "state_forced")
         self._offsets("forced_offset", "forced_tokens", ascend=False)
         self._within(0, NEVER + 1, "close_bound", "close_after", "owed", "chain_after", "forced_after")
-        chains = _at("chain_offset"), "profiles", _at("chain"), "groups"
+        chains = _at("chain_offset"), "profiles", _at("chain"), "chain"
         self._add(CHAINS, *chains, _at("chain_cell"), _at("chain_break"), "chain_break width", _at("chain_exit"))
         self.place = np.array(self._checks, np.int64)
 
