@@ -210,8 +210,9 @@ class _Lift:
         if self.a.modes == 1:
             return [free]
         deep = Walks(*(x.copy() for x in free))
-        for e in np.unique(free.exit_[~varies & (free.exit_ >= 0)]).tolist():
-            deep.exit_[free.exit_ == e] = self._in_mode(e, 1)
+        same = np.flatnonzero(~varies & (free.exit_ >= 0))
+        exits, which = np.unique(free.exit_[same], return_inverse=True)
+        deep.exit_[same] = np.array([self._in_mode(e, 1) for e in exits.tolist()], np.int32)[which.reshape(-1)]
         some = np.flatnonzero(varies)
         found, _ = self._state_walks(jobs[some], _Bases(*(x[some] for x in bases)), 1)
         for whole, part in zip(deep, found, strict=True):
