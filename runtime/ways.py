@@ -29,10 +29,11 @@ def distinct_ops(delta, base, weight, rank, offset, op_of, class_of):  # type: i
         offset: int32 [rows + 1], op_of, class_of: int32 [·], receive them, in compressed form.
     """
     end = 0
+    some = np.flatnonzero(weight < NEVER)
     for r in range(base.size):
-        for k in range(weight.size):
+        for k in some:
             op = delta[base[r] + k, 1]
-            if delta[base[r] + k, 0] != base[r] or op == 0 or weight[k] >= NEVER:
+            if delta[base[r] + k, 0] != base[r] or op == 0:
                 continue
             i = end - 1
             while i >= offset[r] and op_of[i] != op:

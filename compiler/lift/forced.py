@@ -20,7 +20,7 @@ from toolc.runtime.vocab import Vocab
 from ..vocab.encode import Encode
 
 LONGEST = 96  # bytes of a forced text, at most
-_NONE = -1
+_NONE, _SEVERAL = -1, -2
 
 
 def forced_arrays(t: Tables, vocab: Vocab, closing: Closing, encode: Encode | None) -> dict[str, np.ndarray]:
@@ -32,14 +32,18 @@ def forced_arrays(t: Tables, vocab: Vocab, closing: Closing, encode: Encode | No
     found: dict[tuple[int, ...], int] = {(): 0}
     number, after = np.zeros(t.states, np.int32), np.zeros(t.states, np.int32)
     if encode is not None:
-        texts, lists = _lists(t, vocab, encode)
-        state = np.array([q for q, *_ in lists], np.int32)
-        count, end = (np.array([x[n] for x in lists], np.int32) for n in (2, 3))
+        texts, state, which, lists = _lists(t, vocab, closing, encode)
+        count, end = (np.array([x[n] for x in lists], np.int32)[which] for n in (1, 2))
         value = np.zeros(state.size, np.int32)
         _afters(closing, state, count, texts, end, value)
-        for (q, tokens, *_), needs in zip(lists, value.tolist(), strict=True):
-            if needs < NEVER:
-                number[q], after[q] = found.setdefault(tokens, len(found)), needs
+        known = value < NEVER
+        state, which = state[known], which[known]
+        after[state] = value[known]
+        used, first = np.unique(which, return_index=True)
+        number_of = np.zeros(len(lists), np.int32)
+        for i in used[np.argsort(first)].tolist():
+            number_of[i] = found.setdefault(lists[i][0], len(found))
+        number[state] = number_of[which]
     offset = np.cumsum([0, *map(len, found)], dtype=np.int32)
     return {
         "state_forced": number,
@@ -49,79 +53,94 @@ def forced_arrays(t: Tables, vocab: Vocab, closing: Closing, encode: Encode | No
     }
 
 
-def _lists(t: Tables, vocab: Vocab, encode: Encode) -> tuple[np.ndarray, list[tuple[int, tuple[int, ...], int, int]]]:
-    """The forced bytes of every state, uint8 [states, LONGEST], and (state, tokens, bytes of them, special symbol at
-    their end or 0) where there are tokens."""
-    symbol = _only_symbols(t)
+def _lists(
+    t: Tables, vocab: Vocab, a: Closing, encode: Encode
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[tuple[int, ...], int, int]]]:
+    """The forced bytes of every state, uint8 [states, LONGEST]; states that have tokens, int32 [·], and which of the
+    lists each has, int64 [·]; the lists: tokens, how many bytes they are, special symbol at their end or 0."""
+    symbol, op = _only_ops(*a[:5], t.classes)
     text, length, end = (
         np.zeros((t.states, LONGEST), np.uint8),
         np.zeros(t.states, np.int32),
         np.zeros(t.states, np.int32),
     )
-    _follow(symbol, _moves(t, symbol), t.push, t.return_offset, t.return_, text, length, end)
+    _follow(symbol, op, t.push, t.return_offset, t.return_, text, length, end)
     ends: dict[int, list[int]] = {}
     for s, token in zip(t.special_symbol.tolist(), t.special_token.tolist(), strict=True):
         ends.setdefault(s, []).append(token)
-    texts: dict[str, int] = {}
-    asked: list[tuple[int, str]] = []
-    for q in np.flatnonzero((length > 0) | (end > 0)).tolist():
-        try:
-            shown = text[q, : length[q]].tobytes().decode()
-        except UnicodeDecodeError:
-            continue  # it begins or ends within a character
-        texts.setdefault(shown, len(texts))
-        asked.append((q, shown))
-    encoded = encode(list(texts))
-    size = np.diff(vocab.token_offset)
+    asked = np.flatnonzero((length > 0) | (end > 0))
+    data, begin = text[asked].tobytes(), range(0, asked.size * LONGEST, LONGEST)
+    numbers: dict[tuple[bytes, int], int] = {}
+    pairs = zip(begin, length[asked].tolist(), end[asked].tolist(), strict=True)
+    which = np.array([numbers.setdefault((data[i : i + n], e), len(numbers)) for i, n, e in pairs], np.int64)
+    lists: list[tuple[tuple[int, ...], int, int]] = []
+    place = np.full(len(numbers), -1, np.int64)
     special = set(t.special_token.tolist())
-    found = []
-    for q, shown in asked:
-        ids, fixed = encoded[texts[shown]]
-        if not special.isdisjoint(ids) or b"".join(map(vocab.token, ids)) != shown.encode():
-            continue  # the encoder adds or normalizes something
-        last = ends.get(int(end[q]), []) if end[q] else []
-        symbol_at_end = int(end[q]) if len(last) == 1 else 0
-        chosen = ids if symbol_at_end else ids[:fixed]
+    encoded = _encoded(list(dict.fromkeys(raw for raw, _ in numbers)), vocab, encode, special)
+    for i, (raw, symbol_at_end) in enumerate(numbers):
+        if raw not in encoded:
+            continue
+        last = ends.get(symbol_at_end, [])
+        if len(last) != 1:
+            last, symbol_at_end = [], 0
+        chosen, size = encoded[raw][0 if symbol_at_end else 1]
         if chosen or symbol_at_end:
-            found.append((q, (*chosen, *last[: bool(symbol_at_end)]), int(size[chosen].sum()), symbol_at_end))
-    return text, found
+            place[i] = len(lists)
+            lists.append(((*chosen, *last), size, symbol_at_end))
+    some = place[which] >= 0
+    return text, asked[some].astype(np.int32), place[which[some]], lists
 
 
-def _cells(t: Tables) -> tuple[np.ndarray, np.ndarray]:
-    """The cells of all states, and which state each belongs to."""
-    count = t.state_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
-    owner = np.repeat(np.arange(t.states), count)
-    first = np.cumsum(count) - count
-    return np.repeat(t.state_cell - first, count) + np.arange(owner.size), owner
+_Part = tuple[list[int], int]  # tokens, and how many bytes they are
 
 
-def _only_symbols(t: Tables) -> np.ndarray:
-    """int32 [states]: the only symbol that a state reads, -1 if there are none or several."""
-    cell, owner = _cells(t)
-    members = np.bincount(t.symbol_class, minlength=t.classes)
-    symbol_of = np.zeros(t.classes, np.int64)
-    symbol_of[t.symbol_class] = np.arange(t.symbol_class.size)
-    reads = np.zeros((t.states, t.classes), bool)
-    for begin in range(0, cell.size, 4096):
-        some, whose = cell[begin : begin + 4096], owner[begin : begin + 4096]
-        base = t.cell_delta[some][:, None]
-        entry = t.delta[base + np.arange(t.classes)]
-        np.logical_or.at(reads, whose, (entry[:, :, 0] == base) & (entry[:, :, 1] != 0))
-    weight = reads @ members
-    only = np.where(weight == 1, symbol_of[reads.argmax(axis=1)], _NONE).astype(np.int32)
-    only[:2] = _NONE
-    return only
+def _encoded(texts: list[bytes], vocab: Vocab, encode: Encode, special: set[int]) -> dict[bytes, tuple[_Part, _Part]]:
+    """The tokens of texts, and of each as many as stay whatever follows; not of those that begin or end within a
+    character, or to which the encoder adds something."""
+    shown: dict[str, bytes] = {}
+    for raw in texts:
+        try:
+            shown[raw.decode()] = raw
+        except UnicodeDecodeError:
+            continue
+    found = {}
+    for raw, (ids, fixed) in zip(shown.values(), encode(list(shown)), strict=True):
+        data = [vocab.token(i) for i in ids]
+        if special.isdisjoint(ids) and b"".join(data) == raw:
+            found[raw] = (ids, len(raw)), (ids[:fixed], len(b"".join(data[:fixed])))
+    return found
 
 
-def _moves(t: Tables, symbol: np.ndarray) -> np.ndarray:
-    """int32 [states]: the op on the only symbol, -1 where it is another op at another counter."""
-    cell, owner = _cells(t)
-    place = t.cell_delta[cell] + t.symbol_class[np.maximum(symbol[owner], 0)]
-    op = np.where(t.delta[place, 0] == t.cell_delta[cell], t.delta[place, 1], 0)
-    low, high = np.full(t.states, MANY, np.int64), np.full(t.states, -1, np.int64)
-    np.minimum.at(low, owner, op)
-    np.maximum.at(high, owner, op)
-    return np.where((low == high) & (low > 0) & (symbol >= 0), low, _NONE).astype(np.int32)
+@njit(cache=True)
+def _only_ops(symbol_class, state_cell, state_break, cell_delta, delta, classes):  # type: ignore[no-untyped-def]
+    """The only symbol that a state reads and its op, int32 [states] each: -1 where there are several, none, or another
+    op at another counter."""
+    symbol_of = np.full(classes, _NONE, np.int64)  # of each class, where it has one only
+    for s in range(symbol_class.size - 1, -1, -1):
+        k = symbol_class[s]
+        symbol_of[k] = s if symbol_of[k] == _NONE else _SEVERAL
+    symbol, op = np.full(state_cell.size, _NONE, np.int32), np.full(state_cell.size, _NONE, np.int32)
+    for q in range(2, state_cell.size):
+        cells = 1
+        for b in range(state_break.shape[1]):
+            cells += state_break[q, b, 1]
+        only, does, same = _NONE, np.int64(0), True
+        for cell in range(state_cell[q], state_cell[q] + cells):
+            base, here = cell_delta[cell], np.int64(0)
+            for k in range(classes):
+                found = np.int64(delta[base + k, 1])
+                if delta[base + k, 0] != base or found == 0:
+                    continue
+                if here > 0 or symbol_of[k] < 0 or (does > 0 and (k != only or found != does)):
+                    same = False
+                    break
+                only, does, here = k, found, found
+            if not same or here == 0:
+                same = False
+                break
+        if same:
+            symbol[q], op[q] = symbol_of[only], does
+    return symbol, op
 
 
 @njit(cache=True)
