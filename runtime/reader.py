@@ -390,7 +390,10 @@ class Reader:
             self._stack.append((g, (c, c + 1, 0, 1)[action], self._around))
             self._state, self._counter = view["push"][n, 2 if mode else 1], 0
             mark = self._marks[view["symbol_mark"][g]]
-            self._mark(*mark)
+            if self._marks[view["state_mark"][self._state]][0] == AROUND:
+                self._mark(*mark)
+            else:  # a region inside of the frame begins with it
+                self._mark(UNSETTLED, self._perhaps, *mark[2:])
             self._around = self._around if mark[0] == AROUND else mark[0]
         elif kind == POP and self._stack:
             g, saved, around = self._stack.pop()

@@ -25,8 +25,8 @@ from .dfa import Dfa
 LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
 Node = tuple  # (kind, payload…): see NodePool.add
 
-_CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
-_OPENER = {close: open_ for open_, close in _CLOSER.items()}
+CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
+OPENER = {close: open_ for open_, close in CLOSER.items()}
 _BRACKET = re.compile(rb"[][{}()]")
 _QUOTE = ord('"')
 _QUOTED_BY = Chars(((_QUOTE, _QUOTE),))
@@ -164,6 +164,9 @@ def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., 
     pool = _intern(grammar, budget, terminal_dfa)
     _trim(pool)
     rewrite(pool, regroup=lambda items: _group(pool, items))
+    for rule, root in pool.rules.items():
+        if rule in grammar.groups:
+            pool.rules[rule] = pool.add((CALL, root))
     _enclose_recursion(pool)
     return pool
 
@@ -207,7 +210,7 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
         elif isinstance(expr, ir.Sequence):
             number = pool.sequence([visit(e, rule) for e in expr.items])
         elif isinstance(expr, ir.Literal):
-            number = pool.sequence([pool.add((LITERAL, piece)) for piece in _split_literal(expr.data)])
+            number = pool.sequence([pool.add((LITERAL, piece)) for piece in split_literal(expr.data)])
         elif isinstance(expr, ir.Repeat):
             number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
         elif isinstance(expr, ir.Choice):
@@ -255,7 +258,7 @@ def _counted_parts(regex: Regex) -> _CountedParts | None:
     return _CountedParts(whole, body.item, body.low, body.high, quoted)
 
 
-def _split_literal(data: bytes) -> list[bytes]:
+def split_literal(data: bytes) -> list[bytes]:
     """Cut a literal so that a bracket outside of double quotes is a piece of its own."""
     if not _BRACKET.search(data):
         return [data]
@@ -264,7 +267,7 @@ def _split_literal(data: bytes) -> list[bytes]:
     for i, byte in enumerate(data):
         if byte == _QUOTE:
             quoted = not quoted
-        elif not quoted and (byte in _CLOSER or byte in _OPENER):
+        elif not quoted and (byte in CLOSER or byte in OPENER):
             if begin < i:
                 pieces.append(data[begin:i])
             pieces.append(data[i : i + 1])
@@ -414,10 +417,10 @@ def _group(pool: NodePool, items: list[int]) -> list[int]:
         if byte == _QUOTE and opened and opened[-1][0] == _QUOTE:
             _, begin = opened.pop()
             out[begin:] = [pool.add((QUOTED, pool.sequence(out[begin:])))]
-        elif byte in _CLOSER or byte == _QUOTE:
+        elif byte in CLOSER or byte == _QUOTE:
             opened.append((byte, len(out) - 1))
-        elif byte in _OPENER:
-            while opened and opened[-1][0] != _OPENER[byte]:
+        elif byte in OPENER:
+            while opened and opened[-1][0] != OPENER[byte]:
                 opened.pop()
             if opened:
                 _, begin = opened.pop()

@@ -154,6 +154,8 @@ class Grammar:
         entries: further places to start from, name → rule; all end where the start rule does.
         marks: what the texts of some rules are.
         apart: further rules, each with all that it alone needs, and where the places in it begin (pieces.py).
+        groups: rules that are called as bracketed groups are, though they are in no brackets: the first symbol of a
+            text pushes, the last one pops.
     """
 
     rules: dict[str, Expr]
@@ -162,6 +164,7 @@ class Grammar:
     entries: dict[str, str] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
     apart: dict[str, tuple[Closed, str]] = field(default_factory=dict)
+    groups: frozenset[str] = frozenset()
 
     def place(self, rule: str) -> str:
         """How to name a rule in an error; what follows a # in its name tells parts of it apart."""

@@ -167,8 +167,10 @@ class _Template:
         if named is not None:
             before, after = opens[0][: named.start()], opens[0][named.end() :]
             begin, between = self.lark("tool_calls", before), self.lark("tool_calls", after)
-            self._arguments(field, between)
+            self._arguments(field, between, close)
             body = "tools"
+            if field.get("content") == "xml-inline":  # what ends a call tells where its parameters end
+                close = ""
         else:
             begin = self.lark("tool_calls", opens[0])
             name, arguments = keys
@@ -214,7 +216,7 @@ class _Template:
             words[key] = found[1]
         return words["name"], words["arguments"]
 
-    def _arguments(self, field: dict[str, Any], between: str) -> None:
+    def _arguments(self, field: dict[str, Any], between: str, close: str) -> None:
         """The template tool of calls whose name stands before their arguments, and what it needs."""
         args = field.get("content_args") or {}
         if field.get("content") == "json":
@@ -241,7 +243,7 @@ class _Template:
         self.lines += [
             f"KEEP_OUT: {_quoted(stop)}",
             f'parameter{{key, value}}: {before} key {middle} value {after} "\\n"?',
-            f'tool{{name, parameters}}: name {between} "\\n"? parameters'.replace("  ", " "),
+            f'tool{{name, parameters}}: name {between} "\\n"? parameters {close}'.replace("  ", " ").rstrip(),
         ]
 
     def _said(self, field: dict[str, Any], stops: list[str]) -> None:

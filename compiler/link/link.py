@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolc.runtime.container import blake
-from toolc.runtime.tables import NEVER, POP, Tables
+from toolc.runtime.tables import END_OF_TURN, NEVER, POP, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.pushdown import Automaton, build_automaton
@@ -35,6 +35,7 @@ from .resolve import Resolve
 from .split import Split, Unit, split
 from .stubs import Apart, Stubs, find_stubs
 from .tables import tables_of
+from .tails import Opener
 from .words import Words
 
 
@@ -86,7 +87,7 @@ def link(
     if whole is None:
         return None
     for classes in (coarse_classes(), fine_classes()):
-        parts = Parts(blake(context, repr(sorted(ends)).encode(), classes))
+        parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode(), classes))
         try:
             return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link()
         except _Coarse:
@@ -108,6 +109,8 @@ class _Linker:
         self.whole, self.vocab, self.ends, self.encode = whole, vocab, list(ends), encode
         self.budget, self.soft_depth, self.cache, self.classes = budget, soft_depth, cache, classes
         self.words = Words.of(vocab)
+        known = [(n, vocab.special[name]) for n, name in enumerate(whole.specials, END_OF_TURN + 1)]
+        self.specials = np.array([*((END_OF_TURN, token) for token in sorted(set(ends))), *known], np.int32)
         self.parts: dict[bytes, Part] = {}
         self.reused = 0
 
@@ -133,17 +136,17 @@ class _Linker:
                 raise
             return self._made(placed(unit.alone()), [], unit.entries)[0].part
 
-    def _made(self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: int | None) -> tuple[_Made, Automaton]:
+    def _made(
+        self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: Sequence[tuple[int, Opener]] | None
+    ) -> tuple[_Made, Automaton]:
         """A part: of a unit, or the main one where ``entries`` is None."""
         a = build_automaton(grammar, budget=self.budget)
         if not is_finer(self.classes, a.symbol_class):
             raise _Coarse
         if imports and a.modes > 1:
             raise Apart("what calls parts recurs itself")
-        if entries is not None and a.specials:
-            raise Apart("a part reads special tokens")
-        stubs = find_stubs(a) if imports else Stubs({}, {}, {}, [])
-        if imports and self.words.begins_stub:
+        stubs = find_stubs(a) if imports else Stubs({}, {}, {}, [], b"")
+        if self.words.begins_stub(stubs.openers):
             raise Apart("a token begins a stub")
         entry = None if entries is None else entries_of(a, entries)
         called = [self.parts[digest].entries[k] for digest, k in imports]
@@ -160,7 +163,7 @@ class _Linker:
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
             t = replace(t, **close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
-        cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes)
+        cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes, self.whole.specials)
         arrays = cut.arrays()
         exported = []
         for push, left in entry or ():
@@ -175,25 +178,26 @@ class _Linker:
             {rule: int(cut.state[q]) for rule, q in a.entries.items()}, counts,
         )  # fmt: skip
         joined = Joined(part, self.parts, cut.symbol_class)
-        specials = np.stack([t.special_symbol, t.special_token], axis=1)
-        roots = {a.pushes[push][0]: k for k, (push, _) in enumerate(entry or ())}
-        resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, specials, self.budget)
+        roots: dict[int, list[int]] = {}
+        for k, (push, _) in enumerate(entry or ()):
+            roots.setdefault(int(a.pushes[push][0]), []).append(k)
+        resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, self.specials, self.budget)
         part = resolve.resolved(roots)
         part.arrays = with_keys(part.arrays)
-        return _Made(part, resolve, specials, cut.symbol_class), a
+        return _Made(part, resolve, cut.symbol_class), a
 
     def _main(self) -> Linked:
         made, a = self._made(self.whole.main, list(self.whole.imports), None)
         joined = Joined(made.part, self.parts, made.symbol_class)
         tables, longest = tables_of(
-            joined, made.resolve.walks.machine, a.marks, made.specials, made.resolve.decided, made.resolve.deciding
+            joined, made.resolve.walks.machine, a.marks, self.specials, made.resolve.decided, made.resolve.deciding
         )
         if not self.whole.tools or self.classes.max() == 255:
             tables = merged(tables)  # of many tools most of the comb is old, and stays as it is
         parts = joined.parts
         deepest = made.part.depth
         modes = joined.modes
-        if modes == 2 and deepest + self.words.most_leaving(_leaving(tables)) >= self.soft_depth:
+        if modes == 2 and deepest + self.words.most_leaving(_leaving(joined)) >= self.soft_depth:
             raise Apart("mode 1 would begin in frames that have only one")
         soft = self.soft_depth if modes == 2 else deepest
         total = sum(x.nbytes for x in tables.arrays().values())
@@ -225,7 +229,6 @@ class _Linker:
 class _Made:
     part: Part
     resolve: Resolve
-    specials: np.ndarray
     symbol_class: np.ndarray
 
 
@@ -234,9 +237,12 @@ def _bound(t: Tables, q: int) -> int:
     return min(NEVER, int(t.close_bound[t.state_close[q] + past]))
 
 
-def _leaving(t: Tables) -> np.ndarray:
-    """bool [256]: bytes with which some state leaves its frame."""
-    entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == POP))
-    pops = np.zeros(t.classes, bool)
-    pops[entry - t.delta[entry, 0]] = True
-    return pops[t.symbol_class[:256]]
+def _leaving(joined: Joined) -> np.ndarray:
+    """bool [256]: bytes with which some state leaves a frame that may lie beyond the soft depth."""
+    pops = np.zeros(joined.width, bool)
+    for part in joined.parts:
+        if part.modes == 2:
+            delta = part.arrays["delta"]
+            entry = np.flatnonzero((delta[:, 0] >= 0) & (delta[:, 1] & 7 == POP))
+            pops[entry - delta[entry, 0]] = True
+    return pops[joined.symbol_class[:256]]

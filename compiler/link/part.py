@@ -11,11 +11,13 @@ Arrays       those of docs/architecture.md, and
              import whose profile it is, -1 for the part's own;
              outer_profile, outer_entry int32 [·]: profiles with which an entry's frame is left;
              outer_offset int32 [· + 1], outer_records int32 [·]: the content of each, as in walk.py;
+             mark int32 [·, 4]: its distinct marks, which state_mark and symbol_mark number;
              row_key, list_key: see keys.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +28,9 @@ from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE
 from ..lift import comb
 from .classes import spread
+from .split import STUB
 from .stubs import Apart, Stubs
+from .tails import Opener
 
 ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
 
@@ -70,26 +74,35 @@ class Part:
         return int(self.arrays["state_cell"].size)
 
 
-def entries_of(a: Automaton, count: int) -> list[tuple[int, tuple[int, ...]]]:
+def entries_of(a: Automaton, entries: Sequence[tuple[int, Opener]]) -> list[tuple[int, tuple[int, ...]]]:
     """Per entry of a part's automaton the number of the push that enters it, and the R with which it is left.
 
-    Raises Apart: the rule is more or less than one group in brackets.
+    Args:
+        entries: see `Unit`.
+
+    Raises Apart: the rule is more or less than one group.
     """
     found = []
-    for k in range(count):
+    symbols: dict[int, int] = {}  # stack symbol → rule
+    for k, (rule, opener) in enumerate(entries):
         q = a.start
         for byte in b"%d;" % k:
             op = int(a.ops[a.state_row[q], a.symbol_class[byte]])
             if op == 0 or op & 7 >= PUSH:
-                raise Apart("an entry is no group in brackets")
+                raise Apart("an entry is no group")
             q = op >> 3
         row = a.ops[a.state_row[q]]
         places = np.flatnonzero(row)
-        if a.thresholds[q] or places.size != 1 or row[places[0]] & 7 != PUSH:
-            raise Apart("an entry is no group in brackets")
-        if np.count_nonzero(a.symbol_class == places[0]) != 1:
-            raise Apart("an entry begins with more than one byte")
-        push = int(row[places[0]]) >> 3
+        together = sum(1 for other, _ in entries if other == rule)
+        if isinstance(opener, str) and opener not in a.specials:
+            raise Apart("an entry is no group")
+        if a.thresholds[q] or places.size != together or (row[places] & 7 != PUSH).any():
+            raise Apart("an entry is no group")
+        symbol = opener[0] if isinstance(opener, bytes) else 257 + a.specials.index(opener)
+        place = int(a.symbol_class[symbol])
+        if row[place] == 0 or np.count_nonzero(a.symbol_class == place) != 1:
+            raise Apart("an entry begins with more than its symbol")
+        push = int(row[place]) >> 3
         g, _, _, action = a.pushes[push]
         left = tuple(r for (symbol, r) in sorted(a.returns) if symbol == g)
         for r in left:
@@ -98,8 +111,10 @@ def entries_of(a: Automaton, count: int) -> list[tuple[int, tuple[int, ...]]]:
             if a.thresholds[target] or np.flatnonzero(after).tolist() != [int(a.symbol_class[256])] or action > ADD_ONE:
                 raise Apart("an entry goes on after its group")
         found.append((push, left))
-    if len({a.pushes[push][0] for push, _ in found}) != count:
-        raise Apart("entries are one")
+        if symbols.setdefault(g, rule) != rule:
+            raise Apart("entries are one")
+    if len(symbols) != len({rule for rule, _ in entries}):
+        raise Apart("an entry is more than one group")
     return found
 
 
@@ -110,11 +125,12 @@ class Cut:
         entry: what `entries_of` gives, of a part; None for the main part, which keeps its root.
         left: per stub the R with which the import is left.
         classes: int32 [256].
+        specials: see `Split`.
     """
 
     def __init__(
         self, a: Automaton, t: Tables, stubs: Stubs, entry: list[tuple[int, tuple[int, ...]]] | None,
-        left: list[tuple[int, ...]], classes: np.ndarray,
+        left: list[tuple[int, ...]], classes: np.ndarray, specials: Sequence[str],
     ) -> None:  # fmt: skip
         self.a, self.t, self.stubs = a, t, stubs
         keep = np.ones(t.states, bool)
@@ -135,11 +151,15 @@ class Cut:
         self.push = np.zeros(len(a.pushes), np.int64)
         self.push[self.pushes] = np.arange(len(self.pushes))
         self.left = left
-        # The class of each byte, then of the special symbols.
-        special = np.arange(a.symbol_class.size - 256) + int(classes.max()) + 1
-        self.symbol_class = np.concatenate([classes, special]).astype(np.int32)
-        self.class_of = np.zeros(int(self.symbol_class.max()) + 1, np.int64)
-        self.class_of[self.symbol_class] = a.symbol_class
+        # The class of each byte, then of the end of turn, then of the special tokens.
+        ends = int(classes.max()) + 1
+        self.symbol_class = np.concatenate([classes, np.arange(ends, ends + 1 + len(specials))]).astype(np.int32)
+        unread = a.symbol_class[STUB if entry is None else 256]  # in no state that is kept
+        self.class_of = np.full(ends + 1 + len(specials), unread, np.int64)
+        self.class_of[classes] = a.symbol_class[:256]
+        self.class_of[ends] = a.symbol_class[256]
+        for n, name in enumerate(a.specials):
+            self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
 
     def arrays(self) -> dict[str, np.ndarray]:
         t, kept = self.t, self.kept
@@ -163,6 +183,7 @@ class Cut:
         found = {
             "state_cell": _first(cells),
             "state_break": t.state_break[kept],
+            "mark": t.mark,
             "state_mark": t.state_mark[kept],
             "state_close": _first(closes),
             "close_break": t.close_break[kept],

@@ -34,11 +34,12 @@ _BATCH = 2048
 class Walks:
     """Walks over joined parts, with the pools of what they found."""
 
-    def __init__(self, machine: Machine, vocab: Vocab, specials: np.ndarray, budget: Budget) -> None:
+    def __init__(self, machine: Machine, vocab: Vocab, specials: np.ndarray, openers: bytes, budget: Budget) -> None:
         self.machine = machine
         self.budget = budget
         self.specials = specials
         self.words = Words.of(vocab)
+        self.openers = openers
         self.lists = Pool(vocab.size + specials.shape[0] + 64)
         self.profiles = Pool(2 * vocab.node_byte.size + 2)
         depth = int(vocab.node_depth.max(initial=0)) + 2
@@ -46,7 +47,7 @@ class Walks:
 
     def states(self, states: np.ndarray) -> np.ndarray:
         """int32 [·, 4] as `walk_states` gives it."""
-        return self._states(states, self.words.opening)
+        return self._states(states, self.words.opening(self.openers))
 
     def deciding(self, states: np.ndarray) -> np.ndarray:
         """bool [·]: whether a token decides against a tool above the frames of some states."""
@@ -110,23 +111,24 @@ class Resolve:
         marks = a.marks
         narrow_state = np.concatenate([[False, False], marks.narrow_state[cut.kept]])
         narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
-        ahead = Words.of(vocab).most_ahead
-        self.walks = Walks(joined.machine(narrow_state, narrow_push, ahead), vocab, specials, budget)
+        openers = cut.stubs.openers
+        ahead = Words.of(vocab).most_ahead(openers)
+        self.walks = Walks(joined.machine(narrow_state, narrow_push, ahead), vocab, specials, openers, budget)
         self.vocab = vocab
         self.arrays = part.arrays
         self.number: dict[int, int] = {}  # content → new profile
         self.decided: list[int] = []  # states from which a token decides against a tool, above their frames
         self.deciding: set[tuple[int, int]] = set()  # (import or -1, profile) for those of which a continuation does
         self.outer: dict[tuple[int, int], None] = {}  # (content, stack symbol of the root)
-        self.roots: dict[int, int] = {}
+        self.roots: dict[int, list[int]] = {}
         self.used = np.zeros(0, bool)  # profiles
         self._merges: dict[tuple[int, int], int] = {}
 
-    def resolved(self, roots: dict[int, int]) -> Part:
+    def resolved(self, roots: dict[int, list[int]]) -> Part:
         """The part.
 
         Args:
-            roots: stack symbol of the root → entry.
+            roots: stack symbol of the root → entries.
         """
         self.roots = roots
         inside = set(self.cut.stubs.inside)
@@ -320,12 +322,12 @@ class Resolve:
         """Profiles in mode 0 with which an entry's frame is left, and what is in them."""
         found: dict[tuple[int, int], int] = {}  # (profile, entry) → content
         for e, g in self.outer:
-            found[self.number[e], self.roots[g]] = e
+            found.update({(self.number[e], entry): e for entry in self.roots[g]})
         contents = {key: self.walks.profiles[e] for key, e in found.items()}
         for g, profiles in self.cut.outer.items():
             for e in profiles:
                 if self.used[e] and self._old(e)[0] == 0:
-                    contents[e, self.roots[g]] = self._old(e)
+                    contents.update({(e, entry): self._old(e) for entry in self.roots[g]})
         keys = sorted(contents)
         listed = [contents[key] for key in keys]
         return {

@@ -1,10 +1,12 @@
 """Which rules of a grammar are parts of their own, and the grammar of each: calls of other parts become stubs.
 
 A part is what one bracketed rule derives, or several that recur through each other: the arguments of a tool, the object
-and the array of any JSON. Where no arguments stand apart, as in a bare schema, only what many grammars have is one.
+and the array of any JSON. Where arguments have no brackets, the tail of the tool's call is one (tails.py). Where no
+arguments stand apart, as in a bare schema, only what many grammars have is one.
 Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
 
-A stub is ``{ ff number ff }``: the byte 255 is in no text.
+A stub is ``{ ff number ff }``: the byte 255 is in no text. A tail has a stub for each symbol that it begins with, which
+stands in the place of the first bracket; the last one is left out.
 
 Leaves out   compiling (part.py).
 Invariants   the digest of a part covers all that its tables depend on and neither names nor the rest of the grammar.
@@ -13,23 +15,36 @@ Invariants   the digest of a part covers all that its tables depend on and neith
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from ..grammar.analysis import references, strong_components
-from ..grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+from ..grammar.ir import (
+    Choice,
+    Expr,
+    Grammar,
+    Literal,
+    Mark,
+    Ref,
+    Repeat,
+    Sequence,
+    Special,
+    Terminal,
+    choice,
+    sequence,
+)
 from ..grammar.pieces import inlined
 from ..regex import Regex
+from .tails import Opener, named, with_tails
 
 STUB = 255  # the byte around a stub's number
-_CLOSER = {b"{": b"}", b"[": b"]"}
-OPENERS = b"".join(_CLOSER)
+_CLOSER = {b"{": b"}", b"[": b"]", b"(": b")"}
 _START = "start"
 _SEPARATOR = b";"
 _MOST_KEPT = 1 << 14  # regular expressions of which the digest is kept: those of one grammar are in the next, too
 
-Entry = tuple[bytes, int]  # digest of a unit, which of its rules
+Entry = tuple[bytes, int]  # digest of a unit, which of its entries
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,7 @@ class Unit:
     Attributes:
         grammar: of the part alone; its text is the number of an entry, a semicolon, and the text of that rule.
         imports: what stub n stands for: (digest of a unit, entry).
-        entries: how many rules others can call.
+        entries: what others can call: (number of a rule, symbol that it begins with).
         alone: gives the grammar of the part without stubs.
         digest: of its content and of what it imports.
         origin: where the places of its grammar begin (../grammar/pieces.py).
@@ -47,7 +62,7 @@ class Unit:
 
     grammar: Grammar
     imports: tuple[Entry, ...]
-    entries: int
+    entries: tuple[tuple[int, Opener], ...]
     alone: Callable[[], Grammar]
     digest: bytes
     origin: str = ""
@@ -59,12 +74,14 @@ class Split:
 
     Attributes:
         tools: some units are the arguments of tools.
+        specials: names of the special tokens of the whole grammar, in the order of their symbols in all parts.
     """
 
     main: Grammar
     imports: tuple[Entry, ...]
     units: tuple[Unit, ...]
     tools: bool
+    specials: tuple[str, ...]
 
 
 def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
@@ -73,17 +90,25 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     Args:
         common: rules that many grammars have.
     """
-    return _Splitter(inlined(grammar, lambda closed: not _bracketed(closed.grammar))).split(set(common))
+    grammar = inlined(grammar, lambda closed: not _bracketed(closed.grammar))
+    marked = [named(grammar.rules, rule) for rule, mark in grammar.marks.items() if mark.kind == "arguments"]
+    called = [rule for rule in marked if rule in grammar.apart or rule in grammar.rules]
+    bracketed = [rule for rule in called if rule in grammar.apart or _bracketed(grammar, rule)]
+    return _Splitter(*with_tails(grammar, bracketed)).split(set(common), bracketed)
 
 
-def stub(opener: bytes, number: int) -> Literal:
-    """The text that stands for a part."""
-    return Literal(opener + b"\xff%d\xff" % number + _CLOSER[opener])
+def stub(opener: Opener, number: int, closed: bool) -> Expr:
+    """The text that stands for a part; ``closed``: it is in brackets."""
+    text = b"\xff%d\xff" % number
+    if isinstance(opener, str):
+        return sequence(Special(opener), Literal(text))
+    return Literal(opener + text + (_CLOSER[opener] if closed else b""))
 
 
 class _Splitter:
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, tails: Mapping[str, tuple[Opener, ...]]) -> None:
         self.grammar = grammar
+        self.tails = tails
         self.apart = grammar.apart
         self.refs: dict[str, list[str]] = {root: [] for root in self.apart}
         self.refs |= {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
@@ -92,20 +117,25 @@ class _Splitter:
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
 
-    def split(self, common: set[str]) -> Split | None:
+    def split(self, common: set[str], arguments: Iterable[str]) -> Split | None:
+        """See `split`.
+
+        Args:
+            arguments: rules of arguments that are in brackets.
+        """
         marks = self.grammar.marks
         if not common and not any(mark.kind == "arguments" for mark in marks.values()):
             return None
         recurs = self._recurring()
-        called = [self._named(rule) for rule, mark in marks.items() if mark.kind == "arguments" and rule in self.refs]
-        for target in called:
-            if target not in self.apart and _bracketed(self.grammar, target):
-                self.member.setdefault(target, (target,))
+        for rule in arguments:
+            if rule not in self.apart:
+                self.member.setdefault(rule, (rule,))
         for rule, entries in list(self.member.items()):
             if not self._reached([rule], {}).isdisjoint(marks):
                 for entry in entries:
                     self.member.pop(entry, None)
-        tools = any(target in self.member or target in self.apart for target in called)
+        self.member.update({rule: (rule,) for rule in self.tails})
+        tools = bool(self.tails) or any(rule in self.member or rule in self.apart for rule in arguments)
         if not tools:
             # Any other part would be made for this grammar alone.
             if not recurs <= common:
@@ -116,7 +146,8 @@ class _Splitter:
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        return Split(replace(self.grammar, rules=main, apart={}), imports, tuple(self.units.values()), tools)
+        specials = sorted({name for expr in self.grammar.rules.values() for name in _specials(expr)})
+        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, tuple(specials))
 
     def closed(self) -> tuple[tuple[Unit, ...], Entry]:
         """The units of a grammar that is a part with all that it needs, and how others call it."""
@@ -137,13 +168,9 @@ class _Splitter:
                 recurs.update(entries)
         return recurs
 
-    def _named(self, rule: str) -> str:
-        """The rule that a rule only names."""
-        seen = {rule}
-        while isinstance(expr := self.grammar.rules.get(rule), Ref) and expr.name not in seen:
-            rule = expr.name
-            seen.add(rule)
-        return rule
+    def _openers(self, rule: str) -> tuple[Opener, ...]:
+        """The symbols that a rule of a part begins with."""
+        return self.tails[rule] if rule in self.tails else (_opener(self.grammar.rules[rule]),)
 
     def _reached(self, roots: Iterable[str], opaque: Mapping[str, object]) -> set[str]:
         """Rules that others reach, not looking into some."""
@@ -157,9 +184,7 @@ class _Splitter:
                         todo.append(name)
         return seen
 
-    def _cut(
-        self, roots: list[str], own: tuple[str, ...], alone: bool = False
-    ) -> tuple[dict[str, Expr], tuple[Entry, ...]]:
+    def _cut(self, roots: list[str], own: tuple[str, ...], alone: bool = False) -> tuple[Grammar, tuple[Entry, ...]]:
         """The rules that some rules need, where those of other parts are stubs unless ``alone``, and what the stubs
         stand for."""
         recursive = bool(own) and (len(own) > 1 or own[0] in self._reached(self.refs[own[0]], {}))
@@ -168,19 +193,29 @@ class _Splitter:
         )
         kept = self._reached(roots, opaque)
         rules: dict[str, Expr] = {}
+        groups: list[str] = []
         imports: dict[Entry, int] = {}
         for rule in sorted(kept, key=self.place.__getitem__):
+            grouped = rule in self.grammar.groups
             if rule in self.apart:
                 closed = self.apart[rule][0].grammar
-                opener, entry = _opener(closed.rules[closed.start]), self._apart(rule)
-            elif rule in opaque:
-                entries = opaque[rule]
-                opener, entry = _opener(self.grammar.rules[rule]), (self._unit(entries), entries.index(rule))
-            else:
+                rules[rule] = stub(
+                    _opener(closed.rules[closed.start]), imports.setdefault(self._apart(rule), len(imports)), True
+                )
+            elif rule not in opaque:
                 rules[rule] = self.grammar.rules[rule]
-                continue
-            rules[rule] = stub(opener, imports.setdefault(entry, len(imports)))
-        return rules, tuple(imports)
+                groups += [rule] * grouped
+            else:
+                entries, openers = opaque[rule], self._openers(rule)
+                digest = self._unit(entries)
+                called = self.units[digest].entries
+                names = [f"{rule}#stub{n}" for n in range(len(openers))]
+                for name, opener in zip(names, openers, strict=True):
+                    entry = digest, called.index((entries.index(rule), opener))
+                    rules[name] = stub(opener, imports.setdefault(entry, len(imports)), not grouped)
+                groups += names * grouped
+                rules[rule] = choice(*map(Ref, names))
+        return replace(self.grammar, rules=rules, groups=frozenset(groups)), tuple(imports)
 
     def _apart(self, rule: str) -> Entry:
         """A unit of what stands apart; it is the same in all grammars."""
@@ -196,7 +231,7 @@ class _Splitter:
                 for name in order
                 if name in own or name in rest
             }
-            known = closed.kept[__name__] = _Splitter(replace(closed.grammar, rules=rules)).closed()
+            known = closed.kept[__name__] = _Splitter(replace(closed.grammar, rules=rules), {}).closed()
         units, entry = known
         for unit in units:
             if unit.digest not in self.units:
@@ -206,12 +241,14 @@ class _Splitter:
     def _unit(self, entries: tuple[str, ...]) -> bytes:
         digest = self.unit_of.get(entries)
         if digest is None:
-            rules, imports = self._cut(list(entries), entries)
-            whole = _whole(self.grammar, rules, entries)
-            digest = _digest(whole, [unit + b"%d" % entry for unit, entry in imports])
+            cut, imports = self._cut(list(entries), entries)
+            called = tuple((n, opener) for n, rule in enumerate(entries) for opener in self._openers(rule))
+            whole = _whole(cut, entries, called)
+            below = [unit + b"%d" % entry for unit, entry in imports]
+            digest = _digest(whole, [repr(called).encode(), *below])
             if digest not in self.units:  # else the same under other names
-                alone = partial(_alone, self.grammar, entries)
-                self.units[digest] = Unit(whole, imports, len(entries), alone, digest)
+                alone = partial(_alone, self.grammar, dict(self.tails), entries, called)
+                self.units[digest] = Unit(whole, imports, called, alone, digest)
             self.unit_of[entries] = digest
         return digest
 
@@ -244,19 +281,35 @@ def _opener(expr: Expr) -> bytes:
     return first.data[:1]
 
 
-def _whole(grammar: Grammar, rules: dict[str, Expr], entries: tuple[str, ...]) -> Grammar:
-    """The grammar of a part that has some of the rules of another."""
-    options = [sequence(Literal(b"%d" % k + _SEPARATOR), Ref(rule)) for k, rule in enumerate(entries)]
+def _whole(cut: Grammar, entries: tuple[str, ...], called: tuple[tuple[int, Opener], ...]) -> Grammar:
+    """The grammar of a part that has the rules of another grammar."""
+    rules = cut.rules
+    options = [sequence(Literal(b"%d" % k + _SEPARATOR), Ref(entries[n])) for k, (n, _) in enumerate(called)]
     name = _START
     while name in rules:
         name += "#"
-    places = {rule: grammar.places[rule] for rule in rules if rule in grammar.places}
-    return Grammar({name: choice(*options), **rules}, start=name, places=places)
+    places = {rule: cut.places[rule] for rule in rules if rule in cut.places}
+    marks = {rule: Mark(cut.marks[rule].kind) for rule in rules if rule in cut.marks}
+    return Grammar({name: choice(*options), **rules}, name, places, marks=marks, groups=cut.groups)
 
 
-def _alone(grammar: Grammar, entries: tuple[str, ...]) -> Grammar:
+def _alone(
+    grammar: Grammar, tails: Mapping[str, tuple[Opener, ...]], entries: tuple[str, ...],
+    called: tuple[tuple[int, Opener], ...],
+) -> Grammar:  # fmt: skip
     """The same without stubs."""
-    return _whole(grammar, _Splitter(grammar)._cut(list(entries), entries, alone=True)[0], entries)
+    return _whole(_Splitter(grammar, tails)._cut(list(entries), entries, alone=True)[0], entries, called)
+
+
+def _specials(expr: Expr) -> Iterator[str]:
+    """The special tokens that an expression names."""
+    if isinstance(expr, Special):
+        yield expr.name
+    elif isinstance(expr, (Sequence, Choice)):
+        for part in expr.items if isinstance(expr, Sequence) else expr.options:
+            yield from _specials(part)
+    elif isinstance(expr, Repeat):
+        yield from _specials(expr.item)
 
 
 @lru_cache(_MOST_KEPT)
@@ -270,7 +323,9 @@ def _digest(grammar: Grammar, imports: list[bytes]) -> bytes:
     said: list[bytes] = []
     for rule in todo:
         _say(grammar.rules[rule], said, order, todo)
-        said.append(b"\n")
+        if rule in grammar.marks:
+            said.append(grammar.marks[rule].kind.encode())
+        said.append(b"g\n" if rule in grammar.groups else b"\n")
     return hashlib.blake2b(b"".join([*said, b"\n", b"\n".join(imports)]), digest_size=16).digest()
 
 

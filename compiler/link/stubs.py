@@ -1,7 +1,7 @@
 """Where an automaton calls other parts: its stubs, and whether each is called alone.
 
 Leaves out   making stubs (split.py).
-Invariants   where anything but the one part can be meant at an opening bracket, `Apart` is raised and the grammar is
+Invariants   where anything but the one part can be meant at an opening symbol, `Apart` is raised and the grammar is
              compiled as a whole.
 """
 
@@ -30,14 +30,16 @@ class Stubs:
     Attributes:
         push: push number → stub.
         symbol: stack symbol → (stub, R with which the stub is left).
-        entry: state after a stub's opening bracket → stub.
+        entry: state after a stub's opening symbol → stub.
         inside: states of stubs, their entries among them.
+        openers: bytes that open stubs.
     """
 
     push: dict[int, int]
     symbol: dict[int, tuple[int, int]]
     entry: dict[int, int]
     inside: list[int]
+    openers: bytes
 
 
 def find_stubs(a: Automaton) -> Stubs:
@@ -65,13 +67,15 @@ def find_stubs(a: Automaton) -> Stubs:
             q, digit = _only(a, q, _DIGITS)
             number = 10 * number + digit - _DIGITS[0]
         inside.append(q)
-        q, _ = _only(a, q, (STUB,))
-        inside.append(q)
+        entry[e] = number
+        if _op(a, q, mark) & 7 != POP:  # in brackets
+            q, _ = _only(a, q, (STUB,))
+            inside.append(q)
         row = a.ops[a.state_row[q]]
         kinds = np.flatnonzero(row)
         if kinds.size != 1 or row[kinds[0]] & 7 != POP:
             raise Apart("a stub goes on")
-        entry[e], left[e] = number, int(row[kinds[0]]) >> 3
+        left[e] = int(row[kinds[0]]) >> 3
     if at_mark - set(inside):
         raise Apart("a stub is read in place")
     push: dict[int, int] = {}
@@ -86,7 +90,15 @@ def find_stubs(a: Automaton) -> Stubs:
             target, action = a.returns.get((g, left[e]), (0, 0))
             if target == 0 or (action <= ADD_ONE and ahead[target]):
                 raise Apart("a counter goes on after a stub")
-    return Stubs(push, symbol, entry, inside)
+    stubs = np.zeros(len(a.pushes), bool)
+    stubs[list(push)] = True
+    rows, classes = np.nonzero(a.ops & 7 == PUSH)
+    openers = np.flatnonzero(np.isin(a.symbol_class[:256], classes[stubs[a.ops[rows, classes] >> 3]]))
+    return Stubs(push, symbol, entry, inside, bytes(openers.tolist()))
+
+
+def _op(a: Automaton, q: int, number: int) -> int:
+    return int(a.ops[a.state_row[q], number])
 
 
 def _only(a: Automaton, q: int, symbols: range | tuple[int, ...]) -> tuple[int, int]:

@@ -53,6 +53,11 @@ def tables_of(
     narrow = _narrowing(joined, decided, deciding, edges, exits, m.state_break, state_cell, profiles)
     set_offset = np.zeros(len(marks.tools) + 1, np.int32)
     np.cumsum([len(tools) for tools in marks.tools], out=set_offset[1:])
+    mark_number: dict[tuple[int, ...], int] = {}  # those of the main part are the first; no other names a tool
+    numbered = [
+        (p, np.array([mark_number.setdefault(tuple(mark), len(mark_number)) for mark in p.arrays["mark"].tolist()]))
+        for p in joined.parts
+    ]
     special = specials[np.argsort(specials[:, 1], kind="stable")]
     zeros = np.zeros(2, np.int32)
     minus = np.full((2, modes), -1, np.int32)
@@ -78,9 +83,9 @@ def tables_of(
         "chain_row": row_of[joined.together("chain_row", "row")],
         "chain_exit": chain_exit,
         "chain_after": joined.together("chain_after"),
-        "state_mark": np.concatenate([zeros, joined.together("state_mark")]),
-        "symbol_mark": joined.together("symbol_mark"),
-        "mark": np.array(marks.table, np.int32).reshape(-1, 4),
+        "state_mark": np.concatenate([zeros, *(number[p.arrays["state_mark"]] for p, number in numbered)]),
+        "symbol_mark": np.concatenate([number[p.arrays["symbol_mark"]] for p, number in numbered]),
+        "mark": np.array(list(mark_number), np.int32).reshape(-1, 4),
         "tool_offset": set_offset,
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow,

@@ -1,4 +1,4 @@
-"""What linking asks of a vocabulary: tokens that go on behind an opening bracket, that begin a stub, that leave frames.
+"""What linking asks of a vocabulary: tokens that go on behind what opens a part, that begin a stub, that leave frames.
 
 Leaves out   the tries of the lift (../lift/words.py).
 Invariants   made once per Vocab object and kept on it.
@@ -10,7 +10,7 @@ import numpy as np
 
 from toolc.runtime.vocab import Vocab
 
-from .split import OPENERS, STUB
+from .split import STUB
 from .walk import Nodes
 
 
@@ -18,31 +18,51 @@ class Words:
     """See the top.
 
     Attributes:
-        begins_stub: some token could be read on from an opening bracket into a stub.
         whole: the trie.
-        opening: the trie of the tokens that go on behind an opening bracket.
-        most_ahead: how many bytes the longest of them has up to such a bracket.
     """
 
     def __init__(self, vocab: Vocab) -> None:
-        v = self.vocab = vocab
-        data, opens = v.token_bytes, np.zeros(256, bool)
-        opens[list(OPENERS)] = True
-        inside = np.ones(max(0, data.size - 1), bool)  # the next byte is of the same token
-        ends = v.token_offset[(v.token_offset > 0) & (v.token_offset < data.size)]
-        inside[ends - 1] = False
-        self.begins_stub = bool((opens[data[:-1]] & (data[1:] == STUB) & inside).any())
-        n = v.node_byte.size
+        self.vocab = vocab
+        n = vocab.node_byte.size
         self.whole = self._nodes(np.arange(n, dtype=np.int32), np.full(n, 1 << 30, np.int32))
+        self._opening: dict[bytes, Nodes] = {}
+        self._begins: dict[bytes, bool] = {}
+        self._leaving: dict[bytes, int] = {}
+
+    def begins_stub(self, openers: bytes) -> bool:
+        """Whether some token could be read on from one of some bytes into a stub."""
+        if openers not in self._begins:
+            self._begins[openers] = self._begin(openers)
+        return self._begins[openers]
+
+    def _begin(self, openers: bytes) -> bool:
+        data, opens = self.vocab.token_bytes, _set(openers)
+        inside = np.ones(max(0, data.size - 1), bool)  # the next byte is of the same token
+        ends = self.vocab.token_offset[(self.vocab.token_offset > 0) & (self.vocab.token_offset < data.size)]
+        inside[ends - 1] = False
+        return bool((opens[data[:-1]] & (data[1:] == STUB) & inside).any())
+
+    def opening(self, openers: bytes) -> Nodes:
+        """The trie of the tokens that go on behind one of some bytes."""
+        known = self._opening.get(openers)
+        if known is None:
+            known = self._opening[openers] = self._behind(_set(openers))
+        return known
+
+    def most_ahead(self, openers: bytes) -> int:
+        """How many bytes the longest of them has up to such a byte."""
+        return int(self.opening(openers).ahead.max(initial=0))
+
+    def _behind(self, opens: np.ndarray) -> Nodes:
+        v = self.vocab
+        n = v.node_byte.size
         openers = np.flatnonzero(opens[v.node_byte])
         change = np.zeros(n + 1, np.int32)  # how many openers the nodes from here on have above them
         np.add.at(change, openers + 1, 1)
         np.add.at(change, v.node_skip[openers], -1)
         behind = np.concatenate([[0], np.cumsum(np.cumsum(change[:-1]) > 0)])
         order = np.flatnonzero(behind[v.node_skip] > behind[:-1]).astype(np.int32)  # these, and what is above them
-        self.opening = self._nodes(order, _ahead(order, v, opens))
-        self.most_ahead = int(self.opening.ahead.max(initial=0))
-        self._leaving: dict[bytes, int] = {}
+        return self._nodes(order, _ahead(order, v, opens))
 
     def _nodes(self, order: np.ndarray, ahead: np.ndarray) -> Nodes:
         """The part of the trie with these nodes, and what is above each."""
@@ -71,8 +91,15 @@ class Words:
         return known
 
 
+def _set(some: bytes) -> np.ndarray:
+    """bool [256]: which bytes are among some."""
+    found = np.zeros(256, bool)
+    found[list(some)] = True
+    return found
+
+
 def _ahead(order: np.ndarray, v: Vocab, opens: np.ndarray) -> np.ndarray:
-    """How many bytes, that of the node among them, lead to the deepest opening bracket at or below each of some nodes
+    """How many bytes, that of the node among them, lead to the deepest opening byte at or below each of some nodes
     with which no token ends."""
     deepest = np.zeros(v.node_byte.size, np.int32)
     begins = opens[v.node_byte] & (v.node_skip > np.arange(v.node_byte.size) + 1)

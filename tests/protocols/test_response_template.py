@@ -98,7 +98,9 @@ def test_derived(family: str, fields: Any, accepted: Any, refused: list[str], tm
     (tmp_path / "tokenizer_config.json").write_text(
         json.dumps({"response_template": {"version": 1, "start_anchor": "x", "fields": fields}})
     )
-    held = compile_tools(TOOLS, vocab_for(family), options=Options(protocol=tmp_path, named=False)).bundle
+    made = compile_tools(TOOLS, vocab_for(family), options=Options(protocol=tmp_path, named=False))
+    assert made.report["parts"] is not None and made.report["parts"]["all"] == len(TOOLS)
+    held = made.bundle
     for entry, text in accepted:
         assert check(held, text.encode(), entry)["accepted"], check(held, text.encode(), entry)
         assert [(call.name, call.arguments) for call in read_calls(held, text, entry)] == [CALL]
