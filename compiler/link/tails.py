@@ -107,7 +107,7 @@ class _Tails:
             openers = dict.fromkeys(self._first(text))
         except _Unknown:
             return
-        if not self._may_be_part(text):
+        if not openers or not self._may_be_part(text):  # none: it is one symbol alone
             return
         self.openers[tail] = tuple(openers)
         self.rules[tail] = text

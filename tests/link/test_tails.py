@@ -200,6 +200,8 @@ def test_tails() -> None:
     rule, text, openers, groups = cut(name, arguments, line, tag)
     assert rule == sequence(name, choice(tail, tag)) and openers == (b"<", b"\n") and groups == group
     assert isinstance(text.items[0], Choice) and text.items[-1] == tag
+    rules["a"] = empty
+    assert cut(name, arguments, tag) == (sequence(name, arguments, tag), None, None, set())
     # Nothing to tell the end by; a bracket left open; no name before.
     for items in ((name, arguments), (name, Literal(b"("), arguments, tag), (arguments, name, tag)):
         assert cut(*items) == (sequence(*items), None, None, set())
