@@ -23,6 +23,7 @@ from .children import count_bits, count_of
 from .simulate import UNKNOWN, UNLIMITED, simulate
 from .walk import Walkable, find_op, row_at
 
+_MOST_KEPT = 1 << 14  # first bytes below which the dead tokens of a group are remembered
 _FEWEST = 6  # a walk from a state that lives on fewer bytes is short
 
 
@@ -45,12 +46,13 @@ class Collapsed(NamedTuple):
 
 
 @njit(cache=True)
-def choose_bases(m, stays, unit_alive, jobs, out):  # type: ignore[no-untyped-def]
+def choose_bases(m, stays, unit_alive, jobs, rank, out):  # type: ignore[no-untyped-def]
     """The slice that agrees best with each job's state on its first bytes; of equals the last, which has fewest texts.
 
     Args:
         stays: uint64 [rows, 4]: the bytes on which an op row neither dies nor pushes nor pops.
         unit_alive: uint64 [unit states, 4].
+        rank: int32 [jobs]: only slices that agree less than this are looked at; receives how the chosen one agrees.
         out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive.
     """
     for j in range(jobs.shape[0]):
@@ -68,9 +70,11 @@ def choose_bases(m, stays, unit_alive, jobs, out):  # type: ignore[no-untyped-de
                     score = -256
                     break
                 score += count_bits(mine & alive[word]) - count_bits(mine & ~alive[word])
-            if score > 0 and score >= best:
-                best = score
+            agrees = score << 8 | u  # of equals the last is the best
+            if score > 0 and best < agrees < rank[j]:
+                best = agrees
                 out[j] = u
+        rank[j] = best
 
 
 @njit(cache=True)
@@ -305,68 +309,168 @@ def collapse(
 
 
 @njit(cache=True)
+def _dead_below(m, t, next_unit, boundary, limit, i, op, c, u, st, pairs, runs, count):  # type: ignore[no-untyped-def]
+    """Append the runs of tokens at and below a first node that are dead after an op on its byte.
+
+    Args:
+        c, u: the counter and the unit state before the byte.
+        runs: int64 [·, 2]: first place, place after the last; there are ``count``, and room for one a node.
+
+    Returns:
+        how many runs there are then, and the most increments before a threshold was looked at.
+    """
+    end = t.skip[i]
+    most = 0
+    st[0, 1] = c
+    st[0, 2] = u
+    st[0, 3] = 0
+    first = True
+    while i < end:
+        depth = t.depth[i]
+        c = st[depth - 1, 1]
+        inc = st[depth - 1, 3]
+        if not first:
+            q = st[depth - 1, 0]
+            if inc > most and m.threshold_offset[q + 1] > m.threshold_offset[q]:
+                most = inc
+            op = find_op(m, q, c, t.byte[i])
+        first = False
+        after = t.skip[i]
+        if op == 0:
+            runs[count, 0] = t.token_offset[i]
+            runs[count, 1] = t.token_offset[after]
+            count += 1
+            i = after
+            continue
+        q = op >> 3
+        action = op & 7
+        u = next_unit[st[depth - 1, 2], t.byte[i]]
+        if boundary[u]:
+            room = limit[q, u]
+            if room == UNKNOWN:
+                room = simulate(m, next_unit, boundary, limit, q, u, pairs)
+            if room == UNLIMITED:
+                i = after
+                continue
+        if action == 1:
+            c += 1
+            if inc >= 0:
+                inc += 1
+        elif action >= 2:
+            c = action - 2
+            inc = -1
+        st[depth, 0] = q
+        st[depth, 1] = c
+        st[depth, 2] = u
+        st[depth, 3] = inc
+        i += 1
+    return count, most
+
+
+@njit(cache=True)
+def _mark_dead(t, runs, entry, sequence, dead, mark, j):  # type: ignore[no-untyped-def]
+    """Count the dead tokens of a job by units, and mark them, or the living ones where these are fewer.
+
+    Args:
+        entry: int64 [·, 3]: first run, run after the last;  sequence: the entries below each first node.
+        dead: int64 [units], receives how many.
+
+    Returns:
+        whether the living ones are marked.
+    """
+    gone = 0
+    for n in sequence:
+        for r in range(entry[n, 0], entry[n, 1]):
+            gone += runs[r, 1] - runs[r, 0]
+    living = 2 * gone > t.tokens.size
+    dead[:] = 0
+    start = 0
+    for n in sequence:
+        for r in range(entry[n, 0], entry[n, 1]):
+            first, last = (start, runs[r, 0]) if living else (runs[r, 0], runs[r, 1])
+            start = runs[r, 1]
+            for k in range(first, last):
+                dead[t.units[k]] += 1
+                mark[t.tokens[k]] = j
+    if living:
+        for k in range(start, t.tokens.size):
+            dead[t.units[k]] += 1
+            mark[t.tokens[k]] = j
+        for n in range(dead.size):
+            dead[n] = t.units_offset[n + 1] - t.units_offset[n] - dead[n]
+    return living
+
+
+@njit(cache=True)
 def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark, tokens, out):  # type: ignore[no-untyped-def]
     """What each job allows of a slice: its tokens of at most so many units, with a list toggled that is the shortest.
 
+    What lies below a first byte depends on the op on it and the counter only: jobs of one counter value, which come
+    one behind the other, share it, and a list where they share all.
+
     Args:
+        jobs: by counter.
         st: int32 [depth, 5], scratch;  mark: int32 [V], scratch, all -1.
         tokens: int32 [·], receives the lists one behind the other.
-        out: int32 [jobs, 3], receives units (-1: all), the most increments before a threshold was looked at, and the
-            place in ``tokens`` after its list.
+        out: int32 [jobs, 4], receives units (-1: all), the most increments before a threshold was looked at, the
+            place in ``tokens`` after its list, and the job whose list it is.
 
     Returns:
         how many jobs were walked; the others find no room in ``tokens``.
     """
     widest = t.units_offset.size - 1
     dead = np.empty(widest, np.int64)
-    used = 0
+    slots = np.zeros((2 * _MOST_KEPT, 3), np.int64)  # group of jobs, op and number of the first byte, entry
+    entry = np.empty((_MOST_KEPT, 3), np.int64)  # first run, run after the last, most increments
+    runs = np.empty((t.byte.size + 1, 2), np.int64)
+    sequences = np.empty((jobs.shape[0] + 1, 256), np.int32)  # entries of every list of the group
+    job_of = np.empty(jobs.shape[0] + 1, np.int64)
+    group = kept = held = lists = used = 0
     for j in range(jobs.shape[0]):
         if tokens.size - used < t.tokens.size:
             return j
-        dead[:] = 0
-        most = 0
-        st[0, 0] = jobs[j, 0]
-        st[0, 1] = jobs[j, 1]
-        st[0, 2] = home
-        st[0, 3] = 0
+        c = jobs[j, 1]
+        if j == 0 or c != jobs[j - 1, 1] or kept + 256 > _MOST_KEPT:
+            group += 1
+            kept = held = lists = 0
+        row = row_at(m, jobs[j, 0], c)
+        sequence = sequences[lists]
+        firsts = 0
         i = 0
         while i < t.byte.size:
-            depth = t.depth[i]
-            q = st[depth - 1, 0]
-            c = st[depth - 1, 1]
-            inc = st[depth - 1, 3]
-            if inc > most and m.threshold_offset[q + 1] > m.threshold_offset[q]:
-                most = inc
-            op = find_op(m, q, c, t.byte[i])
-            after = t.skip[i]
-            if op == 0:
-                for k in range(t.token_offset[i], t.token_offset[after]):
-                    dead[t.units[k]] += 1
-                    mark[t.tokens[k]] = j
-                i = after
-                continue
-            q = op >> 3
-            action = op & 7
-            u = next_unit[st[depth - 1, 2], t.byte[i]]
-            if boundary[u]:
-                room = limit[q, u]
-                if room == UNKNOWN:
-                    room = simulate(m, next_unit, boundary, limit, q, u, pairs)
-                if room == UNLIMITED:
-                    i = after
-                    continue
-            if action == 1:
-                c += 1
-                if inc >= 0:
-                    inc += 1
-            elif action >= 2:
-                c = action - 2
-                inc = -1
-            st[depth, 0] = q
-            st[depth, 1] = c
-            st[depth, 2] = u
-            st[depth, 3] = inc
-            i += 1
+            op = m.ops[row, m.symbol_class[t.byte[i]]]
+            key = np.int64(op) << 8 | firsts
+            slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
+            while slots[slot, 0] == group and slots[slot, 1] != key:
+                slot = (slot + 1) & (slots.shape[0] - 1)
+            if slots[slot, 0] != group:
+                while held + t.skip[i] - i > runs.shape[0]:
+                    runs = np.concatenate((runs, np.empty_like(runs)))
+                entry[kept, 0] = held
+                held, most = _dead_below(
+                    m, t, next_unit, boundary, limit, i, op, c, home, st, pairs, runs, held
+                )  # fmt: skip
+                entry[kept, 1] = held
+                entry[kept, 2] = most
+                slots[slot, 0] = group
+                slots[slot, 1] = key
+                slots[slot, 2] = kept
+                kept += 1
+            sequence[firsts] = slots[slot, 2]
+            firsts += 1
+            i = t.skip[i]
+        sequence = sequence[:firsts]
+        same = 0
+        while same < lists and (sequences[same, :firsts] != sequence).any():
+            same += 1
+        out[j, 3] = j
+        if same < lists:
+            out[j] = out[job_of[same]]
+            out[j, 2] = used
+            continue
+        job_of[lists] = j
+        lists += 1
+        living = _mark_dead(t, runs, entry, sequence, dead, mark, j)
         # Up to so many units: dead ones are listed; beyond: living ones.
         cost = 0
         for n in range(widest):
@@ -382,10 +486,12 @@ def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark
             size = t.units_offset[n + 1] - t.units_offset[n]
             if (n <= units and dead[n] > 0) or (n > units and dead[n] < size):
                 for k in range(t.units_offset[n], t.units_offset[n + 1]):
-                    if (mark[t.by_units[k]] == j) == (n <= units):
+                    if ((mark[t.by_units[k]] == j) != living) == (n <= units):
                         tokens[used] = t.by_units[k]
                         used += 1
         out[j, 0] = units if units < widest - 1 else -1
-        out[j, 1] = most
+        out[j, 1] = 0
+        for n in sequence:
+            out[j, 1] = max(out[j, 1], entry[n, 2])
         out[j, 2] = used
     return jobs.shape[0]

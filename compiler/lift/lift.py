@@ -12,7 +12,7 @@ Arrays       docs/architecture.md, "bundle arrays".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
-from .regions import Regions
+from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
@@ -141,19 +141,27 @@ class _Lift:
         extra = np.full(len(jobs), -1, np.int32)
         most_units = np.full(len(jobs), BY_LIMIT, np.int32)
         reach = np.zeros(len(jobs), np.int32)
-        for j in np.flatnonzero(choice[:, 1]).tolist():
-            found = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j]))
-            if found is None:
+        differs = choice[:, 1] > 0
+
+        def share(rows: Iterator[RegionRows]) -> None:
+            for found in rows:
+                own = found.jobs
+                slice_[own], limit[own], differs[own] = found.slice_, UNLIMITED, False
+                most_units[own], reach[own], extra[own] = found.units, found.reach, found.pieces
+
+        regions = self.regions
+        share(regions.larger(jobs, slice_, np.arange(len(jobs))))
+        share(regions.same(jobs, slice_, np.flatnonzero(differs)))
+        alone = np.flatnonzero(differs)
+        for j in alone.tolist():
+            exceptions = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j]))
+            if exceptions is None:
                 slice_[j], limit[j] = -1, UNLIMITED
             else:
-                extra[j], seen = found
+                extra[j], seen = exceptions
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
-        for collapsed in self.regions.rows(jobs, slice_):
-            own = collapsed.jobs
-            slice_[own], limit[own] = collapsed.slice_, UNLIMITED
-            most_units[own], reach[own] = collapsed.units, collapsed.reach
-            extra[own] = collapsed.pieces
+        share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
         return _Bases(slice_, limit, most_units, reach, extra)
 
     def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:

@@ -21,6 +21,8 @@ from .walk import Machine
 from .words import Words
 
 _WORTH = 12  # a trie is collapsed for no fewer walks than this
+_WORTH_ALONE = 32  # … than this, where the walks are short: from slices that are right but for few tokens
+_ANY = 1 << 30  # more than any slice agrees
 _BATCH = 2048  # walks between two looks at the clock
 
 
@@ -52,28 +54,45 @@ class Regions:
         self._stays: np.ndarray | None = None
         self._tries: dict[tuple[int, bytes], Collapsed] = {}
 
-    def rows(self, jobs: np.ndarray, slice_: np.ndarray) -> Iterator[RegionRows]:
-        """Rows of those jobs, int32 [·, 2] (state, counter), that are many to a region.
+    def larger(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
+        """Rows over the slices that agree best with jobs which would start from a small one, many to a region.
 
         Args:
-            slice_: the slice that each job would start from otherwise, -1 for none.
+            jobs: int32 [·, 2]: state and counter.
+            slice_: the slice that each would start from otherwise, -1 for none.
+            which: int [·]: the jobs to look at.
         """
         size = np.append(self._size, 0)  # the last answers for -1
-        chosen = np.flatnonzero(2 * size[slice_] < size.max())
-        if chosen.size < _WORTH:
-            return
-        base = np.empty(chosen.size, np.int32)
+        chosen = which[2 * size[slice_[which]] < size.max()]
         m = self.machine
-        if self._stays is None:
+        if self._stays is None and chosen.size >= _WORTH:
             self._stays = alive_bytes(np.where(m.ops & 7 < PUSH, m.ops, 0), m.symbol_class)
-        choose_bases(m, self._stays, self.words.units.alive, jobs[chosen], base)
-        base[size[base] <= 2 * size[slice_[chosen]]] = -1
+        rank = np.full(chosen.size, _ANY, np.int32)
+        while chosen.size >= _WORTH:
+            base = np.empty(chosen.size, np.int32)
+            choose_bases(m, self._stays, self.words.units.alive, jobs[chosen], rank, base)
+            base[size[base] <= 2 * size[slice_[chosen]]] = -1
+            leave = np.zeros(len(jobs), bool)
+            yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
+            again = leave[chosen]  # a smaller slice may stay inside of the frame
+            chosen, rank = chosen[again], rank[again]
+
+    def same(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
+        """Rows of jobs over the very slices that they would start from, many to a region; see `larger`."""
+        yield from self._of_slices(jobs, slice_[which], which, np.zeros(len(jobs), bool), _WORTH_ALONE)
+
+    def _of_slices(
+        self, jobs: np.ndarray, base: np.ndarray, chosen: np.ndarray, leave: np.ndarray, worth: int
+    ) -> Iterator[RegionRows]:
         for home in np.unique(base[base >= 0]).tolist():
             own = chosen[base == home]
-            if own.size >= _WORTH:
-                yield from self._of_slice(home, jobs, own)
+            if own.size >= worth:
+                yield from self._of_slice(home, jobs, own, leave, worth)
 
-    def _of_slice(self, home: int, jobs: np.ndarray, chosen: np.ndarray) -> Iterator[RegionRows]:
+    def _of_slice(
+        self, home: int, jobs: np.ndarray, chosen: np.ndarray, leave: np.ndarray, worth: int
+    ) -> Iterator[RegionRows]:
+        """The rows of jobs over one slice; bool [all jobs] receives which of these leave their frames in it."""
         units = self.words.units
         states, seed = np.unique(jobs[chosen, 0], return_inverse=True)
         seeds = np.stack([states, np.full_like(states, home)], axis=1)
@@ -85,16 +104,20 @@ class Regions:
         root_of_job = parent[seed.reshape(-1)]
         for root in np.unique(root_of_job).tolist():
             own = chosen[root_of_job == root]
+            if own.size < worth:
+                continue
             region = found[found[:, 2] == root, :2]
+            leave[own] = not fine[root]
             # What decides against a tool has to be seen by a walk (automata/marks.py).
-            if fine[root] and own.size >= _WORTH and not self.machine.narrow_state[region[:, 0]].any():
+            if fine[root] and not self.machine.narrow_state[region[:, 0]].any():
                 yield self._of_region(home, jobs, own, region)
 
     def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, region: np.ndarray) -> RegionRows:
         w = self.words
         trie = self._trie(home, region)
+        own = own[np.argsort(jobs[own, 1], kind="stable")]
         tokens = np.empty(16 * trie.tokens.size, np.int32)
-        out = np.empty((own.size, 3), np.int32)
+        out = np.empty((own.size, 4), np.int32)
         pieces = np.empty(own.size, np.int32)
         at = 0
         while at < own.size:
@@ -105,7 +128,8 @@ class Regions:
                 self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, part,
                 w.state, w.pairs, mark, tokens, out[at:],
             )  # fmt: skip
-            pieces[at : at + done] = self.scratch.pieces.add(tokens, out[at : at + done, 2].astype(np.int64))
+            found = self.scratch.pieces.add(tokens, out[at : at + done, 2].astype(np.int64))
+            pieces[at : at + done] = found[out[at : at + done, 3]]
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
 

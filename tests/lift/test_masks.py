@@ -160,14 +160,13 @@ REGIONS = {
 def test_regions_inside_of_strings(case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of many states over one collapsed trie; walks stay inside of the strings."""
     walked: list[int] = []
-    rows = Regions.rows
+    of_region = Regions._of_region
 
-    def watched(self, jobs, slice_):  # type: ignore[no-untyped-def]
-        for found in rows(self, jobs, slice_):
-            walked.append(found.jobs.size)
-            yield found
+    def watched(self, home, jobs, own, region):  # type: ignore[no-untyped-def]
+        walked.append(own.size)
+        return of_region(self, home, jobs, own, region)
 
-    monkeypatch.setattr(Regions, "rows", watched)
+    monkeypatch.setattr(Regions, "_of_region", watched)
     compiled = compile_schema(REGIONS[case], vocab(name))
     assert (sum(walked) > 30) == (case != "alive-whatever-is-counted")
     held, rng, done = compiled.bundle, random.Random(f"{case} {name}"), 0

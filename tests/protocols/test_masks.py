@@ -81,14 +81,14 @@ LONG: dict[str, Any] = {"type": "object", "properties": {
 
 @pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])
 @pytest.mark.parametrize(
-    "name", ["qwen3_coder", "glm47", "minimax_m3", "deepseek_v32", "kimi_k3", "gemma4", "pythonic"]
+    "name", ["qwen3_coder", "glm47", "minimax_m3", "deepseek_v32", "kimi_k3", "gemma4", "pythonic", "mistral_v11"]
 )
 def test_near_the_bounds_of_long_strings(name: str, as_tokens: bool) -> None:
     """A tag that is kept out begins at any length, and every token is tried there."""
     tool = {"name": "f", "input_schema": LONG}
     held = compile_tools([tool], vocab_for(name, as_tokens), options=Options(protocol=name, named=False)).bundle
     tags = {"qwen3_coder": "\n</parameter", "glm47": "</arg_val", "minimax_m3": "]<]minimax[>", "gemma4": '<|"|',
-            "deepseek_v32": "</", "kimi_k3": "<|clo", "pythonic": "\\"}  # fmt: skip
+            "deepseek_v32": "</", "kimi_k3": "<|clo", "pythonic": "\\", "mistral_v11": "[TOOL_CAL"}  # fmt: skip
     tried = 0
     for key in LONG["properties"]:
         text = FAMILIES[name].write([("f", {key: "Z"})])
