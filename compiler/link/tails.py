@@ -78,6 +78,8 @@ class _Tails:
     def _cut(self, rule: str) -> None:
         """Make the tail of a tool's call a rule, where it has one."""
         place = named(self.grammar.rules, rule)
+        if place in self.grammar.apart:
+            return  # arguments in brackets and nothing else
         expr = self.rules[place]
         items = expr.items if isinstance(expr, Sequence) else (expr,)
         name, arguments = self._marked(items, "name"), self._marked(items, "arguments")
@@ -126,7 +128,12 @@ class _Tails:
             return [Literal(piece) for piece in split_literal(item.data)]
         if isinstance(item, Sequence):
             return [piece for part in item.items for piece in self._pieces(part, inside)]
-        if isinstance(item, Ref) and item.name not in self.marks and item.name not in inside:
+        if (
+            isinstance(item, Ref)
+            and item.name in self.rules
+            and item.name not in self.marks
+            and item.name not in inside
+        ):
             expr = self.rules[item.name]
             if isinstance(expr, (Literal, Sequence, Special, Terminal)):
                 return self._pieces(expr, inside | {item.name})
@@ -149,6 +156,8 @@ class _Tails:
             rule = todo.pop()
             if rule in self.marks and self.marks[rule].kind not in _INSIDE:
                 return False
+            if rule in self.grammar.apart:
+                continue
             more = [other for other in references(self.rules[rule]) if other not in seen]
             seen.update(dict.fromkeys(more))
             todo += more
@@ -163,7 +172,7 @@ class _Tails:
         for rule in references(expr):
             if rule not in self._nullable:
                 self._nullable[rule] = False
-                self._nullable[rule] = self._empty(self.rules[rule])
+                self._nullable[rule] = rule in self.rules and self._empty(self.rules[rule])
         return expr_nullable(expr, {rule for rule in references(expr) if self._nullable[rule]})
 
     def _first(self, expr: Expr, seen: frozenset[str] = frozenset()) -> list[Opener]:
@@ -177,6 +186,8 @@ class _Tails:
             if not text:
                 raise _Unknown
             return [text.encode()[:1]]
+        if isinstance(expr, Ref) and expr.name in self.grammar.apart:
+            raise _Unknown
         if isinstance(expr, Ref):
             return [] if expr.name in seen else self._first(self.rules[expr.name], seen | {expr.name})
         if isinstance(expr, Repeat):

@@ -119,7 +119,10 @@ def test_ctrl_c_leaves_nothing_half_written_and_the_next_run_goes_on(specs: Path
     for number in range(4000):  # more than any machine compiles before it is told to stop
         (specs / f"n{number}.json").write_text(json.dumps({"const": number}))
     command = [sys.executable, "-m", "toolc.compiler.cli", "compile", str(specs), "--store", "s", "--jobs", "2"]
-    process = subprocess.Popen([*command, "--report", "out.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*command, "--report", "out.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background may ignore it
+    )  # fmt: skip
     store = open_store("s")
     deadline = time.monotonic() + 240
     while len(list(Path("s").rglob("*.toolc"))) < 3 and time.monotonic() < deadline and process.poll() is None:
