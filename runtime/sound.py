@@ -54,7 +54,7 @@ def _short(check, most):  # type: ignore[no-untyped-def]
         return True
     if most < 1:
         return False
-    length = np.ones(entries, np.int64)  # from the offset of a profile
+    length = np.ones(entries + 1, np.int64)  # from the offset of a profile, which may be the end
     work = 0
     for _ in range(most + 1):
         longer = False

@@ -146,7 +146,8 @@ class _Splitter:
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        specials = sorted({name for expr in self.grammar.rules.values() for name in _specials(expr)})
+        leaves = (leaf for expr in self.grammar.rules.values() for leaf in _leaves(expr))
+        specials = sorted({leaf.name for leaf in leaves if isinstance(leaf, Special)})
         return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, tuple(specials))
 
     def closed(self) -> tuple[tuple[Unit, ...], Entry]:
@@ -288,7 +289,8 @@ def _whole(cut: Grammar, entries: tuple[str, ...], called: tuple[tuple[int, Open
     name = _START
     while name in rules:
         name += "#"
-    places = {rule: cut.places[rule] for rule in rules if rule in cut.places}
+    named = [*rules, *(leaf.name for expr in rules.values() for leaf in _leaves(expr) if isinstance(leaf, Terminal))]
+    places = {one: cut.places[one] for one in named if one in cut.places}
     marks = {rule: Mark(cut.marks[rule].kind) for rule in rules if rule in cut.marks}
     return Grammar({name: choice(*options), **rules}, name, places, marks=marks, groups=cut.groups)
 
@@ -301,15 +303,15 @@ def _alone(
     return _whole(_Splitter(grammar, tails)._cut(list(entries), entries, alone=True)[0], entries, called)
 
 
-def _specials(expr: Expr) -> Iterator[str]:
-    """The special tokens that an expression names."""
-    if isinstance(expr, Special):
-        yield expr.name
-    elif isinstance(expr, (Sequence, Choice)):
+def _leaves(expr: Expr) -> Iterator[Expr]:
+    """What an expression is made of: literals, terminals, special tokens, references."""
+    if isinstance(expr, (Sequence, Choice)):
         for part in expr.items if isinstance(expr, Sequence) else expr.options:
-            yield from _specials(part)
+            yield from _leaves(part)
     elif isinstance(expr, Repeat):
-        yield from _specials(expr.item)
+        yield from _leaves(expr.item)
+    else:
+        yield expr
 
 
 @lru_cache(_MOST_KEPT)

@@ -179,6 +179,11 @@ def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str,
 
 def part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str) -> str:
     """One part, in every form that its value may have; one factor of a product."""
+    with writer.within(value):
+        return _part_text(writer, channel, slot, key, value, hint)
+
+
+def _part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str) -> str:
     assert value is not None
     in_parts = not value and bool(channel.parts)
     if not value:  # what may be anything would recur without brackets

@@ -9,7 +9,8 @@ Invariants   the text is linear in the shapes; ``{ } [ ]`` are always literals o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -246,9 +247,9 @@ class LarkWriter:
         if known is not None:
             return known
         shapes = self.normaliser.shapes(one)
-        around, self._place = self._place, one[-1].node.place
         if "array" not in shapes and "object" not in shapes:
-            body = self.alternatives(shapes, hint)
+            with self.within(one):
+                body = self.alternatives(shapes, hint)
             if len(body) > INLINE or " " in body:
                 body = self.rule(body, hint, one[0].node.place)
         else:
@@ -260,9 +261,17 @@ class LarkWriter:
                 self._queue.append((one, body))
                 self.places[body] = one[0].node.place
                 self._rules[body] = ""
-        self._place = around
         self._by_conj[one] = body
         return body
+
+    @contextmanager
+    def within(self, one: Conj) -> Iterator[None]:
+        """Terminals that are written meanwhile stand where the conj does; where it is empty, where they did."""
+        around = self._place
+        if one:
+            self._place = one[-1].node.place
+        yield
+        self._place = around
 
     def _drain(self) -> None:
         while self._queue:

@@ -17,6 +17,8 @@ from tests.protocols.test_protocols import TOOLS as CLOSED
 from tests.protocols.test_reading import read
 from tests.protocols.vocabularies import vocab_for
 from toolc.compiler import Options, compile_tools
+from toolc.compiler.budget import Budget
+from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.assemble import Mark
 from toolc.compiler.grammar.ir import Choice, Grammar, Literal, Ref, Repeat, Special, choice, sequence
 from toolc.compiler.link import cache, link
@@ -205,3 +207,17 @@ def test_tails() -> None:
     # Nothing to tell the end by; a bracket left open; no name before.
     for items in ((name, arguments), (name, Literal(b"("), arguments, tag), (arguments, name, tag)):
         assert cut(*items) == (sequence(*items), None, None, set())
+
+
+@EACH
+def test_a_limit_names_the_pointer_that_grew(name: str) -> None:
+    """Whichever part it is in: what a pattern explodes into is blamed on its schema."""
+    huge = {"type": "string", "pattern": "^(a|b)*a(a|b){24}$"}
+    tools = [
+        {"name": "fine", "input_schema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        {"name": "f", "input_schema": {"type": "object", "properties": {"huge": huge}, "required": ["huge"],
+                                       "additionalProperties": False}},
+    ]  # fmt: skip
+    with pytest.raises(BudgetError) as refused:
+        compile_tools(tools, vocab_for(name), options=Options(protocol=name, budget=Budget(pattern_states=5000)))
+    assert "#/1/input_schema/properties/huge" in str(refused.value.place)
