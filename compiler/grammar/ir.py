@@ -97,7 +97,7 @@ def sequence(*items: Expr) -> Expr:
     """A Sequence in normal form: flattened, adjacent literals kept apart, one item unwrapped."""
     flat: list[Expr] = []
     for item in items:
-        if isinstance(item, Sequence):
+        if type(item) is Sequence:
             flat.extend(item.items)
         else:
             flat.append(item)
@@ -108,7 +108,7 @@ def choice(*options: Expr) -> Expr:
     """A Choice in normal form: flattened, duplicates dropped, one option unwrapped."""
     flat: dict[Expr, None] = {}
     for option in options:
-        for one in option.options if isinstance(option, Choice) else (option,):
+        for one in option.options if type(option) is Choice else (option,):
             flat.setdefault(one)
     return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
 

@@ -26,6 +26,8 @@ class _CannotSplit(Exception):
 
 def without_left_recursion(grammar: Grammar) -> Grammar:
     """The same language of every rule, with no rule that can lead to itself first."""
+    if not _may_recur(grammar):
+        return grammar
     empty = nullable(grammar)
     edges = {
         name: [other for other in dict.fromkeys(left_corners(expr, empty)) if other in grammar.rules]
@@ -51,6 +53,45 @@ def without_left_recursion(grammar: Grammar) -> Grammar:
                 hint="write the repetition with * or +, or let the rule recur on the right",
             ) from None
     return replace(grammar, rules=rules) if changed else grammar
+
+
+def _may_recur(grammar: Grammar) -> bool:
+    """Whether some rule may lead to itself first, were all rules nullable: what is asked first, as it is told soon."""
+    first: dict[str, list[str]] = {}
+    for name, expr in grammar.rules.items():
+        _may_begin(expr, first.setdefault(name, []))
+    done: set[str] = set()
+    for root in first:
+        path, open_ = [(root, iter(first[root]))], {root}
+        while path and root not in done:
+            name, others = path[-1]
+            for other in others:
+                if other in open_:
+                    return True
+                if other not in done and other in first:
+                    path.append((other, iter(first[other])))
+                    open_.add(other)
+                    break
+            else:
+                path.pop()
+                open_.discard(name)
+                done.add(name)
+    return False
+
+
+def _may_begin(expr: Expr, found: list[str]) -> bool:
+    """Add the rules that may stand first in an expression; whether it may be empty, were all rules."""
+    kind = type(expr)
+    if kind is Sequence:
+        return all(_may_begin(item, found) for item in expr.items)  # type: ignore[union-attr]
+    if kind is Choice:
+        return any([_may_begin(option, found) for option in expr.options])  # type: ignore[union-attr]
+    if kind is Ref:
+        found.append(expr.name)  # type: ignore[union-attr]
+        return True
+    if kind is Repeat:
+        return _may_begin(expr.item, found) or expr.low == 0  # type: ignore[union-attr]
+    return expr_nullable(expr, set())
 
 
 def _circle(part: list[str], edges: dict[str, list[str]]) -> list[str]:

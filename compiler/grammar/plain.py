@@ -1,43 +1,46 @@
 """The plain part of the Lark language read without Lark, for texts that toolc writes: rules, terminals, templates.
 
-Lark's own parser takes longer for such a text than the automaton of its grammar. What is here gives the trees that Lark
-gives, for definitions made of names, literals, alternatives, groups, repeats and uses of templates. At anything else,
-or anything wrong, it gives up, and Lark reads the text and finds the words for what is wrong.
+Lark's own parser takes longer for such a text than the automaton of its grammar. What is here reads definitions made of
+names, literals, alternatives, groups, repeats and uses of templates, and makes of each what an algebra makes of such
+parts. At anything else, or anything wrong, it gives up, and Lark reads the text and finds the words for what is wrong.
 
-Leaves out   directives, modifiers, priorities, aliases, ranges, optional parts in brackets; the meaning of trees
-             (reader.py).
-Invariants   what it reads, Lark reads as the same trees: tests/grammar/test_plain.py compares them.
+Leaves out   directives, modifiers, priorities, aliases, ranges, optional parts in brackets; the meaning of literals and
+             templates (reader.py).
+Invariants   of what it reads, Lark makes the same grammar: tests/grammar/test_plain.py compares them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
-from lark import Tree
-from lark.grammar import NonTerminal
-from lark.grammar import Terminal as LarkTerminal
+Part = TypeVar("Part")
 
 _TOKEN = re.compile(
-    r"""(?P<blank>[ \t\f]+|\s*(?://|\#)[^\n]*)
-    |(?P<or>(?:(?:\r?\n)+\s*)?\|)
-    |(?P<end>(?:\r?\n)+\s*)
-    |(?P<rule>_?[a-z][_a-z0-9]*)
-    |(?P<terminal>_?[A-Z][_A-Z0-9]*)
-    |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
-    |(?P<regexp>/(?!/)(?:\\/|\\\\|[^/])*?/[imslux]*)
-    |(?P<op>[+*]|\?(?![a-z_]))
-    |(?P<times>~[ ]*(?P<low>[0-9]+)(?:\.\.(?P<high>[0-9]+))?(?![0-9.]))
-    |(?P<mark>[():{},])
-    |(?P<other>.)""",
+    r"""[ \t\f]*(
+    (?://|\#)[^\n]*
+    |(?:\r?\n)+\s*(?:\||(?://|\#)[^\n]*)?
+    |_?(?:[a-z][_a-z0-9]*|[A-Z][_A-Z0-9]*)
+    |"(?:\\"|\\\\|[^"\n])*?"i?
+    |/(?!/)(?:\\/|\\\\|[^/])*?/[imslux]*
+    |[|+*():{},]|\?(?![a-z_])
+    |~[ ]*[0-9]+(?:\.\.[0-9]+)?(?![0-9.])
+    |[^ \t\f\n][^\n]*)""",  # the last is anything else
     re.VERBOSE,
 )
+_TIMES = re.compile(r"~[ ]*([0-9]+)(?:\.\.([0-9]+))?")
+_END = "\n"
+_REPEATS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
-class _NotPlain(Exception):
-    """Internal: Lark has to read this."""
+class NotPlain(Exception):
+    """Lark has to read this."""
+
+
+Body = list[str]
+"""The tokens of a definition, and an end."""
 
 
 @dataclass
@@ -45,194 +48,163 @@ class Plain:
     """Definitions.
 
     Attributes:
-        terminals: tree of each, in which the names of others are their trees.
-        rules: (parameters, tree) of each.
+        terminals: body of each.
+        rules: (parameters, body) of each.
         lines: line of each rule.
     """
 
-    terminals: dict[str, Any] = field(default_factory=dict)
-    rules: dict[str, tuple[tuple[str, ...], Any]] = field(default_factory=dict)
+    terminals: dict[str, Body] = field(default_factory=dict)
+    rules: dict[str, tuple[tuple[str, ...], Body]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
 
-def read_plain(text: str, known: Container[str] = ()) -> Plain | None:
-    """The definitions of a text; None if Lark has to read it.
+@dataclass(frozen=True)
+class Algebra(Generic[Part]):
+    """What to make of a body.
 
-    Args:
-        known: rules that are defined elsewhere.
+    Attributes:
+        known: names and literals that stand for something.
+        leaf: what stands for others; NotPlain where a token is neither.
+        use: of a template and its arguments.
+        sequence, choice: of parts, in order.
+        repeat: of a part, the least and the most copies.
     """
-    try:
-        return _Parser(text, known).read()
-    except (_NotPlain, RecursionError):
-        return None
+
+    known: Mapping[str, Part]
+    leaf: Callable[[str], Part]
+    use: Callable[[str, list[Part]], Part]
+    sequence: Callable[[list[Part]], Part]
+    choice: Callable[[list[Part]], Part]
+    repeat: Callable[[Part, int, int | None], Part]
 
 
-def _tokens(text: str) -> Iterator[tuple[str, Any, int]]:
-    for found in _TOKEN.finditer(text):
-        kind = found.lastgroup
-        if kind == "times":
-            yield kind, found.group("low", "high"), found.start()
-        elif kind == "other":
-            raise _NotPlain
-        elif kind != "blank":
-            yield found[0] if kind == "mark" else str(kind), found[0], found.start()
-    yield "end", "\n", len(text)
+def read_plain(text: str) -> Plain:
+    """The definitions of a text, whose bodies are still to be read; NotPlain if Lark has to do it."""
+    out = Plain()
+    line = behind = 1  # line of the definition, and of what is behind the token
+    found: Body = []
+    for token in [*_TOKEN.findall(text), _END]:
+        head = token[0]
+        if head > "/":  # names, most of the time
+            found.append(token)
+        elif head in "\r\n":
+            behind += token.count("\n")
+            if token[-1] == "|" and token[:-1].isspace():
+                found.append("|")
+            elif token.isspace():  # else it is a comment, which ends no definition
+                if found:
+                    found.append(_END)
+                    _define(out, found, line)
+                    found = []
+                line = behind
+        elif head == '"' or (head == "/" and token[1:2] != "/"):
+            if token.rfind(head) == 0:
+                raise NotPlain
+            behind += token.count("\n")
+            found.append(token)
+        elif head != "/" and head != "#":
+            found.append(token)
+    return out
+
+
+def _define(out: Plain, tokens: list[str], line: int) -> None:
+    """Add one definition."""
+    name, at = tokens[0], 1
+    if name in out.rules or name in out.terminals or name.startswith("__"):
+        raise NotPlain
+    params: tuple[str, ...] = ()
+    if tokens[1] == "{" and "}" in tokens:
+        at = tokens.index("}") + 1
+        params = tuple(tokens[2 : at - 1 : 2])
+        if len(set(params)) < len(params) or not all(map(_is_rule, params)) or set(tokens[3 : at - 1 : 2]) - {","}:
+            raise NotPlain
+    if tokens[at] != ":":
+        raise NotPlain
+    body = tokens[at + 1 :]
+    if _is_rule(name):
+        out.rules[name] = params, body
+        out.lines[name] = line
+    elif not params and name.isupper() and name.isascii():
+        out.terminals[name] = body
+    else:
+        raise NotPlain
+
+
+def _is_rule(token: str) -> bool:
+    """Whether a token is a name of a rule."""
+    return token.islower() and token.isidentifier() and token.isascii()
+
+
+def read_body(body: Body, algebra: Algebra[Part]) -> Part:
+    """What an algebra makes of a body."""
+    found, at = _alternatives(body, 0, algebra)
+    if at != len(body):
+        raise NotPlain
+    return found
+
+
+def _alternatives(body: Body, at: int, algebra: Algebra[Part]) -> tuple[Part, int]:
+    """Alternatives from a token on, and what is behind the token that ends them."""
+    known = algebra.known
+    options: list[Part] = []
+    items: list[Part] = []
+    while True:
+        token = body[at]
+        at += 1
+        if token == "|" or token == ")" or token == _END:
+            options.append(items[0] if len(items) == 1 else algebra.sequence(items))
+            if token == "|":
+                items = []
+                continue
+            return options[0] if len(options) == 1 else algebra.choice(options), at
+        if token == "(":
+            item, at = _alternatives(body, at, algebra)
+            if body[at - 1] != ")":
+                raise NotPlain
+        elif body[at] == "{":
+            item, at = _use(body, at - 1, algebra)
+        else:
+            found = known.get(token)
+            item = algebra.leaf(token) if found is None else found
+        times = body[at]
+        if times in _REPEATS:
+            item = algebra.repeat(item, *_REPEATS[times])
+            at += 1
+        elif times[0] == "~":
+            bounds = _TIMES.fullmatch(times)
+            if bounds is None or int(bounds[2] or bounds[1]) < int(bounds[1]):
+                raise NotPlain
+            item = algebra.repeat(item, int(bounds[1]), int(bounds[2] or bounds[1]))
+            at += 1
+        items.append(item)
+
+
+def _use(body: Body, at: int, algebra: Algebra[Part]) -> tuple[Part, int]:
+    """The use of a template, or another name or literal, at a token, and what is behind it."""
+    token = body[at]
+    at += 1
+    if token == _END:
+        raise NotPlain
+    if body[at] != "{":
+        found = algebra.known.get(token)
+        return algebra.leaf(token) if found is None else found, at
+    args: list[Part] = []
+    while True:
+        one, at = _use(body, at + 1, algebra)
+        args.append(one)
+        if body[at] == "}":
+            return algebra.use(token, args), at + 1
+        if body[at] != ",":
+            raise NotPlain
 
 
 def tokens_of(text: str) -> Iterator[str]:
     """A text in pieces, of which the names of rules and terminals are whole ones."""
-    return (found[0] for found in _TOKEN.finditer(text))
-
-
-class _Parser:
-    def __init__(self, text: str, known: Container[str]) -> None:
-        self.text = text
-        self.known = known
-        self.tokens = list(_tokens(text))
-        self.at = 0
-        self.out = Plain()
-        self.used: set[tuple[str, int]] = set()  # names in the definition that is read, arguments they are given
-        self.of_terminals: dict[str, set[str]] = {}
-
-    def read(self) -> Plain:
-        line, counted = 1, 0
-        uses = []
-        while self.at < len(self.tokens):
-            kind, text, place = self.tokens[self.at]
-            self.at += 1
-            if kind == "rule":
-                params = self.names() if self.tokens[self.at][0] == "{" else ()
-                self.take(":")
-                self.define(self.out.rules, text, (params, self.expansions()))
-                line, counted = line + self.text.count("\n", counted, place), place
-                self.out.lines[text] = line
-                uses.append((params, self.used))
-            elif kind == "terminal":
-                self.take(":")
-                self.define(self.out.terminals, text, self.expansions())
-                self.of_terminals[text] = {name for name, _ in self.used}
-            elif kind != "end":
-                raise _NotPlain
-            self.used = set()
-            if kind != "end" and self.tokens[self.at][0] != "end":
-                raise _NotPlain
-        self.check(uses)
-        self.resolve()
-        return self.out
-
-    def take(self, kind: str) -> Any:
-        found, text, _ = self.tokens[self.at]
-        if found != kind:
-            raise _NotPlain
-        self.at += 1
-        return text
-
-    def define(self, definitions: dict[str, Any], name: str, value: Any) -> None:
-        if name in self.out.rules or name in self.out.terminals or name.startswith("__"):
-            raise _NotPlain
-        definitions[name] = value
-
-    def names(self) -> tuple[str, ...]:
-        """Parameters between braces."""
-        found = []
-        self.take("{")
-        while True:
-            found.append(self.take("rule"))
-            if self.tokens[self.at][0] == "}":
-                self.at += 1
-                return tuple(found)
-            self.take(",")
-
-    def expansions(self) -> Tree:
-        """Alternatives, up to a token that is none of theirs."""
-        options = []
-        items: list[Any] = []
-        while True:
-            kind, text, _ = self.tokens[self.at]
-            if kind == "(":
-                self.at += 1
-                item: Any = self.expansions()
-                self.take(")")
-            elif kind in ("rule", "terminal", "string", "regexp"):
-                item = Tree("value", [self.value()])
-            else:
-                options.append(Tree("expansion", items))
-                if kind != "or":
-                    return Tree("expansions", options)
-                self.at += 1
-                items = []
-                continue
-            kind, text, _ = self.tokens[self.at]
-            if kind == "op":
-                self.at += 1
-                item = Tree("expr", [item, text])
-            elif kind == "times":
-                self.at += 1
-                low, high = text
-                if high is not None and int(high) < int(low):
-                    raise _NotPlain
-                item = Tree("expr", [item, "~", low] if high is None else [item, "~", low, high])
-            items.append(item)
-
-    def value(self) -> Any:
-        """A name, a literal, or the use of a template."""
-        kind, text, _ = self.tokens[self.at]
-        self.at += 1
-        if kind in ("string", "regexp"):
-            return Tree("literal", [text])
-        if kind == "terminal":
-            self.used.add((text, 0))
-            return LarkTerminal(text)
-        if kind != "rule":
-            raise _NotPlain
-        if self.tokens[self.at][0] != "{":
-            self.used.add((text, 0))
-            return NonTerminal(text)
-        args = []
-        self.take("{")
-        while True:
-            args.append(Tree("value", [self.value()]))
-            if self.tokens[self.at][0] == "}":
-                break
-            self.take(",")
-        self.at += 1
-        self.used.add((text, len(args)))
-        return Tree("template_usage", [NonTerminal(text), *args])
-
-    def check(self, uses: list[tuple[tuple[str, ...], set[tuple[str, int]]]]) -> None:
-        """Every name is defined, and templates get their arguments."""
-        rules, terminals = self.out.rules, self.out.terminals
-        for params, used in uses:
-            if len(set(params)) < len(params) or any(p in rules for p in params):
-                raise _NotPlain
-            for name, count in used:
-                if name in params or name in terminals or (not count and name in self.known):
-                    continue
-                if name not in rules or (count and len(rules[name][0]) != count):
-                    raise _NotPlain
-
-    def resolve(self) -> None:
-        """Put the trees of terminals in the place of their names."""
-        done: set[str] = set()
-        for first in self.of_terminals:
-            path = [(first, iter(sorted(self.of_terminals[first])))]
-            open_ = {first}
-            while path:
-                name, others = path[-1]
-                other = next((one for one in others if one not in done), None)
-                if other is None:
-                    path.pop()
-                    open_.discard(name)
-                    done.add(name)
-                    continue
-                if other in open_ or other not in self.of_terminals:
-                    raise _NotPlain
-                open_.add(other)
-                path.append((other, iter(sorted(self.of_terminals[other]))))
-        todo = [self.out.terminals[name] for name, names in self.of_terminals.items() if names]
-        while todo:
-            for i, child in enumerate(children := todo.pop().children):
-                if isinstance(child, LarkTerminal):
-                    children[i] = self.out.terminals[child.name]
-                elif isinstance(child, Tree):  # as yet without the trees of others
-                    todo.append(child)
+    at = 0
+    for found in _TOKEN.finditer(text):
+        begin, end = found.span(1)
+        if at < begin:
+            yield text[at:begin]
+        yield text[begin:end]
+        at = end
+    yield text[at:]

@@ -33,7 +33,7 @@ from ..errors import GrammarError, ToolcError
 from ..regex import charset
 from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
-from .plain import Plain, read_plain
+from .plain import Algebra, Body, NotPlain, Plain, read_body, read_plain
 from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]
@@ -44,11 +44,20 @@ _MOST_INSTANCES = 10_000
 _MOST_NESTING = 60
 _MOST_KEPT = 20_000
 
-_shortest: dict[str, rx.Regex] = {}
-"""Literals, as they are written → expression: most of a text's are those of many texts."""
-
 _leaves: dict[str, Expr] = {}
-"""The same → what each is in a rule."""
+"""Literals, as they are written → what each is in a rule: most of a text's are those of many texts."""
+
+_PLAIN_STRING = re.compile(r'"(?:[^"\\\x00-\x1f\ud800-\udfff]|\\")+"')
+"""A string that is what it says, but for quotes."""
+
+_PLAIN_REGEXP = re.compile(
+    r"/(?:[^\\\x00-\x1f]|\\(?:[^Uuxnftr\"'\x00-\x1f]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nftr]))+/"
+)
+_ESCAPE = re.compile(r"\\(?:x(..)|u(....)|.)")
+_CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
+"""A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
+
+_LAZY = re.compile(r"[*+?}]\?")
 
 ImportPath = str | Path | Callable[..., Any]
 
@@ -74,12 +83,10 @@ def read_grammar(
             removed; ``place`` is ``name:line:column``.
         UnsupportedError: a terminal is no regular language.
     """
-    plain = read_plain(text, known)
-    if plain is not None:
-        try:
-            return without_left_recursion(_Reader(text, name, import_paths, plain).grammar(start))
-        except ToolcError:  # Lark knows where its tokens are, so it is asked for the words
-            pass
+    try:
+        return without_left_recursion(_Reader(text, name, import_paths, read_plain(text), known).grammar(start))
+    except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
+        pass
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)
     grammar = _Reader(whole, name, import_paths).grammar(start)
     rules = {rule: expr for rule, expr in grammar.rules.items() if rule not in known}
@@ -117,13 +124,19 @@ def _expected(names: Iterable[str]) -> str:
 class _Reader:
     """One text. ``ignored`` is what may stand before a terminal; ``instances`` are the templates applied so far."""
 
-    def __init__(self, text: str, name: str, import_paths: Iterable[ImportPath], plain: Plain | None = None) -> None:
+    def __init__(
+        self, text: str, name: str, import_paths: Iterable[ImportPath], plain: Plain | None = None,
+        known: Iterable[str] = (),
+    ) -> None:  # fmt: skip
         self.text = text
         self.name = name
-        self.term_trees: dict[str, Tree | None]
+        self.term_trees: dict[str, Tree | Body | None]
+        self.rule_defs: dict[str, tuple[tuple[str, ...], Tree | Body | None]]
+        self.names: dict[str, Expr] = {}  # what stands for the names and literals of a plain text
         ignore: Iterable[str] = ()
         if plain is not None:
-            self.term_trees, self.rule_defs, self.lines = dict(plain.terminals), plain.rules, plain.lines
+            self.term_trees, self.rule_defs, self.lines = dict(plain.terminals), dict(plain.rules), plain.lines
+            self.names.update((rule, Ref(rule)) for names in (known, plain.rules) for rule in names)
         else:
             built = self.built(import_paths)
             self.term_trees = {str(n): tree for n, (tree, _) in built.term_defs}
@@ -132,6 +145,7 @@ class _Reader:
             ignore = built.ignore
         self.terminals: dict[str, Expr] = {}
         self.regexes: dict[int, rx.Regex] = {}
+        self.open: set[int] = set()  # bodies of terminals that are read
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
         self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
         self.marks: dict[str, Mark] = {}
@@ -232,15 +246,35 @@ class _Reader:
                 line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
                 raise self.error(f"terminal {name} is {why}", line, column)
             outer, self.where = self.where, f"terminal {name}"
-            found = self.terminals[name] = _as_expr(self.shortest(tree), name)
+            found = self.terminals[name] = _named(self.shortest(tree), name)
             self.where = outer
         return found
 
     def regex(self, tree: Any) -> rx.Regex:
-        """A tree of a terminal's definition. Lark shares subtrees of terminals, so results are kept by identity."""
+        """The definition of a terminal. Lark shares subtrees of terminals, so results are kept by identity."""
         found = self.regexes.get(id(tree))
         if found is None:
-            found = self.regexes[id(tree)] = self.make_regex(tree)
+            found = self.regexes[id(tree)] = self.plain_regex(tree) if isinstance(tree, list) else self.make_regex(tree)
+        return found
+
+    def plain_regex(self, body: Body) -> rx.Regex:
+        """The definition of a terminal in a plain text."""
+
+        def leaf(token: str) -> rx.Regex:
+            if token[0] in '"/':
+                return self.literal_regex(token)
+            other = self.term_trees.get(token)
+            if other is None or id(other) in self.open:
+                raise NotPlain
+            return self.regex(other)
+
+        def use(name: str, args: list[rx.Regex]) -> rx.Regex:
+            raise NotPlain
+
+        self.open.add(id(body))
+        algebra = Algebra({}, leaf, use, lambda items: rx.concat(*items), lambda some: rx.union(*some), rx.repeat)
+        found = read_body(body, algebra)
+        self.open.remove(id(body))
         return found
 
     def make_regex(self, tree: Any) -> rx.Regex:
@@ -264,22 +298,31 @@ class _Reader:
             raise self.error("an alias in a terminal", found="->", hint=f"in {self.where}")
         raise self.error(f"{kind.replace('_', ' ')} in a terminal", hint=f"in {self.where}")
 
-    def shortest(self, tree: Any) -> rx.Regex:
-        """The expression of a tree, with lazy repeats that stop at the first chance."""
+    def shortest(self, tree: Any) -> Expr:
+        """A tree of a terminal, or one's body, as an expression, with lazy repeats that stop at the first chance."""
+        if isinstance(tree, list):
+            return self.literal(tree[0]) if _is_literal(tree) else _as_expr(self.regex(tree))
         one = tree
         while one.data != "literal" and len(one.children) == 1 and isinstance(one.children[0], Tree):
             one = one.children[0]
-        if one.data != "literal":
-            return rx.shortest(self.regex(tree))
-        text = str(one.children[0])
-        found = _shortest.get(text)
+        return self.literal(one.children[0]) if one.data == "literal" else _as_expr(self.regex(tree))
+
+    def literal(self, text: str) -> Expr:
+        """A literal as an expression."""
+        found = _leaves.get(text)
         if found is None:
-            if len(_shortest) >= _MOST_KEPT:
-                _shortest.clear()
-            found = _shortest[text] = rx.shortest(self.regex(one))
+            if len(_leaves) >= _MOST_KEPT:
+                _leaves.clear()
+            if _PLAIN_STRING.fullmatch(text):
+                found = Literal(text[1:-1].replace('\\"', '"').encode())
+            else:
+                found = _as_expr(self.literal_regex(text), bool(_LAZY.search(text)))
+            _leaves[str(text)] = found
         return found
 
     def literal_regex(self, text: str) -> rx.Regex:
+        if _PLAIN_REGEXP.fullmatch(text) and not isinstance(text, Token):
+            return rx.parse_regex(_ESCAPE.sub(_unescaped, text[1:-1]), lazy=True)
         token = text if isinstance(text, Token) else Token("REGEXP" if text.startswith("/") else "STRING", text)
         try:
             pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
@@ -345,12 +388,17 @@ class _Reader:
                 self.where = f"rule {name}"
                 if tree is None:
                     raise self.error(f"rule {name} is declared but not defined", *self.find(rf"\b{re.escape(name)}\b"))
-                rules[name] = self.expression(tree, {})
+                rules[name] = self.rule(tree, {})
+            elif isinstance(tree, list):
+                self.check_template(params, tree)
+        for body in self.term_trees.values():
+            if isinstance(body, list) and not _is_literal(body):
+                self.regex(body)  # used or not: Lark would refuse it
         while self.pending:
             made, template, args, self.nesting = self.pending.pop(0)
             params, tree = self.rule_defs[template]
             self.where = f"rule {made}"
-            rules[made] = self.expression(tree, dict(zip(params, args, strict=True)))
+            rules[made] = self.rule(tree, dict(zip(params, args, strict=True)))
             if template in places:
                 places[made] = places[template]
         if start not in rules:
@@ -361,6 +409,42 @@ class _Reader:
             rules[_IGNORE] = self.ignoring
             start = _START
         return Grammar(rules, start, places, marks=self.marks)
+
+    def rule(self, tree: Any, env: dict[str, Expr]) -> Expr:
+        """The body of a rule, where some names are bound."""
+        if not isinstance(tree, list):
+            return self.expression(tree, env)
+
+        def use(name: str, args: list[Expr]) -> Expr:
+            return self.instance(name, tuple(args), env)
+
+        return read_body(tree, Algebra(env or self.names, self.plain_leaf, use, _sequence, _choice, _repeat))
+
+    def plain_leaf(self, token: str) -> Expr:
+        """What a name or a literal of a plain text stands for."""
+        found = self.names.get(token)
+        if found is None:
+            if token[0] in '"/':
+                found = self.literal(token)
+            elif token in self.term_trees:
+                found = self.terminal(token)
+            else:
+                raise NotPlain
+            self.names[token] = found
+        return found
+
+    def check_template(self, params: tuple[str, ...], body: Body) -> None:
+        """Refuse a template, used or not, that Lark would."""
+
+        def use(name: str, args: list[Expr]) -> Expr:
+            if name not in params and (name not in self.rule_defs or len(self.rule_defs[name][0]) != len(args)):
+                raise NotPlain
+            return EMPTY
+
+        if not self.rule_defs.keys().isdisjoint(params):
+            raise NotPlain
+        env: dict[str, Expr] = dict.fromkeys(params, EMPTY)
+        read_body(body, Algebra(env, self.plain_leaf, use, _sequence, _choice, _repeat))
 
     def expression(self, tree: Any, env: dict[str, Expr]) -> Expr:
         kind, children = tree.data, tree.children
@@ -376,12 +460,7 @@ class _Reader:
             return choice(self.expression(children[0], env), EMPTY)
         if kind == "expr":
             low, high = self.bounds(children)
-            item = self.expression(children[0], env)
-            if high == 0 or item == EMPTY:
-                return EMPTY
-            if (low, high) == (0, 1):
-                return choice(item, EMPTY)
-            return item if (low, high) == (1, 1) else Repeat(item, low, high)
+            return _repeat(self.expression(children[0], env), low, high)
         raise self.error(f"unexpected {kind} in a rule", hint=f"in {self.where}")
 
     def value(self, item: Any, env: dict[str, Expr]) -> Expr:
@@ -394,35 +473,22 @@ class _Reader:
         if isinstance(item, LarkTerminal):
             return env.get(item.name) or self.leaf(self.terminal(item.name))
         if item.data == "template_usage":
-            return self.instance(item, env)
-        if item.data == "literal":
-            return self.leaf(self.literal(item))
-        if item.data == "range":
-            return self.leaf(_as_expr(self.shortest(item), ""))
+            args = (one.children[0] if isinstance(one, Tree) and one.data == "value" else one for one in item.children)
+            name = str(next(args).name)
+            return self.instance(name, tuple(self.value(one, env) for one in args), env)
+        if item.data in ("literal", "range"):
+            return self.leaf(self.shortest(item))
         return self.expression(item, env)
-
-    def literal(self, tree: Any) -> Expr:
-        """A literal in a rule, without what is ignored."""
-        text = str(tree.children[0])
-        found = _leaves.get(text)
-        if found is None:
-            if len(_leaves) >= _MOST_KEPT:
-                _leaves.clear()
-            found = _leaves[text] = _as_expr(self.shortest(tree), "")
-        return found
 
     def leaf(self, expr: Expr) -> Expr:
         """A terminal where a rule uses it: what is ignored may stand before it."""
         return expr if self.ignored is None else sequence(self.ignored, expr)
 
-    def instance(self, tree: Any, env: dict[str, Expr]) -> Expr:
-        """``name{argument, …}``: the rule made for these arguments."""
-        name = str(tree.children[0].name)
+    def instance(self, name: str, args: tuple[Expr, ...], env: dict[str, Expr]) -> Expr:
+        """``name{argument, …}``: the rule made for these arguments, where some names are bound."""
         bound = env.get(name)
         if isinstance(bound, Ref):
             name = bound.name
-        args = tuple(self.value(arg.children[0] if isinstance(arg, Tree) and arg.data == "value" else arg, env)
-                     for arg in tree.children[1:])  # fmt: skip
         params = self.rule_defs[name][0] if name in self.rule_defs else ()
         if len(params) != len(args) or not params:
             found, expected = f"{len(args)} arguments", f"{len(params)}" if params else "a template"
@@ -475,13 +541,45 @@ def _short(expr: Expr) -> str:
     return getattr(expr, "name", "") or "…"
 
 
-def _as_expr(regex: rx.Regex, name: str) -> Expr:
-    if regex == rx.EMPTY:
+def _unescaped(escape: re.Match[str]) -> str:
+    """The character that Lark reads an escape of a regular expression as, or the escape."""
+    code = escape[1] or escape[2]
+    return chr(int(code, 16)) if code else _CONTROL.get(escape[0], escape[0])
+
+
+def _is_literal(body: Body) -> bool:
+    """Whether a body is one literal."""
+    return len(body) == 2 and body[0][0] in '"/'
+
+
+def _sequence(items: list[Expr]) -> Expr:
+    return sequence(*items)
+
+
+def _choice(options: list[Expr]) -> Expr:
+    return choice(*options)
+
+
+def _repeat(item: Expr, low: int, high: int | None) -> Expr:
+    if high == 0 or item == EMPTY:
         return EMPTY
-    if regex == rx.NOTHING:
-        return NOTHING
+    if (low, high) == (0, 1):
+        return choice(item, EMPTY)
+    return item if (low, high) == (1, 1) else Repeat(item, low, high)
+
+
+def _as_expr(regex: rx.Regex, lazy: bool = True) -> Expr:
+    """An expression of a terminal; ``lazy``: repeats in it may be."""
     text = rx.literal_text(regex)
-    return Terminal(regex, name) if text is None else Literal(text.encode("utf-8"))
+    if text:
+        return Literal(text.encode("utf-8"))
+    if lazy:
+        regex = rx.shortest(regex)
+    return EMPTY if regex == rx.EMPTY else NOTHING if regex == rx.NOTHING else Terminal(regex)
+
+
+def _named(expr: Expr, name: str) -> Expr:
+    return Terminal(expr.regex, name) if isinstance(expr, Terminal) else expr
 
 
 def _as_import_path(path: ImportPath) -> Any:

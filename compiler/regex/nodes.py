@@ -10,10 +10,13 @@ Invariants   nodes are frozen and compared by value, with the hash kept; those b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from . import charset
 from .charset import Ranges
+
+_MOST_KEPT = 4096  # characters
 
 
 def _kept_hash(self: object) -> int:
@@ -150,9 +153,15 @@ def repeat(item: Regex, low: int, high: int | None, lazy: bool = False) -> Regex
     return EMPTY if high == 0 else Repeat(item, low, high, lazy)
 
 
+@lru_cache(_MOST_KEPT)
+def character(text: str) -> Chars:
+    """Exactly this character. A lone surrogate matches nothing."""
+    return Chars(charset.single(ord(text)))
+
+
 def literal(text: str) -> Regex:
-    """Exactly this text. A lone surrogate matches nothing."""
-    return concat(*(Chars(charset.single(ord(one))) for one in text))
+    """Exactly this text; see ``character``."""
+    return character(text) if len(text) == 1 else Concat(tuple(map(character, text)))
 
 
 def literal_text(regex: Regex) -> str | None:

@@ -9,6 +9,7 @@ Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ..errors import GrammarError, UnsupportedError
@@ -25,6 +26,7 @@ from .nodes import (
     Repeat,
     Start,
     WordBoundary,
+    character,
     concat,
     repeat,
     union,
@@ -54,6 +56,16 @@ def parse_regex(text: str, flags: str = "", dialect: str = "python", lazy: bool 
 _PYTHON_CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _ECMA_CONTROL = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _HEX = frozenset("0123456789abcdefABCDEF")
+
+_RUN = re.compile(r"[A-Za-z0-9_ !\"%&',/:;<=>@`~-]+(?![*+?{])")
+"""Characters that stand for themselves, up to one that may be repeated."""
+
+_MOST_KEPT = 4096
+_LONGEST_KEPT = 256
+
+_kept: dict[tuple[str, frozenset[str], bool, bool], tuple[Regex | None, int]] = {}
+"""What is left of a text, flags, whether it is ECMA's and lazy → the group or class that it begins with, its length:
+many texts end alike."""
 
 
 class _Parser:
@@ -164,18 +176,38 @@ class _Parser:
         items: list[Regex] = []
         text, size = self.text, len(self.text)
         verbose = "x" in self.flags
+        runs = not verbose and "i" not in self.flags
         while True:
             if verbose:
                 self.skip_blanks()
-            if self.at >= size or text[self.at] in "|)":
-                return concat(*items)
             start = self.at
-            item = self.atom()
+            if start >= size or text[start] in "|)":
+                return concat(*items)
+            run = _RUN.match(text, start) if runs else None
+            if run is not None:
+                items += map(character, run[0])
+                self.at = run.end()
+                continue
+            item = self.again() if text[start] in "([" else self.atom()
             if item is None:
                 continue
             if verbose:
                 self.skip_blanks()
             items.append(self.quantified(item, start))
+
+    def again(self) -> Regex | None:
+        """A group or class, perhaps as it was read when so much was left before."""
+        start = self.at
+        if len(self.text) - start > _LONGEST_KEPT:
+            return self.atom()
+        key = self.text[start:], self.flags, self.ecma, self.lazy
+        found = _kept.get(key)
+        if found is None:
+            if len(_kept) >= _MOST_KEPT:
+                _kept.clear()
+            found = _kept[key] = self.atom(), self.at - start
+        self.at = start + found[1]
+        return found[0]
 
     def quantified(self, item: Regex, start: int) -> Regex:
         at = self.at
@@ -262,7 +294,7 @@ class _Parser:
             return Look(concat(Repeat(_NEWLINE, 0, 1), END))
         if self.ecma and 0xD800 <= ord(one) <= 0xDFFF:
             raise self.wrong("no lone surrogate", at=start)
-        return self.chars(charset.single(ord(one)))
+        return self.chars(charset.single(ord(one))) if "i" in self.flags else character(one)
 
     def group(self) -> Regex | None:
         start = self.at
