@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 from ..budget import Budget
+from .distinct import distinct_rows
 from .minimise import minimise_table, number
 
 __all__ = [
@@ -23,8 +25,6 @@ __all__ = [
     "make_dfa", "minimise", "parts", "shortest", "union", "utf8_texts",
     "without_beginnings",
 ]  # fmt: skip
-
-_ENDS = -1  # in a trie: a text ends here
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,25 +67,10 @@ def make_dfa(class_of_byte: np.ndarray, table: np.ndarray, accepting: np.ndarray
     if not minimal:
         table, accepting = minimise_table(np.asarray(table, np.int32), np.asarray(accepting, bool))
     # Join columns that act alike, number them by their first byte.
-    by_column: dict[bytes, int] = {}
-    columns = np.ascontiguousarray(table.T)
-    joined: list[int] = []
-    kept: list[int] = []
-    classes = np.empty(256, np.uint8)
-    new_of_old: dict[int, int] = {}
-    for byte, old in enumerate(class_of_byte.tolist()):
-        new = new_of_old.get(old)
-        if new is None:
-            key = columns[old].tobytes()
-            new = by_column.get(key)
-            if new is None:
-                new = by_column[key] = len(kept)
-                kept.append(old)
-            new_of_old[old] = new
-            joined.append(new)
-        classes[byte] = new
-    table, accepting = number(np.ascontiguousarray(table[:, kept]), accepting)
-    return Dfa(classes, np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
+    alike, _ = distinct_rows(np.ascontiguousarray(table.T, np.int32))
+    classes, first = distinct_rows(alike[class_of_byte].astype(np.int32)[:, None])
+    table, accepting = number(np.take(table, class_of_byte[first], axis=1), accepting)
+    return Dfa(classes.astype(np.uint8), np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
 
 
 def minimise(dfa: Dfa) -> Dfa:
@@ -215,43 +200,101 @@ def without_beginnings(dfa: Dfa, texts: Sequence[bytes]) -> Dfa:
     Along the texts the states are copied, last ones first. The rest is minimal, so a copy that equals another state has
     the same row as it.
     """
-    trie: dict[int, Any] = {}
-    for text in texts:
-        node = trie
-        for byte in text:
-            node = node.setdefault(byte, {})
-        node[_ENDS] = {}
-    used = sorted({byte for text in texts for byte in text})
-    others = sorted(set(np.delete(dfa.class_of_byte, used).tolist()))
-    column_of = {byte: len(others) + n for n, byte in enumerate(used)}  # a column for each byte of the texts
-    columns = [*others, *dfa.class_of_byte[used].tolist()]
-    classes = np.searchsorted(others, dfa.class_of_byte)
-    classes[used] = list(column_of.values())
-    rows = dfa.next_state[:, columns].tolist()
-    accepting = dfa.accepting.tolist()
-    known = {(end, tuple(row)): s for s, (end, row) in enumerate(zip(accepting, rows, strict=True))}
-    todo = [(trie, 0)]
-    for node, state in todo:
-        for byte, child in node.items():
-            if byte != _ENDS and rows[state][column_of[byte]] >= 0:
-                todo.append((child, rows[state][column_of[byte]]))
-    made: dict[int, int] = {}  # id of a node → state
-    for node, state in reversed(todo):
-        row, end = list(rows[state]), accepting[state]
-        for byte, child in node.items():
-            if byte != _ENDS and row[column_of[byte]] >= 0:
-                row[column_of[byte]] = made[id(child)]
-        if _ENDS in node or not (end or max(row) >= 0):
-            made[id(node)] = -1
-            continue
-        found = made[id(node)] = known.setdefault((end, tuple(row)), len(rows))
-        if found == len(rows):
-            rows.append(row)
-            accepting.append(end)
-    if made[id(trie)] < 0:
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    used = np.flatnonzero(np.bincount(data, minlength=256))
+    free = np.ones(256, bool)
+    free[used] = False
+    others = np.unique(dfa.class_of_byte[free])
+    classes = np.searchsorted(others, dfa.class_of_byte)  # and a column for each byte of the texts
+    classes[used] = np.arange(len(others), len(others) + len(used))
+    rows = np.take(dfa.next_state, np.concatenate([others, dfa.class_of_byte[used]]), axis=1)
+    size = dfa.size + len(data) + 1
+    table, accepting = np.empty((size, rows.shape[1]), np.int32), np.empty(size, bool)
+    start = _along(rows, dfa.accepting, classes, data, ends, table, accepting)
+    if start < 0:
         return Dfa(np.zeros(256, np.uint8), np.full((1, 1), -1, np.int32), np.zeros(1, bool))
-    table, final = number(np.array(rows, np.int32), np.array(accepting), made[id(trie)])
-    return make_dfa(classes, table, final, minimal=True)
+    table, accepting = number(table, accepting, start)
+    return make_dfa(classes, table, accepting, minimal=True)
+
+
+@kernel()
+def _along(rows, accepting, column, data, ends, out, final):  # type: ignore[no-untyped-def]
+    """Write states, all distinct, with those along texts copied, which go nowhere where a text ends.
+
+    Args:
+        rows: int32 [states, columns].
+        accepting: bool [states].
+        column: int64 [256], that of every byte, no two bytes of the texts in one.
+        data: uint8 [·], the texts; text n ends at ends[n].
+        out, final: like ``rows`` and ``accepting``, for the result, copies last; with room.
+
+    Returns:
+        the copy of state 0, or the state that it equals, or -1.
+    """
+    size, columns = rows.shape
+    # The trie of the texts: of each node its byte, a child, the next child of its parent, the state at it.
+    most = data.size + 1
+    byte, child, sibling = np.zeros(most, np.int64), np.full(most, -1, np.int64), np.full(most, -1, np.int64)
+    state, refused = np.full(most, -1, np.int64), np.zeros(most, np.int64)
+    state[0] = 0
+    nodes, at = 1, 0
+    for end in ends:
+        node = 0
+        while at < end:
+            found = child[node]
+            while found >= 0 and byte[found] != data[at]:
+                found = sibling[found]
+            if found < 0:
+                found = nodes
+                nodes += 1
+                byte[found], sibling[found], child[node] = data[at], child[node], found
+                if state[node] >= 0:
+                    state[found] = rows[state[node], column[data[at]]]
+            node = found
+            at += 1
+        refused[node] = 1
+    room = 16
+    while room < 2 * (size + nodes):
+        room *= 2
+    table = np.full(room, -1, np.int64)
+    made = np.full(nodes, -1, np.int64)
+    count = 0
+    for n in range(size + nodes):  # the states, then the nodes, children first
+        node = size + nodes - 1 - n
+        source = n if n < size else state[node]
+        if n >= size and (source < 0 or refused[node]):
+            continue
+        for k in range(columns):
+            out[count, k] = rows[source, k]
+        final[count] = accepting[source]
+        found = child[node] if n >= size else -1
+        while found >= 0:
+            if state[found] >= 0:
+                out[count, column[byte[found]]] = made[found]
+            found = sibling[found]
+        live = 1 if final[count] else 0
+        h = np.uint64(live)
+        for k in range(columns):
+            if out[count, k] >= 0:
+                live = 1
+            h = (h ^ np.uint64(out[count, k])) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        slot = np.int64(h & np.uint64(room - 1))
+        while table[slot] >= 0:
+            other = table[slot]
+            k = 0 if final[other] == final[count] else columns + 1
+            while k < columns and out[other, k] == out[count, k]:
+                k += 1
+            if k == columns:
+                break
+            slot = (slot + 1) & (room - 1)
+        if table[slot] < 0 and (live or n < size):
+            table[slot] = count
+            count += 1
+        if live and n >= size:
+            made[node] = table[slot]
+    return made[0]
 
 
 def complement(dfa: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:

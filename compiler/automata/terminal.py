@@ -61,10 +61,11 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 
 def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     regex = _without_idle_anchors(regex, True, True)
-    budget.check("states", _size(regex) + 2, place)
     cut = _refused_beginnings(regex)
     if cut is not None:
+        budget.check("states", _size(cut[0]) + sum(map(len, cut[1])) + 2, place)
         return without_beginnings(terminal_dfa(cut[0], budget, place), cut[1])
+    budget.check("states", _size(regex) + 2, place)
     nfa = _Nfa(place)
     start = nfa.build(regex, _FINAL)
     segments, masks, classes = _partition(nfa.sets)
@@ -124,7 +125,7 @@ def _without_idle_anchors(regex: rx.Regex, first: bool, last: bool) -> rx.Regex:
         items[0] = _without_idle_anchors(items[0], first, last and len(items) == 1)
     if len(items) > 1 and isinstance(items[-1], rx.Union):
         items[-1] = _without_idle_anchors(items[-1], False, last)
-    return rx.concat(*items)
+    return regex if items == [*regex.items] else rx.concat(*items)
 
 
 def _refused_beginnings(regex: rx.Regex) -> tuple[rx.Regex, list[bytes]] | None:

@@ -34,39 +34,6 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
 
 
 @njit(cache=True)
-def distinct_rows(rows):  # type: ignore[no-untyped-def]
-    """Number of every row's content by first use, and the first row of each: int32 [n, ·] to int64 [n], int64 [·]."""
-    n, width = rows.shape
-    size = 16
-    while size < 2 * n:
-        size *= 2
-    table = np.full(size, -1, np.int64)
-    number = np.empty(n, np.int64)
-    first = np.empty(n, np.int64)
-    count = 0
-    for r in range(n):
-        h = np.uint64(0)
-        for k in range(width):
-            h = (h ^ np.uint64(rows[r, k])) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        slot = np.int64(h & np.uint64(size - 1))
-        while table[slot] >= 0:
-            other = first[table[slot]]
-            k = 0
-            while k < width and rows[r, k] == rows[other, k]:
-                k += 1
-            if k == width:
-                break
-            slot = (slot + 1) & (size - 1)
-        if table[slot] < 0:
-            table[slot] = count
-            first[count] = r
-            count += 1
-        number[r] = table[slot]
-    return number, first[:count].copy()
-
-
-@njit(cache=True)
 def compressed(rows, chosen):  # type: ignore[no-untyped-def]
     """The nonzero entries of the chosen rows, int32 [n, ·], as `pack` takes them: row_offset, columns, values."""
     offset = np.zeros(chosen.size + 1, np.int32)

@@ -21,6 +21,7 @@ import numpy as np
 from toolc.runtime.tables import Tables, without_close
 from toolc.runtime.vocab import Vocab
 
+from ..automata.distinct import distinct_rows
 from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
 from ..automata.pool import intern, room
@@ -355,7 +356,7 @@ class _Lift:
     def _delta(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of the distinct op row per op row, offsets and comb of the distinct ones."""
         ops = self.machine.ops
-        number, first = comb.distinct_rows(ops)
+        number, first = distinct_rows(ops)
         offset, columns, values = comb.compressed(ops, first)
         at, packed = comb.pack(offset, columns, values, ops.shape[1])
         return number, at, packed

@@ -1,0 +1,44 @@
+"""Rows of numbers by their content.
+
+Leaves out   what the rows are.
+Arrays       rows int32 [n, ·], C-contiguous.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolc.runtime.memory import kernel
+
+
+@kernel()
+def distinct_rows(rows):  # type: ignore[no-untyped-def]
+    """Number of every row's content by first use, and the first row of each: int32 [n, ·] to int64 [n], int64 [·]."""
+    n, width = rows.shape
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    number = np.empty(n, np.int64)
+    first = np.empty(n, np.int64)
+    count = 0
+    for r in range(n):
+        h = np.uint64(0)
+        for k in range(width):
+            h = (h ^ np.uint64(rows[r, k])) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        slot = np.int64(h & np.uint64(size - 1))
+        while table[slot] >= 0:
+            other = first[table[slot]]
+            k = 0
+            while k < width and rows[r, k] == rows[other, k]:
+                k += 1
+            if k == width:
+                break
+            slot = (slot + 1) & (size - 1)
+        if table[slot] < 0:
+            table[slot] = count
+            first[count] = r
+            count += 1
+        number[r] = table[slot]
+    return number, first[:count].copy()
