@@ -45,7 +45,7 @@ class Facts:
     def __init__(self, pool: NodePool) -> None:
         self.pool = pool
         self._inside = {rule: pool.inside(root) for rule, root in pool.rules.items()}  # children first
-        self._component, self._circular = recurring(pool.mentions())
+        self._component, self._circular = pool.recurring()
         self._string: dict[int, bool] = {}
         self.recursive = bool(self._circular) and any(
             pool.nodes[n][0] == CALL and self._recurs(n, rule) for rule, inside in self._inside.items() for n in inside

@@ -11,6 +11,7 @@ Source       continuation passing over expressions; Thompson 1968 for the pieces
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -108,6 +109,7 @@ class Nfa:
         self.instances: list[tuple[int, bool]] = []
         self._instance_number: dict[tuple[int, bool], int] = {}
         self.starts: list[int] = []
+        self._first: set[int] = set()  # the same states
         self._memo: dict[_Key, int] = {}
         self._behind_names: dict[int, int] = {}  # node → what stands behind its names
         self._inner_of: dict[int, tuple[int, ...]] = {}
@@ -209,6 +211,11 @@ class Nfa:
         """Number of a set of symbols given as a bit mask."""
         return self._mask_number.setdefault(symbols, len(self._mask_number))
 
+    def mask_numbers(self, sets: Iterable[int]) -> list[int]:
+        """The same of several sets."""
+        known = self._mask_number
+        return [known.setdefault(symbols, len(known)) for symbols in sets]
+
     @property
     def masks(self) -> list[int]:
         """Distinct sets of symbols as bit masks, bit s for symbol s."""
@@ -229,6 +236,7 @@ class Nfa:
             end, entry = self._new(place), self._new(place)
             self.final[end] = number
             self.starts.append(entry)
+            self._first.add(entry)
             self._tasks.append((entry, (node, end, self.facts.height[node] if shallow else -1)))
         return number
 
@@ -240,6 +248,7 @@ class Nfa:
         self.edges.rows += (root, turn, self.finished, 0, self.finished, turn, self.finished, 0)
         self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
         self.starts.append(self.entries[0])
+        self._first.add(self.entries[0])
         self._fill()
         self._check()
         self._splices.finish()
@@ -289,8 +298,6 @@ class Nfa:
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""
         pool = self.pool
-        if pool.nodes[node][0] != REF:
-            return node
         named = self._behind_names.get(node)
         if named is None:
             named = node
@@ -305,12 +312,16 @@ class Nfa:
         """The items of a sequence, or the options of a choice, behind the names of rules."""
         found = self._inner_of.get(node)
         if found is None:
-            found = self._inner_of[node] = tuple([self._named(n) for n in self.pool.nodes[node][1]])
+            nodes = self.pool.nodes
+            found = self._inner_of[node] = tuple(
+                [self._named(n) if nodes[n][0] == REF else n for n in nodes[node][1]]
+            )
         return found
 
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
-        node = self._named(node)
+        if self.pool.nodes[node][0] == REF:
+            node = self._named(node)
         if node == self.pool.empty:
             return back
         key = (node, back, height)
@@ -324,16 +335,16 @@ class Nfa:
     def _fill(self) -> None:
         """Make the moves of the states that wait for them, the newest first."""
         pool, tasks, begun, memo, inner = self.pool, self._tasks, self._begun, self._memo, self._inner
-        free, place = self.free.rows, self.place
+        nodes, empty, free, place = pool.nodes, pool.empty, self.free.rows, self.place
         literal, terminal, called = self._splices.literal, self._splices.terminal, self.choices.called
         limit = 1024
         while tasks:
             task = tasks.pop()
             begun.append(task)
             entry, (number, back, height) = task
-            node = pool.nodes[number]
+            node = nodes[number]
             kind = node[0]
-            if number in called and not self._is_start(entry):
+            if number in called and entry not in self._first:
                 self._call(entry, number, back, height)
             elif kind == LITERAL:
                 literal(node[1], entry, back)
@@ -342,7 +353,7 @@ class Nfa:
             elif kind == SEQUENCE:
                 target, around = back, place[back]
                 for item in inner(number)[:0:-1]:
-                    if item != pool.empty:  # as in `_get`: calls of it would cost more than what it does
+                    if item != empty:  # as in `_get`: calls of it would cost more than what it does
                         key = (item, target, height)
                         found = memo.get(key)
                         if found is None:
@@ -352,9 +363,19 @@ class Nfa:
                         target = found
                 self._begin(entry, node[1][0], target, height)
             elif kind == CHOICE:
+                around = place[back]
                 for option in inner(number):
                     if height < 0 or self.facts.height[option] <= height:
-                        free += (entry, self._get(option, back, height), 0)
+                        target = back
+                        if option != empty:  # likewise
+                            key = (option, back, height)
+                            found = memo.get(key)
+                            if found is None:
+                                found = memo[key] = len(place)
+                                place.append(around)
+                                tasks.append((found, key))
+                            target = found
+                        free += (entry, target, 0)
             elif kind == REPEAT:
                 self._repeat(entry, number, back, height)
             elif kind == QUOTED or (kind == CALL and node[1] in self.choices.inlined):
@@ -374,10 +395,6 @@ class Nfa:
                 limit = len(place) + 1024
                 self._check()
 
-    def _is_start(self, state: int) -> bool:
-        """Whether a frame begins in a state."""
-        return state == self.starts[self.where(state).instance]
-
     @cached_property
     def string_entries(self) -> list[tuple[int, int]]:
         """(state, node) of every inlined string."""
@@ -387,15 +404,16 @@ class Nfa:
             for entry, (number, _, _) in self._begun
             if self.pool.nodes[number][0] in kinds
             and self.facts.is_string(number)
-            and (number not in called or self._is_start(entry))
+            and (number not in called or entry in self._first)
         ]
 
     def _begin(self, entry: int, node: int, back: int, height: int) -> None:
         """Let a state be the one from which a text of the node leads to ``back``, and no other."""
-        node = self._named(node)
+        if self.pool.nodes[node][0] == REF:
+            node = self._named(node)
         key = (node, back, height)
         alike = self.place[entry] == self.place[back]
-        if node == self.pool.empty or key in self._memo or not alike or self._is_start(entry):
+        if node == self.pool.empty or key in self._memo or not alike or entry in self._first:
             self.free.rows += (entry, self._get(node, back, height), 0)
         else:
             self._memo[key] = entry

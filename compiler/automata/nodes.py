@@ -62,6 +62,7 @@ class NodePool:
         self.node_of: dict[int, int] = {}
         self._number: dict[Node, int] = {}
         self._inside: dict[int, list[int]] = {}
+        self._recurring: tuple[list[tuple[str, int]], tuple[dict[str, int], set[str]]] | None = None
         self.empty = self.add((SEQUENCE, ()))
         self.nothing = self.add((CHOICE, ()))
 
@@ -77,12 +78,13 @@ class NodePool:
     def sequence(self, items: Iterable[int]) -> int:
         """A sequence in normal form: flattened, empty items dropped; nothing if one item derives nothing."""
         flat: list[int] = []
+        nodes, nothing = self.nodes, self.nothing
         for item in items:
-            if item == self.nothing:
-                return self.nothing
-            node = self.nodes[item]
+            node = nodes[item]
             if node[0] == SEQUENCE:
-                flat.extend(node[1])
+                flat += node[1]
+            elif item == nothing:
+                return nothing
             else:
                 flat.append(item)
         return flat[0] if len(flat) == 1 else self.add((SEQUENCE, tuple(flat)))
@@ -154,6 +156,14 @@ class NodePool:
         }
 
 
+    def recurring(self) -> tuple[dict[str, int], set[str]]:
+        """The components of rules that mention each other, and which rules recur: see the function of that name."""
+        rules = list(self.rules.items())
+        if self._recurring is None or self._recurring[0] != rules:
+            self._recurring = rules, recurring(self.mentions())
+        return self._recurring[1]
+
+
 def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
     """Intern a grammar, drop what derives nothing, and mark bracketed groups as calls.
 
@@ -163,7 +173,8 @@ def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., 
     """
     pool = _intern(grammar, budget, terminal_dfa)
     _trim(pool)
-    rewrite(pool, regroup=lambda items: _group(pool, items))
+    brackets = _brackets(pool)
+    rewrite(pool, regroup=lambda items: items if brackets.keys().isdisjoint(items) else _group(pool, brackets, items))
     for rule, root in pool.rules.items():
         if rule in grammar.groups:
             pool.rules[rule] = pool.add((CALL, root))
@@ -202,15 +213,19 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
         return pool.nothing if pool.dfas[number].is_empty else pool.add((TERMINAL, number))
 
     def visit(expr: ir.Expr, rule: str) -> int:
-        number = known.get(id(expr))
-        if number is not None:
-            return number
+        found = known.get(id(expr))
+        return make(expr, rule) if found is None else found
+
+    def make(expr: ir.Expr, rule: str) -> int:
         if isinstance(expr, ir.Ref):
             number = pool.add((REF, expr.name))
         elif isinstance(expr, ir.Sequence):
             number = pool.sequence([visit(e, rule) for e in expr.items])
         elif isinstance(expr, ir.Literal):
-            number = pool.sequence([pool.add((LITERAL, piece)) for piece in split_literal(expr.data)])
+            pieces = split_literal(expr.data)
+            number = pool.add((LITERAL, expr.data)) if len(pieces) == 1 else pool.sequence(
+                [pool.add((LITERAL, piece)) for piece in pieces]
+            )
         elif isinstance(expr, ir.Repeat):
             number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
         elif isinstance(expr, ir.Choice):
@@ -280,7 +295,7 @@ def split_literal(data: bytes) -> list[bytes]:
 def rewrite(
     pool: NodePool,
     swap: Callable[[int], int | None] = lambda n: None,
-    regroup: Callable[[list[int]], list[int]] = list,
+    regroup: Callable[[list[int]], list[int]] = lambda items: items,
     rechoose: Callable[[str, list[int]], list[int]] = lambda rule, options: options,
 ) -> None:
     """Rebuild every rule bottom-up.
@@ -299,15 +314,17 @@ def rewrite(
             if new is not None:
                 done[n] = new
             elif kind == SEQUENCE:
-                done[n] = pool.sequence(regroup([done[c] for c in node[1]]))
+                items = regroup([done[c] for c in node[1]])
+                done[n] = n if tuple(items) == node[1] else pool.sequence(items)
             elif kind == CHOICE:
-                done[n] = pool.choice(rechoose(rule, [done[c] for c in node[1]]))
+                options = rechoose(rule, [done[c] for c in node[1]])
+                done[n] = n if tuple(options) == node[1] else pool.choice(options)
+            elif kind not in (REPEAT, CALL, QUOTED) or done[node[1]] == node[1]:
+                done[n] = n
             elif kind == REPEAT:
                 done[n] = pool.repeat(done[node[1]], node[2], node[3])
-            elif kind in (CALL, QUOTED):
-                done[n] = pool.nothing if done[node[1]] == pool.nothing else pool.add((kind, done[node[1]]))
             else:
-                done[n] = n
+                done[n] = pool.nothing if done[node[1]] == pool.nothing else pool.add((kind, done[node[1]]))
         pool.rules[rule] = done[root]
 
 
@@ -399,27 +416,32 @@ def _culprit(pool: NodePool, productive: list[bool], entry: str) -> str:
     return place if "#" in place else grammar.place(rule)
 
 
-def _literal_byte(pool: NodePool, n: int) -> int:
-    """The byte of a one-byte literal, or -1."""
-    node = pool.nodes[n]
-    if node[0] == REF:  # a rule that only names a bracket
-        node = pool.nodes[pool.rules[node[1]]]
-    return node[1][0] if node[0] == LITERAL and len(node[1]) == 1 else -1
+def _brackets(pool: NodePool) -> dict[int, int]:
+    """The literals that are a bracket or a quote, and rules that only name one: node → byte."""
+    marks = {*CLOSER, *OPENER, _QUOTE}
+    nodes = pool.nodes
+    literals = {
+        n: node[1][0] for n, node in enumerate(nodes) if node[0] == LITERAL and len(node[1]) == 1 and node[1][0] in marks
+    }
+    named = {rule: literals[root] for rule, root in pool.rules.items() if root in literals}
+    return literals | {n: named[node[1]] for n, node in enumerate(nodes) if node[0] == REF and node[1] in named}
 
 
-def _group(pool: NodePool, items: list[int]) -> list[int]:
+def _group(pool: NodePool, brackets: dict[int, int], items: list[int]) -> list[int]:
     """Every balanced group ``{ … }``, ``[ … ]``, ``( … )`` among the items as one CALL, ``" … "`` as one QUOTED."""
     out: list[int] = []
     opened: list[tuple[int, int]] = []  # (byte, index in out)
     for item in items:
-        byte = _literal_byte(pool, item)
+        byte = brackets.get(item, -1)
         out.append(item)
+        if byte < 0:
+            continue
         if byte == _QUOTE and opened and opened[-1][0] == _QUOTE:
             _, begin = opened.pop()
             out[begin:] = [pool.add((QUOTED, pool.sequence(out[begin:])))]
         elif byte in CLOSER or byte == _QUOTE:
             opened.append((byte, len(out) - 1))
-        elif byte in OPENER:
+        else:
             while opened and opened[-1][0] != OPENER[byte]:
                 opened.pop()
             if opened:
@@ -460,7 +482,7 @@ def _enclose_recursion(pool: NodePool) -> None:
 
     Raises GrammarError where there is none: the language is not one of brackets.
     """
-    if not recurring(pool.mentions())[1]:
+    if not pool.recurring()[1]:
         return
     for _ in range(len(pool.rules) + 1):
         graph = inline_references(pool)

@@ -177,7 +177,7 @@ class Splices:
         pieces = [piece_of(nfa.pool.dfas[number]) for number in self._uses]
         use = np.array(list(chain.from_iterable(uses for uses, _ in self._uses.values())), np.int32).reshape(-1, 3)
         use[:, 2] -= 2  # so that a place is the number of the state from there
-        masks = np.array([nfa.mask(mask) for one in pieces for mask in one.masks], np.int32)
+        masks = np.array(nfa.mask_numbers(chain.from_iterable(one.masks for one in pieces)), np.int32)
         # Per piece: how many uses, moves and masks there are, and where the last two begin.
         uses, moves, sets = np.array(
             [(len(uses) // 3, len(one.moves), len(one.masks)) for one, (uses, _) in zip(pieces, self._uses.values())]
@@ -210,7 +210,7 @@ class Splices:
         edges[end - 1, 2], edges[begin, 0] = back, entry
         number = np.zeros(256, np.int32)
         used = np.flatnonzero(np.bincount(data))
-        number[used] = [nfa.mask(1 << byte) for byte in used.tolist()]
+        number[used] = nfa.mask_numbers(1 << byte for byte in used.tolist())
         edges[:, 1] = number[data]
         nfa.edges.blocks.append(edges)
 
