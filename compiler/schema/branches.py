@@ -73,6 +73,17 @@ class Brancher:
 
     def branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
         """All alternatives; BudgetError where there are too many."""
+        plain: dict[Atom, None] = {}
+        for literal in one:
+            for part in self.literal_parts(literal, kind):
+                if isinstance(part, (Literal, All, Some, OneOf)):
+                    break
+                plain.setdefault(part)
+            else:
+                continue
+            break
+        else:
+            return [tuple(plain)]
         found = self.try_branches(one, kind, MAX_BRANCHES)
         if found is None or len(found) > FEW_BRANCHES:
             fewer = self.try_branches(one, kind, MAX_BRANCHES if found is None else len(found), apart=True)

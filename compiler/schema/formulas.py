@@ -8,6 +8,7 @@ Source       json-schema.org 2020-12 and the drafts before it.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from .atoms import (
     ANY,
@@ -40,7 +41,7 @@ from .keywords import KEYWORDS
 from .nodes import Node
 from .patterns import parse
 from .references import Target
-from .values import kind_of
+from .values import KINDS, kind_of
 
 UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 APPLICATORS = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "dependencies",
@@ -48,12 +49,18 @@ APPLICATORS = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf"
 """Keywords that apply schemas to the same value."""
 
 
-def types_of(node: Node) -> tuple[set[str], bool]:
+_ALL_TYPES = frozenset(KINDS), False
+
+
+def types_of(node: Node) -> tuple[frozenset[str], bool]:
     """The kinds that ``type`` allows, and whether a number must be an integer."""
     names = node.keywords.get("type")
-    if names is None:
-        return {"null", "boolean", "number", "string", "array", "object"}, False
-    kinds = {"number" if name == "integer" else name for name in names}
+    return _ALL_TYPES if names is None else _types(names)
+
+
+@lru_cache
+def _types(names: tuple[str, ...]) -> tuple[frozenset[str], bool]:
+    kinds = frozenset("number" if name == "integer" else name for name in names)
     return kinds, "number" in kinds and "number" not in names
 
 

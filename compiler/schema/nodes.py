@@ -112,13 +112,15 @@ class Reader:
             return
         for keyword in schema:
             known = KEYWORDS.get(keyword)
+            if known is None:
+                continue
             old = keyword == "additionalItems" and isinstance(schema.get("items"), list)
-            if known and (old or known.since <= document.draft <= known.until):
+            if old or known.since <= document.draft <= known.until:
                 yield keyword
 
     def _children(self, document: Document, at: str, schema: dict[str, Any]) -> Iterator[Child]:
         for keyword in self._active(document, schema):
-            value, where = schema[keyword], f"{at}/{escape_pointer(keyword)}"
+            value, where = schema[keyword], f"{at}/{keyword}"
             form = KEYWORDS[keyword].value
             if form == "items":
                 form = "schemas" if isinstance(value, list) else "schema"
@@ -145,10 +147,9 @@ class Reader:
             return self._read[number, where, scope]
 
         keywords: dict[str, Any] = {}
-        active = set()
+        place = document.place(at)
         for keyword in self._active(document, schema):
-            active.add(keyword)
-            where = f"{at}/{escape_pointer(keyword)}"
+            where = f"{at}/{keyword}"
             value, form = schema[keyword], KEYWORDS[keyword].value
             if form == "items":
                 form = "schemas" if isinstance(value, list) else "schema"
@@ -170,17 +171,17 @@ class Reader:
             else:
                 parsed = parse_operand(form, value, document.place(where))
             keywords[keyword] = parsed
-            self.report.append((document.place(at), keyword, _status(keyword, value, document)))
+            self.report.append((place, keyword, _status(keyword, value, document)))
             if names := narrowed_by(keyword, value):
-                self.narrowed[document.place(at), keyword] = names
+                self.narrowed[place, keyword] = names
         for keyword in schema:
-            if keyword not in active:
-                self.report.append((document.place(at), keyword, "annotation"))
+            if keyword not in keywords:
+                self.report.append((place, keyword, "annotation"))
         if document.draft == 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items
         if document.openapi:
             self._openapi(document, at, schema, keywords)
-        return self._intern(keywords, document.place(at))
+        return self._intern(keywords, place)
 
     def _openapi(self, document: Document, at: str, schema: dict[str, Any], keywords: dict[str, Any]) -> None:
         """What OpenAPI adds: ``nullable``, ``discriminator``, formats of its own."""

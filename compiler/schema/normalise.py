@@ -35,6 +35,9 @@ MAX_VALUES = 64
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
+_IN_PLACE = frozenset((*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies",
+                       "dependentSchemas"))  # fmt: skip
+
 Shapes = dict[str, tuple[Shape, ...]]
 
 
@@ -242,6 +245,8 @@ class Normaliser:
         """The nodes that a node applies to the same value."""
         self._settle(node)
         children: list[Node] = []
+        if _IN_PLACE.isdisjoint(node.keywords):
+            return children
         for keyword in REFERENCES:
             if keyword in node.keywords:
                 children.append(node.keywords[keyword])

@@ -255,14 +255,16 @@ def _everything(value: dict[str, Any]) -> Iterator[tuple[Any, str]]:
 def _schemas(schema: dict[str, Any]) -> Iterator[tuple[Any, str]]:
     """The sub-schemas of a schema, also those that nothing uses."""
     for key, value in schema.items():
-        form = "map" if key in ("$defs", "definitions") else KEYWORDS[key].value if key in KEYWORDS else ""
-        where = f"/{escape_pointer(key)}"
+        if not isinstance(value, (dict, list)):
+            continue
+        known = KEYWORDS.get(key)
+        form = known.value if known is not None else "map" if key in ("$defs", "definitions") else ""
         if form in ("schema", "items", "schemas") and isinstance(value, dict):
-            yield value, where
+            yield value, f"/{key}"
         elif form in ("items", "schemas") and isinstance(value, list):
-            yield from ((item, f"{where}/{number}") for number, item in enumerate(value))
+            yield from ((item, f"/{key}/{number}") for number, item in enumerate(value))
         elif form in ("map", "dependencies") and isinstance(value, dict):
-            yield from ((item, f"{where}/{escape_pointer(str(name))}") for name, item in value.items())
+            yield from ((item, f"/{key}/{escape_pointer(str(name))}") for name, item in value.items())
 
 
 def _steps(document: Document, pointer: str) -> Iterator[tuple[Any, str]]:
