@@ -313,9 +313,7 @@ class Nfa:
         found = self._inner_of.get(node)
         if found is None:
             nodes = self.pool.nodes
-            found = self._inner_of[node] = tuple(
-                [self._named(n) if nodes[n][0] == REF else n for n in nodes[node][1]]
-            )
+            found = self._inner_of[node] = tuple([self._named(n) if nodes[n][0] == REF else n for n in nodes[node][1]])
         return found
 
     def _get(self, node: int, back: int, height: int) -> int:

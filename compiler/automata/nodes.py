@@ -155,7 +155,6 @@ class NodePool:
             rule: {nodes[n][1] for n in self.inside(root) if nodes[n][0] == REF} for rule, root in self.rules.items()
         }
 
-
     def recurring(self) -> tuple[dict[str, int], set[str]]:
         """The components of rules that mention each other, and which rules recur: see the function of that name."""
         rules = list(self.rules.items())
@@ -223,8 +222,10 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
             number = pool.sequence([visit(e, rule) for e in expr.items])
         elif isinstance(expr, ir.Literal):
             pieces = split_literal(expr.data)
-            number = pool.add((LITERAL, expr.data)) if len(pieces) == 1 else pool.sequence(
-                [pool.add((LITERAL, piece)) for piece in pieces]
+            number = (
+                pool.add((LITERAL, expr.data))
+                if len(pieces) == 1
+                else pool.sequence([pool.add((LITERAL, piece)) for piece in pieces])
             )
         elif isinstance(expr, ir.Repeat):
             number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
@@ -421,7 +422,9 @@ def _brackets(pool: NodePool) -> dict[int, int]:
     marks = {*CLOSER, *OPENER, _QUOTE}
     nodes = pool.nodes
     literals = {
-        n: node[1][0] for n, node in enumerate(nodes) if node[0] == LITERAL and len(node[1]) == 1 and node[1][0] in marks
+        n: node[1][0]
+        for n, node in enumerate(nodes)
+        if node[0] == LITERAL and len(node[1]) == 1 and node[1][0] in marks
     }
     named = {rule: literals[root] for rule, root in pool.rules.items() if root in literals}
     return literals | {n: named[node[1]] for n, node in enumerate(nodes) if node[0] == REF and node[1] in named}

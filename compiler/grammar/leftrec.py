@@ -85,7 +85,7 @@ def _may_begin(expr: Expr, found: list[str]) -> bool:
     if kind is Sequence:
         return all(_may_begin(item, found) for item in expr.items)  # type: ignore[union-attr]
     if kind is Choice:
-        return any([_may_begin(option, found) for option in expr.options])  # type: ignore[union-attr]
+        return True in [_may_begin(option, found) for option in expr.options]  # type: ignore[union-attr]
     if kind is Ref:
         found.append(expr.name)  # type: ignore[union-attr]
         return True

@@ -50,9 +50,7 @@ _leaves: dict[str, Expr] = {}
 _PLAIN_STRING = re.compile(r'"(?:[^"\\\x00-\x1f\ud800-\udfff]|\\")+"')
 """A string that is what it says, but for quotes."""
 
-_PLAIN_REGEXP = re.compile(
-    r"/(?:[^\\\x00-\x1f]|\\(?:[^Uuxnftr\"'\x00-\x1f]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nftr]))+/"
-)
+_PLAIN_REGEXP = re.compile(r"/(?:[^\\\x00-\x1f]|\\(?:[^Uuxnftr\"'\x00-\x1f]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nftr]))+/")
 _ESCAPE = re.compile(r"\\(?:x(..)|u(....)|.)")
 _CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
 """A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
@@ -411,7 +409,7 @@ class _Reader:
         return Grammar(rules, start, places, marks=self.marks)
 
     def rule(self, tree: Any, env: dict[str, Expr]) -> Expr:
-        """The body of a rule, where some names are bound."""
+        """The body of a rule, a tree or tokens, where some names are bound."""
         if not isinstance(tree, list):
             return self.expression(tree, env)
 
@@ -473,9 +471,8 @@ class _Reader:
         if isinstance(item, LarkTerminal):
             return env.get(item.name) or self.leaf(self.terminal(item.name))
         if item.data == "template_usage":
-            args = (one.children[0] if isinstance(one, Tree) and one.data == "value" else one for one in item.children)
-            name = str(next(args).name)
-            return self.instance(name, tuple(self.value(one, env) for one in args), env)
+            parts = [one.children[0] if isinstance(one, Tree) and one.data == "value" else one for one in item.children]
+            return self.instance(str(parts[0].name), tuple(self.value(one, env) for one in parts[1:]), env)
         if item.data in ("literal", "range"):
             return self.leaf(self.shortest(item))
         return self.expression(item, env)
