@@ -314,7 +314,8 @@ class _Reader:
             if _PLAIN_STRING.fullmatch(text):
                 found = Literal(text[1:-1].replace('\\"', '"').encode())
             else:
-                found = _as_expr(self.literal_regex(text), bool(_LAZY.search(text)))
+                said = _ESCAPE.sub(_unescaped, text) if _PLAIN_REGEXP.fullmatch(text) else ""
+                found = _as_expr(self.literal_regex(text), not said or bool(_LAZY.search(said)))
             _leaves[str(text)] = found
         return found
 
@@ -471,7 +472,9 @@ class _Reader:
         if isinstance(item, LarkTerminal):
             return env.get(item.name) or self.leaf(self.terminal(item.name))
         if item.data == "template_usage":
-            parts = [one.children[0] if isinstance(one, Tree) and one.data == "value" else one for one in item.children]
+            parts: list[Any] = [
+                one.children[0] if isinstance(one, Tree) and one.data == "value" else one for one in item.children
+            ]
             return self.instance(str(parts[0].name), tuple(self.value(one, env) for one in parts[1:]), env)
         if item.data in ("literal", "range"):
             return self.leaf(self.shortest(item))

@@ -10,7 +10,7 @@ from tests.cases.lark_grammars import LARK_GRAMMARS
 from toolc.compiler.errors import ToolcError
 from toolc.compiler.grammar.ir import Grammar
 from toolc.compiler.grammar.plain import NotPlain, read_plain
-from toolc.compiler.grammar.reader import _Reader
+from toolc.compiler.grammar.reader import _leaves, _Reader
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
 from toolc.compiler.specs import read_spec
@@ -45,6 +45,7 @@ def _texts() -> list[str]:
 
 
 def _through_lark(text: str) -> Grammar | None:
+    _leaves.clear()
     try:
         return _Reader(text, "x", ()).grammar("start")
     except ToolcError:
@@ -53,6 +54,7 @@ def _through_lark(text: str) -> Grammar | None:
 
 def _compare(text: str) -> bool:
     """Whether the text is plain; then it has to be the same through Lark."""
+    _leaves.clear()
     try:
         found = _Reader(text, "x", (), read_plain(text)).grammar("start")
     except (NotPlain, ToolcError):
@@ -64,6 +66,15 @@ def _compare(text: str) -> bool:
 @pytest.mark.parametrize("number", range(5))
 def test_what_toolc_writes_is_plain(number: int) -> None:
     assert _compare(_texts()[number])
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [r"/a*?b/", r"/a*\x3fb/", r"/a\x2a?b/", r"/a{2,}?b/", r"/[*?]+b/", r"/a\u003fb\n/", r'/[^"\\\x00-\x1f]/',
+     r"/\\\'\//i", r'"a\"b"', r'"\""', r'"\\"', r'"\n"', r'"a"i', '"\'"', '"é"', r"/\\u00/", r"/(?i)ab|(?:x|y)c/"],
+)  # fmt: skip
+def test_literals(literal: str) -> None:
+    assert _compare(f'start: {literal} NAMED\nNAMED: {literal}\nBOTH: NAMED "-" {literal}?\n')
 
 
 def test_grammars_that_people_wrote() -> None:
