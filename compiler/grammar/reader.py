@@ -145,6 +145,7 @@ class _Reader:
         self.regexes: dict[int, rx.Regex] = {}
         self.open: set[int] = set()  # bodies of terminals that are read
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
+        self.made: set[str] = set()  # their names
         self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
         self.marks: dict[str, Mark] = {}
         self.nesting = 0
@@ -393,8 +394,7 @@ class _Reader:
         for body in self.term_trees.values():
             if isinstance(body, list) and not _is_literal(body):
                 self.regex(body)  # used or not: Lark would refuse it
-        while self.pending:
-            made, template, args, self.nesting = self.pending.pop(0)
+        for made, template, args, self.nesting in self.pending:  # which adds to them
             params, tree = self.rule_defs[template]
             self.where = f"rule {made}"
             rules[made] = self.rule(tree, dict(zip(params, args, strict=True)))
@@ -508,9 +508,9 @@ class _Reader:
                     expected=f"at most {_MOST_INSTANCES}, {_MOST_NESTING} deep",
                 )  # fmt: skip
             made = f"{name}{{{','.join(_short(arg) for arg in args)}}}"
-            taken = set(self.instances.values())
-            if made in taken:
-                made += f"#{len(taken)}"
+            if made in self.made:
+                made += f"#{len(self.made)}"
+            self.made.add(made)
             self.instances[key] = made
             mark = mark_of(params)
             if mark is not None:
