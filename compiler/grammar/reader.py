@@ -394,7 +394,8 @@ class _Reader:
         for body in self.term_trees.values():
             if isinstance(body, list) and not _is_literal(body):
                 self.regex(body)  # used or not: Lark would refuse it
-        for made, template, args, self.nesting in self.pending:  # which adds to them
+        for made, template, args, nesting in self.pending:  # which adds to them
+            self.nesting = nesting
             params, tree = self.rule_defs[template]
             self.where = f"rule {made}"
             rules[made] = self.rule(tree, dict(zip(params, args, strict=True)))
