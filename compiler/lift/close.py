@@ -34,7 +34,6 @@ from ..vocab.encode import Encode
 from . import costs
 from .along import bounds_along
 from .children import alive_in_comb
-from .costs import Memo
 from .forced import forced_arrays
 from .words import PLAIN, Words, plain_bytes
 
@@ -64,6 +63,7 @@ def close_arrays(
     """
     close = _Close(t, vocab, profiles, budget or Budget(), held or {})
     found = close.arrays()
+    close.words.hand_back_memo(close.whole_memo)
     return found | forced_arrays(t, vocab, close.a, encode)
 
 
@@ -84,7 +84,8 @@ class _Close:
         self.alive = alive_in_comb(t.delta, base, t.classes, t.symbol_class)[row.reshape(-1)]
         self.lows = lows_of(t.state_break)
         self.a = self._closing()
-        self.memo = Memo.make()
+        self.whole_memo = self.words.take_memo()
+        self.memo = self.whole_memo.part(1 << (2 * t.cells + 64).bit_length())
         self._known: dict[int, np.ndarray] = {}
         self._remembered: int | None = None  # slice whose rest the memo is of
         self.st = np.zeros((vocab.longest + 2, 6), np.int64)

@@ -41,6 +41,11 @@ class Memo(NamedTuple):
         """With room for so many walks, a power of two."""
         return Memo(np.array([1, 0], np.int64), np.zeros((4 * walks, 3), np.int64), np.zeros((walks, 4), np.int64))
 
+    def part(self, walks: int) -> Memo:
+        """Knows nothing, and has room for so many walks, a power of two: what is small stays in the cache."""
+        self.forget()
+        return Memo(self.at, self.slots[: 4 * walks], self.found[:walks])
+
     def forget(self) -> None:
         self.at[0] += 1
         self.at[1] = 0

@@ -39,7 +39,8 @@ from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
 from .slices import DIGITS, WORD
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
-from .words import Words
+from .within import allow_just_the_slice
+from .words import NOTHING, Words
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _BATCH = 2048  # walks between two looks at the clock
@@ -48,7 +49,8 @@ _BATCH = 2048  # walks between two looks at the clock
 class _Bases(NamedTuple):
     """What the rows of some jobs start from, one int32 entry per job: ``slice_``, ``limit``, ``units`` as in `Walks`.
 
-    reach: most increments before a threshold was looked at, so far;  extra: piece of further tokens, -1 for none.
+    reach: most increments before a threshold was looked at, so far;  extra: piece of further tokens, -1 for none;
+    trie: slice outside of which tokens are walked, or NOTHING (words.py).
     """
 
     slice_: np.ndarray
@@ -56,6 +58,7 @@ class _Bases(NamedTuple):
     units: np.ndarray
     reach: np.ndarray
     extra: np.ndarray
+    trie: np.ndarray
 
 
 class _Lift:
@@ -68,6 +71,7 @@ class _Lift:
         self.budget = budget
         self.scratch = scratch
         self.lists, self.profiles, self.pieces = scratch.lists, scratch.profiles, scratch.pieces
+        self.pieces.expect(len(automaton.ops))
         self.rows = RowStore(vocab.size, self.lists)
         self.machine = self._machine()
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
@@ -163,19 +167,22 @@ class _Lift:
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
         share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
-        return _Bases(slice_, limit, most_units, reach, extra)
+        just = allow_just_the_slice(
+            m, units.next_unit, units.alive, units.boundary, w.deaths, jobs, slice_, limit, w.pairs
+        )
+        return _Bases(slice_, limit, most_units, reach, extra, np.where(just & (extra < 0), NOTHING, slice_))
 
     def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:
         """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
         w = self.words
-        order = np.argsort(bases.slice_, kind="stable")
-        slice_, extra, sorted_ = bases.slice_[order], bases.extra[order], jobs[order]
+        order = np.argsort(bases.trie, kind="stable")
+        tries, extra, sorted_ = bases.trie[order], bases.extra[order], jobs[order]
         found = np.empty((len(jobs), 6), np.int32)
-        bounds = [0, *(np.flatnonzero(np.diff(slice_)) + 1).tolist(), len(jobs)]
+        bounds = [0, *(np.flatnonzero(np.diff(tries)) + 1).tolist(), len(jobs)]
         for begin, end in pairwise(bounds):
             if begin == end:
                 break  # no jobs
-            trie = w.rest(int(slice_[begin]))
+            trie = w.rest(int(tries[begin]))
             self.pieces.forget()
 
             def walk(at: int, to: int, trie: Walkable = trie) -> int:

@@ -49,6 +49,7 @@ class Pieces:
         self.keys = Pool(256 + 2 + specials, expected=2048, length=16)
         self._round = np.zeros(2, np.int64)
         self._slots = np.zeros((_SLOTS, 3), np.int64)
+        self._used = _SLOTS
         self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
         self._add_empty()
 
@@ -59,6 +60,10 @@ class Pieces:
     def nbytes(self) -> int:
         """Of the arrays."""
         return self.pieces.nbytes + self.keys.nbytes + self._slots.nbytes + self._found.nbytes
+
+    def expect(self, rows: int) -> None:
+        """Walks by first byte and op of an automaton with so many op rows: what is small stays in the cache."""
+        self._used = min(_SLOTS, 1 << (4 * rows + 64).bit_length())
 
     def clear(self) -> None:
         """Forget all and keep the room."""
@@ -78,7 +83,7 @@ class Pieces:
     @property
     def memo(self) -> Memo:
         """As the kernels take it."""
-        return Memo(self._round, self._slots, self.pieces.arrays, self.keys.arrays, self._found)
+        return Memo(self._round, self._slots[: self._used], self.pieces.arrays, self.keys.arrays, self._found)
 
     def forget(self) -> None:
         """Forget the walks by first byte and op: the next ones are over another trie, or in another mode."""

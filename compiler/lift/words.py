@@ -6,16 +6,22 @@ Invariants   made once per Vocab object and kept on it; slices are cut out of th
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from toolc.runtime.vocab import Vocab
 
 from .children import Children, index_children
+from .costs import Memo
 from .scratch import Scratch
 from .slices import unit_automata
 from .walk import Walkable, tokens_of
+from .within import death_bytes
 
-PLAIN = -2  # in the place of a slice: tokens of plain bytes
+# In the place of a slice:
+PLAIN = -2  # tokens of plain bytes
+NOTHING = 1 << 20  # all tokens: none lies outside
 
 
 def plain_bytes() -> np.ndarray:
@@ -49,6 +55,7 @@ class Words:
         )
         self._rest: dict[int, Walkable] = {}
         self._spare: list[Scratch] = []
+        self._memos: list[Memo] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
@@ -79,6 +86,15 @@ class Words:
         if scratch.cleared() and not self._spare:
             self._spare.append(scratch)
 
+    def take_memo(self) -> Memo:
+        """A memo that nobody else has; hand it back for the next close."""
+        return self._memos.pop() if self._memos else Memo.make()
+
+    def hand_back_memo(self, memo: Memo) -> None:
+        """Keep a memo; what it knows means nothing to the next one who takes it."""
+        if not self._memos:
+            self._memos.append(memo)
+
     def count(self, s: int) -> np.ndarray:
         """Units of every token in slice s, -1 outside of it; int32 [V]."""
         v = self.vocab
@@ -88,13 +104,14 @@ class Words:
         return count
 
     def rest(self, s: int) -> Walkable:
-        """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN."""
+        """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN, one
+        without tokens for NOTHING."""
         if s == -1:
             return self.whole
         known = self._rest.get(s)
         if known is None:
             v = self.vocab
-            count = self._plain() if s == PLAIN else self.count(s)
+            count = self._plain() if s == PLAIN else self.count(s) if s != NOTHING else np.zeros(v.size, np.int32)
             before = self._before(count[v.node_tokens] < 0)
             keep = before[v.node_skip] > before[:-1]
             order = np.flatnonzero(keep).astype(np.int32)
@@ -106,6 +123,12 @@ class Words:
                 order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, count)
             )
         return known
+
+    @cached_property
+    def deaths(self) -> np.ndarray:
+        """See `death_bytes`."""
+        v, units = self.vocab, self.units
+        return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, self.state)
 
     def _plain(self) -> np.ndarray:
         """int32 [V]: 0 for tokens of plain bytes, -1 for the others."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolc.compiler import compile_schema
-from toolc.compiler.lift import close, costs
+from toolc.compiler.lift import costs
 from toolc.compiler.lift.children import next_child
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.lift.words import Words
@@ -53,11 +53,12 @@ def test_a_memo_that_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
     make, made, found = costs.Memo.make, [], []
     for walks in (1 << 14, 4):
 
-        def keep(walks: int = walks) -> costs.Memo:
+        def keep(_: Words, walks: int = walks) -> costs.Memo:
             made.append(make(walks))
             return made[-1]
 
-        monkeypatch.setattr(close.Memo, "make", keep)
+        monkeypatch.setattr(Words, "take_memo", keep)
+        monkeypatch.setattr(Words, "hand_back_memo", lambda *_: None)
         found.append(compile_schema(SCHEMA).bundle.tables)
     assert made[1].at[0] > made[0].at[0] + 50, "it was never full"
     for name in ("close_bound", "close_token", "close_after", "chain_after", "owed"):

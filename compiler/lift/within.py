@@ -1,0 +1,124 @@
+"""States within a unit of a slice, such as between the bytes of a character, that allow just the tokens of the slice.
+
+Every string has some twenty of them, and what lies outside of their slices is most of the vocabulary. A token outside
+of the slice of a unit state dies in the unit automaton at some byte. It is dead in a local state that simulates the
+unit state too, if at every state within a unit both live on the same bytes, and between units the local state does not
+live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary.
+
+Leaves out   which states simulate which (simulate.py), all other states: their tokens are walked (walk.py).
+Arrays       unit states as in slices.py; sets of bytes are uint64 [4], as in children.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .simulate import UNLIMITED
+from .slices import DEAD
+
+_MOST_PAIRS = 256  # of a local state and a unit state that are looked at for one state; a string has about 25
+_UNKNOWN, _FAILED = -1, -2
+
+
+@njit(cache=True)
+def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, st):  # type: ignore[no-untyped-def]
+    """Bytes on which tokens that begin within a unit die between units: uint64 [unit states, 4]; none of boundaries.
+
+    Args:
+        node_byte, node_depth, node_skip: the trie;  st: int32 [depth, ·], scratch.
+    """
+    found = np.zeros((next_unit.shape[0], 4), np.uint64)
+    for u in range(next_unit.shape[0]):
+        if boundary[u]:
+            continue
+        st[0, 0] = u
+        i = 0
+        while i < node_byte.size:
+            above, byte = st[node_depth[i] - 1, 0], node_byte[i]
+            v = next_unit[above, byte]
+            if v == DEAD:
+                if boundary[above]:
+                    found[u, byte >> 6] |= np.uint64(1) << np.uint64(byte & 63)
+                i = node_skip[i]
+                continue
+            st[node_depth[i], 0] = v
+            i += 1
+    return found
+
+
+@njit(cache=True)
+def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice_, limit, pairs):  # type: ignore[no-untyped-def]
+    """Which jobs are for states within a unit that allow nothing but the slice that they start from: bool [jobs].
+
+    Args:
+        m: `Machine` (walk.py).
+        unit_alive: uint64 [unit states, 4];  deaths: see `death_bytes`.
+        jobs: int32 [·, 2]: state and counter;  slice_, limit: int32 [·]: as `choose_slices` found them.
+        pairs: int32 [·, 2 or more], scratch.
+    """
+    out = np.zeros(jobs.shape[0], np.bool_)
+    number = np.full(m.state_row.size - 1, _UNKNOWN, np.int32)  # of a state between units: where it is in ``beside``
+    unit = np.zeros(m.state_row.size - 1, np.int32)  # … with that unit state
+    beside = np.zeros((16, 4), np.uint64)  # bytes on which states between units live and the unit automaton does not
+    count = 0
+    here = np.zeros(4, np.uint64)
+    for j in range(jobs.shape[0]):
+        if slice_[j] < 0 or boundary[slice_[j]] or limit[j] != UNLIMITED:
+            continue
+        pairs[0, 0], pairs[0, 1] = jobs[j, 0], slice_[j]
+        at, found, fine = 0, 1, True
+        here[:] = 0
+        while at < found and fine:
+            q, u = pairs[at, 0], np.int64(pairs[at, 1])
+            at += 1
+            row = m.state_row[q]
+            if boundary[u] and unit[q] == u and number[q] != _UNKNOWN:
+                fine = number[q] != _FAILED
+                for word in range(4):
+                    here[word] |= beside[number[q], word] if fine else np.uint64(0)
+                continue
+            if m.state_row[q + 1] > row + 1:  # it looks at a counter
+                fine = False
+                break
+            for word in range(4):
+                more = m.alive[row, word] & ~unit_alive[u, word]
+                here[word] |= more
+                if more != 0 and not boundary[u]:
+                    fine = False
+            last_v, last_op = np.int64(DEAD), np.int64(0)  # what the byte before was to both
+            for byte in range(256):
+                v = np.int64(next_unit[u, byte])
+                if v == DEAD:
+                    continue
+                op = np.int64(m.ops[row, m.symbol_class[byte]])
+                if v == last_v and op == last_op:
+                    continue
+                last_v, last_op = v, op
+                if op == 0 or op & 7 > 3 or m.narrow_state[op >> 3]:
+                    fine = False
+                    break
+                k = 0
+                while k < found and (pairs[k, 0] != op >> 3 or pairs[k, 1] != v):
+                    k += 1
+                if k < found:
+                    continue
+                if found == _MOST_PAIRS:
+                    fine = False
+                    break
+                pairs[found, 0], pairs[found, 1] = op >> 3, v
+                found += 1
+        if count == beside.shape[0]:
+            beside = np.concatenate((beside, np.zeros_like(beside)))
+        for k in range(found):  # what can be reached from each of them is no more than what was looked at here
+            q = pairs[k, 0]
+            if boundary[pairs[k, 1]] and number[q] == _UNKNOWN:
+                number[q] = count if fine else _FAILED
+                unit[q] = pairs[k, 1]
+        if fine:
+            out[j] = True
+            for word in range(4):
+                beside[count, word] = here[word]
+                out[j] = out[j] and here[word] & deaths[slice_[j], word] == 0
+            count += 1
+    return out
