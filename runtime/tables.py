@@ -201,12 +201,14 @@ def tools_of(meta: dict[str, Any]) -> list[Any]:
     return list(found) if isinstance(found, list) else []
 
 
-_CLOSE = ("close", "owed", "forced", "chain_after")  # what the names of the arrays about closing have in them
+_CLOSE = frozenset(  # the arrays about closing
+    name for name in ARRAYS if any(part in name for part in ("close", "owed", "forced", "chain_after"))
+)
 
 
 def without_close(arrays: dict[str, np.ndarray]) -> Tables:
     """Tables that know no way to close and no forced tokens, from all other arrays by their field names."""
-    arrays = {name: array for name, array in arrays.items() if not any(part in name for part in _CLOSE)}
+    arrays = {name: array for name, array in arrays.items() if name not in _CLOSE}
 
     def filled(value: int, *shape: int) -> np.ndarray:
         return np.full(shape, value, np.int32)

@@ -365,10 +365,20 @@ class Rows(NamedTuple):
     of_close: np.ndarray
 
 
+def bases_of(cell_delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each different row of the comb begins, int32 [rows], ascending, and the row of each cell, int64."""
+    used = np.zeros(int(cell_delta.max(initial=-1)) + 1, bool)
+    used[cell_delta] = True
+    return np.flatnonzero(used).astype(np.int32), (np.cumsum(used) - 1)[cell_delta]
+
+
 def rows_of(a: Closing) -> Rows:
-    base, row = np.unique(a.cell_delta, return_inverse=True)
-    state = np.repeat(np.arange(a.close_first.size - 1), np.diff(a.close_first))
-    of_close = row.reshape(-1)[a.state_cell[state] + phases(a.state_break[state], a.low)].astype(np.int32)
+    base, row = bases_of(a.cell_delta)
+    cell = a.state_cell
+    if a.low.size != cell.size or a.state_break.shape[1]:
+        state = np.repeat(np.arange(cell.size), np.diff(a.close_first))
+        cell = cell[state] + phases(a.state_break[state], a.low)
+    of_close = row[cell].astype(np.int32)
     of_close[a.close_first[FINISHED]] = base.size
     return Rows(base, of_close)
 

@@ -82,6 +82,8 @@ def joined(parts: Sequence[Cells]) -> Cells:
 
 def widened(breaks: np.ndarray, width: int) -> np.ndarray:
     """Breakpoints int32 [n, ·, 2] with room for ``width`` each; those that are missing count nothing."""
+    if breaks.shape[1] == width:
+        return breaks
     out = np.zeros((breaks.shape[0], width, 2), np.int32)
     out[:, : breaks.shape[1]] = breaks
     return out
@@ -108,6 +110,8 @@ def make_cells(
         run: the walks of jobs, by mode.
         most_units: of the tokens of every slice.
     """
+    if not thresholds.value.size:
+        return _uncounted(subjects, run, most_units, store)
     n = len(subjects)
     count = np.diff(thresholds.offset)
     start_owner = np.repeat(np.arange(n), count + 1)
@@ -148,18 +152,9 @@ def make_cells(
         counter[later] = high[r] - single[r] + nth[later] - 1
         place = counter[later] - (high[r] - walked[r])
         job[later] = np.where(place < 0, start[later], start_owner.size + (np.cumsum(walked) - walked)[r] + place)
-    rows, exits = [], []
-    for mode in range(len(found)):
-        walks = _both(found[mode], near[mode]) if near else found[mode]
-        slice_, units, limit = walks.slice_[job], walks.units[job].astype(np.int64), walks.limit[job]
-        (by_limit,) = np.nonzero(units == BY_LIMIT)
-        units[by_limit] = -1
-        by_limit = by_limit[(slice_[by_limit] >= 0) & (limit[by_limit] != UNLIMITED)]
-        left = np.maximum(0, limit[by_limit] - counter[by_limit])
-        units[by_limit] = np.where(left >= most_units[slice_[by_limit]], -1, left)
-        rows.append((slice_, units, walks.list_[job]))
-        exits.append(walks.exit_[job])
-    numbers = store.rows(*(np.stack(parts, axis=1).reshape(-1) for parts in zip(*rows, strict=True)))
+    rows, exits = _rows(
+        [_both(*both) for both in zip(found, near, strict=True)] if near else found, job, counter, most_units, store
+    )
     breaks = np.zeros((n, int(count.max(initial=0)), 2), np.int32)
     if ranges.size:
         breaks[start_owner[ranges], steps(count)] = np.stack([high, single + 1], axis=1)
@@ -170,10 +165,41 @@ def make_cells(
         breaks,
         owner.astype(np.int32),
         counter.astype(np.int32),
-        numbers.reshape(-1, len(found)),
-        np.stack(exits, axis=1).astype(np.int32),
+        rows,
+        exits,
         np.unique(np.concatenate(narrow)).astype(np.int32),
     )
+
+
+def _uncounted(
+    subjects: np.ndarray, run: Callable[[np.ndarray], list[Walks]], most_units: np.ndarray, store: RowStore
+) -> Cells:
+    """The same where no counter meets a threshold: one cell each."""
+    n = len(subjects)
+    each, zeros = np.arange(n, dtype=np.int32), np.zeros(n, np.int32)
+    found = run(np.concatenate([subjects, zeros.reshape(-1, 1)], axis=1))
+    rows, exits = _rows(found, slice(None), zeros, most_units, store)
+    narrow = found[0].narrow if len(found) == 1 else found[0].narrow | found[1].narrow
+    return Cells(each, np.zeros((n, 0, 2), np.int32), each, zeros, rows, exits, each[narrow])
+
+
+def _rows(
+    found: list[Walks], job: np.ndarray | slice, counter: np.ndarray, most_units: np.ndarray, store: RowStore
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and exits, int32 [cells, modes], of cells whose walks are these jobs, at these counters."""
+    wanted = np.empty((counter.size, len(found), 3), np.int32)
+    exits = np.empty((counter.size, len(found)), np.int32)
+    for mode, walks in enumerate(found):
+        slice_, units, limit = walks.slice_[job], walks.units[job].copy(), walks.limit[job]
+        by_limit = units == BY_LIMIT
+        units[by_limit] = -1
+        by_limit &= (slice_ >= 0) & (limit != UNLIMITED)
+        if by_limit.any():
+            left = np.maximum(0, limit[by_limit] - counter[by_limit])
+            units[by_limit] = np.where(left >= most_units[slice_[by_limit]], -1, left)
+        wanted[:, mode, 0], wanted[:, mode, 1], wanted[:, mode, 2] = slice_, units, walks.list_[job]
+        exits[:, mode] = walks.exit_[job]
+    return store.rows(wanted.reshape(-1, 3)).reshape(-1, len(found)), exits
 
 
 def _both(a: Walks, b: Walks) -> Walks:

@@ -80,8 +80,8 @@ class _Close:
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
-        base, row = np.unique(t.cell_delta, return_inverse=True)
-        self.alive = alive_in_comb(t.delta, base, t.classes, t.symbol_class)[row.reshape(-1)]
+        base, row = ways.bases_of(t.cell_delta)
+        self.alive = alive_in_comb(t.delta, base, t.classes, t.symbol_class)[row]
         self.lows = lows_of(t.state_break)
         self.a = self._closing()
         self.whole_memo = self.words.take_memo()
@@ -271,11 +271,10 @@ class _Close:
         Plain text where it costs hardly more than the cell's own bound, as in literals and between values, or the cell
         is one of a string; or the slice of the cell's row, as in numbers.
         """
-        t, a, names = self.t, self.a, self.words.units.names
+        t, a, json = self.t, self.a, self.words.json
         slices, found = np.full(x.size, -1, np.int32), np.zeros(x.size, np.int32)
-        json = np.array([*(name.startswith("json") for name in names), False])  # the last for no slice
         own = np.full(x.size, -1)
-        if self.vocab.meta["slices"] == list(names):
+        if self.words.own_slices:
             state = self._state[x]
             own = t.row_slice[t.cell_row[t.state_cell[state] + phases(t.state_break[state], a.low[x]), mode]]
         along = self._along(rows, PLAIN)[x]

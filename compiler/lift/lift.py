@@ -309,10 +309,12 @@ class _Lift:
         a, m = self.a, self.machine
         onward = np.flatnonzero(chains.exits[:, 0] >= 0)
         follows = np.stack([chain_of[chains.owner[onward], 0], chains.exits[onward, 0]], axis=1)
-        deciding = np.zeros(len(self.profiles) + 1, bool)  # profiles; the last answers for none
-        deciding[chain_of[chains.narrow, 0]] = True
-        lead_to(deciding, follows)
-        narrow = np.union1d(states.narrow, states.owner[deciding[states.exits].any(axis=1)])
+        narrow = states.narrow
+        if chains.narrow.size:
+            deciding = np.zeros(len(self.profiles) + 1, bool)  # profiles; the last answers for none
+            deciding[chain_of[chains.narrow, 0]] = True
+            lead_to(deciding, follows)
+            narrow = np.union1d(narrow, states.owner[deciding[states.exits].any(axis=1)])
         max_chain = int(longest_chain(follows, len(self.profiles)))
         width = max(states.breaks.shape[1], chains.breaks.shape[1])
         ops_row, delta_offset, delta = self._delta()

@@ -15,6 +15,7 @@ from ..automata.pool import Pool, intern, room
 from .children import count_bits
 
 _SKETCH = 4096  # bits
+_LOW = 9  # bits of a token by which it is sorted first
 _MOST_BASES = 64
 _WORTH = 64  # a shorter list is stored as it is
 
@@ -30,10 +31,9 @@ class RowStore:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def rows(self, slice_: np.ndarray, units: np.ndarray, list_: np.ndarray) -> np.ndarray:
-        """Numbers of rows int32 [n]: a slice (-1: none; only its tokens of at most ``units`` units, -1: all) with a
-        list toggled."""
-        wanted = np.stack([slice_, units, list_], axis=1).astype(np.int32)
+    def rows(self, wanted: np.ndarray) -> np.ndarray:
+        """Numbers of rows int32 [n, 3]: a slice (-1: none), of whose tokens only those of at most so many units (-1:
+        all), with a list toggled."""
         out = np.empty(len(wanted), np.int32)
         at = 0
         while (at := _intern_rows(*self._rows.arrays, wanted, at, out)) < len(wanted):
@@ -48,23 +48,26 @@ class RowStore:
             *_ascending(self.lists.data, self.lists.offset, numbers, 32 * self.words)
         )
         size = np.diff(offset)
-        is_base = np.zeros(numbers.size, np.bool_)
-        is_base[base[base >= 0]] = True
-        long = np.flatnonzero((size > self.words) & ~is_base)
-        bits = np.zeros((long.size, self.words * 32), np.uint8)
-        for n, i in enumerate(long.tolist()):
-            bits[n, tokens[offset[i] : offset[i + 1]]] = 1
         dense_of = np.full(numbers.size, -1, np.int32)
-        dense_of[long] = np.arange(long.size)
-        kept = np.repeat(dense_of < 0, size)
-        size[long] = 0
+        bits = np.zeros((0, self.words * 32), np.uint8)
+        if size.max(initial=0) > self.words:
+            is_base = np.zeros(numbers.size, np.bool_)
+            is_base[base[base >= 0]] = True
+            long = np.flatnonzero((size > self.words) & ~is_base)
+            bits = np.zeros((long.size, self.words * 32), np.uint8)
+            for n, i in enumerate(long.tolist()):
+                bits[n, tokens[offset[i] : offset[i + 1]]] = 1
+            dense_of[long] = np.arange(long.size)
+            tokens = tokens[np.repeat(dense_of < 0, size)]
+            size[long] = 0
+            np.cumsum(size, out=offset[1:])
         return {
             "row_slice": row[:, 0].copy(),
             "row_units": row[:, 1].copy(),
             "row_dense": dense_of[list_of],
             "row_list": list_of,
-            "list_offset": np.cumsum([0, *size.tolist()], dtype=np.int32),
-            "list_tokens": tokens[kept],
+            "list_offset": offset.astype(np.int32),
+            "list_tokens": tokens,
             "list_base": base,
             "dense": np.packbits(bits, axis=1, bitorder="little").view("<u4"),
         }
@@ -103,30 +106,38 @@ def _by_use(lists, count):  # type: ignore[no-untyped-def]
 def _ascending(data, offset, numbers, tokens):  # type: ignore[no-untyped-def]
     """Lists of a pool one behind the other, each sorted, and int64 [lists + 1] where each begins.
 
-    All are sorted at once by counting: by token (there are so many ``tokens``), then by list.
+    All are sorted at once by counting: by the low bits of the token (there are so many ``tokens``), by the high ones,
+    then by list; so the counts stay in the cache.
     """
     start = np.zeros(numbers.size + 1, np.int64)
-    at = np.zeros(tokens + 1, np.int64)
+    low = np.zeros((1 << _LOW) + 1, np.int64)
+    high = np.zeros((tokens >> _LOW) + 2, np.int64)
     for i in range(numbers.size):
         first, last = offset[numbers[i]], offset[numbers[i] + 1]
         start[i + 1] = start[i] + last - first
         for k in range(first, last):
-            at[data[k] + 1] += 1
-    for t in range(tokens):
-        at[t + 1] += at[t]
-    owner = np.empty(start[-1], np.int32)
+            low[(data[k] & (1 << _LOW) - 1) + 1] += 1
+            high[(data[k] >> _LOW) + 1] += 1
+    for t in range(low.size - 1):
+        low[t + 1] += low[t]
+    for t in range(high.size - 1):
+        high[t + 1] += high[t]
+    by_low = np.empty(start[-1], np.int64)  # list << 32 | token
+    by_token = np.empty(start[-1], np.int64)
     for i in range(numbers.size):
         for k in range(offset[numbers[i]], offset[numbers[i] + 1]):
-            owner[at[data[k]]] = i
-            at[data[k]] += 1
+            token = np.int64(data[k])
+            by_low[low[token & (1 << _LOW) - 1]] = i << 32 | token
+            low[token & (1 << _LOW) - 1] += 1
+    for both in by_low:
+        above = (both & 0xFFFFFFFF) >> _LOW
+        by_token[high[above]] = both
+        high[above] += 1
     out = np.empty(start[-1], np.int32)
     to = start.copy()
-    k = 0
-    for t in range(tokens):
-        while k < at[t]:
-            out[to[owner[k]]] = t
-            to[owner[k]] += 1
-            k += 1
+    for both in by_token:
+        out[to[both >> 32]] = both & 0xFFFFFFFF
+        to[both >> 32] += 1
     return out, start
 
 

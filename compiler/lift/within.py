@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .children import count_bits
 from .simulate import UNLIMITED
 from .slices import DEAD
 
@@ -87,27 +88,27 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
                 if more != 0 and not boundary[u]:
                     fine = False
             last_v, last_op = np.int64(DEAD), np.int64(0)  # what the byte before was to both
-            for byte in range(256):
-                v = np.int64(next_unit[u, byte])
-                if v == DEAD:
-                    continue
-                op = np.int64(m.ops[row, m.symbol_class[byte]])
-                if v == last_v and op == last_op:
-                    continue
-                last_v, last_op = v, op
-                if op == 0 or op & 7 > 3 or m.narrow_state[op >> 3]:
-                    fine = False
-                    break
-                k = 0
-                while k < found and (pairs[k, 0] != op >> 3 or pairs[k, 1] != v):
-                    k += 1
-                if k < found:
-                    continue
-                if found == _MOST_PAIRS:
-                    fine = False
-                    break
-                pairs[found, 0], pairs[found, 1] = op >> 3, v
-                found += 1
+            for word in range(4):
+                bytes_ = unit_alive[u, word]
+                while bytes_ != 0 and fine:
+                    first = bytes_ & (~bytes_ + np.uint64(1))
+                    bytes_ ^= first
+                    byte = 64 * word + count_bits(first - np.uint64(1))
+                    v, op = np.int64(next_unit[u, byte]), np.int64(m.ops[row, m.symbol_class[byte]])
+                    if v == last_v and op == last_op:
+                        continue
+                    last_v, last_op = v, op
+                    if op == 0 or op & 7 > 3 or m.narrow_state[op >> 3]:
+                        fine = False
+                        continue
+                    k = 0
+                    while k < found and (pairs[k, 0] != op >> 3 or pairs[k, 1] != v):
+                        k += 1
+                    if k == found == _MOST_PAIRS:
+                        fine = False
+                    elif k == found:
+                        pairs[found, 0], pairs[found, 1] = op >> 3, v
+                        found += 1
         if count == beside.shape[0]:
             beside = np.concatenate((beside, np.zeros_like(beside)))
         for k in range(found):  # what can be reached from each of them is no more than what was looked at here

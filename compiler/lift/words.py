@@ -125,6 +125,16 @@ class Words:
         return known
 
     @cached_property
+    def json(self) -> np.ndarray:
+        """bool [slices + 1]: slices of strings of JSON; the last answers for none."""
+        return np.array([*(name.startswith("json") for name in self.units.names), False])
+
+    @cached_property
+    def own_slices(self) -> bool:
+        """Whether the slices of the vocabulary are those of these unit automata."""
+        return bool(self.vocab.meta["slices"] == list(self.units.names))
+
+    @cached_property
     def deaths(self) -> np.ndarray:
         """See `death_bytes`."""
         v, units = self.vocab, self.units

@@ -246,7 +246,7 @@ class Resolve:
         before = x["row_slice"].size
         store = RowStore(self.vocab.size, self.walks.lists)
         none = np.full(len(below), -1, np.int32)
-        chain_row = store.rows(none, none, below[:, 0].astype(np.int32))
+        chain_row = store.rows(np.stack([none, none, below[:, 0]], axis=1).astype(np.int32))
         if len(store):
             self.arrays = x = x | joined_rows(x, store.arrays())
         base = x["chain_row"].size
