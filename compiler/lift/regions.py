@@ -23,7 +23,6 @@ from .words import Words
 _WORTH = 12  # a trie is collapsed for no fewer walks than this
 _WORTH_ALONE = 32  # … than this, where the walks are short: from slices that are right but for few tokens
 _ANY = 1 << 30  # more than any slice agrees
-_BATCH = 2048  # walks between two looks at the clock
 
 
 class RegionRows(NamedTuple):
@@ -115,21 +114,18 @@ class Regions:
     def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, region: np.ndarray) -> RegionRows:
         w = self.words
         trie = self._trie(home, region)
-        own = own[np.argsort(jobs[own, 1], kind="stable")]
-        tokens = np.empty(16 * trie.tokens.size, np.int32)
-        out = np.empty((own.size, 4), np.int32)
+        own = own[np.lexsort((jobs[own, 1], jobs[own, 0]))]
+        out = np.empty((own.size, 3), np.int32)
         pieces = np.empty(own.size, np.int32)
         at = 0
         while at < own.size:
             self.budget.check("")
             mark = self.scratch.filled("mark", (1, w.vocab.size), -1)[0]
-            part = jobs[own[at : at + _BATCH]]
-            done = walk_collapsed(
-                self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, part,
-                w.state, w.pairs, mark, tokens, out[at:],
+            done, tokens, ends = walk_collapsed(
+                self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, jobs[own[at:]],
+                w.state, w.pairs, mark, out[at:],
             )  # fmt: skip
-            found = self.scratch.pieces.add(tokens, out[at : at + done, 2].astype(np.int64))
-            pieces[at : at + done] = found[out[at : at + done, 3]]
+            pieces[at : at + done] = self.scratch.pieces.add(tokens, ends)[out[at : at + done, 2]]
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
 

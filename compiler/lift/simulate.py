@@ -249,9 +249,14 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
     """
     loop = np.array([byte for byte in range(256) if next_unit[copied, byte] == copied], np.uint8)
     ops = np.zeros(probe.size, np.int32)
+    known = -1  # the op row of the job before
     for j in range(jobs.shape[0]):
         q = jobs[j, 0]
         row = row_at(m, q, jobs[j, 1])
+        if row == known:
+            out[j] = out[j - 1]
+            continue
+        known = row
         out[j, 0] = -1
         out[j, 1] = 0
         out[j, 2] = UNLIMITED
