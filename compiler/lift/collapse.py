@@ -48,6 +48,23 @@ class Collapsed(NamedTuple):
     units_offset: np.ndarray
 
 
+class Parting(NamedTuple):
+    """Scratch for walks of many counter values, which part where these meet thresholds.
+
+    part int64 [·, 3]: op, first and last value of those that are alive at a node;  todo int64 [·, 9]: first node, node
+    after the last, depth of the parent (-1: it is as it was) and what is to be known of the parent.
+    """
+
+    part: np.ndarray
+    todo: np.ndarray
+
+
+def scratch_for_parting(threshold_offset: np.ndarray, depth: int) -> Parting:
+    """For states with these thresholds and a trie of such depth."""
+    regions = 1 + int(np.diff(threshold_offset).max(initial=0))
+    return Parting(np.empty((regions, 3), np.int64), np.empty(((regions + 1) * depth, 9), np.int64))
+
+
 @njit(cache=True)
 def choose_bases(m, stays, unit_alive, jobs, rank, out):  # type: ignore[no-untyped-def]
     """The slice that agrees best with each job's state on its first bytes; of equals the last, which has fewest texts.
@@ -320,7 +337,7 @@ def _enlarged(array, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, pairs, events, used):  # type: ignore[no-untyped-def]
+def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, part, todo, pairs, events, used):  # type: ignore[no-untyped-def]
     """Append what is dead at and below a first node after an op on its byte, at the counter values low to high.
 
     One walk serves all these values: each place of it holds those that come there, and where they part it goes on
@@ -330,15 +347,14 @@ def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, pairs
         u: the unit state before the byte.
         st: int32 [depth, 6], scratch: state, counter (if it was set on the way), unit state, increments (-1: it was
             set), first and last value at the start.
+        part, todo: see `Parting`.
         events: int32 [·], from place ``used`` on receives fours: first place of tokens, place after the last, and
             the first and last counter value at which these are dead; those of one value come in order.
 
     Returns:
-        ``events``, how much of it is used then, the most increments before a threshold was looked at, and how many
-        nodes were visited.
+        how much of ``events`` is used then, -1 where it is too small; the most increments before a threshold was looked
+        at; and how many nodes were visited.
     """
-    part = np.empty((4, 3), np.int64)  # op, first and last value of those that are alive at a node
-    todo = np.empty((16, 9), np.int64)  # first node, node after the last, depth of the parent and its row of st
     waiting = 0
     most = np.int64(0)
     visited = 0
@@ -354,112 +370,112 @@ def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, pairs
         visited += 1
         depth = np.int64(t.depth[i])
         after = np.int64(t.skip[i])
-        parts = 0
-        inc = np.int64(0)
-        c = np.int64(0)
-        if first:
-            first = False
-            if op == 0:
-                events = _enlarged(events, used + 4)
-                events[used] = t.token_offset[i]
-                events[used + 1] = t.token_offset[after]
-                events[used + 2] = low
-                events[used + 3] = high
-                used += 4
-                break
-            part[0, 0] = op
-            part[0, 1] = low
-            part[0, 2] = high
-            parts = 1
-        else:
+        c = inc = k = beyond = np.int64(0)
+        if not first:
             q = st[depth - 1, 0]
             c = np.int64(st[depth - 1, 1])
             u = np.int64(st[depth - 1, 2])
             inc = np.int64(st[depth - 1, 3])
-            at = np.int64(st[depth - 1, 4])
-            last = np.int64(st[depth - 1, 5])
+            low = np.int64(st[depth - 1, 4])
+            high = np.int64(st[depth - 1, 5])
             row = np.int64(m.state_row[q])
             k = np.int64(m.threshold_offset[q])
             beyond = np.int64(m.threshold_offset[q + 1])
             if k < beyond:
                 most = max(most, inc)
-                value = at + inc if inc >= 0 else c
+                value = low + inc if inc >= 0 else c
                 while k < beyond and m.threshold[k] <= value:
                     k += 1
                     row += 1
-            x = m.symbol_class[t.byte[i]]
-            dead = False  # at the values before ``at``
-            while at <= last:
-                to = last
-                if inc >= 0 and k < beyond:
-                    to = min(last, m.threshold[k] - inc - 1)
-                op = np.int64(m.ops[row, x])
-                if op != 0:
-                    if parts > 0 and not dead and part[parts - 1, 0] == op:
-                        part[parts - 1, 2] = to
-                    else:
-                        part = _enlarged(part, parts + 1)
-                        part[parts, 0] = op
-                        part[parts, 1] = at
-                        part[parts, 2] = to
-                        parts += 1
-                elif dead:
-                    events[used - 1] = to
-                else:
-                    events = _enlarged(events, used + 4)
-                    events[used] = t.token_offset[i]
-                    events[used + 1] = t.token_offset[after]
-                    events[used + 2] = at
-                    events[used + 3] = to
-                    used += 4
-                dead = op == 0
-                at = to + 1
-                k += 1
-                row += 1
-        if after == i + 1:
-            i = after
-            continue
-        v = np.int64(next_unit[u, t.byte[i]])
-        todo = _enlarged(todo, waiting + parts + 1)
-        begin = waiting
-        if after < end:
-            todo[waiting, 0] = after
-            todo[waiting, 1] = end
-            todo[waiting, 2] = -1
-            waiting += 1
-        onward = 0
-        for n in range(parts - 1, -1, -1):
-            q = part[n, 0] >> 3
-            action = part[n, 0] & 7
+            op = np.int64(m.ops[row, m.symbol_class[t.byte[i]]])
+        first = False
+        if events.size < used + 4 * (beyond - k + 1):
+            return np.int64(-1), most, visited
+        if k == beyond or inc < 0 or m.threshold[k] - inc > high:  # one op for all the values, as there mostly is
+            if op == 0:
+                events[used] = t.token_offset[i]
+                events[used + 1] = t.token_offset[after]
+                events[used + 2] = low
+                events[used + 3] = high
+                used += 4
+                i = after
+                continue
+            if after == i + 1:
+                i = after
+                continue
+            q = op >> 3
+            action = op & 7
+            v = np.int64(next_unit[u, t.byte[i]])
             if boundary[v]:
                 free = limit[q, v]
                 if free == UNKNOWN:
                     free = simulate(m, next_unit, boundary, limit, q, v, pairs)
                 if free == UNLIMITED:
+                    i = after
                     continue
-            onward += 1
+            st[depth, 0] = q
+            st[depth, 1] = action - 2 if action >= 2 else c + action
+            st[depth, 2] = v
+            st[depth, 3] = -1 if action >= 2 or inc < 0 else inc + action
+            st[depth, 4] = low
+            st[depth, 5] = high
+            i += 1
+            continue
+        parts = 0
+        at = low
+        dead = False  # at the values before ``at``
+        while at <= high:
+            to = min(high, m.threshold[k] - inc - 1) if k < beyond else high
+            op = np.int64(m.ops[row, m.symbol_class[t.byte[i]]])
+            if op != 0:
+                if parts > 0 and not dead and part[parts - 1, 0] == op:
+                    part[parts - 1, 2] = to
+                else:
+                    part[parts, 0] = op
+                    part[parts, 1] = at
+                    part[parts, 2] = to
+                    parts += 1
+            elif dead:
+                events[used - 1] = to
+            else:
+                events[used] = t.token_offset[i]
+                events[used + 1] = t.token_offset[after]
+                events[used + 2] = at
+                events[used + 3] = to
+                used += 4
+            dead = op == 0
+            at = to + 1
+            k += 1
+            row += 1
+        if after == i + 1:
+            i = after
+            continue
+        v = np.int64(next_unit[u, t.byte[i]])
+        if after < end:
+            todo[waiting, 0] = after
+            todo[waiting, 1] = end
+            todo[waiting, 2] = -1
+            waiting += 1
+        for n in range(parts - 1, -1, -1):
+            q = part[n, 0] >> 3
+            action = part[n, 0] & 7
+            if boundary[v] and simulate(m, next_unit, boundary, limit, q, v, pairs) == UNLIMITED:
+                continue
             todo[waiting, 0] = i + 1
             todo[waiting, 1] = after
             todo[waiting, 2] = depth
             todo[waiting, 3] = q
-            todo[waiting, 4] = action - 2 if action >= 2 else c + action
+            todo[waiting, 4] = c
             todo[waiting, 5] = v
-            todo[waiting, 6] = -1 if action >= 2 or inc < 0 else inc + action
+            todo[waiting, 6] = inc + action
+            if action >= 2:
+                todo[waiting, 4] = action - 2
+                todo[waiting, 6] = -1
             todo[waiting, 7] = part[n, 1]
             todo[waiting, 8] = part[n, 2]
             waiting += 1
-        if onward == 1:  # as it mostly is: no need to come back
-            waiting -= 1
-            for k in range(6):
-                st[depth, k] = todo[waiting, 3 + k]
-            waiting = begin
-            i += 1
-        elif onward == 0:
-            waiting = begin
-            i = after
-        else:
-            i = end
-    return events, used, most, visited
+        i = end
+    return used, most, visited
 
 
 @njit(cache=True)
@@ -560,7 +576,7 @@ def _list(t, runs, dead, mark, n, tokens, used):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark, out):  # type: ignore[no-untyped-def]
+def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, parting, pairs, mark, out):  # type: ignore[no-untyped-def]
     """What each job allows of a slice: its tokens of at most so many units, with a list toggled that is the shortest.
 
     Jobs of one state and op row whose counter values are neighbours are a *group* and share their walks. What lies
@@ -569,7 +585,7 @@ def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark
 
     Args:
         jobs: by state, then counter.
-        st: int32 [depth, 6], scratch;  mark: int32 [V], scratch, all -1.
+        st: int32 [depth, 6], scratch;  parting: scratch;  mark: int32 [V], scratch, all -1.
         out: int32 [jobs, 3], receives units (-1: all), the most increments before a threshold was looked at, and the
             number of the list.
 
@@ -577,6 +593,7 @@ def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark
         how many jobs were walked, which are all unless that takes long;  the lists one behind the other, int32 [·];
         where each ends, int64 [lists].
     """
+    part, todo = parting
     firsts = 0
     i = np.int64(0)
     while i < t.byte.size:
@@ -632,18 +649,20 @@ def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, pairs, mark
             while slots[slot, 0] != 0 and (slots[slot, 0] != key or slots[slot, 1] != low or slots[slot, 2] != high):
                 slot = (slot + 1) & (size - 1)
             if slots[slot, 0] == 0:
-                entries, last, reach, visited = _dead_below(
-                    m, t, next_unit, boundary, limit, i, op, low, high, home, st, pairs, entries,
-                    entry_at[entry_count[0]],
-                )  # fmt: skip
-                entries = _enlarged(entries, last + 1)
+                last = -1
+                while last < 0:
+                    last, reach, visited = _dead_below(
+                        m, t, next_unit, boundary, limit, i, op, low, high, home, st, part, todo, pairs, entries,
+                        entry_at[entry_count[0]],
+                    )  # fmt: skip
+                    work += visited
+                    entries = _enlarged(entries, entries.size + 1 if last < 0 else last + 1)
                 entries[last] = reach
                 slots[slot, 0] = key
                 slots[slot, 1] = low
                 slots[slot, 2] = high
                 slots[slot, 3] = intern(entries, entry_at, entry_table, entry_count, last + 1)
                 met += 1
-                work += visited
             entry = slots[slot, 3]
             groups[begin + 2 + n] = entry
             most = max(most, entries[entry_at[entry + 1] - 1])

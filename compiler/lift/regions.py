@@ -15,7 +15,15 @@ import numpy as np
 from ..automata.workspace import PUSH
 from ..budget import Budget
 from .children import alive_bytes
-from .collapse import Collapsed, byte_classes, choose_bases, collapse, find_regions, walk_collapsed
+from .collapse import (
+    Collapsed,
+    byte_classes,
+    choose_bases,
+    collapse,
+    find_regions,
+    scratch_for_parting,
+    walk_collapsed,
+)
 from .scratch import Scratch
 from .walk import Machine
 from .words import Words
@@ -51,6 +59,7 @@ class Regions:
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
         self._stays: np.ndarray | None = None
+        self._parting = scratch_for_parting(machine.threshold_offset, len(words.state))
         self._tries: dict[tuple[int, bytes], Collapsed] = {}
 
     def larger(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
@@ -123,7 +132,7 @@ class Regions:
             mark = self.scratch.filled("mark", (1, w.vocab.size), -1)[0]
             done, tokens, ends = walk_collapsed(
                 self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, jobs[own[at:]],
-                w.state, w.pairs, mark, out[at:],
+                w.state, self._parting, w.pairs, mark, out[at:],
             )  # fmt: skip
             pieces[at : at + done] = self.scratch.pieces.add(tokens, ends)[out[at : at + done, 2]]
             at += done
