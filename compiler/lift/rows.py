@@ -15,7 +15,6 @@ from ..automata.pool import Pool, intern, room
 from .children import count_bits
 
 _SKETCH = 4096  # bits
-_LOW = 9  # bits of a token by which it is sorted first
 _MOST_BASES = 64
 _WORTH = 64  # a shorter list is stored as it is
 
@@ -44,19 +43,15 @@ class RowStore:
         """The row arrays of a bundle."""
         row = self._rows.rows(3)
         list_of, numbers = _by_use(row[:, 2].copy(), len(self.lists))
-        tokens, offset, base = difference_lists(
-            *_ascending(self.lists.data, self.lists.offset, numbers, 32 * self.words)
-        )
+        tokens, offset, base = difference_lists(self.lists.data, self.lists.offset, numbers, 32 * self.words)
         size = np.diff(offset)
         dense_of = np.full(numbers.size, -1, np.int32)
-        bits = np.zeros((0, self.words * 32), np.uint8)
+        dense = np.zeros((0, self.words), np.uint32)
         if size.max(initial=0) > self.words:
             is_base = np.zeros(numbers.size, np.bool_)
             is_base[base[base >= 0]] = True
             long = np.flatnonzero((size > self.words) & ~is_base)
-            bits = np.zeros((long.size, self.words * 32), np.uint8)
-            for n, i in enumerate(long.tolist()):
-                bits[n, tokens[offset[i] : offset[i + 1]]] = 1
+            dense = _bit_rows(tokens, offset, long, self.words)
             dense_of[long] = np.arange(long.size)
             tokens = tokens[np.repeat(dense_of < 0, size)]
             size[long] = 0
@@ -69,7 +64,7 @@ class RowStore:
             "list_offset": offset.astype(np.int32),
             "list_tokens": tokens,
             "list_base": base,
-            "dense": np.packbits(bits, axis=1, bitorder="little").view("<u4"),
+            "dense": dense,
         }
 
 
@@ -103,108 +98,99 @@ def _by_use(lists, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _ascending(data, offset, numbers, tokens):  # type: ignore[no-untyped-def]
-    """Lists of a pool one behind the other, each sorted, and int64 [lists + 1] where each begins.
-
-    All are sorted at once by counting: by the low bits of the token (there are so many ``tokens``), by the high ones,
-    then by list; so the counts stay in the cache.
-    """
-    start = np.zeros(numbers.size + 1, np.int64)
-    low = np.zeros((1 << _LOW) + 1, np.int64)
-    high = np.zeros((tokens >> _LOW) + 2, np.int64)
-    for i in range(numbers.size):
-        first, last = offset[numbers[i]], offset[numbers[i] + 1]
-        start[i + 1] = start[i] + last - first
-        for k in range(first, last):
-            low[(data[k] & (1 << _LOW) - 1) + 1] += 1
-            high[(data[k] >> _LOW) + 1] += 1
-    for t in range(low.size - 1):
-        low[t + 1] += low[t]
-    for t in range(high.size - 1):
-        high[t + 1] += high[t]
-    by_low = np.empty(start[-1], np.int64)  # list << 32 | token
-    by_token = np.empty(start[-1], np.int64)
-    for i in range(numbers.size):
-        for k in range(offset[numbers[i]], offset[numbers[i] + 1]):
-            token = np.int64(data[k])
-            by_low[low[token & (1 << _LOW) - 1]] = i << 32 | token
-            low[token & (1 << _LOW) - 1] += 1
-    for both in by_low:
-        above = (both & 0xFFFFFFFF) >> _LOW
-        by_token[high[above]] = both
-        high[above] += 1
-    out = np.empty(start[-1], np.int32)
-    to = start.copy()
-    for both in by_token:
-        out[to[both >> 32]] = both & 0xFFFFFFFF
-        to[both >> 32] += 1
-    return out, start
+def _append_bits(bits, other, out, end, most):  # type: ignore[no-untyped-def]
+    """Append the tokens in which two bit sets, uint64, differ, ascending, up to so many; returns the place after."""
+    last = end + most
+    for word in range(bits.size):
+        x = bits[word] ^ other[word]
+        while x != 0 and end < last:
+            lowest = x & (~x + np.uint64(1))
+            out[end] = word << 6 | count_bits(lowest - np.uint64(1))
+            end += 1
+            x ^= lowest
+    return end
 
 
 @njit(cache=True)
-def difference_lists(data, start):  # type: ignore[no-untyped-def]
-    """Ascending lists, each as itself or as its difference to an earlier one, its base.
+def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def]
+    """Lists made ascending, each as itself or as its difference to an earlier one, its base.
 
     Lists are compared by sketches, bit sets of hashed tokens: the difference of two sketches is at most that of the
     lists. A list that is like no base so far becomes one; a base has no base itself.
 
     Args:
-        data int32 [·], start int64 [lists + 1]: list i is ``data[start[i]:start[i + 1]]``.
+        data int32 [·], where int64 [·]: list n is ``data[where[n]:where[n + 1]]``, in any order, each token once.
+        numbers: int32 [lists]: which are wanted;  size: of the vocabulary.
 
     Returns:
         tokens int32 [·], offset int64 [lists + 1], base int32 [lists], -1 for none.
     """
-    count = start.size - 1
+    count = numbers.size
     words = _SKETCH // 64
     one = np.uint64(1)
     sketch = np.zeros(words, np.uint64)
     sketches = np.zeros((_MOST_BASES, words), np.uint64)
+    bits = np.zeros(size // 64 + 1, np.uint64)
+    none = np.zeros(size // 64 + 1, np.uint64)
+    bits_of_base = np.zeros((_MOST_BASES, size // 64 + 1), np.uint64)
     bases = np.empty(_MOST_BASES, np.int32)  # numbers of the bases
     known = 0
-    out = np.empty(data.size, np.int32)
+    total = 0
+    for n in numbers:
+        total += where[n + 1] - where[n]
+    out = np.empty(total, np.int32)
     offset = np.zeros(count + 1, np.int64)
     base = np.full(count, -1, np.int32)
     for i in range(count):
-        tokens = data[start[i] : start[i + 1]]
-        end = offset[i]
+        tokens = data[where[numbers[i]] : where[numbers[i] + 1]]
+        begin = offset[i]
+        offset[i + 1] = begin + tokens.size
+        if tokens.size < _WORTH:
+            for k in range(tokens.size):
+                at = begin + k
+                while at > begin and out[at - 1] > tokens[k]:
+                    out[at] = out[at - 1]
+                    at -= 1
+                out[at] = tokens[k]
+            continue
+        sketch[:] = 0
+        for t in tokens:
+            bits[t >> 6] |= one << np.uint64(t & 63)
+            place = np.int64(t) * 0x9E3779B1 >> 12 & _SKETCH - 1
+            sketch[place >> 6] |= one << np.uint64(place & 63)
         nearest = tokens.size // 3
-        if tokens.size >= _WORTH:
-            sketch[:] = 0
-            for t in tokens:
-                place = np.int64(t) * 0x9E3779B1 >> 12 & _SKETCH - 1
-                sketch[place >> 6] |= one << np.uint64(place & 63)
-            for b in range(known):
-                distance = 0
-                for k in range(words):
-                    distance += count_bits(sketch[k] ^ sketches[b, k])
-                    if distance >= nearest:
-                        break
-                if distance < nearest:
-                    nearest = distance
-                    base[i] = bases[b]
-            if base[i] < 0 and known < _MOST_BASES:
-                sketches[known] = sketch
-                bases[known] = i
-                known += 1
-        if base[i] >= 0:
-            k, last = offset[base[i]], offset[base[i] + 1]
-            j = 0
-            while (j < tokens.size or k < last) and end - offset[i] < tokens.size:
-                if k == last or (j < tokens.size and tokens[j] < out[k]):
-                    out[end] = tokens[j]
-                    end += 1
-                    j += 1
-                elif j == tokens.size or out[k] < tokens[j]:
-                    out[end] = out[k]
-                    end += 1
-                    k += 1
-                else:
-                    j += 1
-                    k += 1
-            if end - offset[i] == tokens.size:  # full sketches can look alike: it is no smaller
-                base[i] = -1
+        like = -1
+        for b in range(known):
+            distance = 0
+            for k in range(words):
+                distance += count_bits(sketch[k] ^ sketches[b, k])
+                if distance >= nearest:
+                    break
+            if distance < nearest:
+                nearest = distance
+                like = b
+        if like >= 0:
+            end = _append_bits(bits, bits_of_base[like], out, begin, tokens.size)
+            if end - begin < tokens.size:  # full sketches can look alike when it is no smaller
+                base[i] = bases[like]
+                offset[i + 1] = end
+        elif known < _MOST_BASES:
+            sketches[known] = sketch
+            bits_of_base[known] = bits
+            bases[known] = i
+            known += 1
         if base[i] < 0:
-            end = offset[i] + tokens.size
-            out[offset[i] : end] = tokens
-        offset[i + 1] = end
+            _append_bits(bits, none, out, begin, tokens.size)
+        for t in tokens:
+            bits[t >> 6] = 0
     return out[: offset[count]].copy(), offset, base
+
+
+@njit(cache=True)
+def _bit_rows(tokens, offset, chosen, words):  # type: ignore[no-untyped-def]
+    """The chosen lists as bit rows: uint32 [chosen, words]."""
+    out = np.zeros((chosen.size, words), np.uint32)
+    for n in range(chosen.size):
+        for k in range(offset[chosen[n]], offset[chosen[n] + 1]):
+            out[n, tokens[k] >> 5] |= np.uint32(1) << np.uint32(tokens[k] & 31)
+    return out

@@ -21,12 +21,13 @@ def test_differences(seed: int, plan: list[tuple[int, bool, int]]) -> None:
     for size, like_another, changes in plan:
         tokens = rng.permutation(30_000)[:size]
         if like_another and lists:
-            tokens = np.setxor1d(lists[rng.integers(len(lists))], rng.permutation(30_000)[:changes])
-        lists.append(np.sort(tokens).astype(np.int32))
+            tokens = rng.permutation(np.setxor1d(lists[rng.integers(len(lists))], rng.permutation(30_000)[:changes]))
+        lists.append(tokens.astype(np.int32))
     start = np.cumsum([0, *map(len, lists)])
-    tokens, offset, base = difference_lists(np.concatenate(lists), start)
+    chosen = rng.permutation(len(lists))[: 1 + len(lists) // 2].astype(np.int32)
+    tokens, offset, base = difference_lists(np.concatenate(lists), start, chosen, 30_000)
     assert len(tokens) <= start[-1]
-    for i, expected in enumerate(lists):
+    for i, expected in enumerate(np.sort(lists[n]) for n in chosen):
         found = tokens[offset[i] : offset[i + 1]]
         if base[i] >= 0:
             assert base[i] < i and base[base[i]] < 0
@@ -37,6 +38,8 @@ def test_differences(seed: int, plan: list[tuple[int, bool, int]]) -> None:
 def test_near_lists_are_stored_small() -> None:
     first = np.arange(0, 3000, 3, dtype=np.int32)
     lists = [first, np.setxor1d(first, [4, 5, 6]).astype(np.int32), first[:-2]]
-    tokens, offset, base = difference_lists(np.concatenate(lists), np.cumsum([0, *map(len, lists)]))
+    tokens, offset, base = difference_lists(
+        np.concatenate(lists), np.cumsum([0, *map(len, lists)]), np.arange(3, dtype=np.int32), 3000
+    )
     assert base.tolist() == [-1, 0, 0] and np.diff(offset).tolist() == [1000, 3, 2]
     assert tokens[1000:].tolist() == [4, 5, 6, 2994, 2997]
