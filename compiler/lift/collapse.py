@@ -106,12 +106,12 @@ def _root(parent, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def find_regions(m, next_unit, boundary, limit, seeds, place, parent, fine, pairs):  # type: ignore[no-untyped-def]
+def find_regions(m, units, limit, seeds, place, parent, fine, pairs):  # type: ignore[no-untyped-def]
     """Which seeds share a region, and the pairs of state and unit state in it.
 
     Args:
         seeds: int32 [n, 2]: pairs to begin with, each once.
-        place: int32 [states, unit states], -1 everywhere; scratch.
+        place: int32 [states, unit states], scratch, -1 everywhere before and after.
         parent: int32 [n], receives per seed the first of its region, in some order.
         fine: bool [n], receives per such first one whether nothing is pushed or popped.
 
@@ -142,15 +142,13 @@ def find_regions(m, next_unit, boundary, limit, seeds, place, parent, fine, pair
             q = found[at, 0]
             u = found[at, 1]
             at += 1
-            if boundary[u] and simulate(m, next_unit, boundary, limit, q, u, pairs) == UNLIMITED:
+            if units.boundary[u] and simulate(m, units, limit, q, u, pairs) == UNLIMITED:
                 continue
             for row in range(m.state_row[q], m.state_row[q + 1]):
                 last = 0
-                for byte in range(256):
-                    v = next_unit[u, byte]
-                    if v == 255:
-                        continue
-                    op = m.ops[row, m.symbol_class[byte]]
+                for k in range(units.first[u], units.first[u + 1]):
+                    v = units.next_unit[u, units.byte[k]]
+                    op = m.ops[row, m.symbol_class[units.byte[k]]]
                     if op == 0 or op << 8 | v == last:
                         continue
                     last = op << 8 | v
@@ -176,53 +174,68 @@ def find_regions(m, next_unit, boundary, limit, seeds, place, parent, fine, pair
         parent[s] = _root(parent, s)
     for k in range(count):
         found[k, 2] = parent[found[k, 2]]
+        place[found[k, 0], found[k, 1]] = -1
     return found[:count]
 
 
 @njit(cache=True)
-def byte_classes(m, next_unit, region):  # type: ignore[no-untyped-def]
-    """Bytes that the states of a region treat alike, by unit state: uint8 [unit states, 256].
+def byte_classes(m, units, region):  # type: ignore[no-untyped-def]
+    """Bytes that the states of a region treat alike, by unit state: uint8 [unit states, 256]; 0 for what is dead there.
 
     Args:
         region: int32 [·, 2]: state and unit state of its pairs.
     """
-    classes = np.zeros(next_unit.shape, np.int32)
-    count = np.ones(next_unit.shape[0], np.int32)
+    class_of = np.zeros(units.byte.size, np.int32)
+    count = np.ones(units.first.size - 1, np.int32)
     column = np.empty(256, np.int32)
-    for u in range(next_unit.shape[0]):
-        for byte in range(256):
-            column[byte] = next_unit[u, byte]
-        count[u] = _split(classes[u], column, count[u])
-    for k in range(region.shape[0]):
-        q = region[k, 0]
-        u = region[k, 1]
+    split = np.empty((3, 256), np.int32)
+    for u in range(count.size):
+        begin, end = units.first[u], units.first[u + 1]
+        for k in range(begin, end):
+            column[k - begin] = units.next_unit[u, units.byte[k]]
+        count[u] = _split(class_of[begin:end], column, count[u], split)
+    for n in range(region.shape[0]):
+        q = region[n, 0]
+        u = region[n, 1]
+        begin, end = units.first[u], units.first[u + 1]
+        if count[u] == end - begin:
+            continue
         for row in range(m.state_row[q], m.state_row[q + 1]):
-            for byte in range(256):
-                column[byte] = m.ops[row, m.symbol_class[byte]] if next_unit[u, byte] != 255 else 0
-            count[u] = _split(classes[u], column, count[u])
-    return classes.astype(np.uint8)
+            for k in range(begin, end):
+                column[k - begin] = m.ops[row, m.symbol_class[units.byte[k]]]
+            count[u] = _split(class_of[begin:end], column, count[u], split)
+    out = np.zeros(units.next_unit.shape, np.uint8)
+    of_symbol = np.empty((m.symbol_class.max() + 1, 256), np.uint8)  # by the unit state that follows
+    for u in range(count.size):
+        for k in range(units.first[u], units.first[u + 1]):
+            of_symbol[m.symbol_class[units.byte[k]], units.next_unit[u, units.byte[k]]] = class_of[k]
+        for byte in range(256):
+            if units.next_unit[u, byte] != 255:
+                out[u, byte] = of_symbol[m.symbol_class[byte], units.next_unit[u, byte]]
+    return out
 
 
 @njit(cache=True)
-def _split(classes, column, count):  # type: ignore[no-untyped-def]
-    """Split classes of bytes on which the column differs; returns how many there are now."""
-    value = np.empty(256, np.int32)
-    after = np.full(256, -1, np.int32)  # the next class split from the same one
-    have = np.zeros(256, np.bool_)
-    for byte in range(256):
-        n = classes[byte]
+def _split(classes, column, count, scratch):  # type: ignore[no-untyped-def]
+    """Split classes on which the column differs; returns how many there are now."""
+    value, after, have = scratch[0], scratch[1], scratch[2]
+    have[:count] = 0
+    after[:count] = -1  # the next class split from the same one
+    for k in range(classes.size):
+        n = classes[k]
         if not have[n]:
-            have[n] = True
-            value[n] = column[byte]
+            have[n] = 1
+            value[n] = column[k]
             continue
-        while value[n] != column[byte]:
+        while value[n] != column[k]:
             if after[n] < 0:
                 after[n] = count
-                have[count] = True
-                value[count] = column[byte]
+                after[count] = -1
+                have[count] = 1
+                value[count] = column[k]
                 count += 1
             n = after[n]
-        classes[byte] = n
+        classes[k] = n
     return count
 
 
@@ -337,7 +350,7 @@ def _enlarged(array, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, part, todo, pairs, events, used):  # type: ignore[no-untyped-def]
+def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, events, used):  # type: ignore[no-untyped-def]
     """Append what is dead at and below a first node after an op on its byte, at the counter values low to high.
 
     One walk serves all these values: each place of it holds those that come there, and where they part it goes on
@@ -405,11 +418,11 @@ def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, part,
                 continue
             q = op >> 3
             action = op & 7
-            v = np.int64(next_unit[u, t.byte[i]])
-            if boundary[v]:
+            v = np.int64(units.next_unit[u, t.byte[i]])
+            if units.boundary[v]:
                 free = limit[q, v]
                 if free == UNKNOWN:
-                    free = simulate(m, next_unit, boundary, limit, q, v, pairs)
+                    free = simulate(m, units, limit, q, v, pairs)
                 if free == UNLIMITED:
                     i = after
                     continue
@@ -450,7 +463,7 @@ def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, part,
         if after == i + 1:
             i = after
             continue
-        v = np.int64(next_unit[u, t.byte[i]])
+        v = np.int64(units.next_unit[u, t.byte[i]])
         if after < end:
             todo[waiting, 0] = after
             todo[waiting, 1] = end
@@ -459,7 +472,7 @@ def _dead_below(m, t, next_unit, boundary, limit, i, op, low, high, u, st, part,
         for n in range(parts - 1, -1, -1):
             q = part[n, 0] >> 3
             action = part[n, 0] & 7
-            if boundary[v] and simulate(m, next_unit, boundary, limit, q, v, pairs) == UNLIMITED:
+            if units.boundary[v] and simulate(m, units, limit, q, v, pairs) == UNLIMITED:
                 continue
             todo[waiting, 0] = i + 1
             todo[waiting, 1] = after
@@ -576,7 +589,7 @@ def _list(t, runs, dead, mark, n, tokens, used):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, parting, pairs, mark, out):  # type: ignore[no-untyped-def]
+def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out):  # type: ignore[no-untyped-def]
     """What each job allows of a slice: its tokens of at most so many units, with a list toggled that is the shortest.
 
     Jobs of one state and op row whose counter values are neighbours are a *group* and share their walks. What lies
@@ -652,7 +665,7 @@ def walk_collapsed(m, t, next_unit, boundary, limit, home, jobs, st, parting, pa
                 last = -1
                 while last < 0:
                     last, reach, visited = _dead_below(
-                        m, t, next_unit, boundary, limit, i, op, low, high, home, st, part, todo, pairs, entries,
+                        m, t, units, limit, i, op, low, high, home, st, part, todo, pairs, entries,
                         entry_at[entry_count[0]],
                     )  # fmt: skip
                     work += visited

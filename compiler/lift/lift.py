@@ -36,7 +36,7 @@ from .children import alive_bytes
 from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
-from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude
+from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .slices import DIGITS, WORD
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
 from .within import allow_just_the_slice
@@ -79,7 +79,8 @@ class _Lift:
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
-        self.regions = Regions(self.machine, self.words, self.limit, scratch, budget)
+        self.units = units_beside(units, automaton.symbol_class)
+        self.regions = Regions(self.machine, self.units, self.words, self.limit, scratch, budget)
         self.ahead = thresholds_ahead(automaton)
         self.counts_on = self.ahead.some
         self.tallest = 0
@@ -139,7 +140,7 @@ class _Lift:
         choice = np.zeros((len(jobs), 3), np.int32)
         copied = units.names.index(DIGITS)
         choose_slices(
-            m, units.next_unit, units.alive, units.boundary, self.homes, _PROBE, self.counts_on, copied,
+            m, self.units, self.homes, _PROBE, self.counts_on, copied,
             int(w.most_units[copied]), units.names.index(WORD), self.limit, jobs, w.pairs, choice,
         )  # fmt: skip
         slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
@@ -208,11 +209,11 @@ class _Lift:
 
         None where it is of no use.
         """
-        w, units = self.words, self.words.units
+        w = self.words
         before, listed, count = w.listed(u)
         out = np.empty(listed.size, np.int32)
         found = exclude(
-            self.machine, w.whole, units.next_unit, units.boundary, self.limit, before, listed, count,
+            self.machine, w.whole, self.units, self.limit, before, listed, count,
             int(w.most_units[u]), bound, q, c, u, w.state, out, w.pairs,
         )  # fmt: skip
         if not 0 <= found <= self.rows.words:

@@ -25,6 +25,7 @@ from .collapse import (
     walk_collapsed,
 )
 from .scratch import Scratch
+from .simulate import Units
 from .walk import Machine
 from .words import Words
 
@@ -51,14 +52,18 @@ class RegionRows(NamedTuple):
 class Regions:
     """The regions of one automaton over one vocabulary."""
 
-    def __init__(self, machine: Machine, words: Words, limit: np.ndarray, scratch: Scratch, budget: Budget) -> None:
+    def __init__(
+        self, machine: Machine, units: Units, words: Words, limit: np.ndarray, scratch: Scratch, budget: Budget
+    ) -> None:
         self.machine = machine
+        self.units = units
         self.words = words
         self.limit = limit
         self.scratch = scratch
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
         self._stays: np.ndarray | None = None
+        self._place: np.ndarray | None = None
         self._parting = scratch_for_parting(machine.threshold_offset, len(words.state))
         self._tries: dict[tuple[int, bytes], Collapsed] = {}
 
@@ -78,7 +83,7 @@ class Regions:
         rank = np.full(chosen.size, _ANY, np.int32)
         while chosen.size >= _WORTH:
             base = np.empty(chosen.size, np.int32)
-            choose_bases(m, self._stays, self.words.units.alive, jobs[chosen], rank, base)
+            choose_bases(m, self._stays, self.units.alive, jobs[chosen], rank, base)
             base[size[base] <= 2 * size[slice_[chosen]]] = -1
             leave = np.zeros(len(jobs), bool)
             yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
@@ -101,14 +106,12 @@ class Regions:
         self, home: int, jobs: np.ndarray, chosen: np.ndarray, leave: np.ndarray, worth: int
     ) -> Iterator[RegionRows]:
         """The rows of jobs over one slice; bool [all jobs] receives which of these leave their frames in it."""
-        units = self.words.units
         states, seed = np.unique(jobs[chosen, 0], return_inverse=True)
         seeds = np.stack([states, np.full_like(states, home)], axis=1)
-        place = self.scratch.filled("place", self.limit.shape, -1)
+        if self._place is None:
+            self._place = self.scratch.filled("place", self.limit.shape, -1)
         parent, fine = np.empty(states.size, np.int32), np.empty(states.size, bool)
-        found = find_regions(
-            self.machine, units.next_unit, units.boundary, self.limit, seeds, place, parent, fine, self.words.pairs
-        )
+        found = find_regions(self.machine, self.units, self.limit, seeds, self._place, parent, fine, self.words.pairs)
         root_of_job = parent[seed.reshape(-1)]
         for root in np.unique(root_of_job).tolist():
             own = chosen[root_of_job == root]
@@ -131,7 +134,7 @@ class Regions:
             self.budget.check("")
             mark = self.scratch.filled("mark", (1, w.vocab.size), -1)[0]
             done, tokens, ends = walk_collapsed(
-                self.machine, trie, w.units.next_unit, w.units.boundary, self.limit, home, jobs[own[at:]],
+                self.machine, trie, self.units, self.limit, home, jobs[own[at:]],
                 w.state, self._parting, w.pairs, mark, out[at:],
             )  # fmt: skip
             pieces[at : at + done] = self.scratch.pieces.add(tokens, ends)[out[at : at + done, 2]]
@@ -139,13 +142,12 @@ class Regions:
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
 
     def _trie(self, home: int, region: np.ndarray) -> Collapsed:
-        next_unit = self.words.units.next_unit
-        classes = byte_classes(self.machine, next_unit, region)
+        classes = byte_classes(self.machine, self.units, region)
         key = home, classes.tobytes()
         found = self._tries.get(key)
         if found is None:
             before, listed, _ = self.words.listed(home)
             found = self._tries[key] = collapse(
-                self.words.whole, before, listed, self.words.count(home), next_unit, home, classes
+                self.words.whole, before, listed, self.words.count(home), self.units.next_unit, home, classes
             )
         return found

@@ -4,15 +4,18 @@ Leaves out   the unit automata (slices.py), the walks (walk.py).
 Arrays       limit int32 [states, unit states]: UNKNOWN, NO, or the counter value that units may fill up to
              (UNLIMITED: they are not counted, or without bound): a token of n units is alive in a simulating state
              at counter c if and only if c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 3] is scratch; more
-             pairs than it holds count as NO.
+             pairs than it holds count as NO.  `Units` below.
 Source       simulation: Milner 1971.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from .slices import UnitAutomata
 from .walk import find_op, row_at
 
 UNLIMITED = 2**31 - 1
@@ -20,8 +23,53 @@ UNKNOWN, NO = -2, -1
 _FOUND = -3  # in limit, while a simulation runs
 
 
+class Units(NamedTuple):
+    """The unit automata (slices.py) beside an automaton.
+
+    next_unit uint8 [unit states, 256];  boundary bool [unit states];  alive uint64 [unit states, 4];
+    byte uint8 [·]: of the bytes that a unit state lives on, one of each set that it and the automaton treat alike;
+    first int32 [unit states + 1]: where those of each unit state begin.
+    """
+
+    next_unit: np.ndarray
+    boundary: np.ndarray
+    alive: np.ndarray
+    byte: np.ndarray
+    first: np.ndarray
+
+
+def units_beside(units: UnitAutomata, symbol_class: np.ndarray) -> Units:
+    """The unit automata beside an automaton with these classes of symbols."""
+    return Units(units.next_unit, units.boundary, units.alive, *_alike(units.next_unit, symbol_class))
+
+
 @njit(cache=True)
-def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
+def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
+    """``byte`` and ``first`` of `Units`."""
+    byte = np.empty(next_unit.size, np.uint8)
+    first = np.zeros(next_unit.shape[0] + 1, np.int32)
+    classes = symbol_class.max() + 1
+    known = np.full(classes, -1, np.int64)  # the last of a class, in ``byte``
+    before = np.empty(next_unit.size, np.int64)  # the one before it
+    count = 0
+    for u in range(next_unit.shape[0]):
+        for b in range(256):
+            if next_unit[u, b] == 255:
+                continue
+            k = known[symbol_class[b]]
+            while k >= first[u] and next_unit[u, byte[k]] != next_unit[u, b]:
+                k = before[k]
+            if k < first[u]:
+                byte[count] = b
+                before[count] = known[symbol_class[b]]
+                known[symbol_class[b]] = count
+                count += 1
+        first[u + 1] = count
+    return byte[:count].copy(), first
+
+
+@njit(cache=True)
+def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
     """limit[q0, u0], worked out if it is UNKNOWN, with that of every pair that it depends on."""
     if limit[q0, u0] != -2:
         return limit[q0, u0]
@@ -45,28 +93,30 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
         regions = m.threshold_offset[q + 1] - first + 1
         mine = UNLIMITED
         for region in range(regions):
-            dead = 0
-            alive = 0
+            live, dead = False, False
+            for word in range(4):
+                mine_too = m.alive[m.state_row[q] + region, word]
+                live |= units.alive[u, word] & mine_too != 0
+                dead |= units.alive[u, word] & ~mine_too != 0
+            if live and dead:
+                fine = False  # as of most states
+                break
             last = 256, 0  # what the byte before was to both
-            for byte in range(256):
-                v = next_unit[u, byte]
-                if v == 255:
-                    continue
-                op = m.ops[m.state_row[q] + region, m.symbol_class[byte]]
+            for place in range(units.first[u], units.first[u + 1]):
+                v = units.next_unit[u, units.byte[place]]
+                op = m.ops[m.state_row[q] + region, m.symbol_class[units.byte[place]]]
                 if last == (v, op):
                     continue
                 last = v, op
                 kind = op & 7
                 if op == 0:
-                    dead += 1
-                    continue
-                alive += 1
+                    break
                 if kind > 3 or limit[op >> 3, v] == -1:
                     fine = False
                     break
-                if kind > 1 or (kind == 1 and not boundary[u]):
+                if kind > 1 or (kind == 1 and not units.boundary[u]):
                     mixed = True
-                elif boundary[u]:
+                elif units.boundary[u]:
                     if adds < 0:
                         adds = kind
                     elif adds != kind:
@@ -83,13 +133,13 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
                     pairs[found, 1] = v
                     pairs[found, 2] = at - 1
                     found += 1
-            if alive > 0 and (dead > 0 or mine != UNLIMITED):
+            if live and mine != UNLIMITED:
                 fine = False
-            elif alive == 0 and mine == UNLIMITED:
+            elif not live and mine == UNLIMITED:
                 mine = m.threshold[first + region - 1] if region > 0 else -1
-        if mine == -1 or (mine != UNLIMITED and not boundary[u]):
+        if mine == -1 or (mine != UNLIMITED and not units.boundary[u]):
             fine = False
-        if boundary[u]:
+        if units.boundary[u]:
             if bound == -1:
                 bound = mine
             elif bound != mine and fine:
@@ -121,26 +171,11 @@ def simulate(m, next_unit, boundary, limit, q0, u0, pairs):  # type: ignore[no-u
 
 
 @njit(cache=True)
-def _simulates(m, next_unit, unit_alive, boundary, limit, q, u, pairs):  # type: ignore[no-untyped-def]
-    """As `simulate`; most states differ from the unit automaton on its first byte already, which sets of bytes tell."""
-    if limit[q, u] == UNKNOWN:
-        for row in range(m.state_row[q], m.state_row[q + 1]):
-            live, dead = False, False
-            for word in range(4):
-                live |= unit_alive[u, word] & m.alive[row, word] != 0
-                dead |= unit_alive[u, word] & ~m.alive[row, word] != 0
-            if live and dead:
-                limit[q, u] = -1
-                return -1
-    return simulate(m, next_unit, boundary, limit, q, u, pairs)
-
-
-@njit(cache=True)
-def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units, bound, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
+def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
     """Tokens on which a state differs from the slice of u0, where most of its ways lead to states that simulate it.
 
     before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;
-    units int32: units of each of them;  most_units: of any of them;  bound: the counter value that units may fill up
+    units_of int32: units of each of them;  most_units: of any of them;  bound: the counter value that units may fill up
     to: what goes beyond is cut from the slice, and differs if the state is alive after all. Returns how many tokens
     were written to ``out``, or -1 where the state pushes or pops on the way, or meets another bound; st[0, 3] receives
     the most units, or bytes, of a token of which no simulation tells: so near to the bound others may differ.
@@ -161,13 +196,13 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units,
         depth = t.node_depth[i]
         q = st[depth - 1, 0]
         c = st[depth - 1, 1]
-        u = next_unit[st[depth - 1, 2], t.node_byte[i]]
+        u = units.next_unit[st[depth - 1, 2], t.node_byte[i]]
         op = find_op(m, q, c, t.node_byte[i])
         seen = max(seen, depth)
         if op == 0:
             for k in range(before[i], before[after]):
-                seen = max(seen, units[k])
-                if c0 + units[k] <= bound:
+                seen = max(seen, units_of[k])
+                if c0 + units_of[k] <= bound:
                     out[found] = listed[k]
                     found += 1
             i = after
@@ -177,9 +212,9 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units,
         q = op >> 3
         action = op & 7
         c = c if action == 0 else c + 1 if action == 1 else action - 2
-        so_far = st[depth - 1, 4] + boundary[u]
-        if boundary[u]:
-            room = simulate(m, next_unit, boundary, limit, q, u, pairs)
+        so_far = st[depth - 1, 4] + units.boundary[u]
+        if units.boundary[u]:
+            room = simulate(m, units, limit, q, u, pairs)
             if room >= 0 and room != UNLIMITED and bound != UNLIMITED and (room != bound or c - c0 != so_far):
                 return -1
             if room >= 0 and room == bound and (bound != UNLIMITED or room - c >= most_units):
@@ -187,15 +222,15 @@ def exclude(m, t, next_unit, boundary, limit, before, listed, units, most_units,
                 continue
             if room >= 0 and room - c >= most_units:
                 for k in range(before[i], before[after]):
-                    seen = max(seen, units[k])
-                    if c0 + units[k] > bound:
+                    seen = max(seen, units_of[k])
+                    if c0 + units_of[k] > bound:
                         out[found] = listed[k]
                         found += 1
                 i = after
                 continue
         for k in range(before[i], before[i + 1]):
-            seen = max(seen, units[k])
-            if c0 + units[k] > bound:
+            seen = max(seen, units_of[k])
+            if c0 + units_of[k] > bound:
                 out[found] = listed[k]
                 found += 1
         st[depth, 0] = q
@@ -233,11 +268,10 @@ def copies(m, loop, q, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copied, most, poor, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
+def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
     """The slice that each row starts from.
 
     Args:
-        unit_alive: uint64 [unit states, 4].
         homes: int32, unit states between units, the richest automaton first.
         probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
         ahead: bool [states]: the counter can meet a threshold: only what the counter bounds is of use.
@@ -247,7 +281,7 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
         out: int32 [·, 3], receives per job the unit state (-1: none), whether exceptions must be looked for, and the
             counter value that units may fill up to.
     """
-    loop = np.array([byte for byte in range(256) if next_unit[copied, byte] == copied], np.uint8)
+    loop = np.array([byte for byte in range(256) if units.next_unit[copied, byte] == copied], np.uint8)
     ops = np.zeros(probe.size, np.int32)
     known = -1  # the op row of the job before
     for j in range(jobs.shape[0]):
@@ -273,7 +307,7 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
         if out[j, 0] < 0:
             if 2 * stay > probe.size:
                 for u in homes:
-                    if _simulates(m, next_unit, unit_alive, boundary, limit, q, u, pairs) >= 0:
+                    if simulate(m, units, limit, q, u, pairs) >= 0:
                         out[j, 0] = u
                         break
         best = limit.shape[1]
@@ -286,11 +320,11 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
             first = m.alive[m.state_row[q]]
             any_ = False
             for word in range(4):
-                any_ |= first[word] & unit_alive[copied, word] != 0
-            units = copies(m, loop, q, most) if any_ else -1
-            if units > 0:
+                any_ |= first[word] & units.alive[copied, word] != 0
+            count = copies(m, loop, q, most) if any_ else -1
+            if count > 0:
                 out[j, 0] = copied
-                out[j, 2] = units
+                out[j, 2] = count
                 continue
         if 2 * stay <= probe.size:
             continue
@@ -301,7 +335,7 @@ def choose_slices(m, next_unit, unit_alive, boundary, homes, probe, ahead, copie
             bound = -1  # of those states, which must agree
             for op in ops:
                 if op != 0:
-                    room = _simulates(m, next_unit, unit_alive, boundary, limit, op >> 3, u, pairs)
+                    room = simulate(m, units, limit, op >> 3, u, pairs)
                     if bound == -1:
                         bound = room
                     if room >= 0 and room == bound and (room == UNLIMITED or op & 7 == 1):
