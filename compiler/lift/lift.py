@@ -37,7 +37,7 @@ from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
-from .slices import DIGITS, WORD
+from .slices import DIGITS, URI
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
 from .within import allow_just_the_slice
 from .words import NOTHING, Words
@@ -141,7 +141,7 @@ class _Lift:
         copied = units.names.index(DIGITS)
         choose_slices(
             m, self.units, self.homes, _PROBE, self.counts_on, copied,
-            int(w.most_units[copied]), units.names.index(WORD), self.limit, jobs, w.pairs, choice,
+            int(w.most_units[copied]), units.names.index(URI), self.limit, jobs, w.pairs, choice,
         )  # fmt: skip
         slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
         extra = np.full(len(jobs), -1, np.int32)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DEAD = 255
+URI = "uri"
 WORD = "word"
 DIGITS = "digits"  # name of the automaton whose units are also followed through copies, see simulate.py
 _HEX = b"0123456789abcdefABCDEF"
@@ -114,6 +115,14 @@ def _minimal(b: _Builder) -> int:
     return home
 
 
+def _uri(b: _Builder) -> int:
+    """What a path, a query and a fragment of a URI may hold as it is, and a query mark, which leads from one to the next."""
+    home = b.state(URI)
+    marks = b"-._~!$&'()*+,;=:@/?"
+    b.on(home, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + marks, home)
+    return home
+
+
 def _word(b: _Builder) -> int:
     """ASCII letters, digits, underscore, hyphen."""
     home = b.state(WORD)
@@ -173,7 +182,7 @@ class UnitAutomata:
 def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""
     b = _Builder()
-    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _untagged(b), _word(b), _digits(b)]
+    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _untagged(b), _uri(b), _word(b), _digits(b)]
     next_unit = np.full((len(b.names), 256), DEAD, np.uint8)
     for state, moves in enumerate(b.moves):
         for byte, target in moves.items():
