@@ -84,7 +84,7 @@ class Regions:
         while chosen.size >= _WORTH:
             base = np.empty(chosen.size, np.int32)
             choose_bases(m, self._stays, self.units.alive, jobs[chosen], rank, base)
-            base[size[base] <= 2 * size[slice_[chosen]]] = -1
+            base[4 * size[base] <= 5 * size[slice_[chosen]]] = -1
             leave = np.zeros(len(jobs), bool)
             yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
             again = leave[chosen]  # a smaller slice may stay inside of the frame

@@ -116,7 +116,7 @@ def _minimal(b: _Builder) -> int:
 
 
 def _uri(b: _Builder) -> int:
-    """What a path, a query and a fragment of a URI may hold as it is, and a query mark, which leads from one to the next."""
+    """What paths, queries and fragments of URIs hold as it is, and the mark that leads from a path to a query."""
     home = b.state(URI)
     marks = b"-._~!$&'()*+,;=:@/?"
     b.on(home, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + marks, home)
