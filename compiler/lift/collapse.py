@@ -66,12 +66,31 @@ def scratch_for_parting(threshold_offset: np.ndarray, depth: int) -> Parting:
 
 
 @njit(cache=True)
-def choose_bases(m, stays, unit_alive, jobs, rank, out):  # type: ignore[no-untyped-def]
+def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
+    """Whether something pushes or pops up to the first byte behind a unit that an op row is in the middle of.
+
+    One way through the unit is looked at: it tells the frame.
+    """
+    while True:
+        byte = -1
+        for k in range(units.first[u], units.first[u + 1]):
+            op = m.ops[row, m.symbol_class[units.byte[k]]]
+            if op & 7 > 3:
+                return True
+            if op != 0 and byte < 0:
+                byte = np.int64(units.byte[k])
+        if units.boundary[u] or byte < 0:
+            return False
+        row = m.state_row[m.ops[row, m.symbol_class[byte]] >> 3]
+        u = np.int64(units.next_unit[u, byte])
+
+
+@njit(cache=True)
+def choose_bases(m, stays, units, jobs, rank, out):  # type: ignore[no-untyped-def]
     """The slice that agrees best with each job's state on its first bytes; of equals the last, which has fewest texts.
 
     Args:
         stays: uint64 [rows, 4]: the bytes on which an op row neither dies nor pushes nor pops.
-        unit_alive: uint64 [unit states, 4].
         rank: int32 [jobs]: only slices that agree less than this are looked at; receives how the chosen one agrees.
         out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive.
     """
@@ -82,16 +101,16 @@ def choose_bases(m, stays, unit_alive, jobs, rank, out):  # type: ignore[no-unty
         if count_of(alive) < _FEWEST:
             continue
         best = 0
-        for u in range(unit_alive.shape[0]):
+        for u in range(units.boundary.size):
             score = 0
             for word in range(4):
-                mine = unit_alive[u, word]
+                mine = units.alive[u, word]
                 if mine & alive[word] & ~stays[row, word] != 0:
                     score = -256
                     break
                 score += count_bits(mine & alive[word]) - count_bits(mine & ~alive[word])
             agrees = score << 8 | u  # of equals the last is the best
-            if score > 0 and best < agrees < rank[j]:
+            if score > 0 and best < agrees < rank[j] and (units.boundary[u] or not _leaves(m, units, row, u)):
                 best = agrees
                 out[j] = u
         rank[j] = best
@@ -106,7 +125,7 @@ def _root(parent, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def find_regions(m, units, limit, seeds, place, parent, fine, pairs):  # type: ignore[no-untyped-def]
+def find_regions(m, units, limit, seeds, place, parent, fine, pairs, found):  # type: ignore[no-untyped-def]
     """Which seeds share a region, and the pairs of state and unit state in it.
 
     Args:
@@ -114,12 +133,13 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs):  # type: i
         place: int32 [states, unit states], scratch, -1 everywhere before and after.
         parent: int32 [n], receives per seed the first of its region, in some order.
         fine: bool [n], receives per such first one whether nothing is pushed or popped.
+        found: int32 [·, 3], receives state, unit state and first seed of the region of every pair.
 
     Returns:
-        int32 [·, 3]: state, unit state and first seed of the region of every pair.
+        how many pairs there are; where ``found`` is too small, -1, and all is as before.
     """
-    found = np.empty((1024, 3), np.int32)
     count = 0
+    full = False
     for s in range(seeds.shape[0]):
         parent[s] = s
         fine[s] = True
@@ -131,14 +151,15 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs):  # type: i
             fine[b] = fine[a] and fine[b]
             continue
         at = count
-        if count == found.shape[0]:
-            found = np.concatenate((found, np.empty_like(found)))
+        if count + 1 >= found.shape[0]:
+            full = True
+            break
         found[count, 0] = seeds[s, 0]
         found[count, 1] = seeds[s, 1]
         found[count, 2] = s
         place[seeds[s, 0], seeds[s, 1]] = count
         count += 1
-        while at < count:
+        while at < count and not full:
             q = found[at, 0]
             u = found[at, 1]
             at += 1
@@ -164,7 +185,8 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs):  # type: i
                             fine[b] = fine[a] and fine[b]
                         continue
                     if count == found.shape[0]:
-                        found = np.concatenate((found, np.empty_like(found)))
+                        full = True
+                        break
                     found[count, 0] = op >> 3
                     found[count, 1] = v
                     found[count, 2] = s
@@ -175,7 +197,7 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs):  # type: i
     for k in range(count):
         found[k, 2] = parent[found[k, 2]]
         place[found[k, 0], found[k, 1]] = -1
-    return found[:count]
+    return -1 if full else count
 
 
 @njit(cache=True)

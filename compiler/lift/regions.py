@@ -64,6 +64,7 @@ class Regions:
         self._size = np.diff(words.vocab.slice_token_offset)
         self._stays: np.ndarray | None = None
         self._place: np.ndarray | None = None
+        self._found = np.empty((1 << 12, 3), np.int32)
         self._parting = scratch_for_parting(machine.threshold_offset, len(words.state))
         self._tries: dict[tuple[int, bytes], Collapsed] = {}
 
@@ -83,7 +84,7 @@ class Regions:
         rank = np.full(chosen.size, _ANY, np.int32)
         while chosen.size >= _WORTH:
             base = np.empty(chosen.size, np.int32)
-            choose_bases(m, self._stays, self.units.alive, jobs[chosen], rank, base)
+            choose_bases(m, self._stays, self.units, jobs[chosen], rank, base)
             base[4 * size[base] <= 5 * size[slice_[chosen]]] = -1
             leave = np.zeros(len(jobs), bool)
             yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
@@ -97,35 +98,48 @@ class Regions:
     def _of_slices(
         self, jobs: np.ndarray, base: np.ndarray, chosen: np.ndarray, leave: np.ndarray, worth: int
     ) -> Iterator[RegionRows]:
-        for home in np.unique(base[base >= 0]).tolist():
-            own = chosen[base == home]
-            if own.size >= worth:
-                yield from self._of_slice(home, jobs, own, leave, worth)
-
-    def _of_slice(
-        self, home: int, jobs: np.ndarray, chosen: np.ndarray, leave: np.ndarray, worth: int
-    ) -> Iterator[RegionRows]:
-        """The rows of jobs over one slice; bool [all jobs] receives which of these leave their frames in it."""
-        states, seed = np.unique(jobs[chosen, 0], return_inverse=True)
-        seeds = np.stack([states, np.full_like(states, home)], axis=1)
+        """Rows over slices, ``base``; ``leave``, bool [all jobs], receives which jobs leave their frames there."""
+        many = np.bincount(base[base >= 0], minlength=self.units.boundary.size) >= worth
+        some = many[base] & (base >= 0)
+        if not some.any():
+            return
+        chosen, home = chosen[some], base[some]
+        states = self.limit.shape[0]
+        pairs, seed = np.unique(home.astype(np.int64) * states + jobs[chosen, 0], return_inverse=True)
+        seeds = np.stack([pairs % states, pairs // states], axis=1).astype(np.int32)
         if self._place is None:
             self._place = self.scratch.filled("place", self.limit.shape, -1)
-        parent, fine = np.empty(states.size, np.int32), np.empty(states.size, bool)
-        found = find_regions(self.machine, self.units, self.limit, seeds, self._place, parent, fine, self.words.pairs)
+        parent, fine = np.empty(pairs.size, np.int32), np.empty(pairs.size, bool)
+        expected, count = 4 * len(seeds), -1
+        while count < 0:
+            if len(self._found) < expected:
+                self._found = np.empty((expected, 3), np.int32)
+            count = find_regions(
+                self.machine, self.units, self.limit, seeds, self._place, parent, fine, self.words.pairs, self._found
+            )
+            expected = 2 * len(self._found)
+        found = self._found[:count]
         root_of_job = parent[seed.reshape(-1)]
         for root in np.unique(root_of_job).tolist():
-            own = chosen[root_of_job == root]
-            if own.size < worth:
+            inside = root_of_job == root
+            if not fine[root]:
+                leave[chosen[inside]] = True
                 continue
             region = found[found[:, 2] == root, :2]
-            leave[own] = not fine[root]
             # What decides against a tool has to be seen by a walk (automata/marks.py).
-            if fine[root] and not self.machine.narrow_state[region[:, 0]].any():
-                yield self._of_region(home, jobs, own, region)
+            if self.machine.narrow_state[region[:, 0]].any():
+                continue
+            classes = None
+            for one in np.unique(home[inside]).tolist():
+                own = chosen[inside & (home == one)]
+                if own.size >= worth:
+                    if classes is None:
+                        classes = byte_classes(self.machine, self.units, region)
+                    yield self._of_region(one, jobs, own, classes)
 
-    def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, region: np.ndarray) -> RegionRows:
+    def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, classes: np.ndarray) -> RegionRows:
         w = self.words
-        trie = self._trie(home, region)
+        trie = self._trie(home, classes)
         own = own[np.lexsort((jobs[own, 1], jobs[own, 0]))]
         out = np.empty((own.size, 3), np.int32)
         pieces = np.empty(own.size, np.int32)
@@ -141,8 +155,7 @@ class Regions:
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
 
-    def _trie(self, home: int, region: np.ndarray) -> Collapsed:
-        classes = byte_classes(self.machine, self.units, region)
+    def _trie(self, home: int, classes: np.ndarray) -> Collapsed:
         key = home, classes.tobytes()
         found = self._tries.get(key)
         if found is None:
