@@ -72,7 +72,7 @@ def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
     One way through the unit is looked at: it tells the frame.
     """
     while True:
-        byte = -1
+        byte = np.int64(-1)
         for k in range(units.first[u], units.first[u + 1]):
             op = m.ops[row, m.symbol_class[units.byte[k]]]
             if op & 7 > 3:
@@ -399,8 +399,8 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
         if i >= end:
             waiting -= 1
             i, end = todo[waiting, 0], todo[waiting, 1]
-            for k in range(6 if todo[waiting, 2] >= 0 else 0):
-                st[todo[waiting, 2], k] = todo[waiting, 3 + k]
+            for column in range(6 if todo[waiting, 2] >= 0 else 0):
+                st[todo[waiting, 2], column] = todo[waiting, 3 + column]
             continue
         visited += 1
         depth = np.int64(t.depth[i])
@@ -635,7 +635,7 @@ def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out
         firsts += 1
         i = np.int64(t.skip[i])
     size = 1024
-    while size < _MOST_KEPT and size < 4 * firsts * jobs.shape[0]:
+    while size < _MOST_KEPT and size < 4 * max(firsts, 1) * jobs.shape[0]:
         size *= 2
     slots = np.zeros((size, 4), np.int64)  # 1 + (op << 8 | number of the first byte), first and last value, entry
     met = 0
@@ -655,7 +655,8 @@ def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out
     work = 0
     j = 0
     while j < jobs.shape[0]:
-        if work > _WORK or (j > 0 and 2 * (met + list_count[0] + firsts + _MOST_VALUES) > size == _MOST_KEPT):
+        kept = met + group_count[0] + list_count[0]
+        if work > _WORK or (2 * (kept + firsts + _MOST_VALUES) > size == _MOST_KEPT and j > 0):
             break
         low = np.int64(jobs[j, 1])
         row = row_at(m, jobs[j, 0], low)

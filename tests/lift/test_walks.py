@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolc.compiler import compile_schema
-from toolc.compiler.lift import costs
+from toolc.compiler.lift import costs, regions
 from toolc.compiler.lift.children import next_child
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.lift.words import Words
@@ -63,3 +63,33 @@ def test_a_memo_that_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made[1].at[0] > made[0].at[0] + 50, "it was never full"
     for name in ("close_bound", "close_token", "close_after", "chain_after", "owed"):
         np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name), name)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^(?:\\S+\\s+){0,9}\\S+$", "minLength": 3, "maxLength": 60},
+        {"type": "string", "format": "hostname", "maxLength": 90},
+        {"type": "string", "format": "uri-reference", "maxLength": 40},
+    ],
+    ids=["words", "hostname", "uri"],
+)
+def test_counter_values_that_share_walks(schema: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    walk, compared = regions.walk_collapsed, 0
+
+    def checked(m, t, units, limit, home, jobs, st, parting, pairs, mark, out):  # type: ignore[no-untyped-def]
+        nonlocal compared
+        done, tokens, ends = walk(m, t, units, limit, home, jobs, st, parting, pairs, mark, out)
+        begins, alone = np.append(0, ends[:-1]), np.empty((1, 3), np.int32)
+        for j in range(0, done, 7):
+            mark.fill(-1)
+            _, expected, _ = walk(m, t, units, limit, home, jobs[j : j + 1], st, parting, pairs, mark, alone)
+            of = out[j, 2]
+            np.testing.assert_array_equal(tokens[begins[of] : ends[of]], expected)
+            assert out[j, 0] == alone[0, 0] and out[j, 1] >= alone[0, 1]
+            compared += 1
+        return done, tokens, ends
+
+    monkeypatch.setattr(regions, "walk_collapsed", checked)
+    compile_schema(schema)
+    assert compared > 20
