@@ -22,8 +22,7 @@ from .minimise import minimise_table, number
 
 __all__ = [
     "Dfa", "complement", "difference", "enumerate_texts", "equals", "from_literal", "intersection", "is_empty",
-    "make_dfa", "minimise", "parts", "shortest", "union", "utf8_texts",
-    "without_beginnings",
+    "make_dfa", "minimise", "shortest", "union", "utf8_texts", "without_beginnings",
 ]  # fmt: skip
 
 
@@ -154,44 +153,6 @@ def intersection(left: Dfa, right: Dfa, budget: Budget | None = None, place: str
 def difference(left: Dfa, right: Dfa, budget: Budget | None = None, place: str | None = None) -> Dfa:
     """Texts of the first only."""
     return _product(left, right, lambda a, b: a and not b, True, False, budget, place)
-
-
-def parts(dfas: Sequence[Dfa], limit: int) -> list[tuple[Dfa, tuple[int, ...]]] | None:
-    """Disjoint languages of which each of these is a union, with the numbers of those that each is part of.
-
-    Returns:
-        the parts that are not empty, by discovery; None if their product has more than ``limit`` states.
-    """
-    columns: dict[tuple[int, ...], int] = {}
-    classes = np.empty(256, np.intp)
-    for byte in range(256):
-        classes[byte] = columns.setdefault(tuple(int(d.class_of_byte[byte]) for d in dfas), len(columns))
-    rows_of = [[*d.next_state.tolist(), [-1] * d.next_state.shape[1]] for d in dfas]
-    accepting = [[*d.accepting.tolist(), False] for d in dfas]
-    dead = (-1,) * len(dfas)
-    ids = {(0,) * len(dfas): 0}
-    order = list(ids)
-    table: list[list[int]] = []
-    for states in order:
-        rows = [rows_of[i][s] for i, s in enumerate(states)]
-        row = []
-        for column in columns:
-            target = tuple(r[k] for r, k in zip(rows, column, strict=True))
-            found = -1
-            if target != dead:
-                found = ids.setdefault(target, len(order))
-                if found == len(order):
-                    order.append(target)
-            row.append(found)
-        table.append(row)
-        if len(order) > limit:
-            return None
-    of_state = [tuple(i for i, s in enumerate(states) if accepting[i][s]) for states in order]
-    return [
-        (make_dfa(classes, np.array(table, np.int32), np.array([one == which for one in of_state])), which)
-        for which in dict.fromkeys(of_state)
-        if which
-    ]
 
 
 def without_beginnings(dfa: Dfa, texts: Sequence[bytes]) -> Dfa:
@@ -337,11 +298,7 @@ def enumerate_texts(dfa: Dfa, limit: int) -> Iterator[bytes]:
     if dfa.is_empty:
         return
     to_end = _distance_to_end(dfa)
-    rows = [
-        [(byte, int(dfa.next_state[state, dfa.class_of_byte[byte]])) for byte in range(256)]
-        for state in range(dfa.size)
-    ]
-    moves = [[(byte, target) for byte, target in row if target >= 0] for row in rows]
+    moves: dict[int, list[tuple[int, int]]] = {}
     given, length = 0, int(to_end[0])
     while given < limit:
         # Depth first over texts of exactly this length.
@@ -349,6 +306,10 @@ def enumerate_texts(dfa: Dfa, limit: int) -> Iterator[bytes]:
         stack: list[tuple[bytes, int]] = [(b"", 0)]
         while stack and given < limit:
             text, state = stack.pop()
+            if state not in moves:
+                row = dfa.next_state[state][dfa.class_of_byte]
+                bytes_ = np.flatnonzero(row >= 0)
+                moves[state] = list(zip(bytes_.tolist(), row[bytes_].tolist(), strict=True))
             left = length - len(text)
             if left == 0:
                 if dfa.accepting[state]:

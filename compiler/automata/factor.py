@@ -20,9 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..budget import Budget
-from .dfa import enumerate_texts, from_literal, parts
+from .dfa import enumerate_texts, from_literal
 from .minimise import minimise_table
 from .nodes import CALL, CHOICE, LITERAL, REF, REPEAT, SEQUENCE, TERMINAL, NodePool, rewrite
+from .partition import parts
 
 _FEWEST = 16  # fewer alternatives are left: there is little to share
 _ROOM = 2  # the automaton may have so many times the states that the alternatives have as they stand

@@ -121,13 +121,21 @@ class _Clash(Exception):
         self.revised = revised
 
 
-def build_automaton(grammar: Grammar, *, budget: Budget | None = None, soft_depth: int = 64) -> Automaton:
+def build_automaton(
+    grammar: Grammar,
+    *,
+    budget: Budget | None = None,
+    soft_depth: int = 64,
+    watch: Callable[[np.ndarray, np.ndarray], None] | None = None,
+) -> Automaton:
     """Determinise a grammar.
 
     Args:
         grammar: the rules; the text ends where the start rule does.
         budget: limits on states and time.
         soft_depth: nesting up to which a recursive grammar is unrestricted; beyond it only texts of minimum height.
+        watch: called with `symbol_class` and op rows as they are made, with none before the first; what it raises ends
+            the work.
 
     Raises:
         GrammarError: the grammar is outside the class; names the rule.
@@ -142,7 +150,7 @@ def build_automaton(grammar: Grammar, *, budget: Budget | None = None, soft_dept
     for _ in range(_REVISIONS):
         try:
             nfa = Nfa(facts, choices, budget)
-            return _Determiniser(pool, nfa, budget).run(soft_depth)
+            return _Determiniser(pool, nfa, budget).run(soft_depth, watch)
         except _Clash as clash:
             choices = clash.revised
     raise GrammarError(
@@ -208,12 +216,16 @@ class _Determiniser:
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def run(self, soft_depth: int) -> Automaton:
+    def run(self, soft_depth: int, watch: Callable[[np.ndarray, np.ndarray], None] | None) -> Automaton:
         nfa, space = self.nfa, self.space
         enter = np.array([nfa.finished, *nfa.entries], np.int32)
         states = space.pools["states"]
-        code = int(PAUSED)
+        code, seen = int(PAUSED), 0
         while code != ALL_DONE:
+            if watch is not None:
+                ops = space.rows()[0]
+                watch(self.symbol_class, ops[seen:])
+                seen = len(ops)
             code = int(determinise(space.address, enter))
             if code == FULL:
                 space.grow()

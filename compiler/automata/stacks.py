@@ -2,6 +2,7 @@
 
 A symbol is on top in every state that its frame comes to: those that its entry leads to by links (closures.py). What
 lies under it is what was on top where it was pushed. Sets are sequences in a pool, so states of a frame share them.
+States that lead to one another have one set, so each component is looked at once, after those that lead to it.
 
 Leaves out   the relations (closures.py), the arrays (workspace.py).
 """
@@ -11,14 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from toolc.runtime.memory import read_int, read_long, write_int
+from toolc.runtime.memory import write_int
 
 from .workspace import (
     BENEATH,
     CALLER_HEAD,
     CALLER_NEXT,
     CALLERS,
-    FULL,
+    LINK_HEAD,
+    LINK_NEXT,
     LINKS,
     NONE,
     SETS,
@@ -39,92 +41,154 @@ from .workspace import (
 
 
 @njit(cache=True)
-def _entered(w, state):  # type: ignore[no-untyped-def]
-    """The set of the symbols under which frames begin in a state."""
-    place = tail(w, SETS)
-    count = ZERO
-    i = get(w, CALLER_HEAD, state)
-    while i >= 0:
-        g = get(w, CALLERS, begin_of(w, CALLERS, i) + 2)
-        if count == 0 or read_int(place, count - 1) != g:
+def _components(w):  # type: ignore[no-untyped-def]
+    """Strongly connected components of the states by their links, those that lead to others before them (Tarjan 1972).
+
+    Returns:
+        states int32 [states], by component, and offsets int64 [components + 1].
+    """
+    size = count_of(w, STATES)
+    done = size + 1
+    index, low = np.zeros(size, np.int32), np.zeros(size, np.int32)
+    waiting, waits = np.empty(size, np.int32), 0
+    path, steps = np.empty(size, np.int32), 0
+    at = np.empty(size, np.int32)  # the next link to a state on the path
+    members, found = np.empty(size, np.int32), 0
+    offset, components = np.zeros(size + 1, np.int64), 0
+    count = 0
+    for root in range(size):
+        if index[root]:
+            continue
+        q = root
+        while True:
+            if index[q] == 0:
+                count += 1
+                index[q] = low[q] = count
+                at[q] = get(w, LINK_HEAD, q)
+                waiting[waits] = path[steps] = q
+                waits += 1
+                steps += 1
+            i = np.int64(at[q])
+            lowest = low[q]
+            deeper = np.int64(-1)
+            while i >= 0:
+                before = get(w, LINKS, 2 * i)
+                if index[before] == 0:
+                    deeper = before
+                    break
+                lowest = min(lowest, index[before])
+                i = get(w, LINK_NEXT, i)
+            at[q], low[q] = i, lowest
+            if deeper >= 0:
+                q = deeper
+                continue
+            steps -= 1
+            if lowest == index[q]:
+                last = np.int64(-1)
+                while last != q:
+                    waits -= 1
+                    last = np.int64(waiting[waits])
+                    index[last] = done
+                    members[found] = last
+                    found += 1
+                components += 1
+                offset[components] = found
+            if steps == 0:
+                break
+            q = np.int64(path[steps - 1])
+            low[q] = min(low[q], lowest)
+    return members, offset[: components + 1]
+
+
+@njit(cache=True)
+def _add(w, set_, place, count, seen, mark):  # type: ignore[no-untyped-def]
+    """Add the members of a set that are not marked as seen to those at an address; how many there are then."""
+    for i in range(begin_of(w, SETS, set_), begin_of(w, SETS, set_ + 1)):
+        g = get(w, SETS, i)
+        if seen[g] != mark:
+            seen[g] = mark
             write_int(place, count, g)
             count += 1
-        i = get(w, CALLER_NEXT, i)
-    sort(place, count)
-    kept = ZERO
-    for i in range(count):
-        if kept == 0 or read_int(place, kept - 1) != read_int(place, i):
-            write_int(place, kept, read_int(place, i))
-            kept += 1
-    return put(w, SETS, kept)
+    return count
 
 
 @njit(cache=True)
-def _add(w, field, i, other):  # type: ignore[no-untyped-def]
-    """Add a set to the one in a field; whether it grew."""
-    mine = get(w, field, i)
-    if mine == other or other == 0:
-        return False
-    if mine == 0:
-        let(w, field, i, other)
-        return True
-    data = read_long(w, SETS)
-    place = tail(w, SETS)
-    a, end_a = begin_of(w, SETS, mine), begin_of(w, SETS, mine + 1)
-    b, end_b = begin_of(w, SETS, other), begin_of(w, SETS, other + 1)
-    size = end_a - a
-    count = ZERO
-    while a < end_a or b < end_b:
-        if b == end_b or (a < end_a and read_int(data, a) <= read_int(data, b)):
-            if b < end_b and read_int(data, a) == read_int(data, b):
-                b += 1
-            write_int(place, count, read_int(data, a))
-            a += 1
-        else:
-            write_int(place, count, read_int(data, b))
-            b += 1
-        count += 1
-    if count == size:
-        return False
-    let(w, field, i, put(w, SETS, count))
-    return True
-
-
-@njit(cache=True)
-def _solve(w, begun):  # type: ignore[no-untyped-def]
-    """Fill in `top` and `beneath`; FULL where the pool is, then it is called again with ``begun``."""
-    if not has_room(w, SETS):
-        return FULL
-    if not begun:
+def _tops(w, members, offset, begin):  # type: ignore[no-untyped-def]
+    """Fill in `top` by components, from one on; the first that is left, where the pool is full."""
+    if count_of(w, SETS) == 0:
         put(w, SETS, ZERO)
-        for q in range(count_of(w, STATES)):
-            let(w, TOP, q, NONE)
-        for g in range(count_of(w, SYMBOLS)):
-            let(w, BENEATH, g, ZERO)
-    for q in range(count_of(w, STATES)):
-        if get(w, TOP, q) < 0:
-            if not has_room(w, SETS):
-                return FULL
-            let(w, TOP, q, _entered(w, q))
-    links = count_of(w, LINKS)
-    grew = True
-    forward = True
-    while grew:
-        # States are numbered by discovery, so nearly all links lead forward; the others want the other direction.
-        grew = False
-        for n in range(links):
-            if not has_room(w, SETS):
-                return FULL
-            place = begin_of(w, LINKS, n if forward else links - 1 - n)
-            if _add(w, TOP, get(w, LINKS, place + 1), get(w, TOP, get(w, LINKS, place))):
-                grew = True
-        forward = not forward
-    for n in range(count_of(w, CALLERS)):
+    seen = np.full(count_of(w, SYMBOLS), -1, np.int64)
+    seen_set = np.full(offset.size + 1, -1, np.int64)  # by set: a component makes one at most
+    for c in range(offset.size - 1):
+        if c < begin:
+            continue
         if not has_room(w, SETS):
-            return FULL
-        place = begin_of(w, CALLERS, n)
-        _add(w, BENEATH, get(w, CALLERS, place + 2), get(w, TOP, get(w, CALLERS, place + 1)))
-    return ZERO
+            return c
+        place = tail(w, SETS)
+        count = ZERO
+        only = NONE  # a set that all come from
+        for k in range(offset[c], offset[c + 1]):
+            let(w, TOP, members[k], NONE)
+        for k in range(offset[c], offset[c + 1]):
+            i = get(w, CALLER_HEAD, members[k])
+            while i >= 0:
+                g = get(w, CALLERS, begin_of(w, CALLERS, i) + 2)
+                if seen[g] != c:
+                    seen[g] = c
+                    write_int(place, count, g)
+                    count += 1
+                i = get(w, CALLER_NEXT, i)
+        for k in range(offset[c], offset[c + 1]):
+            i = get(w, LINK_HEAD, members[k])
+            while i >= 0:
+                set_ = get(w, TOP, get(w, LINKS, 2 * i))
+                i = get(w, LINK_NEXT, i)
+                if set_ < 0 or seen_set[set_] == c:
+                    continue
+                seen_set[set_] = c
+                if only < 0 and count == 0:
+                    only = set_
+                    continue
+                if only >= 0:
+                    count = _add(w, only, place, count, seen, c)
+                    only = NONE
+                count = _add(w, set_, place, count, seen, c)
+        if only < 0:
+            sort(place, count)
+            only = put(w, SETS, count)
+        for k in range(offset[c], offset[c + 1]):
+            let(w, TOP, members[k], only)
+    return offset.size - 1
+
+
+@njit(cache=True)
+def _beneaths(w, begin):  # type: ignore[no-untyped-def]
+    """Fill in `beneath` from `top`, from a symbol on; the first that is left, where the pool is full."""
+    symbols = count_of(w, SYMBOLS)
+    head, next_ = np.full(symbols, -1, np.int64), np.empty(count_of(w, CALLERS), np.int64)
+    for n in range(next_.size):
+        g = get(w, CALLERS, begin_of(w, CALLERS, n) + 2)
+        next_[n] = head[g]
+        head[g] = n
+    seen = np.full(symbols, -1, np.int64)
+    seen_set = np.full(count_of(w, SETS) + symbols, -1, np.int64)
+    for g in range(symbols):
+        if g < begin:
+            continue
+        if not has_room(w, SETS):
+            return g
+        place = tail(w, SETS)
+        count = ZERO
+        n = head[g]
+        while n >= 0:
+            set_ = get(w, TOP, get(w, CALLERS, begin_of(w, CALLERS, n) + 1))
+            if seen_set[set_] != g:
+                seen_set[set_] = g
+                count = _add(w, set_, place, count, seen, g)
+            n = next_[n]
+        sort(place, count)
+        let(w, BENEATH, g, put(w, SETS, count))
+    return symbols
 
 
 def stack_order(space: Workspace) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
@@ -133,12 +197,15 @@ def stack_order(space: Workspace) -> tuple[np.ndarray, np.ndarray, list[np.ndarr
     Call it when determinisation is over.
     """
     sets = space.pools["sets"]
-    space.lengthen("sets", len(space.pools["callers"]) + 2)
-    begun = False
-    while int(_solve(space.address, begun)) == FULL:
-        begun = True
-        space.grow()
     states, symbols = len(space.pools["states"]), len(space.pools["symbols"])
+    space.lengthen("sets", symbols + 2)
+    members, offset = _components(space.address)
+    at = 0
+    while (at := int(_tops(space.address, members, offset, at))) < offset.size - 1:
+        space.grow()
+    at = 0
+    while (at := int(_beneaths(space.address, at))) < symbols:
+        space.grow()
     return (
         space.arrays["top"][:states].copy(),
         space.arrays["beneath"][:symbols].copy(),

@@ -310,7 +310,7 @@ class Workspace:
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the finished states: ops int32 [rows, classes], ends of their rows, ends of their thresholds."""
         ends = self.arrays["row_end"][: self.expanded]
-        return self.arrays["ops"][: ends[-1]], ends, self.arrays["threshold_end"][: self.expanded]
+        return self.arrays["ops"][: ends[-1] if ends.size else 0], ends, self.arrays["threshold_end"][: self.expanded]
 
     def grow(self) -> None:
         """Make room in whatever is nearly full."""

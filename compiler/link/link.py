@@ -33,7 +33,7 @@ from .keys import with_keys
 from .part import Cut, Part, entries_of
 from .resolve import Resolve
 from .split import Split, Unit, split
-from .stubs import Apart, Stubs, find_stubs
+from .stubs import Apart, Stubs, find_stubs, refuse_shared
 from .tables import tables_of
 from .tails import Opener
 from .words import Words
@@ -140,9 +140,14 @@ class _Linker:
         self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: Sequence[tuple[int, Opener]] | None
     ) -> tuple[_Made, Automaton]:
         """A part: of a unit, or the main one where ``entries`` is None."""
-        a = build_automaton(grammar, budget=self.budget)
-        if not is_finer(self.classes, a.symbol_class):
-            raise _Coarse
+
+        def watch(symbol_class: np.ndarray, ops: np.ndarray) -> None:
+            if not is_finer(self.classes, symbol_class):
+                raise _Coarse
+            if imports:
+                refuse_shared(symbol_class, ops)
+
+        a = build_automaton(grammar, budget=self.budget, watch=watch)
         if imports and a.modes > 1:
             raise Apart("what calls parts recurs itself")
         stubs = find_stubs(a) if imports else Stubs({}, {}, {}, [], b"")

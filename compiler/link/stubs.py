@@ -42,15 +42,25 @@ class Stubs:
     openers: bytes
 
 
+def refuse_shared(symbol_class: np.ndarray, ops: np.ndarray) -> None:
+    """Look at op rows of an automaton that is being made, so that what cannot be linked need not be made in full.
+
+    Raises Apart: a stub is entered together with something else.
+    """
+    mark = int(symbol_class[STUB])
+    if np.count_nonzero(symbol_class == mark) != 1:
+        raise Apart("byte 255 is read like others")
+    if (np.count_nonzero(ops[ops[:, mark] != 0], axis=1) > 1).any():
+        raise Apart("a stub is entered together with something else")
+
+
 def find_stubs(a: Automaton) -> Stubs:
-    """The stubs of an automaton.
+    """The stubs of an automaton; none of its op rows was refused by `refuse_shared`.
 
     Raises Apart: one is entered together with something else, or counters are saved beside it.
     """
     ahead = thresholds_ahead(a).some
     mark = int(a.symbol_class[STUB])
-    if np.count_nonzero(a.symbol_class == mark) != 1:
-        raise Apart("byte 255 is read like others")
     rows = np.flatnonzero(a.ops[:, mark])
     at_mark = set((np.searchsorted(a.state_row, rows, side="right") - 1).tolist())
     entry: dict[int, int] = {}
