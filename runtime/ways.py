@@ -193,8 +193,11 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
     for owner in range(state_cell.size):
         state_of[first[owner] : first[owner + 1]] = owner
     for x in order:
-        worst = np.int64(0)
+        worst, pushed = np.int64(0), False
         for mode in range(a.modes):
+            if mode > 0 and not pushed:
+                close_token[x, mode] = close_token[x, 0]  # modes differ in what is entered
+                continue
             q, low, high = np.int64(state_of[x]), np.int64(a.low[x]), np.int64(a.high[x])
             best, chosen = np.int64(NEVER), np.int64(-1)
             top, node, depth, before = 0, np.int64(-1), 0, np.int64(0)
@@ -240,6 +243,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                 if kind < 4:
                     q, low, high = number, act(kind, low), act(kind, high)
                 elif kind == 4:
+                    pushed = True
                     g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                     low, high = act(action, low), act(action, high)
                     stack[top, 0], stack[top, 1], stack[top, 2] = g, low, high

@@ -88,7 +88,8 @@ class _Close:
         self.memo = self.whole_memo.part(1 << (2 * t.cells + 64).bit_length())
         self._known: dict[int, np.ndarray] = {}
         self._remembered: int | None = None  # slice whose rest the memo is of
-        self.st = np.zeros((vocab.longest + 2, 6), np.int64)
+        self._of_state: np.ndarray | None = None  # see costs.py; None where bounds have changed
+        self.st = np.zeros((vocab.longest + 2, 7), np.int64)
         self.frames = np.zeros((vocab.longest + 2, 5), np.int64)
 
     def _closing(self) -> Closing:
@@ -213,7 +214,7 @@ class _Close:
             for mode, o in enumerate(out):
                 close_token[best, mode] = o[least == least.min(), 2]
             a.bound[best] = least.min() + 1
-            self._remembered = None
+            self._remembered = self._of_state = None
 
     def _dearest(self, x: np.ndarray, mode: int, slice_: int) -> np.ndarray:
         """What `costs.dearest` finds from close cells, of the tokens outside of a slice (-1: of all)."""
@@ -230,12 +231,14 @@ class _Close:
         if self._remembered != slice_:
             self.memo.forget()
             self._remembered = slice_
+        if self._of_state is None:
+            self._of_state = costs.rows_and_bounds(self.a)
         out = np.zeros((modes.size, 4), np.int64)
         for begin in range(0, modes.size, _BATCH):
             self.budget.check("")
             part = slice(begin, begin + _BATCH)
             costs.dearest(
-                self.a, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1], modes[part],
+                self.a, self._of_state, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1], modes[part],
                 self.is_special, self.memo, self.st, self.frames, out[part],
             )  # fmt: skip
         return out
@@ -330,9 +333,12 @@ class _Close:
         """`chain_after` int32 [chain cells]."""
         t = self.t
         content, offset = self.profiles
-        place = np.arange(t.return_offset.size) + t.chain_offset[:, None]
-        e, g = np.nonzero(t.chain[place, 0] == t.chain_offset[:, None])
-        n = t.chain[place[e, g], 1]
+        place = np.flatnonzero(t.chain[:, 0] >= 0)
+        by_base = np.argsort(t.chain_offset)
+        e = by_base[np.searchsorted(t.chain_offset[by_base], t.chain[place, 0])]
+        order = np.argsort(e, kind="stable")
+        e, place = e[order], place[order]
+        g, n = place - t.chain_offset[e], t.chain[place, 1]
         lows = {i: ranges for i, ranges in lows_of(t.chain_break).items() if len(ranges) > 1}
         counted = np.flatnonzero(np.isin(n, list(lows))) if lows else n[:0]
         count = np.ones(n.size, np.int64)

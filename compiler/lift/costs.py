@@ -1,8 +1,8 @@
 """What one token can cost: the largest bound after any token of a mask, by walks over the trie.
 
 Leaves out   the bounds (ways.py), which cells are asked for (close.py).
-Arrays       st int64 [depth, 6] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
-             owe, place in `order`; frames int64 [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed
+Arrays       st int64 [depth, 7] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
+             owe, place in `order`, row (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed
              before. As in walk.py a frame is named by the depth of the byte that pushed it.
 """
 
@@ -71,13 +71,29 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def dearest(a, t, segments, offset, modes, is_special, memo, st, frames, out):  # type: ignore[no-untyped-def]
+def rows_and_bounds(a):  # type: ignore[no-untyped-def]
+    """Side by side what a walk wants of a state, int64 [states, 2]: where its row begins in the comb, and its bound; -1
+    for what depends on the counter, and for the row of the finished state."""
+    out = np.empty((a.state_cell.size, 2), np.int64)
+    for q in range(out.shape[0]):
+        out[q, 0] = a.cell_delta[a.state_cell[q]]
+        for b in range(a.state_break.shape[1]):
+            if a.state_break[q, b, 1] > 0:
+                out[q, 0] = -1
+        out[q, 1] = a.bound[a.close_first[q]] if a.close_first[q + 1] == a.close_first[q] + 1 else -1
+    out[1] = -1, 0
+    return out
+
+
+@njit(cache=True)
+def dearest(a, of_state, t, segments, offset, modes, is_special, memo, st, frames, out):  # type: ignore[no-untyped-def]
     """The largest and the least bound after tokens that stay above a frame, or just leave it.
 
     Large subtrees are walked once where the memo holds; such walks nest. The step is written out over local names of
     the arrays, which is several times as fast as calling `step`; so are all walks of a call.
 
     Args:
+        of_state: see `rows_and_bounds`.
         t: the trie, or what lies outside of a slice;  memo: of it and these bounds.
         segments: int32 [·, 6]: parts of the trie, as the first place in `order` and that after the last, the place of
             the parent, and from where: state and the interval of its counter.
@@ -105,7 +121,7 @@ def dearest(a, t, segments, offset, modes, is_special, memo, st, frames, out):  
             depth = (packed[i] >> 40 & 0x3FFFFF) - 1
             st[depth, 0], st[depth, 1] = segments[segment, 3], segments[segment, 4]
             st[depth, 2], st[depth, 3], st[depth, 4] = segments[segment, 5], -1, 0
-            st[depth, 5] = segments[segment, 2]
+            st[depth, 5], st[depth, 6] = segments[segment, 2], of_state[segments[segment, 3], 0]
             while True:
                 while opened > 0 and i == open_[opened - 1, 0]:
                     opened -= 1
@@ -127,20 +143,18 @@ def dearest(a, t, segments, offset, modes, is_special, memo, st, frames, out):  
                 next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
                 q, low, high = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2]
                 top, owed = st[depth - 1, 3], st[depth - 1, 4]
-                cell = state_cell[q]
-                if counted:
-                    for b in range(state_break.shape[1]):
-                        past = low - state_break[q, b, 0] + state_break[q, b, 1]
-                        if past > 0:
-                            cell += min(past, state_break[q, b, 1])
-                entry = cell_delta[cell] + symbol_class[byte]
+                base = st[depth - 1, 6]
+                if base < 0:
+                    base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)])
+                entry = base + symbol_class[byte]
                 op = delta[entry, 1]
-                if delta[entry, 0] != cell_delta[cell] or op == 0 or q == 1:
+                if delta[entry, 0] != base or op == 0 or q == 1:
                     parent = st[depth - 1, 5]
                     if wide[parent] < 0:
                         i = next_
                     else:
                         after = skip[parent] if parent < root else end
+                        cell = state_cell[q] + phase(state_break, q, low)
                         i = next_child(t.children, a.alive, cell, parent, byte, after)
                     continue
                 if top < 0 and (depth == 1 or next_ - i >= _WORTH) and (not counted or (low == 0 and high == MANY)):
@@ -198,19 +212,21 @@ def dearest(a, t, segments, offset, modes, is_special, memo, st, frames, out):  
                 if place >> 62:
                     value = np.int64(0)
                     if not leaves:
-                        value = owed + largest(close_first, close_break, bound, q, low, high)
-                        value = min(np.int64(NEVER), value)
+                        value = of_state[q, 1]
+                        if value < 0:
+                            value = largest(close_first, close_break, bound, q, low, high)
+                        value = min(np.int64(NEVER), owed + value)
                     if value > dearest_ or value < least:
                         token = _first_token(t, is_special, i)
                         if token >= 0:
                             dearest_ = max(dearest_, value)
                             if value < least:
                                 least, chosen = value, token
-                if leaves:
+                if leaves or next_ == i + 1:
                     i = next_
                     continue
                 st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed
-                st[depth, 5] = i
+                st[depth, 5], st[depth, 6] = i, of_state[q, 0]
                 i += 1
         out[j, 0], out[j, 1], out[j, 2], out[j, 3] = dearest_, least, chosen, pushed
 
