@@ -85,7 +85,7 @@ class _Close:
         self.lows = lows_of(t.state_break)
         self.a = self._closing()
         self.whole_memo = self.words.take_memo()
-        self.memo = self.whole_memo.part(1 << (2 * t.cells + 64).bit_length())
+        self.memo = self.whole_memo.part(2 * self.a.bound.size)
         self._known: dict[int, np.ndarray] = {}
         self._remembered: int | None = None  # slice whose rest the memo is of
         self._of_state: np.ndarray | None = None  # see costs.py; None where bounds have changed
@@ -238,8 +238,8 @@ class _Close:
             self.budget.check("")
             part = slice(begin, begin + _BATCH)
             costs.dearest(
-                self.a, self._of_state, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1], modes[part],
-                self.is_special, self.memo, self.st, self.frames, out[part],
+                self.a, self._of_state, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1],
+                modes[part], self.is_special, self.memo, self.st, self.frames, out[part],
             )  # fmt: skip
         return out
 

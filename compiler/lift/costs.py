@@ -19,6 +19,7 @@ from toolc.runtime.tables import NEVER
 from .children import next_child
 
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
+_MOST_KEPT = 1 << 16  # walks
 
 
 class Memo(NamedTuple):
@@ -37,14 +38,16 @@ class Memo(NamedTuple):
     found: np.ndarray
 
     @staticmethod
-    def make(walks: int = 1 << 14) -> Memo:
-        """With room for so many walks, a power of two."""
-        return Memo(np.array([1, 0], np.int64), np.zeros((4 * walks, 3), np.int64), np.zeros((walks, 4), np.int64))
+    def make() -> Memo:
+        """With room for as many walks as are ever kept; what is never touched costs nothing."""
+        slots, found = np.zeros((4 * _MOST_KEPT, 3), np.int64), np.zeros((_MOST_KEPT, 4), np.int64)
+        return Memo(np.array([1, 0], np.int64), slots, found)
 
     def part(self, walks: int) -> Memo:
-        """Knows nothing, and has room for so many walks, a power of two: what is small stays in the cache."""
+        """Knows nothing, and has room for about so many walks: what is small stays in the cache."""
         self.forget()
-        return Memo(self.at, self.slots[: 4 * walks], self.found[:walks])
+        kept = min(_MOST_KEPT, 1 << max(6, walks.bit_length()))
+        return Memo(self.at, self.slots[: 4 * kept], self.found[:kept])
 
     def forget(self) -> None:
         self.at[0] += 1

@@ -20,7 +20,7 @@ from numba import njit
 from ..automata.pool import Pool, intern, room
 
 HEAD = 4  # numbers before the tokens of a piece
-_SLOTS = 1 << 15
+_SLOTS = 1 << 16
 _ROUND_BITS = 20  # 23 are there
 
 
