@@ -2,8 +2,8 @@
 
 Leaves out   the bounds (ways.py), which cells are asked for (close.py).
 Arrays       st int64 [depth, 7] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
-             owe, place in `order`, row (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low, saved high, frame beneath, owed
-             before. As in walk.py a frame is named by the depth of the byte that pushed it.
+             owe, place in `order`, row (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low, saved
+             high, frame beneath, owed before. As in walk.py a frame is named by the depth of the byte that pushed it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from toolc.runtime.tables import NEVER
 from .children import next_child
 
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
-_MOST_KEPT = 1 << 16  # walks
 
 
 class Memo(NamedTuple):
@@ -38,15 +37,14 @@ class Memo(NamedTuple):
     found: np.ndarray
 
     @staticmethod
-    def make() -> Memo:
-        """With room for as many walks as are ever kept; what is never touched costs nothing."""
-        slots, found = np.zeros((4 * _MOST_KEPT, 3), np.int64), np.zeros((_MOST_KEPT, 4), np.int64)
-        return Memo(np.array([1, 0], np.int64), slots, found)
+    def make(walks: int = 1 << 16) -> Memo:
+        """With room for so many walks, a power of two; what is never touched costs nothing."""
+        return Memo(np.array([1, 0], np.int64), np.zeros((4 * walks, 3), np.int64), np.zeros((walks, 4), np.int64))
 
     def part(self, walks: int) -> Memo:
-        """Knows nothing, and has room for about so many walks: what is small stays in the cache."""
+        """Knows nothing, and has room for about so many walks if it can: what is small stays in the cache."""
         self.forget()
-        kept = min(_MOST_KEPT, 1 << max(6, walks.bit_length()))
+        kept = min(len(self.found), 1 << max(6, walks.bit_length()))
         return Memo(self.at, self.slots[: 4 * kept], self.found[:kept])
 
     def forget(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from toolc.compiler import regex as rx
 from toolc.compiler.automata import dfa as algebra
 from toolc.compiler.automata.dfa import Dfa
 from toolc.compiler.automata.minimise import minimise_table
+from toolc.compiler.automata.partition import parts
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.regex import parse_regex
 
@@ -35,7 +37,7 @@ def test_boolean_laws(a: Dfa, b: Dfa, c: Dfa) -> None:
 
 @given(st.lists(dfas, min_size=1, max_size=4))
 def test_parts_are_disjoint_and_make_up_the_whole(some: list[Dfa]) -> None:
-    found = algebra.parts(some, 10_000)
+    found = parts(some, 10_000)
     assert found is not None
     for (a, _), (b, _) in itertools.combinations(found, 2):
         assert algebra.intersection(a, b).is_empty
@@ -45,6 +47,31 @@ def test_parts_are_disjoint_and_make_up_the_whole(some: list[Dfa]) -> None:
             assert not part.is_empty
             whole = algebra.union(whole, part) if i in which else whole
         assert algebra.equals(whole, one)
+
+
+@pytest.mark.parametrize(("some", "expected", "states"), [
+    # one state for each set of texts that may go on
+    ([b"ab", b"ac", b"b"], [(2,), (0,), (1,)], 5),
+    ([b"a", b"ab", b"a"], [(0, 2), (1,)], 3),
+], ids=["prefixes", "equal"])  # fmt: skip
+def test_parts_of_texts(some: list[bytes], expected: list[tuple[int, ...]], states: int) -> None:
+    texts = [algebra.from_literal(text) for text in some]
+    found = parts(texts, states)
+    assert found is not None
+    assert [which for _, which in found] == expected
+    for dfa, which in found:
+        assert list(algebra.enumerate_texts(dfa, 2)) == [some[which[0]]]
+    assert parts(texts, states - 1) is None
+
+
+def test_parts_of_many_texts() -> None:
+    """More states of the product than the pool begins with."""
+    some = [b"%d" % n for n in range(100, 1000)]
+    found = parts([algebra.from_literal(text) for text in some], 10_000)
+    assert found is not None
+    assert [(list(algebra.enumerate_texts(dfa, 2)), which) for dfa, which in found] == [
+        ([text], (n,)) for n, text in enumerate(some)
+    ]
 
 
 tables = st.integers(1, 7).flatmap(
