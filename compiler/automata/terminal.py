@@ -447,6 +447,8 @@ class _Looking:
         self.obligations: list[tuple[bool, Threads]] = []
         self.ids: dict[tuple[bool, Threads], int] = {}
         self.masks_of_obligation: list[frozenset[int]] = []
+        # Obligations after a code point, by its class and what the trackers say: many states have the same ones.
+        self.stepped: dict[tuple[int, tuple[bool, ...]], dict[int, int | bool]] = {}
 
     def obligation(self, negative: bool, threads: Threads) -> int | bool:
         """Its number, or what it is worth where that is known."""
@@ -510,8 +512,9 @@ class _Looking:
         out.sort()
         return tuple(out)
 
-    def step(self, threads: Threads, bit: int, truths: list[bool], known: dict[int, int | bool]) -> Threads:
+    def step(self, threads: Threads, bit: int, truths: list[bool]) -> Threads:
         """Threads after one code point of the class ``bit``."""
+        known = self.stepped.setdefault((bit, tuple(truths)), {})
         seeds = []
         for node, hanging in threads:
             if not self.mask_of[node] & bit:
@@ -522,7 +525,7 @@ class _Looking:
                     worth = known.get(one)
                     if worth is None:
                         negative, inner = self.obligations[one]
-                        worth = known[one] = self.obligation(negative, self.step(inner, bit, truths, known))
+                        worth = known[one] = self.obligation(negative, self.step(inner, bit, truths))
                     if worth is False:
                         break
                     if worth is not True:
@@ -550,7 +553,7 @@ class _Looking:
             if before is None:
                 threads = self.close([(start, ())], truths)
             else:
-                threads = self.step(before[n], bit, truths, {})
+                threads = self.step(before[n], bit, truths)
             out.append(threads)
             truths.append(any(node == end for node, _ in threads))
         return tuple(out), truths
@@ -580,7 +583,7 @@ def _determinise_looking(
         for mask, _ in _split(by_mask) if by_mask else ():
             bit = mask & -mask
             after, truths = machine.track(before, bit)
-            stepped = machine.step(threads, bit, truths, {})
+            stepped = machine.step(threads, bit, truths)
             if not stepped:
                 continue
             state = (after, stepped)
