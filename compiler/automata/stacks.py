@@ -59,7 +59,7 @@ def _components(w):  # type: ignore[no-untyped-def]
     for root in range(size):
         if index[root]:
             continue
-        q = root
+        q = np.int64(root)
         while True:
             if index[q] == 0:
                 count += 1
