@@ -1,20 +1,19 @@
 """Which symbols are told apart: as finely in all parts, so that they stand side by side, or no finer than is needed.
 
 Leaves out   packing (../lift/comb.py).
-Invariants   classes are numbered by their first symbol in `merged`.
+Invariants   classes are numbered by their first symbol in `common`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
 from toolc.runtime.memory import kernel
-from toolc.runtime.tables import PUSH, Tables
+from toolc.runtime.tables import END_OF_TURN, PUSH
 
-from ..lift import comb
 from .split import STUB
 
 
@@ -42,23 +41,28 @@ def is_finer(classes: np.ndarray, symbol_class: np.ndarray) -> bool:
     return bool((low == high).all())
 
 
-def merged(t: Tables) -> Tables:
-    """The tables with one class for symbols that every state treats alike."""
-    rows, which = np.unique(t.cell_delta, return_inverse=True)
-    leader = _leaders(t.delta, rows, t.classes)[t.symbol_class]
-    _, first, number = np.unique(leader, return_index=True, return_inverse=True)
+def common(symbol_class: np.ndarray, alike: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Fewer classes: those that all of some parts treat alike become one, but for that of the end of turn.
+
+    Args:
+        symbol_class: int32 [symbols].
+        alike: of each part int [classes]: equal where it treats two alike.
+
+    Returns:
+        int32 [symbols], and int64 [fewer classes]: one of the former classes of each.
+    """
+    label = np.zeros(int(symbol_class.max()) + 1, np.int64)
+    label[symbol_class[END_OF_TURN]] = 1
+    for one in alike:
+        label = np.unique(label * (int(one.max()) + 1) + one, return_inverse=True)[1].reshape(-1)
+    _, first, number = np.unique(label[symbol_class], return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int32)
     rank[np.argsort(first)] = np.arange(first.size)
-    class_of = np.zeros(first.size, np.int64)
-    class_of[rank] = t.symbol_class[first]
-    same = np.arange(t.states), np.arange(t.push.shape[0])
-    offset, columns, ops = spread(t.delta, rows, class_of, *same)
-    at, delta = comb.pack(offset, columns, ops, first.size)
-    return replace(t, symbol_class=rank[number.reshape(-1)], cell_delta=at[which.reshape(-1)], delta=delta)
+    return rank[number.reshape(-1)], symbol_class[np.sort(first)].astype(np.int64)
 
 
 @kernel()
-def _leaders(delta, rows, classes):  # type: ignore[no-untyped-def]
+def leaders(delta, rows, classes):  # type: ignore[no-untyped-def]
     """int64 [classes]: an earlier class with the same ops in all rows of a comb, or the class itself."""
     digest = np.zeros(classes, np.uint64)
     for r in range(rows.size):

@@ -137,8 +137,9 @@ class Joined:
         _move_returns(out, self._ends(arrays), self.base["return"], self.base["state"])
         return self.together("return_offset", "return"), out
 
-    def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray, ahead: int) -> Machine:
-        """What walks read; the narrow ones are those of the first part. Calls are looked for so many bytes ahead."""
+    def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray, ahead: int) -> tuple[Machine, bytes]:
+        """What walks read; the narrow ones are those of the first part. Calls are looked for so many bytes ahead. And
+        the bytes that can stand before what opens a part in the first one."""
         return_offset, return_ = self.returns()
         later = int(self.base["push"][-1] - self.base["push"][1])
         state, push = np.zeros(self.base["state"][-1], bool), np.zeros(self.base["push"][-1], bool)
@@ -166,8 +167,9 @@ class Joined:
         }
         machine = Machine(**{name: np.ascontiguousarray(array) for name, array in fields.items()})
         if not self.parts[0].imports:
-            return machine
-        return machine._replace(to_call=bytes_to_call(machine, int(self.base["state"][1]), self.width, ahead))
+            return machine, b""
+        to_call, before = bytes_to_call(machine, int(self.base["state"][1]), self.width, ahead)
+        return machine._replace(to_call=to_call), bytes(np.flatnonzero(before[self.symbol_class[:256]]).tolist())
 
 
 @kernel()

@@ -27,7 +27,7 @@ from ..lift.close import close_arrays
 from ..lift.lift import lift
 from ..vocab.encode import Encode
 from .cache import Parts
-from .classes import coarse_classes, fine_classes, is_finer, merged
+from .classes import coarse_classes, fine_classes, is_finer
 from .joined import Joined
 from .keys import with_keys
 from .part import Cut, Part, entries_of
@@ -168,7 +168,10 @@ class _Linker:
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
             t = replace(t, **close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
-        cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes, self.whole.specials)
+        # Of many tools most of the comb is old, and stays as it is.
+        fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
+        others = self.parts.values() if fewest else None
+        cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes, self.whole.specials, others)
         arrays = cut.arrays()
         exported = []
         for push, left in entry or ():
@@ -182,6 +185,8 @@ class _Linker:
             counts["capacity"] - a.soft_depth, int(t.chain_offset.size), max(1, a.completions),
             {rule: int(cut.state[q]) for rule, q in a.entries.items()}, counts,
         )  # fmt: skip
+        if fewest:
+            self.parts = {digest: other.over(cut.representative) for digest, other in self.parts.items()}
         joined = Joined(part, self.parts, cut.symbol_class)
         roots: dict[int, list[int]] = {}
         for k, (push, _) in enumerate(entry or ()):
@@ -189,16 +194,14 @@ class _Linker:
         resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, self.specials, self.budget)
         part = resolve.resolved(roots)
         part.arrays = with_keys(part.arrays)
-        return _Made(part, resolve, cut.symbol_class), a
+        return _Made(part, resolve, joined), a
 
     def _main(self) -> Linked:
         made, a = self._made(self.whole.main, list(self.whole.imports), None)
-        joined = Joined(made.part, self.parts, made.symbol_class)
+        joined = Joined(made.part, self.parts, made.joined.symbol_class)
         tables, longest = tables_of(
             joined, made.resolve.walks.machine, a.marks, self.specials, made.resolve.decided, made.resolve.deciding
         )
-        if not self.whole.tools or self.classes.max() == 255:
-            tables = merged(tables)  # of many tools most of the comb is old, and stays as it is
         parts = joined.parts
         deepest = made.part.depth
         modes = joined.modes
@@ -234,7 +237,7 @@ class _Linker:
 class _Made:
     part: Part
     resolve: Resolve
-    symbol_class: np.ndarray
+    joined: Joined
 
 
 def _bound(t: Tables, q: int) -> int:

@@ -12,13 +12,14 @@ Arrays       those of docs/architecture.md, and
              outer_profile, outer_entry int32 [·]: profiles with which an entry's frame is left;
              outer_offset int32 [· + 1], outer_records int32 [·]: the content of each, as in walk.py;
              mark int32 [·, 4]: its distinct marks, which state_mark and symbol_mark number;
+             alike int32 [classes]: equal where all its states treat two classes alike;
              row_key, list_key: see keys.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from toolc.runtime.tables import PUSH, Tables
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE
 from ..lift import comb
-from .classes import spread
+from .classes import common, leaders, spread
 from .split import STUB
 from .stubs import Apart, Stubs
 from .tails import Opener
@@ -72,6 +73,14 @@ class Part:
     def states(self) -> int:
         """How many, without those that every part has."""
         return int(self.arrays["state_cell"].size)
+
+    def over(self, classes: np.ndarray) -> Part:
+        """The same over fewer classes, int64 [·]: one of the former that each stands for."""
+        used, which = np.unique(self.arrays["cell_delta"], return_inverse=True)
+        same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
+        offset, columns, ops = spread(self.arrays["delta"], used, classes, same, same)
+        at, delta = comb.pack(offset, columns, ops, classes.size)
+        return replace(self, arrays={**self.arrays, "cell_delta": at[which.reshape(-1)], "delta": delta})
 
 
 def entries_of(a: Automaton, entries: Sequence[tuple[int, Opener]]) -> list[tuple[int, tuple[int, ...]]]:
@@ -126,11 +135,16 @@ class Cut:
         left: per stub the R with which the import is left.
         classes: int32 [256].
         specials: see `Split`.
+        others: parts beside which it has as few classes as they all need; None: it has as many as any may need.
+
+    Attributes:
+        symbol_class: int32 [symbols].
+        representative: int64 [classes]: which of the classes that any part may need stands for each.
     """
 
     def __init__(
         self, a: Automaton, t: Tables, stubs: Stubs, entry: list[tuple[int, tuple[int, ...]]] | None,
-        left: list[tuple[int, ...]], classes: np.ndarray, specials: Sequence[str],
+        left: list[tuple[int, ...]], classes: np.ndarray, specials: Sequence[str], others: Iterable[Part] | None,
     ) -> None:  # fmt: skip
         self.a, self.t, self.stubs = a, t, stubs
         keep = np.ones(t.states, bool)
@@ -160,14 +174,21 @@ class Cut:
         self.class_of[ends] = a.symbol_class[256]
         for n, name in enumerate(a.specials):
             self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
+        self.cells = t.state_break[self.kept, :, 1].sum(axis=1, dtype=np.int64) + 1
+        self.cell = np.repeat(t.state_cell[self.kept], self.cells) + within(self.cells)
+        self.rows, self.row_of_cell = np.unique(t.cell_delta[self.cell], return_inverse=True)
+        self.alike = leaders(t.delta, self.rows, t.classes)[self.class_of]
+        self.representative = np.arange(self.class_of.size)
+        if others is not None:
+            alike = [self.alike, *(other.arrays["alike"] for other in others)]
+            self.symbol_class, self.representative = common(self.symbol_class, alike)
+            self.class_of = self.class_of[self.representative]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        t, kept = self.t, self.kept
-        cells = t.state_break[kept, :, 1].sum(axis=1, dtype=np.int64) + 1
-        cell = np.repeat(t.state_cell[kept], cells) + within(cells)
+        t, kept, cells, cell = self.t, self.kept, self.cells, self.cell
         closes = t.close_break[kept, :, 1].sum(axis=1, dtype=np.int64) + 1
         close = np.repeat(t.state_close[kept], closes) + within(closes)
-        cell_delta, delta = self._delta(t.cell_delta[cell])
+        cell_delta, delta = self._delta()
         return_offset, return_ = self._returns()
         symbols = self.symbols
         owed = t.owed_break[symbols, :, 1].sum(axis=1, dtype=np.int64) + 1
@@ -217,14 +238,13 @@ class Cut:
         }
         return {name: np.ascontiguousarray(array, np.int32) for name, array in found.items()} | {
             name: getattr(t, name) for name in ROWS
-        }
+        } | {"alike": self.alike.astype(np.int32)}
 
-    def _delta(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets of the cells, and the comb, over the finer classes."""
-        used, which = np.unique(before, return_inverse=True)
-        offset, columns, ops = spread(self.t.delta, used, self.class_of, self.state, self.push)
+    def _delta(self) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of the cells, and the comb, over the classes of parts."""
+        offset, columns, ops = spread(self.t.delta, self.rows, self.class_of, self.state, self.push)
         at, packed = comb.pack(offset, columns, ops, self.class_of.size)
-        return at[which.reshape(-1)], packed
+        return at[self.row_of_cell.reshape(-1)], packed
 
     def _returns(self) -> tuple[np.ndarray, np.ndarray]:
         a = self.a

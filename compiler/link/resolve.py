@@ -34,8 +34,10 @@ _BATCH = 2048
 class Walks:
     """Walks over joined parts, with the pools of what they found."""
 
-    def __init__(self, machine: Machine, vocab: Vocab, specials: np.ndarray, openers: bytes, budget: Budget) -> None:
-        self.machine = machine
+    def __init__(
+        self, joined: tuple[Machine, bytes], vocab: Vocab, specials: np.ndarray, openers: bytes, budget: Budget
+    ) -> None:
+        self.machine, self.before = joined
         self.budget = budget
         self.specials = specials
         self.words = Words.of(vocab)
@@ -47,7 +49,7 @@ class Walks:
 
     def states(self, states: np.ndarray) -> np.ndarray:
         """int32 [·, 4] as `walk_states` gives it."""
-        return self._states(states, self.words.opening(self.openers))
+        return self._states(states, self.words.opening(self.openers, self.before))
 
     def deciding(self, states: np.ndarray) -> np.ndarray:
         """bool [·]: whether a token decides against a tool above the frames of some states."""

@@ -114,7 +114,8 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
     """int32 [·]: so many bytes at least lead from a state of the first part, which has so many states, into a part that
     it calls, the opening bracket among them, without leaving the frame; ``most`` + 1 where it takes more. In a frame
-    that is opened on the way the next byte is taken to do.
+    that is opened on the way the next byte is taken to do. And bool [width]: classes that can stand before such a
+    bracket; what closes a frame is taken to do.
 
     Args:
         width: number of symbol classes.
@@ -155,7 +156,22 @@ def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
                         break
         if not grew:
             break
-    return found
+    before = np.zeros(width, np.bool_)
+    for q in range(2, states):
+        end = m.state_cell[q + 1] if q + 1 < m.state_cell.size else m.cell_delta.size
+        for cell in range(m.state_cell[q], end):
+            base = m.cell_delta[cell]
+            for k in range(width):
+                op = np.int64(m.delta[base + k, 1])
+                if op == 0 or m.delta[base + k, 0] != base:
+                    continue
+                if op & 7 < 4:
+                    before[k] |= found[op >> 3] == 1
+                elif op & 7 == 4:
+                    before[k] |= not m.calls_part[op >> 3] and found[m.push[op >> 3, 1]] == 1
+                else:
+                    before[k] = True
+    return found, before
 
 
 @kernel()

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
 from toolc.runtime.vocab import Vocab
 
 from .split import STUB
 from .walk import Nodes
+
+
+_MOST_KEPT = 256  # sets of bytes before openers: few grammars differ in them
 
 
 class Words:
@@ -26,6 +30,7 @@ class Words:
         n = vocab.node_byte.size
         self.whole = self._nodes(np.arange(n, dtype=np.int32), np.full(n, 1 << 30, np.int32))
         self._opening: dict[bytes, Nodes] = {}
+        self._opening_behind: dict[tuple[bytes, bytes], Nodes] = {}
         self._begins: dict[bytes, bool] = {}
         self._leaving: dict[bytes, int] = {}
 
@@ -42,12 +47,19 @@ class Words:
         inside[ends - 1] = False
         return bool((opens[data[:-1]] & (data[1:] == STUB) & inside).any())
 
-    def opening(self, openers: bytes) -> Nodes:
-        """The trie of the tokens that go on behind one of some bytes."""
+    def opening(self, openers: bytes, before: bytes = bytes(range(256))) -> Nodes:
+        """The trie of the tokens that go on behind one of some bytes. Where that is not the first byte of a token it
+        stands behind another of some: its ``ahead`` passes over all else."""
         known = self._opening.get(openers)
         if known is None:
             known = self._opening[openers] = self._behind(_set(openers))
-        return known
+        narrower = self._opening_behind.get((openers, before))
+        if narrower is None:
+            if len(self._opening_behind) == _MOST_KEPT:
+                self._opening_behind.clear()
+            ahead = _ahead(known.byte, known.depth, known.skip, _set(openers), _set(before))
+            narrower = self._opening_behind[openers, before] = known._replace(ahead=ahead)
+        return narrower
 
     def most_ahead(self, openers: bytes) -> int:
         """How many bytes the longest of them has up to such a byte."""
@@ -62,7 +74,7 @@ class Words:
         np.add.at(change, v.node_skip[openers], -1)
         behind = np.concatenate([[0], np.cumsum(np.cumsum(change[:-1]) > 0)])
         order = np.flatnonzero(behind[v.node_skip] > behind[:-1]).astype(np.int32)  # these, and what is above them
-        return self._nodes(order, _ahead(order, v, opens))
+        return self._nodes(order, np.zeros(order.size, np.int32))
 
     def _nodes(self, order: np.ndarray, ahead: np.ndarray) -> Nodes:
         """The part of the trie with these nodes, and what is above each."""
@@ -98,15 +110,18 @@ def _set(some: bytes) -> np.ndarray:
     return found
 
 
-def _ahead(order: np.ndarray, v: Vocab, opens: np.ndarray) -> np.ndarray:
-    """How many bytes, that of the node among them, lead to the deepest opening byte at or below each of some nodes
-    with which no token ends."""
-    deepest = np.zeros(v.node_byte.size, np.int32)
-    begins = opens[v.node_byte] & (v.node_skip > np.arange(v.node_byte.size) + 1)
-    path: list[int] = []  # nodes from the first byte on
-    for node in order.tolist():
-        del path[int(v.node_depth[node]) - 1 :]
-        path.append(node)
-        if begins[node]:
-            deepest[path] = np.maximum(deepest[path], v.node_depth[node])
-    return np.maximum(deepest[order] - v.node_depth[order] + 1, 0).astype(np.int32)
+@kernel()
+def _ahead(byte, depth, skip, opens, before):  # type: ignore[no-untyped-def]
+    """int32 [nodes]: how many bytes, that of the node among them, lead to the deepest opening byte at or below each
+    with which no token ends; it is the first byte of a token, or behind another of some, bool [256]."""
+    deepest = np.zeros(byte.size, np.int32)
+    path = np.zeros(depth.max() + 1 if depth.size else 1, np.int64)
+    for node in range(byte.size):
+        d = depth[node]
+        path[d] = node
+        if opens[byte[node]] and skip[node] > node + 1 and (d == 1 or before[byte[path[d - 1]]]):
+            for k in range(1, d + 1):
+                deepest[path[k]] = max(deepest[path[k]], d)
+    for node in range(byte.size):
+        deepest[node] = max(deepest[node] - depth[node] + 1, 0)
+    return deepest
