@@ -23,7 +23,7 @@ from toolc.runtime.vocab import vocab_cache_dir
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
-VERSION = 4
+VERSION = 5
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit
@@ -147,4 +147,5 @@ def _part(meta: dict[str, Any], name: bytes, arrays: dict[str, Any]) -> Part:
     entries = [(free, shallow, bound, tuple(left)) for free, shallow, bound, left in meta["entries"]]
     imports = [(digest, entry) for digest, entry in meta["imports"]]
     rest = {key: meta[key] for key in _META if key not in ("entries", "imports")}
-    return Part(arrays=arrays, entries=entries, imports=imports, **rest)
+    # Kernels would be compiled once more for arrays that are not to be written.
+    return Part(arrays={key: array.copy() for key, array in arrays.items()}, entries=entries, imports=imports, **rest)

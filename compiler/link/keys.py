@@ -1,72 +1,75 @@
-"""By what rows and lists of different parts are known to be equal: digests of what they hold.
+"""By what rows and lists of different parts are known to be equal: hashes of what they hold, under a secret of the process.
+
+A list that is stored as the difference from another holds what one of both holds. So the hash of a set of tokens is the
+exclusive or of the hashes of its members: that of a difference is known from those of what it is made of.
 
 Leaves out   joining rows (tables.py).
-Arrays       list_key uint32 [lists, 4]: of a list as it is stored, its base's content included;
-             row_key uint32 [rows, 6]: slice, units, and the digest of the other tokens, whatever list they are of.
+Invariants   for any two that differ the chance that their keys are equal is 2**-128, whoever chose them, as nobody knows
+             the secret. Which keys are equal does not depend on it, so it does not show in what is made; keys are
+             never stored.
+Arrays       list_key uint64 [lists, 2]: of a list, and whether it is stored as it is;
+             row_key uint64 [rows, 2]: of slice, units, bit row and list, whatever lists it is stored in.
+Source       Zobrist 1970; Carter, Wegman 1979.
 """
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from itertools import pairwise
+import os
 
 import numpy as np
 
 from toolc.runtime.memory import kernel
 
-_SIZE = 16  # bytes of a digest
+_SECRET = np.frombuffer(bytearray(os.urandom(48)), np.uint64)
 
 
-def with_keys(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of rows, and their keys."""
-    base = arrays["list_base"]
-    stored = _digests(arrays["list_offset"], arrays["list_tokens"])
-    content = stored.copy()
-    some = np.flatnonzero(base >= 0)
-    content[some] = _digests(*_contents(some, arrays["list_offset"], arrays["list_tokens"], base))
-    # A list with a base is known by its own tokens and those of the base.
-    both = np.concatenate([stored[some], content[base[some]]], axis=1)
-    stored[some] = _digests(np.arange(some.size + 1) * both.shape[1], both.reshape(-1))
-    held = content[arrays["row_list"]]
-    for row in np.flatnonzero(arrays["row_dense"] >= 0).tolist():
-        bits = arrays["dense"][arrays["row_dense"][row]].tobytes()
-        held[row] = np.frombuffer(blake2b(bits + held[row].tobytes(), digest_size=_SIZE).digest(), np.uint32)
-    rows = np.stack([arrays["row_slice"], arrays["row_units"]], axis=1).astype(np.int32).view(np.uint32)
-    return {**arrays, "row_key": np.concatenate([held, rows], axis=1), "list_key": stored}
-
-
-def _digests(offset: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """uint32 [sequences, 4]: digests of sequences of numbers."""
-    data, size = np.ascontiguousarray(numbers).data.cast("B"), numbers.itemsize
-    ends = (offset * size).tolist()
-    found = [blake2b(data[a:b], digest_size=_SIZE).digest() for a, b in pairwise(ends)]
-    return np.frombuffer(bytearray(b"".join(found)), np.uint32).reshape(-1, 4)
+def keys(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """row_key and list_key of the rows of a part."""
+    dense = np.zeros((arrays["dense"].shape[0], 2), np.uint64)
+    if dense.size:
+        _add_dense(arrays["dense"], _SECRET, dense)
+    names = ("list_offset", "list_tokens", "list_base", "row_list", "row_slice", "row_units", "row_dense")
+    row_key, list_key = _keys(*(arrays[name] for name in names), dense, _SECRET)
+    return row_key, list_key
 
 
 @kernel()
-def _contents(lists, offset, tokens, base):  # type: ignore[no-untyped-def]
-    """The tokens of lists that are stored as differences from others, and where each begins."""
-    ends = np.zeros(lists.size + 1, np.int64)
-    out = np.empty(max(1, tokens.size), np.int32)
-    n = 0
-    for j in range(lists.size):
-        i, i_end = np.int64(offset[lists[j]]), np.int64(offset[lists[j] + 1])
-        k, k_end = np.int64(offset[base[lists[j]]]), np.int64(offset[base[lists[j]] + 1])
-        while out.size - n < i_end - i + k_end - k:
-            bigger = np.empty(2 * out.size, np.int32)
-            bigger[:n] = out[:n]
-            out = bigger
-        while i < i_end or k < k_end:
-            if k == k_end or (i < i_end and tokens[i] < tokens[k]):
-                out[n] = tokens[i]
-                n += 1
-                i += 1
-            elif i == i_end or tokens[k] < tokens[i]:
-                out[n] = tokens[k]
-                n += 1
-                k += 1
-            else:
-                i += 1
-                k += 1
-        ends[j + 1] = n
-    return ends, out[:n]
+def _mixed(number, secret, n):  # type: ignore[no-untyped-def]
+    """Half ``n`` of the hash of a number."""
+    x = (np.uint64(number) + secret[3 * n]) * np.uint64(0xFF51AFD7ED558CCD)
+    x = ((x ^ x >> np.uint64(32)) + secret[3 * n + 1]) * np.uint64(0xC4CEB9FE1A85EC53)
+    x = ((x ^ x >> np.uint64(29)) + secret[3 * n + 2]) * np.uint64(0x9E3779B97F4A7C15)
+    return x ^ x >> np.uint64(32)
+
+
+@kernel()
+def _add_dense(dense, secret, out):  # type: ignore[no-untyped-def]
+    """The hashes of bit rows: of their words, each at its place."""
+    for row in range(dense.shape[0]):
+        for word in range(dense.shape[1]):
+            number = np.int64(1) << 62 | word << 32 | np.int64(dense[row, word])
+            for n in range(2):
+                out[row, n] ^= _mixed(number, secret, n)
+
+
+@kernel()
+def _keys(offset, tokens, base, list_of, slice_, units, dense_of, dense, secret):  # type: ignore[no-untyped-def]
+    held = np.zeros((base.size, 2), np.uint64)
+    for i in range(base.size):
+        for k in range(offset[i], offset[i + 1]):
+            for n in range(2):
+                held[i, n] ^= _mixed(np.int64(tokens[k]), secret, n)
+    list_key = held.copy()
+    for i in range(base.size):
+        if base[i] >= 0:  # the base has none itself
+            for n in range(2):
+                held[i, n] ^= held[base[i], n]
+                list_key[i, n] = held[i, n] ^ _mixed(np.int64(1) << 61, secret, n)
+    row_key = np.empty((list_of.size, 2), np.uint64)
+    for r in range(list_of.size):
+        number = np.int64(1) << 61 | np.int64(slice_[r] + 1) << 32 | np.int64(units[r] + 1) << 1 | 1
+        for n in range(2):
+            row_key[r, n] = held[list_of[r], n] ^ _mixed(number, secret, n)
+            if dense_of[r] >= 0:
+                row_key[r, n] ^= dense[dense_of[r], n]
+    return row_key, list_key

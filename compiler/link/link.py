@@ -29,7 +29,6 @@ from ..vocab.encode import Encode
 from .cache import Parts
 from .classes import coarse_classes, fine_classes, is_finer
 from .joined import Joined
-from .keys import with_keys
 from .part import Cut, Part, entries_of
 from .resolve import Resolve
 from .split import Split, Unit, split
@@ -193,7 +192,6 @@ class _Linker:
             roots.setdefault(int(a.pushes[push][0]), []).append(k)
         resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, self.specials, self.budget)
         part = resolve.resolved(roots)
-        part.arrays = with_keys(part.arrays)
         return _Made(part, resolve, joined), a
 
     def _main(self) -> Linked:

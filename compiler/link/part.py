@@ -12,14 +12,14 @@ Arrays       those of docs/architecture.md, and
              outer_profile, outer_entry int32 [·]: profiles with which an entry's frame is left;
              outer_offset int32 [· + 1], outer_records int32 [·]: the content of each, as in walk.py;
              mark int32 [·, 4]: its distinct marks, which state_mark and symbol_mark number;
-             alike int32 [classes]: equal where all its states treat two classes alike;
-             row_key, list_key: see keys.py.
+             alike int32 [classes]: equal where all its states treat two classes alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE
 from ..lift import comb
 from .classes import common, leaders, spread
+from .keys import keys
 from .split import STUB
 from .stubs import Apart, Stubs
 from .tails import Opener
@@ -74,13 +75,20 @@ class Part:
         """How many, without those that every part has."""
         return int(self.arrays["state_cell"].size)
 
+    @cached_property
+    def keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of its rows and lists: see keys.py."""
+        return keys(self.arrays)
+
     def over(self, classes: np.ndarray) -> Part:
         """The same over fewer classes, int64 [·]: one of the former that each stands for."""
         used, which = np.unique(self.arrays["cell_delta"], return_inverse=True)
         same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
         offset, columns, ops = spread(self.arrays["delta"], used, classes, same, same)
         at, delta = comb.pack(offset, columns, ops, classes.size)
-        return replace(self, arrays={**self.arrays, "cell_delta": at[which.reshape(-1)], "delta": delta})
+        made = replace(self, arrays={**self.arrays, "cell_delta": at[which.reshape(-1)], "delta": delta})
+        made.keys = self.keys
+        return made
 
 
 def entries_of(a: Automaton, entries: Sequence[tuple[int, Opener]]) -> list[tuple[int, tuple[int, ...]]]:

@@ -192,8 +192,9 @@ def _rows(joined: Joined, specials: np.ndarray) -> tuple[np.ndarray, dict[str, n
     for n, part in enumerate(joined.parts):
         used[part.arrays["cell_row"] + joined.base["row"][n]] = True
         used[part.arrays["chain_row"] + joined.base["row"][n]] = True
-    leader = _leaders(joined.together("row_key"), used)
-    list_leader = _leaders(joined.together("list_key"), np.ones(base_of.size, bool))
+    row_keys, list_keys = zip(*(part.keys for part in joined.parts), strict=True)
+    leader = _leaders(np.concatenate(row_keys), used)
+    list_leader = _leaders(np.concatenate(list_keys), np.ones(base_of.size, bool))
     rows = np.flatnonzero(used & (leader == np.arange(leader.size)))
     base_of = np.where(base_of >= 0, list_leader[base_of], -1)
     wanted = list_leader[of_row[rows]]
@@ -231,9 +232,9 @@ def _of_rows(joined: Joined, name: str) -> np.ndarray:
 
 @kernel()
 def _leaders(keys, used):  # type: ignore[no-untyped-def]
-    """For every key, uint32 [·, ·], after two that have no equals, the place of its first equal, of those in use first.
+    """For every key, uint64 [·, 2], after two that have no equals, the place of its first equal, of those in use first.
 
-    The first two numbers of a key are part of a digest, so they do for its hash.
+    Half of a key does for its hash.
     """
     count = keys.shape[0] + 2
     size = 16
@@ -245,13 +246,10 @@ def _leaders(keys, used):  # type: ignore[no-untyped-def]
         for i in range(2, count):
             if used[i] != wanted:
                 continue
-            slot = np.int64(keys[i - 2, 0]) & (size - 1)
+            slot = np.int64(keys[i - 2, 0] & np.uint64(size - 1))
             while table[slot] >= 0:
                 other = table[slot]
-                k = 0
-                while k < keys.shape[1] and keys[i - 2, k] == keys[other - 2, k]:
-                    k += 1
-                if k == keys.shape[1]:
+                if keys[i - 2, 0] == keys[other - 2, 0] and keys[i - 2, 1] == keys[other - 2, 1]:
                     break
                 slot = (slot + 1) & (size - 1)
             if table[slot] < 0:
