@@ -149,7 +149,7 @@ class _Linker:
         a = build_automaton(grammar, budget=self.budget, watch=watch)
         if imports and a.modes > 1:
             raise Apart("what calls parts recurs itself")
-        stubs = find_stubs(a) if imports else Stubs({}, {}, {}, [], b"")
+        stubs = find_stubs(a) if imports else Stubs({}, {}, {}, np.zeros(0, np.int64), b"")
         if self.words.begins_stub(stubs.openers):
             raise Apart("a token begins a stub")
         entry = None if entries is None else entries_of(a, entries)

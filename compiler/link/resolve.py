@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
 from toolc.runtime.tables import PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
@@ -133,9 +134,8 @@ class Resolve:
             roots: stack symbol of the root → entries.
         """
         self.roots = roots
-        inside = set(self.cut.stubs.inside)
-        some = [q for q in self.t.narrowing.tolist() if q not in inside and self.cut.state[q] >= 2]
-        if any(self.t.state_break[q, :, 1].any() for q in some):
+        some = self.t.narrowing[self.cut.state[self.t.narrowing] >= 2]
+        if self.t.state_break[some, :, 1].any():
             raise Apart("a state that counts looks into a part")
         self.arrays = dict(self.arrays)
         for name in ("cell_row", "cell_exit", "close_after"):
@@ -146,12 +146,15 @@ class Resolve:
         pairs: dict[tuple[int, int], None] = {}
         before = self.arrays["cell_exit"][cells, 0]
         exits = np.full(len(some), -1, np.int32)
-        sets = self.a.sets
-        for j, (q, e, more) in enumerate(zip(some, before.tolist(), found[:, 1].tolist(), strict=True)):
+        seen: set[tuple[int, int]] = set()  # (content, set of stack symbols)
+        tops = self.a.top[some].tolist()
+        for j, (top, e, more) in enumerate(zip(tops, before.tolist(), found[:, 1].tolist(), strict=True)):
             content = self._merged(e, more)
             if content >= 0:
                 exits[j] = self._profile(content)
-                pairs.update(dict.fromkeys((content, g) for g in sets[self.a.top[q]].tolist()))
+                if (content, top) not in seen:
+                    seen.add((content, top))
+                    pairs.update(dict.fromkeys((content, g) for g in self.a.sets[top].tolist()))
         entering: list[tuple[int, int, int, int]] = []  # import, its profile, content, symbol
         for slot, (other, entry) in enumerate(self.joined.imports[0]):
             imported = self.joined.parts[other].arrays
@@ -174,8 +177,9 @@ class Resolve:
             chains.append((slot, profile, g, place[e, g]))
         result = np.array([below[key] for key in keys], np.int64).reshape(-1, 4)
         self._add_rows(cells, states, found[:, 0], found[:, 3], exits, result, chains)
-        near = states[near_decisions(self.a, int(self.vocab.node_depth.max(initial=0)))[some]]
-        self.decided = near[self.walks.deciding(near)].tolist()
+        if self.a.marks.tools:  # else nothing decides against one
+            near = states[near_decisions(self.a, int(self.vocab.node_depth.max(initial=0)))[some]]
+            self.decided = near[self.walks.deciding(near)].tolist()
         for slot, profile, _, at in chains:
             if result[at, 2]:
                 self.deciding.add((slot, profile))
@@ -268,26 +272,25 @@ class Resolve:
     def _toggled(self, rows: np.ndarray, lists: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """The rows' arrays with those added that are some rows and lists of further tokens, and their numbers."""
         x = self.arrays
-        pairs, which = np.unique(np.stack([rows, lists], axis=1), axis=0, return_inverse=True)
-        slices, units, dense, list_ = (
-            x[name][pairs[:, 0]] for name in ("row_slice", "row_units", "row_dense", "row_list")
-        )
-        tokens, base = [], []
-        offset, stored, under = x["list_offset"], x["list_tokens"], x["list_base"]
-        for n, more in zip(list_.tolist(), pairs[:, 1].tolist(), strict=True):
-            added = np.sort(self.walks.lists[more])
-            own = stored[offset[n] : offset[n + 1]]
-            base.append(n if under[n] < 0 else int(under[n]))
-            tokens.append(added if under[n] < 0 else np.setxor1d(own, added, assume_unique=True))
-        lists_before, rows_before = under.size, x["row_slice"].size
+        count = len(self.walks.lists)
+        pairs, which = np.unique(rows * np.int64(count) + lists, return_inverse=True)
+        numbers, more = np.divmod(pairs, count)
+        slices, units, dense, list_ = (x[name][numbers] for name in ("row_slice", "row_units", "row_dense", "row_list"))
+        added = {n: np.sort(self.walks.lists[n]) for n in np.unique(more).tolist()}
+        further = [added[n] for n in more.tolist()]
+        offset, tokens, base = _with_more(
+            x["list_offset"], x["list_tokens"], x["list_base"], list_,
+            np.cumsum([0, *map(len, further)]), np.concatenate([np.zeros(0, np.int32), *further]),
+        )  # fmt: skip
+        lists_before, rows_before = x["list_base"].size, x["row_slice"].size
         added_rows = {
             "row_slice": slices,
             "row_units": units,
             "row_dense": dense,
-            "row_list": lists_before + np.arange(len(tokens)),
-            "list_offset": offset[-1] + np.cumsum([len(some) for some in tokens]),
-            "list_tokens": np.concatenate([np.zeros(0, np.int32), *tokens]),
-            "list_base": np.array(base, np.int32),
+            "row_list": lists_before + np.arange(base.size),
+            "list_offset": x["list_offset"][-1] + offset[1:],
+            "list_tokens": tokens,
+            "list_base": base,
             "dense": x["dense"][:0],
         }
         joined = {name: np.concatenate([x[name], added_rows[name].astype(x[name].dtype)]) for name in ROWS}
@@ -375,6 +378,44 @@ def near_decisions(a: Automaton, most: int) -> np.ndarray:
             break
         known[wave] = True
     return known[:nodes]
+
+
+@kernel()
+def _with_more(offset, tokens, base, lists, begin, more):  # type: ignore[no-untyped-def]
+    """Lists with tokens that they do not hold: offset, tokens and base of each. One that has no base gets the list as
+    its base.
+
+    Args:
+        begin, more: those of list ``lists[n]``, ascending: ``more[begin[n]:begin[n + 1]]``.
+    """
+    own = np.int64(0)
+    for n in lists:
+        own += offset[n + 1] - offset[n]
+    out, ends = np.empty(own + more.size, np.int32), np.zeros(lists.size + 1, np.int64)
+    base_of = np.empty(lists.size, np.int32)
+    at = 0
+    for j in range(lists.size):
+        n = lists[j]
+        i, i_end = np.int64(offset[n]), np.int64(offset[n + 1])
+        base_of[j] = base[n]
+        if base[n] < 0:
+            base_of[j] = n
+            i = i_end
+        k, k_end = begin[j], begin[j + 1]
+        while i < i_end or k < k_end:
+            if k == k_end or (i < i_end and tokens[i] < more[k]):
+                out[at] = tokens[i]
+                at += 1
+                i += 1
+            elif i == i_end or more[k] < tokens[i]:
+                out[at] = more[k]
+                at += 1
+                k += 1
+            else:
+                i += 1
+                k += 1
+        ends[j + 1] = at
+    return ends, out[:at].copy(), base_of
 
 
 def joined_rows(one: dict[str, Any], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, POP, PUSH
 from ..lift.ahead import thresholds_ahead
 from .split import STUB
 
-_DIGITS = range(ord("0"), ord("9") + 1)
+_DIGITS = np.arange(ord("0"), ord("9") + 1)
+_MOST = 1 << 30  # the number of a stub
 
 
 class Apart(Exception):
@@ -31,14 +34,14 @@ class Stubs:
         push: push number → stub.
         symbol: stack symbol → (stub, R with which the stub is left).
         entry: state after a stub's opening symbol → stub.
-        inside: states of stubs, their entries among them.
+        inside: states of stubs, their entries among them, ascending.
         openers: bytes that open stubs.
     """
 
     push: dict[int, int]
     symbol: dict[int, tuple[int, int]]
     entry: dict[int, int]
-    inside: list[int]
+    inside: np.ndarray
     openers: bytes
 
 
@@ -59,63 +62,93 @@ def find_stubs(a: Automaton) -> Stubs:
 
     Raises Apart: one is entered together with something else, or counters are saved beside it.
     """
-    ahead = thresholds_ahead(a).some
     mark = int(a.symbol_class[STUB])
+    entered = np.unique(a.pushes[:, 1:3])
+    entered = entered[a.ops[a.state_row[entered], mark] != 0]
+    digits = a.symbol_class[_DIGITS].astype(np.int32)
+    number, left, inside = _read(a.ops, a.state_row, a.threshold_offset, entered, mark, digits)
+    if (number < 0).any():
+        raise Apart("a stub is entered together with something else, or goes on")
     rows = np.flatnonzero(a.ops[:, mark])
-    at_mark = set((np.searchsorted(a.state_row, rows, side="right") - 1).tolist())
-    entry: dict[int, int] = {}
-    left: dict[int, int] = {}
-    inside: list[int] = []
-    for e in sorted({q for push in a.pushes for q in push[1:3]}):
-        if e not in at_mark:
-            continue
-        q, _ = _only(a, e, (STUB,))
-        inside.append(e)
-        number = 0
-        while q not in at_mark:
-            inside.append(q)
-            q, digit = _only(a, q, _DIGITS)
-            number = 10 * number + digit - _DIGITS[0]
-        inside.append(q)
-        entry[e] = number
-        if _op(a, q, mark) & 7 != POP:  # in brackets
-            q, _ = _only(a, q, (STUB,))
-            inside.append(q)
-        row = a.ops[a.state_row[q]]
-        kinds = np.flatnonzero(row)
-        if kinds.size != 1 or row[kinds[0]] & 7 != POP:
-            raise Apart("a stub goes on")
-        left[e] = int(row[kinds[0]]) >> 3
-    if at_mark - set(inside):
+    if not inside[np.searchsorted(a.state_row, rows, side="right") - 1].all():
         raise Apart("a stub is read in place")
+    entry = dict(zip(entered.tolist(), number.tolist(), strict=True))
+    left_of = dict(zip(entered.tolist(), left.tolist(), strict=True))
     push: dict[int, int] = {}
     symbol: dict[int, tuple[int, int]] = {}
-    for p, (g, e, shallow, _) in enumerate(a.pushes):
+    counts = thresholds_ahead(a).some
+    for p, (g, e, shallow, _) in enumerate(a.pushes.tolist()):
         if e in entry or shallow in entry:
             if e != shallow:
                 raise Apart("a stub lies in what recurs")
             push[p] = entry[e]
-            if symbol.setdefault(g, (entry[e], left[e])) != (entry[e], left[e]):
+            if symbol.setdefault(g, (entry[e], left_of[e])) != (entry[e], left_of[e]):
                 raise Apart("a stack symbol is shared")
-            target, action = a.returns.get((g, left[e]), (0, 0))
-            if target == 0 or (action <= ADD_ONE and ahead[target]):
+            target, action = a.returns.get((g, left_of[e]), (0, 0))
+            if target == 0 or (action <= ADD_ONE and counts[target]):
                 raise Apart("a counter goes on after a stub")
-    stubs = np.zeros(len(a.pushes), bool)
-    stubs[list(push)] = True
-    rows, classes = np.nonzero(a.ops & 7 == PUSH)
-    openers = np.flatnonzero(np.isin(a.symbol_class[:256], classes[stubs[a.ops[rows, classes] >> 3]]))
-    return Stubs(push, symbol, entry, inside, bytes(openers.tolist()))
+    opens = np.zeros(len(a.pushes), bool)
+    opens[list(push)] = True
+    openers = np.flatnonzero(_openers(a.ops, opens)[a.symbol_class[:256]])
+    return Stubs(push, symbol, entry, np.flatnonzero(inside), bytes(openers.tolist()))
 
 
-def _op(a: Automaton, q: int, number: int) -> int:
-    return int(a.ops[a.state_row[q], number])
+@kernel()
+def _only(ops, state_row, threshold_offset, q):  # type: ignore[no-untyped-def]
+    """The one class that a state reads, or -1."""
+    found = -1
+    if threshold_offset[q + 1] == threshold_offset[q]:
+        for k in range(ops.shape[1]):
+            if ops[state_row[q], k] != 0:
+                if found >= 0:
+                    return -1
+                found = k
+    return found
 
 
-def _only(a: Automaton, q: int, symbols: range | tuple[int, ...]) -> tuple[int, int]:
-    """The state after the one symbol that a state reads, and the symbol."""
-    row = a.ops[a.state_row[q]]
-    kinds = np.flatnonzero(row)
-    found = [s for s in symbols if kinds.size and a.symbol_class[s] == kinds[0]]
-    if a.thresholds[q] or kinds.size != 1 or len(found) != 1 or row[kinds[0]] & 7 >= PUSH:
-        raise Apart("a stub is entered together with something else")
-    return int(row[kinds[0]]) >> 3, found[0]
+@kernel()
+def _read(ops, state_row, threshold_offset, entries, mark, digits):  # type: ignore[no-untyped-def]
+    """The number of the stub that is entered with each of some states, and the R with which it is left; a number of -1
+    where it is no stub alone. And bool [states]: which are inside of stubs."""
+    number, left = np.full(entries.size, -1, np.int64), np.zeros(entries.size, np.int64)
+    inside = np.zeros(state_row.size - 1, np.bool_)
+    for n in range(entries.size):
+        q = np.int64(entries[n])
+        value, marks = np.int64(0), 0
+        while value <= _MOST:
+            inside[q] = True
+            k = _only(ops, state_row, threshold_offset, q)
+            if k < 0:
+                break
+            op = np.int64(ops[state_row[q], k])
+            if op & 7 == POP:  # behind its last mark, or with it where it is not in brackets
+                if marks + (k == mark) == 2:
+                    number[n] = value
+                    left[n] = op >> 3
+                break
+            if op & 7 == PUSH or marks == 2:
+                break
+            if k == mark:
+                marks += 1
+            else:
+                digit = -1
+                for d in range(10):
+                    if digits[d] == k:
+                        if digit >= 0:
+                            k = -1
+                        digit = d
+                if k < 0 or digit < 0 or marks != 1:
+                    break
+                value = 10 * value + digit
+            q = op >> 3
+    return number, left, inside
+
+
+@kernel()
+def _openers(ops, opens):  # type: ignore[no-untyped-def]
+    """bool [classes]: those with which some state makes one of some pushes."""
+    found = np.zeros(ops.shape[1], np.bool_)
+    for r in range(ops.shape[0]):
+        for k in range(ops.shape[1]):
+            found[k] |= ops[r, k] & 7 == PUSH and opens[ops[r, k] >> 3]
+    return found
