@@ -104,41 +104,37 @@ def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped
 
 @numba.njit
 def _runs(comb, places):  # type: ignore[no-untyped-def]
-    """Owner, first column, length and value of the runs of a comb, by owner, int64 [4, ·], and whether it is a comb."""
-    behind = np.zeros(places + 1, np.int64)
+    """Owner, first column, length and value of the runs of a comb, by owner, int64 [4, ·], how many they are, and
+    whether it is a comb."""
+    behind = np.zeros(places + 1, np.int32)
     for place in range(places):
         owner = _int(comb, 2 * place)
         if owner < -1 or owner > place or (owner == -1 and _int(comb, 2 * place + 1) != 0):
-            return np.empty((4, 0), np.int64), False
+            return np.empty((4, 0), np.int64), 0, False
         behind[owner + 1] += 1
-    taken = places - behind[0]
+    taken = places - np.int64(behind[0])
     behind[0] = 0
     for owner in range(places):
         behind[owner + 1] += behind[owner]
-    order = np.empty(taken, np.int64)
+    order = np.empty(taken, np.int32)
     for place in range(places):
         owner = _int(comb, 2 * place)
         if owner >= 0:
             order[behind[owner]] = place
             behind[owner] += 1
-    first = np.empty(taken, np.bool_)
+    runs = np.empty((4, taken), np.int64)
     count = 0
+    last, last_owner, last_value = -2, -1, 0
     for i in range(taken):
-        place, last = order[i], order[max(i - 1, 0)]
-        same = (i > 0) & (place == last + 1) & (_int(comb, 2 * place) == _int(comb, 2 * last))
-        first[i] = not (same & (_int(comb, 2 * place + 1) == _int(comb, 2 * last + 1)))
-        count += first[i]
-    runs = np.empty((4, count), np.int64)
-    count = 0
-    for i in range(taken):
-        if first[i]:
-            place = order[i]
-            owner = _int(comb, 2 * place)
-            runs[0, count], runs[1, count], runs[2, count] = owner, place - owner, 0
-            runs[3, count] = _int(comb, 2 * place + 1)
+        place = int(order[i])
+        owner, value = _int(comb, 2 * place), _int(comb, 2 * place + 1)
+        if place == last + 1 and owner == last_owner and value == last_value:
+            runs[2, count - 1] += 1
+        else:
+            runs[0, count], runs[1, count], runs[2, count], runs[3, count] = owner, place - owner, 1, value
             count += 1
-        runs[2, count - 1] += 1
-    return runs, True
+        last, last_owner, last_value = place, owner, value
+    return runs, count, True
 
 
 @kernel("UniTuple(int64, 2)(int64[:, ::1], uint8[::1], uint32[:, ::1])")
@@ -151,12 +147,12 @@ def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
             continue
         size = arrays[a, 1] // columns
         if kind & 32:
-            runs, good = _runs(at, size)
+            runs, count, good = _runs(at, size)
             if good:
-                forms[n, 0], forms[n, 1], forms[n, 2] = 32, runs.shape[1], 0
+                forms[n, 0], forms[n, 1], forms[n, 2] = 32, count, 0
                 for k in range(4):
                     n += 1
-                    place = _write_column(runs[k], k == 0 or k == 3, out, place, forms[n])
+                    place = _write_column(runs[k][:count], k == 0 or k == 3, out, place, forms[n])
                 n += 1
                 continue
         numbers = np.empty(size, np.int64)

@@ -15,14 +15,8 @@ import numpy as np
 from toolc.runtime.memory import kernel
 from toolc.runtime.tables import NEVER, PUSH
 
-from .part import Part
+from .part import GROUPS, Part
 from .walk import Machine, bytes_to_call
-
-_GROUPS = {
-    "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
-    "owed": "owed", "chain": "chain_cell", "chain_cell": "chain_row", "forced": "forced_tokens",
-    "return": "return", "delta": "delta", "row": "row_slice", "list": "list_base", "dense": "dense",
-}  # fmt: skip
 
 
 class Joined:
@@ -48,10 +42,8 @@ class Joined:
         self.symbol_class = symbol_class
         self.width = int(symbol_class.max()) + 1
         reserved = {"state": 2, "cell": 2, "close": 2, "delta": self.width + 1, "row": 2, "list": 2}
-        self.base = {
-            group: np.cumsum([reserved.get(group, 0), *(part.arrays[name].shape[0] for part in self.parts)])
-            for group, name in _GROUPS.items()
-        }
+        sizes = np.array([[reserved.get(group, 0) for group in GROUPS], *(part.sizes for part in self.parts)])
+        self.base = dict(zip(GROUPS, np.cumsum(np.ascontiguousarray(sizes.T), axis=1), strict=True))
         self.base["profile"] = np.cumsum([0, *(part.profiles for part in self.parts)])
         self.base["forced_list"] = np.cumsum([1, *(part.arrays["forced_offset"].size - 2 for part in self.parts)])
         self.modes = max(part.modes for part in self.parts)

@@ -1,12 +1,12 @@
-"""By what rows and lists of different parts are known to be equal: hashes of what they hold, under a secret of the process.
+"""By what rows and lists of different parts are known to be equal: hashes of what they hold, under a secret.
 
-A list that is stored as the difference from another holds what one of both holds. So the hash of a set of tokens is the
-exclusive or of the hashes of its members: that of a difference is known from those of what it is made of.
+A list that is stored as the difference from another holds what one of both holds. So the hash of a set of tokens is
+the exclusive or of the hashes of its members: that of a difference is known from those of what it is made of.
 
 Leaves out   joining rows (tables.py).
-Invariants   for any two that differ the chance that their keys are equal is 2**-128, whoever chose them, as nobody knows
-             the secret. Which keys are equal does not depend on it, so it does not show in what is made; keys are
-             never stored.
+Invariants   for any two that differ the chance that their keys are equal is 2**-128, whoever chose them, as nobody
+             knows the secret, which each process draws anew. Which keys are equal does not depend on it, so it does
+             not show in what is made; keys are never stored.
 Arrays       list_key uint64 [lists, 2]: of a list, and whether it is stored as it is;
              row_key uint64 [rows, 2]: of slice, units, bit row and list, whatever lists it is stored in.
 Source       Zobrist 1970; Carter, Wegman 1979.

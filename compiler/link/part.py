@@ -36,6 +36,12 @@ from .tails import Opener
 
 ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
 
+GROUPS = {  # an array of each group of arrays whose numbers are of one kind
+    "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
+    "owed": "owed", "chain": "chain_cell", "chain_cell": "chain_row", "forced": "forced_tokens",
+    "return": "return", "delta": "delta", "row": "row_slice", "list": "list_base", "dense": "dense",
+}  # fmt: skip
+
 
 @dataclass
 class Part:
@@ -74,6 +80,11 @@ class Part:
     def states(self) -> int:
         """How many, without those that every part has."""
         return int(self.arrays["state_cell"].size)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many numbers there are of each of `GROUPS`."""
+        return [self.arrays[name].shape[0] for name in GROUPS.values()]
 
     @cached_property
     def keys(self) -> tuple[np.ndarray, np.ndarray]:
@@ -244,9 +255,11 @@ class Cut:
             "forced_offset": t.forced_offset,
             "forced_tokens": t.forced_tokens,
         }
-        return {name: np.ascontiguousarray(array, np.int32) for name, array in found.items()} | {
-            name: getattr(t, name) for name in ROWS
-        } | {"alike": self.alike.astype(np.int32)}
+        return (
+            {name: np.ascontiguousarray(array, np.int32) for name, array in found.items()}
+            | {name: getattr(t, name) for name in ROWS}
+            | {"alike": self.alike.astype(np.int32)}
+        )
 
     def _delta(self) -> tuple[np.ndarray, np.ndarray]:
         """Offsets of the cells, and the comb, over the classes of parts."""

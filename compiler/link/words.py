@@ -14,7 +14,6 @@ from toolc.runtime.vocab import Vocab
 from .split import STUB
 from .walk import Nodes
 
-
 _MOST_KEPT = 256  # sets of bytes before openers: few grammars differ in them
 
 

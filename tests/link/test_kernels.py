@@ -1,0 +1,122 @@
+"""The kernels of linking against plain ones: keys of rows, joint classes, sorted and toggled lists, where calls lie."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import numpy as np
+
+from toolc.compiler.automata.pool import Pool
+from toolc.compiler.lift.rows import _ascending
+from toolc.compiler.link.classes import coarse_classes, common, leaders
+from toolc.compiler.link.keys import keys
+from toolc.compiler.link.resolve import _with_more
+from toolc.compiler.link.words import Words
+
+from ..lift.test_masks import vocab
+
+
+def _lists(rng: random.Random, count: int, tokens: int, most: int) -> list[list[int]]:
+    return [sorted(rng.sample(range(tokens), rng.randint(0, most))) for _ in range(count)]
+
+
+def _flat(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    offset = np.cumsum([0, *map(len, lists)]).astype(np.int32)
+    return offset, np.array([token for one in lists for token in one], np.int32)
+
+
+def test_keys_are_equal_where_rows_hold_the_same() -> None:
+    rng = random.Random(1)
+    met = 0
+    for _ in range(30):
+        lists = _lists(rng, 12, 4, 3)
+        base = [-1] * 6 + [rng.randrange(-1, 6) for _ in range(6)]
+        offset, tokens = _flat(lists)
+        rows = [
+            (rng.randrange(-1, 2), rng.randrange(-1, 2), rng.randrange(-1, 2), rng.randrange(12)) for _ in range(30)
+        ]
+        slices, units, dense, list_of = (np.array(x, np.int32) for x in zip(*rows, strict=True))
+        arrays = {
+            "list_offset": offset, "list_tokens": tokens, "list_base": np.array(base, np.int32), "row_slice": slices,
+            "row_units": units, "row_dense": dense, "row_list": list_of, "dense": np.array([[0, 5], [5, 0]], np.uint32),
+        }  # fmt: skip
+        row_key, list_key = keys(arrays)
+        held = [set(one) ^ (set(lists[n]) if n >= 0 else set()) for one, n in zip(lists, base, strict=True)]
+        for i, j in combinations(range(12), 2):
+            same = held[i] == held[j] and (base[i] < 0) == (base[j] < 0)
+            assert (list_key[i] == list_key[j]).all() == same
+        for i, j in combinations(range(30), 2):
+            same = rows[i][:3] == rows[j][:3] and held[rows[i][3]] == held[rows[j][3]]
+            assert (row_key[i] == row_key[j]).all() == same
+            met += same
+    assert met > 50
+
+
+def test_joint_classes_are_the_fewest() -> None:
+    rng = np.random.default_rng(2)
+    symbols = np.concatenate([coarse_classes(), np.arange(4, dtype=np.int32) + coarse_classes().max() + 1])
+    count = int(symbols.max()) + 1
+    for parts in range(1, 4):
+        alike = [rng.integers(0, 4, count) for _ in range(parts)]
+        classes, chosen = common(symbols, alike)
+        told = [(s == 256, *(int(one[c]) for one in alike)) for s, c in enumerate(symbols.tolist())]
+        number: dict[tuple[int, ...], int] = {}
+        assert classes.tolist() == [number.setdefault(one, len(number)) for one in told]
+        assert [told[symbols.tolist().index(c)] for c in chosen.tolist()] == list(number)
+
+
+def test_leaders_are_the_first_of_equal_columns() -> None:
+    rng = np.random.default_rng(3)
+    ops = rng.integers(0, 2, (5, 7)).astype(np.int32) << 3
+    comb = np.full((5 * 7 + 7, 2), -1, np.int32)
+    rows = np.arange(5) * 7
+    comb[: ops.size, 0], comb[: ops.size, 1] = np.repeat(rows, 7), ops.reshape(-1)
+    comb[:35][ops.reshape(-1) == 0] = -1, 0
+    wanted = [next(j for j in range(k + 1) if (ops[:, j] == ops[:, k]).all()) for k in range(7)]
+    assert leaders(comb, rows.astype(np.int32), 7).tolist() == wanted
+
+
+def test_lists_are_sorted() -> None:
+    rng = random.Random(4)
+    for tokens in (2, 500, 600_000):
+        pool = Pool(40)
+        lists = [rng.sample(range(tokens), rng.randint(0, min(tokens, 30))) for _ in range(20)]
+        for n, one in enumerate(lists):
+            pool.data[pool.offset[n] : pool.offset[n] + len(one)] = one
+            pool.offset[n + 1] = pool.offset[n] + len(one)
+        numbers = np.array(rng.sample(range(20), 12), np.int32)
+        data, start = _ascending(pool.data, pool.offset, numbers, tokens)
+        for i, n in enumerate(numbers.tolist()):
+            assert data[start[i] : start[i + 1]].tolist() == sorted(lists[n])
+
+
+def test_toggled_lists() -> None:
+    rng = random.Random(5)
+    lists = _lists(rng, 9, 30, 12)
+    base = np.array([-1, -1, -1, 0, 1, 2, 0, -1, 1], np.int32)
+    chosen = [rng.randrange(9) for _ in range(20)]
+    more = _lists(rng, 20, 30, 8)
+    begin, added = _flat(more)
+    offset, tokens, of = _with_more(*_flat(lists), base, np.array(chosen, np.int32), begin.astype(np.int64), added)
+    for j, n in enumerate(chosen):
+        own = set(lists[n]) if base[n] >= 0 else set()
+        assert tokens[offset[j] : offset[j + 1]].tolist() == sorted(own ^ set(more[j]))
+        assert of[j] == (n if base[n] < 0 else base[n])
+
+
+def test_calls_lie_behind_what_can_stand_before_them() -> None:
+    held = vocab("builtin")
+    words = Words.of(held)
+    for openers, before in ((b"{", bytes(range(256))), (b"{[", b": ,"), (b'"', b""), (b"e", b"hr")):
+        nodes = words.opening(openers, before)
+        token: list[bytes] = []
+        path: list[int] = []
+        for byte, depth in zip(nodes.byte.tolist(), nodes.depth.tolist(), strict=True):
+            path[depth - 1 :] = [byte]
+            token.append(bytes(path))
+        for i, text in enumerate(token):
+            below = [token[j] for j in range(i, int(nodes.skip[i])) if nodes.skip[j] > j + 1]
+            deep = [len(t) for t in below if t[-1] in openers and (len(t) == 1 or t[-2] in before)]
+            assert nodes.ahead[i] == max(0, max(deep, default=0) - len(text) + 1)
+    assert words.most_ahead(b"{") == max(words.opening(b"{").ahead)
