@@ -1,4 +1,4 @@
-"""The kernels of linking against plain ones: keys of rows, joint classes, sorted and toggled lists, where calls lie."""
+"""The kernels of linking against plain ones: keys of rows, joint classes, toggled lists, where calls lie."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from itertools import combinations
 
 import numpy as np
 
-from toolc.compiler.automata.pool import Pool
-from toolc.compiler.lift.rows import _ascending
 from toolc.compiler.link.classes import coarse_classes, common, leaders
 from toolc.compiler.link.keys import keys
 from toolc.compiler.link.resolve import _with_more
@@ -75,20 +73,6 @@ def test_leaders_are_the_first_of_equal_columns() -> None:
     comb[:35][ops.reshape(-1) == 0] = -1, 0
     wanted = [next(j for j in range(k + 1) if (ops[:, j] == ops[:, k]).all()) for k in range(7)]
     assert leaders(comb, rows.astype(np.int32), 7).tolist() == wanted
-
-
-def test_lists_are_sorted() -> None:
-    rng = random.Random(4)
-    for tokens in (2, 500, 600_000):
-        pool = Pool(40)
-        lists = [rng.sample(range(tokens), rng.randint(0, min(tokens, 30))) for _ in range(20)]
-        for n, one in enumerate(lists):
-            pool.data[pool.offset[n] : pool.offset[n] + len(one)] = one
-            pool.offset[n + 1] = pool.offset[n] + len(one)
-        numbers = np.array(rng.sample(range(20), 12), np.int32)
-        data, start = _ascending(pool.data, pool.offset, numbers, tokens)
-        for i, n in enumerate(numbers.tolist()):
-            assert data[start[i] : start[i + 1]].tolist() == sorted(lists[n])
 
 
 def test_toggled_lists() -> None:
