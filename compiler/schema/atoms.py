@@ -229,12 +229,16 @@ def conj(*literals: Literal) -> Conj:
 
 def both(one: Conj, other: Conj) -> Conj:
     """The conj of two; left before right."""
-    return NEVER if one is None or other is None else conj(*one, *other)
+    if one is None or other is None:
+        return NEVER
+    return conj(*one, *other) if one and other else one or other
 
 
 def literal(node: Node) -> Conj:
     """The conj of one schema."""
-    return conj(Literal(node))
+    if not node.keywords:
+        return ANY
+    return NEVER if node.keywords.get("false") else (Literal(node),)
 
 
 def opposite(one: Conj) -> Conj:

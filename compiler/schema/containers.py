@@ -153,8 +153,9 @@ def member_value(
 ) -> Conj:
     """What a member satisfies by its key: ``value``, and what every part says, with its names as a table."""
     for table, part in tables:
-        value = both(value, table.get(name, ANY))
         found = name in table
+        if found:
+            value = both(value, table[name])
         for match, inside in part.patterns:
             if matches(match, name):
                 found, value = True, both(value, inside)

@@ -83,7 +83,6 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple
             or (known.kinds and known.kinds != kind and keyword != "format")
         ):
             continue
-        place = node.at(keyword)
         if keyword == "type":
             if integral and kind == "number":
                 parts.append(Integral())
@@ -91,11 +90,11 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple
             parts.append(Values(tuple(constant for constant in value if kind_of(constant.value) == kind)))
         elif keyword in ("minLength", "minItems"):
             if value:
-                parts.append(Count(value, None, place))
+                parts.append(Count(value, None, node.at(keyword)))
         elif keyword in ("maxLength", "maxItems"):
-            parts.append(Count(0, value, place))
+            parts.append(Count(0, value, node.at(keyword)))
         elif keyword == "pattern":
-            parts.append(Matches(value, place))
+            parts.append(Matches(value, node.at(keyword)))
         elif keyword in ("properties", "patternProperties", "additionalProperties"):
             grouped.update(("properties", "patternProperties", "additionalProperties"))
             parts.append(_members(node))
@@ -110,23 +109,24 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple
         elif keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
             parts.extend(_bounds(node, keyword))
         elif keyword == "multipleOf":
-            parts.append(Integral() if value == 1 else Multiple(value, place))
+            parts.append(Integral() if value == 1 else Multiple(value, node.at(keyword)))
         elif keyword == "format":
             if value == "int32" and kind == "number":
                 parts += [Integral(), AtLeast(-(2**31)), AtMost(2**31 - 1)]
             elif value == "int64" and kind == "number":
                 parts += [Integral(), AtLeast(-(2**63)), AtMost(2**63 - 1)]
             elif kind == "string" and value in FORMATS and (not FORMATS[value].openapi or "$openapi" in keywords):
-                parts.append(Matches(FORMATS[value].pattern, place, format=value))
+                parts.append(Matches(FORMATS[value].pattern, node.at(keyword), format=value))
         elif keyword in ("minProperties", "maxProperties"):
-            parts.append(Count(value, None, place) if keyword[1] == "i" else Count(0, value, place))
+            low, high = (value, None) if keyword == "minProperties" else (0, value)
+            parts.append(Count(low, high, node.at(keyword)))
         elif keyword == "propertyNames":
             parts.append(Keys(literal(value)))
         elif keyword == "contains":
             parts.append(Contains(literal(value), keywords.get("minContains", 1), keywords.get("maxContains")))
         elif keyword == "uniqueItems":
             if value:
-                parts.append(Unique(place))
+                parts.append(Unique(node.at(keyword)))
         else:
             parts.extend(_applied(node, keyword))
     return tuple(parts)
@@ -134,10 +134,10 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple
 
 def _applied(node: Node, keyword: str) -> list[Formula]:
     """Keywords that apply schemas to the same value, and those that are refused."""
-    value, place = node.keywords[keyword], node.at(keyword)
+    value = node.keywords[keyword]
     if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         assert isinstance(value, (Target, Node))
-        return [Literal(value)] if isinstance(value, Node) else [Refused(keyword, place, "not resolved")]
+        return [Literal(value)] if isinstance(value, Node) else [Refused(keyword, node.at(keyword), "not resolved")]
     if keyword == "allOf":
         return [Literal(child) for child in value]
     if keyword == "anyOf":
@@ -156,7 +156,7 @@ def _applied(node: Node, keyword: str) -> list[Formula]:
         return [Some(tuple(branches))] if {"then", "else"} & set(node.keywords) else []
     if keyword in ("then", "else", "minContains", "maxContains"):
         return []
-    return [Refused(keyword, place)]
+    return [Refused(keyword, node.at(keyword))]
 
 
 def _members(node: Node) -> Members:

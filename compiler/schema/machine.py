@@ -259,6 +259,8 @@ def with_needs(value: Conj, shape: Objects, chosen: int) -> Conj:
 
 def member_choices(shape: Objects) -> list[Conj]:
     """Every conj that a member of the machine may have to satisfy."""
+    if not shape.needs:
+        return list(dict.fromkeys([*(value for _, value in shape.named), *(one.value for one in shape.opened)]))
     found: dict[Conj, None] = {}
     for index, (_, value) in enumerate(shape.named):
         for chosen in subsets(shape.able[index] if shape.able else 0):

@@ -8,19 +8,28 @@ Invariants   two nodes of one reader are the same object if their keywords are w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 from ..errors import SchemaError
 from .formats import FORMATS
 from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
 from .operands import Constant, escape_pointer, parse_names, parse_operand
-from .references import Document, Library, Loader, Scope, Target, base_in, resolve
+from .references import Document, Library, Loader, Scope, Target, base_in, identifier_of, index_of, resolve
 from .report import narrowed_by
 from .values import MAX_NESTING, describe, freeze
 
 __all__ = ["Constant", "Node", "Reader", "escape_pointer"]
+
+
+PLAIN = frozenset(("type", "enum", "const", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
+                   "exclusiveMaximum"))  # fmt: skip
+"""Keywords that have no schemas in them, and of which neither shapes nor errors know where they stand."""
+
+MOST_PLAIN = 1000
+"""Characters of the values of ``enum`` and ``const`` together."""
 
 
 @dataclass(eq=False)
@@ -31,18 +40,24 @@ class Node:
         number: order of reading, for stable sorting.
         place: where it was first met, ``file#/pointer``.
         keywords: keyword → parsed value.
+        plain: what the schema says, where that is little and holds wherever it stands, in any document; else None.
     """
 
     number: int
     place: str
     keywords: dict[str, Any]
+    plain: Hashable = None
 
     def at(self, *path: str | int) -> str:
         """The place of something inside this schema."""
         return self.place + "".join("/" + escape_pointer(str(step)) for step in path)
 
 
-Child = tuple[Any, str]
+Active: TypeAlias = list[tuple[str, Any, str]]
+"""(keyword, value, what the value is: one of the forms of keywords.py, ``items`` told apart)."""
+
+Waiting: TypeAlias = tuple[Active, str, Scope]
+"""What of a schema waits for its children: keywords, and inside of it the base and the dynamic anchors."""
 
 
 class Reader:
@@ -76,28 +91,36 @@ class Reader:
         """
         number = self._library.add(document)
         start = (number, pointer, scope)
-        stack = [(value, pointer, base, scope, 0, False)]
+        draft, anchored = document.draft, bool(index_of(document).dynamic)
+        identifier = identifier_of(draft)
+        stack: list[tuple[Any, str, str, Scope, int, Waiting | None]] = [(value, pointer, base, scope, 0, None)]
         while stack:
-            value, at, base, scope, depth, ready = stack.pop()
+            value, at, base, scope, depth, waiting = stack.pop()
             key = (number, at, scope)
             if key in self._read:
                 continue
-            place = document.place(at)
+            if waiting is not None:
+                self._read[key] = self._build(document, number, at, value, *waiting)
+                continue
             if isinstance(value, bool):
                 self._read[key] = self.true if value else self.false
                 continue
             if not isinstance(value, dict):
+                place = document.place(at)
                 raise SchemaError(place=place, found=describe(value), expected="a schema: an object, true or false")
             if depth > MAX_NESTING:
+                place = document.place(at)
                 raise SchemaError(f"the schema nests deeper than {MAX_NESTING} levels", place=place)
-            inside = base_in(value, base, document.draft)
-            within = self._library.enter(scope, document, inside)
-            if ready:
-                self._read[key] = self._build(document, number, at, value, inside, within)
+            inside = base_in(value, base, draft) if identifier in value else base
+            within = self._library.enter(scope, document, inside) if anchored else scope
+            active = _active(value, draft)
+            children = _children(document, at, active)
+            if not children:
+                self._read[key] = self._build(document, number, at, value, active, inside, within)
                 continue
-            stack.append((value, at, base, scope, depth, True))
-            children = list(self._children(document, at, value))
-            stack.extend((child, where, inside, within, depth + 1, False) for child, where in reversed(children))
+            stack.append((value, at, base, scope, depth, (active, inside, within)))
+            children.reverse()
+            stack.extend([(child, where, inside, within, depth + 1, None) for child, where in children])
         return self._read[start]
 
     def follow(self, target: Target) -> Node:
@@ -105,78 +128,41 @@ class Reader:
         value = resolve(target.document, target.pointer)
         return self.read(target.document, target.pointer, value, target.base, target.scope)
 
-    def _active(self, document: Document, schema: dict[str, Any]) -> Iterator[str]:
-        """The keywords of a schema that its draft gives a meaning."""
-        if document.draft <= 7 and "$ref" in schema and isinstance(schema["$ref"], str):
-            yield "$ref"
-            return
-        for keyword in schema:
-            known = KEYWORDS.get(keyword)
-            if known is None:
-                continue
-            old = keyword == "additionalItems" and isinstance(schema.get("items"), list)
-            if old or known.since <= document.draft <= known.until:
-                yield keyword
-
-    def _children(self, document: Document, at: str, schema: dict[str, Any]) -> Iterator[Child]:
-        for keyword in self._active(document, schema):
-            value, where = schema[keyword], f"{at}/{keyword}"
-            form = KEYWORDS[keyword].value
-            if form == "items":
-                form = "schemas" if isinstance(value, list) else "schema"
-                if form == "schemas" and not value:
-                    continue
-            if form == "schema":
-                yield value, where
-            elif form == "schemas":
-                if not isinstance(value, list) or not value:
-                    raise SchemaError(
-                        place=document.place(where), found=describe(value), expected="a list of at least one schema"
-                    )
-                for index, item in enumerate(value):
-                    yield item, f"{where}/{index}"
-            elif form in ("map", "dependencies"):
-                if not isinstance(value, dict):
-                    raise SchemaError(place=document.place(where), found=describe(value), expected="an object")
-                for name, item in value.items():
-                    if not (form == "dependencies" and isinstance(item, list)):
-                        yield item, f"{where}/{escape_pointer(name)}"
-
-    def _build(self, document: Document, number: int, at: str, schema: dict[str, Any], base: str, scope: Scope) -> Node:
+    def _build(
+        self, document: Document, number: int, at: str, schema: dict[str, Any], active: Active, base: str, scope: Scope
+    ) -> Node:
         def child(where: str) -> Node:
             return self._read[number, where, scope]
 
         keywords: dict[str, Any] = {}
         place = document.place(at)
-        for keyword in self._active(document, schema):
-            where = f"{at}/{keyword}"
-            value, form = schema[keyword], KEYWORDS[keyword].value
-            if form == "items":
-                form = "schemas" if isinstance(value, list) else "schema"
-            if form == "reference":
-                parsed: Any = self._library.target(keyword, value, document, base, scope, document.place(where))
-            elif form == "schema":
-                parsed = child(where)
-            elif form == "schemas":
-                parsed = tuple(child(f"{where}/{index}") for index in range(len(value)))
+        for keyword, value, form in active:
+            status = "enforced"
+            if form == "schema":
+                parsed: Any = child(f"{at}/{keyword}")
             elif form == "map":
-                parsed = {name: child(f"{where}/{escape_pointer(name)}") for name in value}
+                parsed = {name: child(f"{at}/{keyword}/{escape_pointer(name)}") for name in value}
+            elif form == "schemas":
+                parsed = tuple([child(f"{at}/{keyword}/{index}") for index in range(len(value))])
+            elif form == "reference":
+                parsed = self._library.target(keyword, value, document, base, scope, f"{place}/{keyword}")
             elif form == "dependencies":
                 parsed = {
-                    name: parse_names(item, document.place(f"{where}/{escape_pointer(name)}"))
+                    name: parse_names(item, f"{place}/{keyword}/{escape_pointer(name)}")
                     if isinstance(item, list)
-                    else child(f"{where}/{escape_pointer(name)}")
+                    else child(f"{at}/{keyword}/{escape_pointer(name)}")
                     for name, item in value.items()
                 }
             else:
-                parsed = parse_operand(form, value, document.place(where))
+                parsed = parse_operand(form, value, f"{place}/{keyword}")
+                if keyword == "format":
+                    status = _format_status(value, document)
             keywords[keyword] = parsed
-            self.report.append((place, keyword, _status(keyword, value, document)))
+            self.report.append((place, keyword, status))
             if names := narrowed_by(keyword, value):
                 self.narrowed[place, keyword] = names
-        for keyword in schema:
-            if keyword not in keywords:
-                self.report.append((place, keyword, "annotation"))
+        if len(keywords) < len(schema):
+            self.report += [(place, keyword, "annotation") for keyword in schema if keyword not in keywords]
         if document.draft == 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items
         if document.openapi:
@@ -216,33 +202,78 @@ class Reader:
         return self._intern({"anyOf": nodes}, nodes[0].place)
 
     def _intern(self, keywords: dict[str, Any], place: str) -> Node:
-        key = tuple((keyword, _key(value)) for keyword, value in keywords.items())
+        key = tuple([(keyword, _key(value)) for keyword, value in keywords.items()])
         node = self._nodes.get(key)
         if node is None:
-            node = self._nodes[key] = Node(len(self._nodes), place, keywords)
+            plain = key if PLAIN.issuperset(keywords) else None
+            if plain and ("enum" in keywords or "const" in keywords):
+                texts = [text for keyword, values in key if keyword in ("enum", "const") for _, text in values]
+                plain = key if sum(map(len, texts)) <= MOST_PLAIN else None
+            node = self._nodes[key] = Node(len(self._nodes), place, keywords, plain)
         return node
+
+
+@cache
+def _forms(draft: int) -> dict[str, str]:
+    """What the keywords of a draft take."""
+    return {keyword: known.value for keyword, known in KEYWORDS.items() if known.since <= draft <= known.until}
+
+
+def _active(schema: dict[str, Any], draft: int) -> Active:
+    """The keywords of a schema that its draft gives a meaning, with their values and what these are."""
+    if draft <= 7 and isinstance(schema.get("$ref"), str):
+        return [("$ref", schema["$ref"], "reference")]
+    forms = _forms(draft)
+    found: Active = []
+    for keyword, value in schema.items():
+        form = forms.get(keyword)
+        if form is None:
+            if keyword != "additionalItems" or not isinstance(schema.get("items"), list):
+                continue
+            form = KEYWORDS[keyword].value
+        elif form == "items":
+            form = "schemas" if isinstance(value, list) else "schema"
+        found.append((keyword, value, form))
+    return found
+
+
+def _children(document: Document, at: str, active: Active) -> list[tuple[Any, str]]:
+    """The sub-schemas of a schema, and where they stand."""
+    found: list[tuple[Any, str]] = []
+    for keyword, value, form in active:
+        if form == "schema":
+            found.append((value, f"{at}/{keyword}"))
+        elif form == "schemas":
+            if not isinstance(value, list) or not (value or keyword == "items"):
+                place = document.place(f"{at}/{keyword}")
+                raise SchemaError(place=place, found=describe(value), expected="a list of at least one schema")
+            found += [(item, f"{at}/{keyword}/{index}") for index, item in enumerate(value)]
+        elif form in ("map", "dependencies"):
+            if not isinstance(value, dict):
+                place = document.place(f"{at}/{keyword}")
+                raise SchemaError(place=place, found=describe(value), expected="an object")
+            for name, item in value.items():
+                if form == "map" or not isinstance(item, list):
+                    found.append((item, f"{at}/{keyword}/{escape_pointer(name)}"))
+    return found
 
 
 def _key(value: Any) -> Hashable:
     """A hashable form of a parsed keyword value; nodes and targets stand for themselves."""
-    if isinstance(value, dict):
-        return tuple((name, _key(item)) for name, item in value.items())
-    if isinstance(value, (tuple, list)):
-        return tuple(_key(item) for item in value)
-    if isinstance(value, Target):
+    kind = type(value)
+    if kind is dict:
+        return tuple(value.items())  # of nodes, or tuples of names
+    if kind is tuple:
+        constants = value and type(value[0]) is Constant
+        return tuple([(one.key, repr(one.value)) for one in value]) if constants else value
+    if kind is Target:
         return ("$ref", id(value.document), value.pointer, value.base, value.scope)
-    if isinstance(value, Node):
-        return value
-    if isinstance(value, Constant):
-        return ("constant", value.key, repr(value.value))
-    return (type(value).__name__, value)
+    return value if kind is Node or kind is str else (kind.__name__, value)
 
 
-def _status(keyword: str, value: Any, document: Document) -> str:
-    """What becomes of a keyword."""
-    if keyword != "format":
-        return "enforced"
-    known = FORMATS.get(value)
+def _format_status(name: str, document: Document) -> str:
+    """What becomes of ``format``."""
+    known = FORMATS.get(name)
     if known is not None:
         return "annotation" if known.openapi and not document.openapi else "enforced"
-    return "enforced" if value in NUMBER_FORMATS else "any value" if value in FREE_FORMATS else "annotation"
+    return "enforced" if name in NUMBER_FORMATS else "any value" if name in FREE_FORMATS else "annotation"

@@ -7,6 +7,7 @@ Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here rec
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from ..budget import Budget
@@ -40,6 +41,12 @@ _IN_PLACE = frozenset((*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "the
 
 Shapes = dict[str, tuple[Shape, ...]]
 
+MOST_PLAIN_SHAPES = 4096
+"""Schemas without schemas in them whose shapes are kept for other compiles."""
+
+_plain_shapes: dict[Hashable, Shapes] = {}
+"""Node.plain → shapes."""
+
 
 class Normaliser:
     """Shapes of conjs, memoised."""
@@ -68,20 +75,31 @@ class Normaliser:
             constants: Shapes = {kind: (Constants(CONSTANTS[kind]),) for kind in CONSTANTS}
             found = self._shapes[one] = {**constants, **{kind: (shape,) for kind, shape in FULL.items()}}
         elif found is None:
-            found = {}
-            for kind in KINDS:
-                options = self._kind_shapes(one, kind)
-                if options:
-                    found[kind] = options
+            plain = one[0].node.plain if len(one) == 1 and one[0].positive else None
+            found = None if plain is None else _plain_shapes.get(plain)
+            if found is None:
+                found = self._all_shapes(one)
+                if plain is not None:
+                    if len(_plain_shapes) >= MOST_PLAIN_SHAPES:
+                        _plain_shapes.clear()
+                    _plain_shapes[plain] = found
             self._shapes[one] = found
+        return found
+
+    def _all_shapes(self, one: tuple[Literal, ...]) -> Shapes:
+        for literal in one:
+            self._check_cycles(literal.node)
+        found: Shapes = {}
+        for kind in KINDS:
+            if len(one) == 1 and not self._brancher.possible(one[0], kind):
+                continue  # as all kinds but one of most schemas
+            options = self._kind_shapes(one, kind)
+            if options:
+                found[kind] = options
         return found
 
     def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
         options: dict[Shape, None] = {}
-        for literal in one:
-            self._check_cycles(literal.node)
-        if len(one) == 1 and not self._brancher.possible(one[0], kind):
-            return ()  # as all kinds but one of most schemas
         for branch in self._brancher.branches(one, kind):
             try:
                 shape = merge(kind, branch, self.holds, search, self._drop if self.lenient else None)
@@ -129,6 +147,8 @@ class Normaliser:
         if node in self._settled:
             return
         self._settled.add(node)
+        if node.plain is not None:
+            return
         for keyword, value in node.keywords.items():
             if isinstance(value, Target):
                 node.keywords[keyword] = self.final(self.reader.follow(value))
@@ -143,6 +163,8 @@ class Normaliser:
 
     def final(self, node: Node) -> Node:
         """The node that a chain of bare references ends in; the last one of a chain that never ends."""
+        if len(node.keywords) != 1 or "type" in node.keywords:
+            return node
         seen: set[Node] = set()
         while len(node.keywords) == 1 and node not in seen:
             ((keyword, target),) = node.keywords.items()
@@ -220,6 +242,10 @@ class Normaliser:
     def _check_cycles(self, start: Node) -> None:
         """Refuse a schema that refers to itself with no object or array in between: no value could be judged by it."""
         if start in self._sound:
+            return
+        self._settle(start)
+        if _IN_PLACE.isdisjoint(start.keywords):
+            self._sound.add(start)
             return
         open_nodes: dict[Node, None] = {}
         stack: list[tuple[Node, bool]] = [(start, False)]

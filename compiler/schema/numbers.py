@@ -11,22 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from .values import Number, exact, is_integral, minus
 
 EXPONENT_DIGITS = 3
 
 
+@lru_cache
 def free_integer(digits: int) -> str:
     """Any integer."""
     return f"-?(?:0|[1-9]{_digits(0, digits - 1)})"
 
 
+@lru_cache
 def free_number(digits: int) -> str:
     """Any number."""
     return rf"{free_integer(digits)}(?:\.{_digits(1, digits)})?(?:[eE][+-]?{_digits(1, EXPONENT_DIGITS)})?"
 
 
+@lru_cache
 def free_fraction(digits: int) -> str:
     """Any number that is not whole, without an exponent."""
     return rf"{free_integer(digits)}\.0{_times(0, digits)}[1-9]{_digits(0, digits)}"
@@ -48,6 +52,7 @@ def constant(value: int | float | Decimal, digits: int) -> str:
     return sign + rf"{whole}\.{fraction}" + (f"0{_times(0, digits - len(fraction))}" if len(fraction) < digits else "")
 
 
+@lru_cache
 def interval(
     low: Number | None, low_strict: bool, high: Number | None, high_strict: bool, integral: bool, digits: int
 ) -> str | None:

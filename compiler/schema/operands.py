@@ -56,6 +56,8 @@ def _number(value: Any, place: str) -> Any:
 
 def parse_operand(form: str, value: Any, place: str) -> Any:
     """The parsed value of a keyword without sub-schemas."""
+    if form == "type" and isinstance(value, str) and value in TYPES:
+        return (value,)
     if form in ("text", "pattern"):
         if not isinstance(value, str):
             raise SchemaError(place=place, found=describe(value), expected="a string")

@@ -117,11 +117,16 @@ def folder_loader(folder: Path, base: str = "") -> Loader:
     return load
 
 
+def identifier_of(draft: int) -> str:
+    """The keyword with which a schema of a draft declares its identifier."""
+    return "id" if draft == 4 else "$id"
+
+
 def id_of(schema: Any, draft: int) -> str | None:
     """The identifier a schema declares, fragment-only ones (anchors of old drafts) included."""
     if not isinstance(schema, dict) or (draft <= 7 and isinstance(schema.get("$ref"), str)):
         return None
-    name = schema.get("id" if draft == 4 else "$id")
+    name = schema.get(identifier_of(draft))
     return name if isinstance(name, str) else None
 
 
@@ -222,6 +227,7 @@ def _index(document: Document) -> Index:
     pointer_of: dict[str, str] = {document.uri: ""} if document.uri else {}
     dynamic: dict[str, dict[str, str]] = {}
     stack: list[tuple[Any, str, str]] = [(document.root, "", document.uri)]
+    deep = _identifies_inside(document)
     while stack:
         value, at, outer = stack.pop()
         if isinstance(value, list) and document.openapi:
@@ -241,9 +247,27 @@ def _index(document: Document) -> Index:
             dynamic.setdefault(base, {}).setdefault(value["$dynamicAnchor"], at)
         if document.draft == 2019 and value.get(RECURSIVE) is True and pointer_of.get(base) == at:
             dynamic.setdefault(base, {}).setdefault(RECURSIVE, at)
+        if not deep:
+            break
         children = _everything(value) if document.openapi else _schemas(value)
         stack.extend((child, at + path, base) for child, path in children)
     return Index(pointer_of, dynamic)
+
+
+def _identifies_inside(document: Document) -> bool:
+    """False only if surely nothing below the root has an identifier, as in most documents."""
+    identifier = identifier_of(document.draft)
+    stack = [document.root]
+    while stack:
+        value = stack.pop()
+        for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            if isinstance(one, list):
+                stack.append(one)
+            elif isinstance(one, dict):
+                if identifier in one or "$anchor" in one or "$dynamicAnchor" in one or RECURSIVE in one:
+                    return True
+                stack.append(one)
+    return False
 
 
 def _everything(value: dict[str, Any]) -> Iterator[tuple[Any, str]]:

@@ -26,8 +26,12 @@ def narrowed_by(keyword: str, value: Any) -> tuple[str, ...]:
     """The declared restrictions that may narrow a keyword with this value, in the order of keywords.py."""
     known = KEYWORDS.get(keyword)
     names = known.restrictions if known is not None else ()
+    if keyword not in ("type", "enum", "const", "format"):
+        return names
     if keyword == "type":
-        kinds = {value} if isinstance(value, str) else set(value)
+        if isinstance(value, str):
+            return TYPE_RESTRICTIONS.get(value, ())
+        kinds = set(value)
         names = tuple(name for kind in TYPE_RESTRICTIONS if kind in kinds for name in TYPE_RESTRICTIONS[kind])
     elif keyword in ("enum", "const"):
         held = list(_inside(value))
@@ -68,10 +72,14 @@ def keyword_report(
 ) -> tuple[Row, ...]:
     """The rows of what a reader met; ``used`` are the restrictions that the text of the schemas makes use of."""
     rows: dict[tuple[str, str], Row] = {}
+    held: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
     for place, keyword, status in met:
-        names = narrowed.get((place, keyword), ()) if status == "enforced" else ()
-        if (place, keyword) not in rows or status == "dropped":
-            rows[place, keyword] = (place, keyword, status, tuple(name for name in names if name in used))
+        key = place, keyword
+        if key not in rows or status == "dropped":
+            names = narrowed.get(key, ()) if status == "enforced" else ()
+            if names not in held:
+                held[names] = tuple(name for name in names if name in used)
+            rows[key] = (place, keyword, status, held[names])
     return tuple(rows.values())
 
 

@@ -21,6 +21,7 @@ from .model import quote
 MAX_BYTES = 32 << 20
 MAX_DEPTH = 500
 MAX_NODES = 20_000_000
+_TEXT = frozenset((str,))
 
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+', re.DOTALL)
 _YAML_START = re.compile(r"\s*(?:---|#|%YAML|[A-Za-z$][\w$-]*:(?:\s|$))")
@@ -367,6 +368,8 @@ def _yaml_loader(yaml: Any) -> Any:
 
 def check_value(document: Any, name: str) -> None:
     """SpecError unless the value is what JSON can say, nested at most MAX_DEPTH deep (so without a cycle)."""
+    if _is_plainly_json(document):
+        return
     stack: list[Iterator[tuple[str, Any]]] = [iter([("", document)])]
     path: list[str] = []
     nodes = 0
@@ -402,3 +405,28 @@ def check_value(document: Any, name: str) -> None:
             raise _too_deep(name)
         if nodes > MAX_NODES:
             raise SpecError("the document is too large", place=name, expected=f"at most {MAX_NODES:,} values")
+
+
+def _is_plainly_json(document: Any) -> bool:
+    """Whether a value is surely what JSON can say, neither deep nor large; what is not is looked at place by place."""
+    level, nodes = [document], 0
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            kind = type(value)
+            if kind is dict:
+                if not _TEXT.issuperset(map(type, value)):
+                    return False
+                below += value.values()
+            elif kind is list:
+                below += value
+            elif kind is float:
+                if not math.isfinite(value):
+                    return False
+            elif value is not None and kind is not str and kind is not bool and kind is not int:
+                return False
+        nodes += len(below)
+        if not below or nodes > MAX_NODES // 2:
+            return not below
+        level = below
+    return False
