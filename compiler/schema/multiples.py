@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Generic, TypeAlias, TypeVar
 
 from ..errors import UnsupportedError
 from .shapes import Numbers
@@ -104,6 +105,30 @@ class _Bound:
         return state[1] or (-1 if self.fraction[place:] else 0)
 
 
+Frame: TypeAlias = tuple[int, int, int, tuple[tuple[int, int], ...], bool]
+"""Sign, how many whole digits, or 1 and how many of the fraction (-1 before the point), how it compares with the
+bounds, whether all digits were 0."""
+
+State: TypeAlias = tuple[int, int]
+"""A frame and the residues in it, both by number, as there are far fewer of each than of both."""
+
+T = TypeVar("T", bound=Hashable)
+
+
+class _Numbering(Generic[T]):
+    """Values by number, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.values: list[T] = []
+        self._number: dict[T, int] = {}
+
+    def number(self, value: T) -> int:
+        found = self._number.setdefault(value, len(self.values))
+        if found == len(self.values):
+            self.values.append(value)
+        return found
+
+
 def multiples_machine(shape: Numbers, digits: int, place: str | None) -> tuple[list[Moves], list[bool]] | None:
     """The spellings of the numbers of a shape as an automaton, state 0 the start; None if there are none.
 
@@ -131,47 +156,73 @@ def _machine(shape: Numbers, digits: int) -> tuple[list[Moves], list[bool]] | No
     longest = max([digits, *(len(bound.whole) for bound, *_ in bounds)])
     finest = max([digits, *(len(bound.fraction) for bound, *_ in bounds), *(test.places for test, _ in tests)])
 
-    def fits(sign: int, states: tuple[tuple[int, int], ...], at: int, zero: bool) -> bool:
+    def fits(frame: Frame) -> bool:
+        sign, whole, fraction, states, zero = frame
+        if not whole or fraction == 0:
+            return False
+        if fraction < 0:
+            states = tuple(bound.point(one) for (bound, *_), one in zip(bounds, states, strict=True))
         for (bound, side_of, strict, side), state in zip(bounds, states, strict=True):
             if zero:
                 sign = side_of  # -0 is 0
-            size = bound.order(state, at)
+            size = bound.order(state, max(fraction, 0))
             order = (sign > side_of) - (sign < side_of) if sign != side_of else size * sign
             if order * side < 0 or (order == 0 and strict):
                 return False
         return True
 
-    # (sign, where: whole digits or "." and digits, residues, bounds, whether all digits were 0)
-    State = tuple[int, int, int, tuple, tuple, bool]
-    first: State = (0, 0, -1, (0,) * len(tests), ((0, 0),) * len(bounds), True)
+    frames: _Numbering[Frame] = _Numbering()
+    residues: _Numbering[tuple[int | None, ...]] = _Numbering()
+
+    @cache
+    def frames_after(number: int) -> tuple[list[tuple[str, int]], tuple[int, ...], int]:
+        """What "-" and "." lead to, and the frames after each digit, if one may come, and its place."""
+        sign, whole, fraction, states, zero = frames.values[number]
+        found: list[tuple[str, int]] = []
+        if not sign and not whole:
+            found.append(("-", frames.number((-1, 0, -1, states, True))))
+        if whole and fraction < 0 and not shape.integral:
+            after = tuple([bound.point(one) for (bound, *_), one in zip(bounds, states, strict=True)])
+            found.append((".", frames.number((sign, 1, 0, after, zero))))
+        if fraction < 0 and ((whole == 1 and zero) or whole >= longest) or fraction >= finest:
+            return found, (), 0
+        at = fraction + 1 if fraction >= 0 else 0
+        sign, whole, fraction = sign or 1, 1 if at else whole + 1, at or -1
+        digits_after = []
+        for digit in range(10):
+            after = tuple([bound.step(one, digit, at) for (bound, *_), one in zip(bounds, states, strict=True)])
+            digits_after.append(frames.number((sign, whole, fraction, after, zero and digit == 0)))
+        return found, tuple(digits_after), at
+
+    @cache
+    def residues_after(number: int, place: int) -> list[int]:
+        held = list(zip((test for test, _ in tests), residues.values[number], strict=True))
+        return [residues.number(tuple([test.step(one, digit, place) for test, one in held])) for digit in range(10)]
+
+    @cache
+    def are_met(number: int, place: int) -> bool:
+        known = residues.values[number]
+        return all(test.holds(one, place) == wanted for (test, wanted), one in zip(tests, known, strict=True))
+
+    fitting = cache(lambda number: fits(frames.values[number]))
+    past = 1 + max(test.places for test, _ in tests)  # places behind it are alike
 
     def ends(state: State) -> bool:
-        sign, whole, fraction, residues, states, zero = state
-        if not whole or fraction == 0:
-            return False
-        if fraction < 0:
-            states = tuple(bound.point(one) for (bound, *_), one in zip(bounds, states, strict=True))
-        at = max(fraction, 0)
-        if any(test.holds(one, at) != wanted for (test, wanted), one in zip(tests, residues, strict=True)):
-            return False
-        return fits(sign, states, at, zero)
+        return fitting(state[0]) and are_met(state[1], min(past, max(0, frames.values[state[0]][2])))
 
-    def read(state: State, char: str) -> State | None:
-        sign, whole, fraction, residues, states, zero = state
-        if char == "-":
-            return (-1, 0, -1, residues, states, True) if not sign and not whole else None
-        if char == ".":
-            if not whole or fraction >= 0 or shape.integral:
-                return None
-            return sign, 1, 0, residues, tuple(b.point(s) for (b, *_), s in zip(bounds, states, strict=True)), zero
-        digit = int(char)
-        if fraction < 0 and ((whole == 1 and zero) or whole >= longest) or fraction >= finest:
-            return None
-        at = fraction + 1 if fraction >= 0 else 0
-        residues = tuple(test.step(one, digit, at) for (test, _), one in zip(tests, residues, strict=True))
-        states = tuple(bound.step(one, digit, at) for (bound, *_), one in zip(bounds, states, strict=True))
-        zero = zero and digit == 0
-        return sign or 1, 1 if at else whole + 1, at or -1, residues, states, zero
+    def moves_of(state: State) -> list[tuple[str, State]]:
+        frame, known = state
+        others, digits_after, place = frames_after(frame)
+        found = [(char, (after, known)) for char, after in others]
+        if digits_after:
+            after_each = zip(digits_after, residues_after(known, min(past, place)), strict=True)
+            found += zip("0123456789", after_each, strict=True)
+        return found
+
+    first: State = (
+        frames.number((0, 0, -1, ((0, 0),) * len(bounds), True)),
+        residues.number((0,) * len(tests)),
+    )
 
     # Read from the end: states are numbered once what follows them is known, equal ones are one.
     numbers: dict[Hashable, int] = {}
@@ -186,14 +237,14 @@ def _machine(shape: Numbers, digits: int) -> tuple[list[Moves], list[bool]] | No
             continue
         targets = moves.pop(state, None)
         if targets is None:
-            targets = [(char, after) for char in "-.0123456789" if (after := read(state, char)) is not None]
-        waiting = [after for _, after in targets if after not in done]
-        if waiting:
-            moves[state] = targets
-            stack.extend(waiting)
-            if len(done) + len(stack) > MAX_STATES:
-                raise _too_many(None)
-            continue
+            targets = moves_of(state)
+            waiting = [after for _, after in targets if after not in done]
+            if waiting:
+                moves[state] = targets
+                stack += waiting
+                if len(done) + len(stack) > MAX_STATES:
+                    raise _too_many(None)
+                continue
         stack.pop()
         grouped: dict[int, str] = {}
         for char, after in targets:

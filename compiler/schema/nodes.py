@@ -205,11 +205,11 @@ class Reader:
         key = tuple([(keyword, _key(value)) for keyword, value in keywords.items()])
         node = self._nodes.get(key)
         if node is None:
-            plain = key if PLAIN.issuperset(keywords) else None
+            plain = PLAIN.issuperset(keywords)
             if plain and ("enum" in keywords or "const" in keywords):
-                texts = [text for keyword, values in key if keyword in ("enum", "const") for _, text in values]
-                plain = key if sum(map(len, texts)) <= MOST_PLAIN else None
-            node = self._nodes[key] = Node(len(self._nodes), place, keywords, plain)
+                constants = (*keywords.get("enum", ()), *keywords.get("const", ()))
+                plain = sum(len(repr(one.value)) for one in constants) <= MOST_PLAIN
+            node = self._nodes[key] = Node(len(self._nodes), place, keywords, key if plain else None)
         return node
 
 

@@ -386,6 +386,7 @@ class LarkWriter:
         return tuple(self._own_names[kind] for kind in ("arr", "obj") if kind in self._own_names)
 
 
+@lru_cache(4096)
 def rule_name(hint: str) -> str:
     """A name for a rule that Lark takes."""
     name = re.sub(r"[^a-z0-9]+", "_", hint.lower()).strip("_")[:24].rstrip("_")
