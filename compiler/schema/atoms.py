@@ -216,11 +216,12 @@ def conj(*literals: Literal) -> Conj:
     """A conj in normal form: true dropped, duplicates dropped, false and contradictions become None."""
     kept: dict[Literal, None] = {}
     for literal in literals:
-        keywords = literal.node.keywords
+        node, positive = literal
+        keywords = node.keywords
         if not keywords or keywords.get("false"):
-            if bool(keywords) == literal.positive:
+            if bool(keywords) == positive:
                 return NEVER
-        elif Literal(literal.node, not literal.positive) in kept:
+        elif kept and (node, not positive) in kept:
             return NEVER
         else:
             kept.setdefault(literal)

@@ -113,12 +113,19 @@ def merge_objects(
     for atom in atoms:
         if isinstance(atom, Keys):
             key = both(key, atom.key)
+    named: list[tuple[str, Conj]] = []
+    if len(parts) == 1 and parts[0].declares and not parts[0].patterns and key == ANY and not needs:
+        values = dict(parts[0].named)
+        for name in required:
+            if values.setdefault(name, parts[0].rest) is NEVER:
+                return None
+        named = list(values.items())
+        return _object(named, required, _open_classes(parts), count, key, needs, holds, matches)
     names = dict.fromkeys(merged_order([name for name, _ in part.named] for part in parts if part.declares))
     names.update(dict.fromkeys(required))
     names.update(dict.fromkeys(name for part in parts for name, _ in part.named))
     names.update(dict.fromkeys(name for need in needs for name in need.names))
     tables = [(dict(part.named), part) for part in parts]
-    named: list[tuple[str, Conj]] = []
     for name in names:
         value = ANY if key is not NEVER and (key == ANY or holds(Keys(key), {name: None})) else NEVER
         value = member_value(value, name, tables, matches)
@@ -126,6 +133,20 @@ def merge_objects(
             return None
         named.append((name, value))
     opened = () if key is NEVER else _open_classes(parts)
+    return _object(named, required, opened, count, key, needs, holds, matches)
+
+
+def _object(
+    named: list[tuple[str, Conj]],
+    required: tuple[str, ...],
+    opened: tuple[OpenKeys, ...],
+    count: tuple[int, int | None],
+    key: Conj,
+    needs: tuple[SomeMember, ...],
+    holds: Callable[[Atom, object], bool],
+    matches: Callable[[Matches, str], bool],
+) -> Objects | None:
+    """A shape with these members, less those that it cannot have; None if it has no value."""
     low, high = max(count[0], len(required)), count[1]
     if high is not None and high < low:
         return None
@@ -204,6 +225,11 @@ def _open_classes(parts: Sequence[Members]) -> tuple[OpenKeys, ...]:
     for part in parts:
         for match, _ in part.patterns:
             tests.setdefault(match.pattern, match)
+    if not tests:
+        value = ANY
+        for part in parts:
+            value = both(value, part.rest)
+        return () if value is NEVER else (OpenKeys(value=value),)
     found: list[OpenKeys] = []
     for matched in _classes(list(tests.values())):
         value = ANY

@@ -7,7 +7,7 @@ Invariants   a verdict is never wrong: True if every value of the atoms has the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from .atoms import (
     ANY,
@@ -111,7 +111,7 @@ class Known:
         if isinstance(part, All):
             needed |= {name for one in part.parts if isinstance(one, Required) for name in one.names}
             low = max([low, *(one.low for one in part.parts if isinstance(one, Count))])
-            return _every(self.verdict(one, depth, needed, low) for one in part.parts)
+            return self._every(part.parts, depth, needed, low)
         if isinstance(part, Some):
             found = [self.verdict(one, depth, needed, low) for one in part.parts]
             return True if True in found else None if None in found else False
@@ -142,10 +142,21 @@ class Known:
             return self._bound(part)
         return None
 
+    def _every(self, parts: tuple[Formula, ...], depth: int, needed: frozenset[str], low: int) -> bool | None:
+        """False as soon as one part is ruled out; True if all are granted."""
+        found: bool | None = True
+        for one in parts:
+            verdict = self.verdict(one, depth, needed, low)
+            if verdict is False:
+                return False
+            if verdict is None:
+                found = None
+        return found
+
     def _literal(self, part: Literal, depth: int, needed: frozenset[str], low: int) -> bool | None:
         if part in self.seen:
             return True
-        if Literal(part.node, not part.positive) in self.seen:
+        if (part.node, not part.positive) in self.seen:
             return False
         if depth == 0:
             return None
@@ -155,7 +166,10 @@ class Known:
         """Whether every value of a conj surely satisfies another."""
         if one is None or other is None:
             return one is None
-        return all(part in one or self.empty(both(one, conj(Literal(part.node, not part.positive)))) for part in other)
+        for part in other:
+            if part not in one and not self.empty(both(one, conj(Literal(part.node, not part.positive)))):
+                return False
+        return True
 
     def _members(self, part: Members, needed: frozenset[str]) -> bool | None:
         table = [(dict(part.named), part)]
@@ -165,7 +179,10 @@ class Known:
                 return False
         if part.patterns or part.rest != ANY:
             return None
-        return True if all(self.entails(self.value(name), value) for name, value in part.named) else None
+        for name, value in part.named:
+            if not self.entails(self.value(name), value):
+                return None
+        return True
 
     def _some_member(self, part: SomeMember) -> bool | None:
         if any(_is_narrower(held, part) for held in self.atoms if isinstance(held, SomeMember)):
@@ -285,14 +302,3 @@ def _declares_nothing(value: Conj, held: Conj) -> bool:
         or types_of(part.node)[0].isdisjoint(("array", "object"))
         for part in value
     )
-
-
-def _every(verdicts: Iterable[bool | None]) -> bool | None:
-    """False as soon as one is; True if all are."""
-    found: bool | None = True
-    for one in verdicts:
-        if one is False:
-            return False
-        if one is None:
-            found = None
-    return found

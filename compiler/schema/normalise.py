@@ -64,7 +64,7 @@ class Normaliser:
         self._alive: dict[tuple[Literal, ...], bool] = {}
         self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
-        self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}
+        self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
 
     # -- one conj
 
@@ -202,12 +202,21 @@ class Normaliser:
 
     def empty(self, one: Conj) -> bool:
         """True only if surely no value satisfies a conj; not known where it takes too long to tell."""
-        return one is None or (one != () and all(self._no_shape(one, kind) for kind in KINDS))
+        if not one:
+            return one is None
+        key = (one, "", self._tries)
+        found = self._empty.get(key)
+        if found is None:
+            found = all(self._no_shape(one, kind) for kind in KINDS)
+            if self._tries:  # else it may be that a reference is not followed yet
+                self._empty[key] = found
+        return found
 
     def _no_shape(self, one: tuple[Literal, ...], kind: str) -> bool:
         """True only if surely no value of the kind satisfies a conj."""
-        if not all(self._brancher.possible(literal, kind) for literal in one):
-            return True
+        for literal in one:
+            if not self._brancher.possible(literal, kind):
+                return True
         key = (one, kind, self._tries)
         found = self._empty.get(key)
         if found is None:

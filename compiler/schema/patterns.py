@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..errors import GrammarError, SchemaError, UnsupportedError
+from ..errors import GrammarError, SchemaError, ToolcError, UnsupportedError
 from ..regex import (
     NOTHING,
     Chars,
@@ -44,11 +44,13 @@ _WORD = charset.ASCII_WORD
 Flat = tuple[Regex, ...]
 
 
-@lru_cache(maxsize=4096)
+_parsed = lru_cache(maxsize=4096)(parse_regex)
+
+
 def parse(pattern: str, place: str) -> Regex:
     """The expression of a pattern, errors told at ``place``."""
     try:
-        return parse_regex(pattern, "", "ecma")
+        return _parsed(pattern, "", "ecma")
     except GrammarError as error:
         raise SchemaError(
             f"{error.message} /{pattern}/", place=place, found=error.found, expected=error.expected, hint=error.hint
@@ -68,13 +70,22 @@ def searcher(pattern: str, place: str) -> Callable[[str], bool]:
     return lambda text: found(text) is not None
 
 
-@lru_cache(maxsize=4096)
 def content(pattern: str, place: str, ahead: bool = False, spelling: Spelling = JSON) -> str:
     """An expression for the text, with what ends it, of all strings in which the pattern is found.
 
     With ``ahead`` it is to stand in a look-ahead, and does not go on to the end where the pattern does not.
     """
-    text = to_text(_Rewriter(place, spelling).found(parse(pattern, place), ahead))
+    try:
+        return _content(pattern, ahead, spelling)
+    except ToolcError as error:
+        error.place = place
+        raise
+
+
+@lru_cache(maxsize=4096)
+def _content(pattern: str, ahead: bool, spelling: Spelling) -> str:
+    """The same for any place."""
+    text = to_text(_Rewriter("", spelling).found(parse(pattern, ""), ahead))
     return text if ahead else f"(?:{text})"
 
 

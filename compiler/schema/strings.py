@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 
 CHAR = (
     r'[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}'
@@ -22,12 +23,14 @@ PLAIN = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f])))'
 PLAIN_TAIL = PLAIN + '*"'
 """The rest of a string with minimal escapes, closing quote included."""
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 _SPECIAL = frozenset("\\.^$*+?{}[]|()/")
 
 
 def spelled(text: str) -> str:
     """The text with minimal escapes, without quotes."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return _encode(text)[1:-1]
 
 
 def regex_of(text: str) -> str:
@@ -38,6 +41,7 @@ def regex_of(text: str) -> str:
     return "".join("\\" + char if char in _SPECIAL else "\\x22" if char == '"' else char for char in text)
 
 
+@lru_cache(4096)
 def quoted(text: str) -> str:
     """A Lark literal or expression for the JSON string of ``text``, quotes included."""
     inner = spelled(text)
@@ -66,4 +70,4 @@ def repeated(item: str, low: int, high: int | None) -> str:
 
 def literal(text: str) -> str:
     """A Lark string."""
-    return json.dumps(text, ensure_ascii=False)
+    return _encode(text)
