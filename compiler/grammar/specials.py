@@ -166,12 +166,28 @@ def resolve_specials(
             )
         return Special(expr.name)
 
-    rules = {name: resolve(expr, name) for name, expr in grammar.rules.items()}
+    rules = {name: resolve(expr, name) if _is_open(expr) else expr for name, expr in grammar.rules.items()}
     for text, rule in texts.items():
         stops = [stop for stop in text.stops if stop not in special]
         rules[rule] = Terminal(text_regex(stops, text.kind), "free text")
     marks = {**grammar.marks, **{rule: Mark("text") for rule in texts.values()}}
     return replace(grammar, rules=rules, marks=marks), dict(sorted(found.items()))
+
+
+def _is_open(expr: Expr) -> bool:
+    """Whether something in an expression is to be settled; in rules of schemas nothing is."""
+    todo = [expr]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Sequence):
+            todo += one.items
+        elif isinstance(one, Choice):
+            todo += one.options
+        elif isinstance(one, Repeat):
+            todo.append(one.item)
+        elif isinstance(one, (Special, Text)):
+            return True
+    return False
 
 
 def text_regex(stops: Iterable[str], kind: str) -> rx.Regex:

@@ -15,7 +15,7 @@ Invariants   the digest of a part covers all that its tables depend on and neith
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -303,15 +303,21 @@ def _alone(
     return _whole(_Splitter(grammar, tails)._cut(list(entries), entries, alone=True)[0], entries, called)
 
 
-def _leaves(expr: Expr) -> Iterator[Expr]:
-    """What an expression is made of: literals, terminals, special tokens, references."""
-    if isinstance(expr, (Sequence, Choice)):
-        for part in expr.items if isinstance(expr, Sequence) else expr.options:
-            yield from _leaves(part)
-    elif isinstance(expr, Repeat):
-        yield from _leaves(expr.item)
-    else:
-        yield expr
+def _leaves(expr: Expr) -> list[Expr]:
+    """What an expression is made of, left to right: literals, terminals, special tokens, references."""
+    found: list[Expr] = []
+    todo = [expr]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Sequence):
+            todo += one.items[::-1]
+        elif isinstance(one, Choice):
+            todo += one.options[::-1]
+        elif isinstance(one, Repeat):
+            todo.append(one.item)
+        else:
+            found.append(one)
+    return found
 
 
 @lru_cache(_MOST_KEPT)
