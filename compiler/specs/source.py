@@ -426,7 +426,7 @@ def _is_plainly_json(document: Any) -> bool:
             elif value is not None and kind is not str and kind is not bool and kind is not int:
                 return False
         nodes += len(below)
-        if not below or nodes > MAX_NODES // 2:
+        if not below or nodes > MAX_NODES // 20:
             return not below
         level = below
     return False
