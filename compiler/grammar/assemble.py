@@ -219,11 +219,12 @@ def _reports(
     said: dict[tuple[str, str], Row] = {}
     met: list[tuple[str, str, str]] = []
     for _, piece, origin in pieces:
-        for place, keyword, status, names in piece.rows(used):
-            place = at(origin, place)
+        placed = {place: at(origin, place) for place in dict.fromkeys([place for place, _, _ in piece.keywords])}
+        for inner, keyword, status, names in piece.rows(used):
+            place = placed[inner]
             if (place, keyword) not in said or status == "dropped":
                 said[place, keyword] = place, keyword, status, names
-        met += [(at(origin, place), keyword, status) for place, keyword, status in piece.keywords]
+        met += [(placed[place], keyword, status) for place, keyword, status in piece.keywords]
     for row in rows:
         said.setdefault(row[:2], row)
     return tuple(said.values()), (*met, *keywords)
