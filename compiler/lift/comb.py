@@ -11,6 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_FREE = -1, 0
+
+_BATCH = 1 << 12  # rows in compressed form at a time, where they are given in full
+
 
 def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Pack rows given in compressed form.
@@ -24,13 +28,65 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     Returns:
         offset int32 [rows] and the comb int32 [·, 2].
     """
-    rows = row_offset.size - 1
-    order = np.argsort(-np.diff(row_offset), kind="stable").astype(np.int32)
-    size = int(row_offset[-1]) + rows + 2 * max(width, 1) + 64
-    offset, comb, used = _pack(
-        row_offset.astype(np.int32), columns.astype(np.int32), values.astype(np.int32), order, width, size
-    )
-    return offset, comb[: used + width].copy()
+    made = _Comb(int(row_offset[-1]), row_offset.size - 1, width)
+    order = _order(np.diff(row_offset))
+    made.add(row_offset.astype(np.int32), columns.astype(np.int32), values.astype(np.int32), order, order)
+    return made.offset, made.comb()
+
+
+def pack_rows(rows: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pack the chosen rows of int32 [n, columns]; their entries are those that are not 0. Of many rows only some are
+    in compressed form at a time: that of all can be as large as the comb."""
+    width = rows.shape[1]
+    if chosen.size <= _BATCH:
+        return pack(*compressed(rows, chosen), width)
+    sizes = _sizes(rows, chosen)
+    made = _Comb(int(sizes.sum()), chosen.size, width)
+    order = _order(sizes)
+    for begin in range(0, order.size, _BATCH):
+        some = order[begin : begin + _BATCH]
+        made.add(*compressed(rows, chosen[some]), np.arange(some.size, dtype=np.int32), some)
+    return made.offset, made.comb()
+
+
+def _order(sizes: np.ndarray) -> np.ndarray:
+    """Rows in the order in which they are placed, the largest first."""
+    return np.argsort(-sizes, kind="stable").astype(np.int32)
+
+
+class _Comb:
+    """A comb that rows are added to.
+
+    The array has room for twice the entries: what is never touched costs nothing, and a larger one would have to be
+    filled anew.
+    """
+
+    def __init__(self, entries: int, rows: int, width: int) -> None:
+        self.width = width
+        self.offset = np.empty(rows, np.int32)
+        size = 2 * entries + rows + 2 * max(width, 1) + 192
+        self._comb = np.empty((size, 2), np.int32)
+        self._comb[:width] = _FREE
+        self._bits = np.zeros((2, (size >> 6) + 3), np.uint64)
+        self._at = np.array([0, 0, width], np.int64)
+
+    def add(
+        self, row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, order: np.ndarray, numbers: np.ndarray
+    ) -> None:
+        """Place rows in compressed form, in an order, under these numbers."""
+        done = 0
+        while (done := _place(
+            row_offset, columns, values, order, numbers, done, self.width, self._comb, self._bits, self._at, self.offset
+        )) < order.size:  # fmt: skip
+            filled = self._at[2]
+            bigger = np.empty((2 * len(self._comb) + self.width, 2), np.int32)
+            bigger[:filled] = self._comb[:filled]
+            bits = np.zeros((2, (len(bigger) >> 6) + 3), np.uint64)
+            bits[:, : self._bits.shape[1]] = self._bits
+            self._comb, self._bits = bigger, bits
+
+    def comb(self) -> np.ndarray:
+        return self._comb[: self._at[1] + self.width]
 
 
 @njit(cache=True)
@@ -55,6 +111,16 @@ def compressed(rows, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _sizes(rows, chosen):  # type: ignore[no-untyped-def]
+    """How many entries of each chosen row are not 0, int64."""
+    out = np.zeros(chosen.size, np.int64)
+    for i in range(chosen.size):
+        for value in rows[chosen[i]]:
+            out[i] += value != 0
+    return out
+
+
+@njit(cache=True)
 def _window(bits, at):  # type: ignore[no-untyped-def]
     """Sixty-four places from ``at`` on, as bits."""
     word, shift = at >> 6, np.uint64(at & 63)
@@ -68,34 +134,30 @@ def _set(bits, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _pack(row_offset, columns, values, order, width, size):  # type: ignore[no-untyped-def]
-    rows = row_offset.size - 1
-    size += 128  # a window looks a little past the end
-    comb = np.zeros((size, 2), np.int32)
-    comb[:, 0] = -1
-    taken = np.zeros((size >> 6) + 3, np.uint64)  # offsets in use, as bits
-    occupied = np.zeros((size >> 6) + 3, np.uint64)  # places in use, as bits
-    offset = np.empty(rows, np.int32)
-    free = 0  # no place below it is free for a first entry
-    used = 0
-    for r in order:
+def _place(row_offset, columns, values, order, numbers, done, width, comb, bits, at_, offset):  # type: ignore[no-untyped-def]
+    """Place rows from position ``done`` of ``order`` on; the position of the first that found no room.
+
+    Args:
+        numbers: int32 [·]: the number of the row at each position.
+        bits: uint64 [2, ·]: offsets in use, and places in use.
+        at_: int64 [3]: no place below it is free for a first entry; offsets in use end; places filled in so far.
+        offset: int32 [rows], receives offsets by number.
+    """
+    taken, occupied = bits[0], bits[1]
+    size = comb.shape[0]
+    free, used, filled = at_[0], at_[1], at_[2]
+    while done < order.size:
+        r = order[done]
         begin, end = row_offset[r], row_offset[r + 1]
         first = columns[begin] if end > begin else 0
-        while free < size and comb[free, 0] >= 0:
+        while occupied[free >> 6] >> np.uint64(free & 63) & np.uint64(1):
             free += 1
         at = max(0, free - first)
         tries = 0
         while True:
-            if at + width + 128 >= size:
-                bigger = np.zeros((2 * size + width, 2), np.int32)
-                bigger[:, 0] = -1
-                bigger[:size] = comb
-                comb = bigger
-                size = comb.shape[0]
-                further = np.zeros((2, (size >> 6) + 3), np.uint64)
-                further[0, : taken.size] = taken
-                further[1, : taken.size] = occupied
-                taken, occupied = further[0], further[1]
+            if at + width + 128 >= size:  # a window looks a little past the end
+                at_[0], at_[1], at_[2] = free, used, filled
+                return done
             clash = _window(taken, at)  # of 64 offsets at a time
             for i in range(begin, end):
                 clash |= _window(occupied, at + columns[i])
@@ -111,10 +173,15 @@ def _pack(row_offset, columns, values, order, width, size):  # type: ignore[no-u
             if tries == 256 and at < used:  # a crowded place: go to the end instead of searching on
                 at = used
         _set(taken, at)
-        offset[r] = at
+        offset[numbers[done]] = at
         used = max(used, at + 1)
+        for i in range(filled, used + width):
+            comb[i, 0], comb[i, 1] = -1, 0
+        filled = max(filled, used + width)
         for i in range(begin, end):
             comb[at + columns[i], 0] = at
             comb[at + columns[i], 1] = values[i]
             _set(occupied, at + columns[i])
-    return offset, comb, used
+        done += 1
+    at_[0], at_[1], at_[2] = free, used, filled
+    return done

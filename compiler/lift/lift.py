@@ -367,9 +367,7 @@ class _Lift:
         """Number of the distinct op row per op row, offsets and comb of the distinct ones."""
         ops = self.machine.ops
         number, first = distinct_rows(ops)
-        offset, columns, values = comb.compressed(ops, first)
-        at, packed = comb.pack(offset, columns, values, ops.shape[1])
-        return number, at, packed
+        return number, *comb.pack_rows(ops, first)
 
     def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         order = np.lexsort((chain_of[:, 1], chain_of[:, 0])).astype(np.int32)
