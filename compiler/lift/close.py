@@ -363,23 +363,27 @@ class _Close:
 # -- ranges of counters ------------------------------------------------------------------------------------------------
 
 
-def _runs(lows: list[int]) -> list[tuple[int, int]]:
-    """Breakpoints (at, count) whose phases begin at these counters, of which the first is 0."""
-    found: list[tuple[int, int]] = []
-    for c in lows[1:]:
-        if found and found[-1][0] == c - 1:
-            found[-1] = c, found[-1][1] + 1
-        else:
-            found.append((c, 1))
-    return found
-
-
 def _breaks(lows: Mapping[int, list[int]], owners: int) -> np.ndarray:
-    """int32 [owners, ·, 2]: the breakpoints of those that have more than one range."""
-    runs = {owner: _runs(x) for owner, x in lows.items()}
-    out = np.zeros((owners, max(map(len, runs.values()), default=0), 2), np.int32)
-    for owner, pairs in runs.items():
-        out[owner, : len(pairs)] = pairs
+    """int32 [owners, ·, 2]: breakpoints (at, count) of those that have more than one range.
+
+    The phases that they begin are at the least counters of the ranges, of which the first is 0. Counters one after
+    the other are one breakpoint, at the last of them.
+    """
+    if not lows:
+        return np.zeros((owners, 0, 2), np.int32)
+    sizes = np.array([len(x) - 1 for x in lows.values()], np.int64)
+    at = np.array([c for x in lows.values() for c in x[1:]], np.int64)
+    which = np.repeat(np.arange(sizes.size), sizes)
+    first = np.ones(at.size, bool)
+    first[1:] = (np.diff(at) != 1) | (np.diff(which) != 0)
+    begin = np.flatnonzero(first)
+    end = np.append(begin, at.size)[1:]
+    which = which[begin]
+    runs = np.bincount(which, minlength=sizes.size)
+    place = np.arange(begin.size) - (np.cumsum(runs) - runs)[which]
+    out = np.zeros((owners, int(runs.max(initial=0)), 2), np.int32)
+    owner = np.array(list(lows), np.int64)[which]
+    out[owner, place, 0], out[owner, place, 1] = at[end - 1], end - begin
     return out
 
 
