@@ -39,13 +39,15 @@ def pack_rows(rows: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndar
     in compressed form at a time: that of all can be as large as the comb."""
     width = rows.shape[1]
     if chosen.size <= _BATCH:
-        return pack(*compressed(rows, chosen), width)
+        offset, columns, values = compressed(rows, chosen)
+        return pack(offset, columns, values, width)
     sizes = _sizes(rows, chosen)
     made = _Comb(int(sizes.sum()), chosen.size, width)
     order = _order(sizes)
     for begin in range(0, order.size, _BATCH):
         some = order[begin : begin + _BATCH]
-        made.add(*compressed(rows, chosen[some]), np.arange(some.size, dtype=np.int32), some)
+        offset, columns, values = compressed(rows, chosen[some])
+        made.add(offset, columns, values, np.arange(some.size, dtype=np.int32), some)
     return made.offset, made.comb()
 
 
