@@ -339,6 +339,11 @@ def walk_states(  # type: ignore[no-untyped-def]
                 share = not shared and c + result[2] < high
                 if share:
                     slot = far
+                if 2 * memo.round_[1] >= slots.shape[0]:  # forget: a table that is full has no end for `_slot`
+                    memo.round_[0] += 1
+                    memo.round_[1] = 0
+                    key = memo.round_[0] << 40 | key & (1 << 40) - 1
+                    slot = _slot(slots, key, 2 * low + 2 if share else 2 * c + 1)
                 memo.round_[1] += 1
                 slots[slot, 0] = key
                 slots[slot, 1] = 2 * low + 2 if share else 2 * c + 1
@@ -346,9 +351,6 @@ def walk_states(  # type: ignore[no-untyped-def]
             if n > 0:  # 0 is the empty one
                 keys[last3] = n
                 last3 += 1
-        if 2 * memo.round_[1] > slots.shape[0]:
-            memo.round_[0] += 1  # full: forget
-            memo.round_[1] = 0
         narrowed = False
         if extra[j] >= 0:
             keys[last3] = extra[j]

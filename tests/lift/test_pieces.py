@@ -10,8 +10,10 @@ from toolc.compiler.lift import pieces, scratch
 from toolc.compiler.lift.pieces import HEAD, Pieces
 from toolc.compiler.lift.words import Words
 from toolc.runtime.bundle import Bundle
+from toolc.runtime.matcher import Matcher
 
 from ..cases.grammars import GRAMMARS
+from .brute import brute_mask
 from .test_masks import vocab
 
 
@@ -31,6 +33,16 @@ def test_forgetting_changes_nothing(grammar: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(scratch, "_MOST_KEPT", 0)
     assert compiled(grammar).digest == wanted
     assert not spare
+
+
+@pytest.mark.parametrize("text", ["[^a]", "[^a][^b]", "[^a]{3}[^b]"])
+def test_a_state_that_lives_on_more_bytes_than_a_small_memo_holds(text: str) -> None:
+    made = compile_grammar(f"start: /{text}/s", vocab("builtin")).bundle
+    matcher = Matcher(made)
+    while not matcher.is_finished:
+        allowed = matcher.allowed_tokens()
+        np.testing.assert_array_equal(allowed, np.flatnonzero(brute_mask(made, matcher)))
+        matcher.advance(int(allowed[len(allowed) // 2]))
 
 
 def test_lists_are_kept_once() -> None:
