@@ -73,7 +73,9 @@ class Pool:
         """Make room for more; call when `room` says no."""
         used = int(self.offset[len(self)])
         if self.data.size - used < self.longest:
-            self.data = np.concatenate([self.data[:used], np.empty(used + 2 * self.longest, np.int32)])
+            more = np.empty(2 * used + 2 * self.longest, np.int32)  # pages that nobody writes to cost nothing
+            more[:used] = self.data[:used]
+            self.data = more
         if 2 * len(self) + 4 >= self.table.size:
             self.offset = np.concatenate([self.offset, np.zeros(self.offset.size, np.int64)])
             size = 2 * self.table.size
