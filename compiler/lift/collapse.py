@@ -163,7 +163,7 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs, found):  # 
             q = found[at, 0]
             u = found[at, 1]
             at += 1
-            if units.boundary[u] and simulate(m, units, limit, q, u, pairs) == UNLIMITED:
+            if units.boundary[u] and simulate(m, units, limit, np.int64(q), np.int64(u), pairs) == UNLIMITED:
                 continue
             for row in range(m.state_row[q], m.state_row[q + 1]):
                 last = 0
@@ -444,7 +444,7 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
             if units.boundary[v]:
                 free = limit[q, v]
                 if free == UNKNOWN:
-                    free = simulate(m, units, limit, q, v, pairs)
+                    free = simulate(m, units, limit, np.int64(q), np.int64(v), pairs)
                 if free == UNLIMITED:
                     i = after
                     continue
@@ -494,7 +494,7 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
         for n in range(parts - 1, -1, -1):
             q = part[n, 0] >> 3
             action = part[n, 0] & 7
-            if units.boundary[v] and simulate(m, units, limit, q, v, pairs) == UNLIMITED:
+            if units.boundary[v] and simulate(m, units, limit, np.int64(q), np.int64(v), pairs) == UNLIMITED:
                 continue
             todo[waiting, 0] = i + 1
             todo[waiting, 1] = after

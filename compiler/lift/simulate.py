@@ -214,7 +214,7 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
         c = c if action == 0 else c + 1 if action == 1 else action - 2
         so_far = st[depth - 1, 4] + units.boundary[u]
         if units.boundary[u]:
-            room = simulate(m, units, limit, q, u, pairs)
+            room = simulate(m, units, limit, np.int64(q), np.int64(u), pairs)
             if room >= 0 and room != UNLIMITED and bound != UNLIMITED and (room != bound or c - c0 != so_far):
                 return -1
             if room >= 0 and room == bound and (bound != UNLIMITED or room - c >= most_units):
@@ -307,7 +307,7 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
         if out[j, 0] < 0:
             if 2 * stay > probe.size:
                 for u in homes:
-                    if simulate(m, units, limit, q, u, pairs) >= 0:
+                    if simulate(m, units, limit, np.int64(q), np.int64(u), pairs) >= 0:
                         out[j, 0] = u
                         break
         best = limit.shape[1]
@@ -335,7 +335,7 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
             bound = -1  # of those states, which must agree
             for op in ops:
                 if op != 0:
-                    room = simulate(m, units, limit, op >> 3, u, pairs)
+                    room = simulate(m, units, limit, np.int64(op >> 3), np.int64(u), pairs)
                     if bound == -1:
                         bound = room
                     if room >= 0 and room == bound and (room == UNLIMITED or op & 7 == 1):

@@ -155,10 +155,10 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         while i < end:
             place = packed[i, 0]
             next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
-            row = st[depth - 1, 0]
+            row = np.int64(st[depth - 1, 0])
             op = m.ops[row, m.symbol_class[byte]]
             if op == 0:
-                parent = st[depth - 1, 5]
+                parent = np.int64(st[depth - 1, 5])
                 if parent < 0:
                     i = next_
                 else:
@@ -232,7 +232,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             st[depth, 4] = height
             if wide[i] >= 0:
                 st[depth, 5] = i
-                i = next_child(t.children, m.alive, row, i, -1, next_)
+                i = next_child(t.children, m.alive, np.int64(row), i, np.int64(-1), next_)
             else:
                 st[depth, 5] = -1
                 i += 1
@@ -316,11 +316,11 @@ def walk_states(  # type: ignore[no-untyped-def]
         keys[begin3] = mode
         c = np.int64(jobs[j, 1])
         low, high = _range(ahead, q, c)
-        i = next_child(t.children, m.alive, row, root, -1, root)
+        i = next_child(t.children, m.alive, row, root, np.int64(-1), root)
         while i < root:
             segment[0, 0] = i
             segment[0, 1] = t.skip[i]
-            x = t.node_byte[t.order[i]]
+            x = np.int64(t.node_byte[t.order[i]])
             i = next_child(t.children, m.alive, row, root, x, root)
             op = m.ops[row, m.symbol_class[x]]
             key = memo.round_[0] << 40 | np.int64(op) << 8 | x
