@@ -11,25 +11,30 @@ from collections.abc import Iterator
 from .. import regex as rx
 from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
 
-__all__ = ["dump", "expr_nullable", "left_corners", "nullable", "productive", "reachable", "recursive_components",
-           "references", "regex_nullable", "strong_components"]  # fmt: skip
+__all__ = ["dump", "expr_nullable", "leaves", "left_corners", "nullable", "productive", "reachable",
+           "recursive_components", "references", "regex_nullable", "strong_components"]  # fmt: skip
 
 
-def references(expr: Expr) -> list[str]:
-    """Names of the rules an expression refers to, left to right, repeated ones too."""
-    found: list[str] = []
+def leaves(expr: Expr) -> list[Expr]:
+    """What an expression is made of, left to right: literals, terminals, special tokens, references."""
+    found: list[Expr] = []
     todo = [expr]
     while todo:
         one = todo.pop()
-        if isinstance(one, Ref):
-            found.append(one.name)
-        elif isinstance(one, Sequence):
+        if isinstance(one, Sequence):
             todo += one.items[::-1]
         elif isinstance(one, Choice):
             todo += one.options[::-1]
         elif isinstance(one, Repeat):
             todo.append(one.item)
+        else:
+            found.append(one)
     return found
+
+
+def references(expr: Expr) -> list[str]:
+    """Names of the rules an expression refers to, left to right, repeated ones too."""
+    return [leaf.name for leaf in leaves(expr) if isinstance(leaf, Ref)]
 
 
 def regex_nullable(regex: rx.Regex) -> bool:

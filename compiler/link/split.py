@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from ..grammar.analysis import references, strong_components
+from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.ir import (
     Choice,
     Expr,
@@ -146,8 +146,8 @@ class _Splitter:
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        leaves = (leaf for expr in self.grammar.rules.values() for leaf in _leaves(expr))
-        specials = sorted({leaf.name for leaf in leaves if isinstance(leaf, Special)})
+        read = (leaf for expr in self.grammar.rules.values() for leaf in leaves(expr))
+        specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special)})
         return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, tuple(specials))
 
     def closed(self) -> tuple[tuple[Unit, ...], Entry]:
@@ -289,7 +289,7 @@ def _whole(cut: Grammar, entries: tuple[str, ...], called: tuple[tuple[int, Open
     name = _START
     while name in rules:
         name += "#"
-    named = [*rules, *(leaf.name for expr in rules.values() for leaf in _leaves(expr) if isinstance(leaf, Terminal))]
+    named = [*rules, *(leaf.name for expr in rules.values() for leaf in leaves(expr) if isinstance(leaf, Terminal))]
     places = {one: cut.places[one] for one in named if one in cut.places}
     marks = {rule: Mark(cut.marks[rule].kind) for rule in rules if rule in cut.marks}
     return Grammar({name: choice(*options), **rules}, name, places, marks=marks, groups=cut.groups)
@@ -301,23 +301,6 @@ def _alone(
 ) -> Grammar:  # fmt: skip
     """The same without stubs."""
     return _whole(_Splitter(grammar, tails)._cut(list(entries), entries, alone=True)[0], entries, called)
-
-
-def _leaves(expr: Expr) -> list[Expr]:
-    """What an expression is made of, left to right: literals, terminals, special tokens, references."""
-    found: list[Expr] = []
-    todo = [expr]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, Sequence):
-            todo += one.items[::-1]
-        elif isinstance(one, Choice):
-            todo += one.options[::-1]
-        elif isinstance(one, Repeat):
-            todo.append(one.item)
-        else:
-            found.append(one)
-    return found
 
 
 @lru_cache(_MOST_KEPT)
