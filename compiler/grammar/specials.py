@@ -25,6 +25,7 @@ from typing import Literal as Literal_
 
 from .. import regex as rx
 from ..errors import VocabError
+from .analysis import leaves
 from .ir import (
     EMPTY,
     Choice,
@@ -176,18 +177,7 @@ def resolve_specials(
 
 def _is_open(expr: Expr) -> bool:
     """Whether something in an expression is to be settled; in rules of schemas nothing is."""
-    todo = [expr]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, Sequence):
-            todo += one.items
-        elif isinstance(one, Choice):
-            todo += one.options
-        elif isinstance(one, Repeat):
-            todo.append(one.item)
-        elif isinstance(one, (Special, Text)):
-            return True
-    return False
+    return any(isinstance(leaf, (Special, Text)) for leaf in leaves(expr))
 
 
 def text_regex(stops: Iterable[str], kind: str) -> rx.Regex:

@@ -1,6 +1,6 @@
-"""The rows of states that share a region inside of strings, see collapse.py: which do, and their tries.
+"""The rows of states that share a region inside of strings, see bases.py: which do, and their tries.
 
-Leaves out   the kernels (collapse.py), slices that a state takes as they are (simulate.py).
+Leaves out   the kernels (bases.py, collapse.py, collapsed.py), slices that a state takes as they are (simulate.py).
 Invariants   what is returned for a job holds for its counter value, and for those above it up to ``reach`` increments
              before the next threshold.
 """
@@ -14,16 +14,10 @@ import numpy as np
 
 from ..automata.workspace import PUSH
 from ..budget import Budget
+from .bases import choose_bases, find_regions
 from .children import alive_bytes
-from .collapse import (
-    Collapsed,
-    byte_classes,
-    choose_bases,
-    collapse,
-    find_regions,
-    scratch_for_parting,
-    walk_collapsed,
-)
+from .collapse import Collapsed, byte_classes, collapse
+from .collapsed import scratch_for_parting, walk_collapsed
 from .scratch import Scratch
 from .simulate import Units
 from .walk import Machine

@@ -270,8 +270,10 @@ class LarkWriter:
         around = self._place
         if one:
             self._place = one[-1].node.place
-        yield
-        self._place = around
+        try:
+            yield
+        finally:
+            self._place = around
 
     def _drain(self) -> None:
         while self._queue:

@@ -17,6 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,14 +108,13 @@ class Store:
             BundleError: it is damaged, edited, another's under this name, or not signed by an allowed key.
         """
         allowed = read_allowed(allow)
-        for attempt in range(3):
-            try:
-                bundle = self._open(check_key(key), vocab)
-                break
-            except BundleError:
-                # Between bundle and vocab another may have evicted both, or put the bundle anew.
-                if attempt == 2 or not self.files.exclusive:
-                    raise
+        check_key(key)
+        try:
+            bundle = self._open(key, vocab)
+        except BundleError as error:
+            if not self.files.exclusive or (isinstance(error, StoreError) and not self.has(key)):
+                raise
+            bundle = self._open_alone(key, vocab, error)
         if allowed:
             self.signature(key, bundle, allowed)
         self.files.touch(key + BUNDLE)
@@ -146,6 +146,15 @@ class Store:
                 hint="the file was renamed or replaced; push the right one",
             )
         return bundle
+
+    def _open_alone(self, key: str, vocab: Vocab | None, error: BundleError) -> Bundle:
+        """Once more under the lock: while a bundle is opened without it, others may evict it or put it anew."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.files.lock())
+            except StoreError:
+                raise error from None  # nobody writes here: what was found wrong stays wrong
+            return self._open(key, vocab)
 
     def _peek(self, name: str, data: bytes | None = None) -> dict[str, Any]:
         """The meta of a bundle's header."""

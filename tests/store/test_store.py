@@ -277,6 +277,48 @@ def test_a_machine_that_can_keep_nothing_loads_from_memory(tmp_path: Path, monke
     assert load(store, key(), cache=tmp_path / "kept").digest == keyed().digest
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_what_is_evicted_while_it_is_opened(comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the lock others may win every time; with it they wait."""
+    store, open_ = open_store(tmp_path), Bundle.open
+    store.put(keyed())
+    file = tmp_path / f"{key()}.toolc"
+    evictions = 0
+
+    def evicted(path: Path, *rest: object) -> Bundle:
+        nonlocal evictions
+        if store.files._threads.locked():  # type: ignore[attr-defined]
+            return open_(path, *rest)  # type: ignore[arg-type]
+        evictions += 1
+        data = file.read_bytes()
+        file.unlink()
+        try:
+            return open_(path, *rest)  # type: ignore[arg-type]
+        finally:
+            if comes_back:
+                file.write_bytes(data)
+
+    monkeypatch.setattr(Bundle, "open", evicted)
+    if comes_back:
+        assert store.get(key()).digest == keyed().digest
+    else:
+        with pytest.raises(StoreError, match="does not hold this bundle"):
+            store.get(key())
+    assert evictions == 1
+
+
+def test_a_damaged_bundle_where_nobody_can_lock(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put(keyed())
+    file = tmp_path / f"{key()}.toolc"
+    file.write_bytes(file.read_bytes()[:-1])
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()  # cannot be opened, as on a mount that may only be read
+    with pytest.raises(BundleError) as found:
+        store.get(key())
+    assert found.value.place == f"{file}#size"
+
+
 def test_writers_readers_and_evictors_in_threads(tmp_path: Path) -> None:
     wrong: list[object] = []
     vocab = len(keyed().vocab.encode())

@@ -1,0 +1,156 @@
+"""Which slice the row of a state inside of strings can be based on, and which such states share a *region*.
+
+A state that no unit automaton describes (it counts words, or copies of a character) still stays alive on most of the
+tokens of a slice, and walking them takes a visit to nearly every node of the trie. But such states come in hundreds,
+and they and all that they lead to inside of the slice, their region, tell few bytes apart.
+
+Leaves out   the trie over classes of bytes (collapse.py), which states are asked for (regions.py).
+Invariants   a region has no pushes and no pops on the bytes of its slice; where a state's has, it gets no row here.
+Arrays       jobs int32 [·, 2]: state and counter.  limit, pairs: see simulate.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .children import count_bits, count_of
+from .simulate import UNLIMITED, simulate
+from .walk import row_at
+
+_FEWEST = 6  # a walk from a state that lives on fewer bytes is short
+
+
+@njit(cache=True)
+def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
+    """Whether something pushes or pops up to the first byte behind a unit that an op row is in the middle of.
+
+    One way through the unit is looked at: it tells the frame.
+    """
+    while True:
+        byte = np.int64(-1)
+        for k in range(units.first[u], units.first[u + 1]):
+            op = m.ops[row, m.symbol_class[units.byte[k]]]
+            if op & 7 > 3:
+                return True
+            if op != 0 and byte < 0:
+                byte = np.int64(units.byte[k])
+        if units.boundary[u] or byte < 0:
+            return False
+        row = m.state_row[m.ops[row, m.symbol_class[byte]] >> 3]
+        u = np.int64(units.next_unit[u, byte])
+
+
+@njit(cache=True)
+def choose_bases(m, stays, units, jobs, rank, out):  # type: ignore[no-untyped-def]
+    """The slice that agrees best with each job's state on its first bytes; of equals the last, which has fewest texts.
+
+    Args:
+        stays: uint64 [rows, 4]: the bytes on which an op row neither dies nor pushes nor pops.
+        rank: int32 [jobs]: only slices that agree less than this are looked at; receives how the chosen one agrees.
+        out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive.
+    """
+    for j in range(jobs.shape[0]):
+        out[j] = -1
+        row = row_at(m, jobs[j, 0], jobs[j, 1])
+        alive = m.alive[row]
+        if count_of(alive) < _FEWEST:
+            continue
+        best = 0
+        for u in range(units.boundary.size):
+            score = 0
+            for word in range(4):
+                mine = units.alive[u, word]
+                if mine & alive[word] & ~stays[row, word] != 0:
+                    score = -256
+                    break
+                score += count_bits(mine & alive[word]) - count_bits(mine & ~alive[word])
+            agrees = score << 8 | u  # of equals the last is the best
+            if score > 0 and best < agrees < rank[j] and (units.boundary[u] or not _leaves(m, units, row, u)):
+                best = agrees
+                out[j] = u
+        rank[j] = best
+
+
+@njit(cache=True)
+def _root(parent, n):  # type: ignore[no-untyped-def]
+    while parent[n] != n:
+        parent[n] = parent[parent[n]]
+        n = parent[n]
+    return n
+
+
+@njit(cache=True)
+def find_regions(m, units, limit, seeds, place, parent, fine, pairs, found):  # type: ignore[no-untyped-def]
+    """Which seeds share a region, and the pairs of state and unit state in it.
+
+    Args:
+        seeds: int32 [n, 2]: pairs to begin with, each once.
+        place: int32 [states, unit states], scratch, -1 everywhere before and after.
+        parent: int32 [n], receives per seed the first of its region, in some order.
+        fine: bool [n], receives per such first one whether nothing is pushed or popped.
+        found: int32 [·, 3], receives state, unit state and first seed of the region of every pair.
+
+    Returns:
+        how many pairs there are; where ``found`` is too small, -1, and all is as before.
+    """
+    count = 0
+    full = False
+    for s in range(seeds.shape[0]):
+        parent[s] = s
+        fine[s] = True
+    for s in range(seeds.shape[0]):
+        if place[seeds[s, 0], seeds[s, 1]] >= 0:
+            a = _root(parent, s)
+            b = _root(parent, found[place[seeds[s, 0], seeds[s, 1]], 2])
+            parent[a] = b
+            fine[b] = fine[a] and fine[b]
+            continue
+        at = count
+        if count + 1 >= found.shape[0]:
+            full = True
+            break
+        found[count, 0] = seeds[s, 0]
+        found[count, 1] = seeds[s, 1]
+        found[count, 2] = s
+        place[seeds[s, 0], seeds[s, 1]] = count
+        count += 1
+        while at < count and not full:
+            q = found[at, 0]
+            u = found[at, 1]
+            at += 1
+            if units.boundary[u] and simulate(m, units, limit, np.int64(q), np.int64(u), pairs) == UNLIMITED:
+                continue
+            for row in range(m.state_row[q], m.state_row[q + 1]):
+                last = 0
+                for k in range(units.first[u], units.first[u + 1]):
+                    v = units.next_unit[u, units.byte[k]]
+                    op = m.ops[row, m.symbol_class[units.byte[k]]]
+                    if op == 0 or op << 8 | v == last:
+                        continue
+                    last = op << 8 | v
+                    if op & 7 > 3:
+                        fine[_root(parent, s)] = False
+                        continue
+                    known = place[op >> 3, v]
+                    if known >= 0:
+                        a = _root(parent, s)
+                        b = _root(parent, found[known, 2])
+                        if a != b:
+                            parent[a] = b
+                            fine[b] = fine[a] and fine[b]
+                        continue
+                    if count == found.shape[0]:
+                        full = True
+                        break
+                    found[count, 0] = op >> 3
+                    found[count, 1] = v
+                    found[count, 2] = s
+                    place[op >> 3, v] = count
+                    count += 1
+    for s in range(seeds.shape[0]):
+        parent[s] = _root(parent, s)
+    for k in range(count):
+        found[k, 2] = parent[found[k, 2]]
+        place[found[k, 0], found[k, 1]] = -1
+    return -1 if full else count
