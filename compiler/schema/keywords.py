@@ -103,7 +103,7 @@ KEYWORDS: dict[str, Keyword] = {
     "pattern": Keyword(
         "pattern",
         "string",
-        limit="no back-references, look-behinds of more than one character, anchors in repeated groups",
+        limit="no back-references, long look-behinds, look-arounds beside anchors in repeated groups",
         restrictions=ESCAPES,
     ),
     "format": Keyword("text", "string", limit="see below; other names are annotations", restrictions=ESCAPES),

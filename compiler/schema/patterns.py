@@ -9,6 +9,7 @@ Source       ECMA-262 2024, 22.2; search semantics as JSON Schema has them.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -156,8 +157,48 @@ class _Rewriter:
         if isinstance(regex, Repeat) and _anchored(regex):
             if regex.high == 1:
                 return [(), *self.flatten(regex.item)]
-            raise self.refuse("an anchor in a repeated group is")
+            return self._limit(self._repeated(regex))
         return [(regex,)]
+
+    def _repeated(self, regex: Repeat) -> list[Flat]:
+        """A repeated group with anchors: only one of its turns can hold the start, and only one the end.
+
+        Turns before the one and behind the other match the empty text. Where an anchored turn can do so there, it
+        makes up for any number of turns that are missing.
+        """
+        if _looks(regex.item):
+            raise self.refuse("an anchor and a look-around in one repeated group are")
+        plain: list[Regex] = []
+        firsts: list[Flat] = []
+        lasts: list[Flat] = []
+        only: list[Flat] = []
+        for flat in self.flatten(regex.item):
+            start, end = (any(isinstance(item, anchor) for item in flat) for anchor in (Start, End))
+            if start or end:
+                (only if start and end else firsts if start else lasts).append(flat)
+            else:
+                plain.append(concat(*flat))
+
+        def can_be_empty(options: list[Flat]) -> bool:
+            return any(all(map(_nullable, flat)) for flat in options)
+
+        def between(anchored: int, low: int) -> list[Flat]:
+            """The plain turns beside so many anchored ones, as one sequence, or none where there cannot be as many."""
+            high = None if regex.high is None else regex.high - anchored
+            if (high is not None and high < low) or (low > 0 and not plain):
+                return []
+            return [(repeat(union(*plain), low, high),)] if plain else [()]
+
+        found: list[Flat] = []
+        for first, last in itertools.product([(), *firsts], [(), *lasts]):
+            filled = (first and can_be_empty(firsts)) or (last and can_be_empty(lasts))
+            anchored = bool(first) + bool(last)
+            found += [
+                (*first, *middle, *last) for middle in between(anchored, 0 if filled else max(0, regex.low - anchored))
+            ]
+        if regex.low <= 1 or can_be_empty([*firsts, *lasts, *only]) or any(map(_nullable, plain)):
+            found += only
+        return found
 
     def _limit(self, options: list[Flat]) -> list[Flat]:
         if len(options) > MAX_ALTERNATIVES:
@@ -166,23 +207,19 @@ class _Rewriter:
 
     def resolve(self, flat: Flat) -> tuple[bool, Flat, bool] | None:
         """Whether the sequence is held at the start, what remains, and whether at the end; None if it cannot match."""
-        items = list(flat)
-        start = end = False
-        at = max((index for index, item in enumerate(items) if isinstance(item, Start)), default=None)
-        if at is not None:
-            before, start = items[:at], True
-            if not all(_nullable(item) for item in before):
-                return None
-            items = self._empty(before) + items[at + 1 :]
-        at = min((index for index, item in enumerate(items) if isinstance(item, End)), default=None)
-        if at is not None:
-            after, end = items[at + 1 :], True
-            if not all(_nullable(item) for item in after):
-                return None
-            items = items[:at] + self._empty(after)
-        return start, tuple(items), end
+        starts = [index for index, item in enumerate(flat) if isinstance(item, Start)]
+        ends = [index for index, item in enumerate(flat) if isinstance(item, End)]
+        begin = starts[-1] + 1 if starts else 0
+        end = ends[0] if ends else len(flat)
+        before, middle, behind = flat[:begin], flat[begin:end], flat[end:]
+        if begin > end:  # the end stands before the start: only the empty text has both
+            before, middle, behind = flat, (), ()
+        if not all(map(_nullable, before + behind)):
+            return None
+        items = (*self._empty(before), *middle, *self._empty(behind))
+        return bool(starts), items, bool(ends)
 
-    def _empty(self, items: list[Regex]) -> list[Regex]:
+    def _empty(self, items: Flat) -> list[Regex]:
         """What items demand when they match nothing: the assertions among them."""
         kept: list[Regex] = []
         for item in items:
