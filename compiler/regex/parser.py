@@ -218,7 +218,8 @@ class _Parser:
         if bounds is None:
             return item
         group = self.text[start] == "("
-        if (self.ecma and isinstance(item, Look)) or (not group and isinstance(item, (Start, End, WordBoundary, Look))):
+        look = self.text.startswith(("(?=", "(?!", "(?<=", "(?<!"), start)
+        if (self.ecma and look) or (not group and isinstance(item, (Start, End, WordBoundary, Look))):
             raise self.wrong("something to repeat before it", "nothing to repeat", at)
         if self.peek("+") and not self.ecma:
             raise self.unsupported("a possessive quantifier is", at)

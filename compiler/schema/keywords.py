@@ -103,7 +103,7 @@ KEYWORDS: dict[str, Keyword] = {
     "pattern": Keyword(
         "pattern",
         "string",
-        limit="no back-references, long look-behinds, look-arounds beside anchors in repeated groups",
+        limit="no back-references, no looks back out of a repeated group or at several characters but from the end",
         restrictions=ESCAPES,
     ),
     "format": Keyword("text", "string", limit="see below; other names are annotations", restrictions=ESCAPES),
