@@ -8,7 +8,6 @@ Invariants   the key of what a compile gives is the key that is worked out here.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ def recipe(options: Options, kind: str) -> str:
     """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol and the compiler's version."""
     from .grammar.protocol import load_protocol
 
-    said = {name: value for name, value in asdict(options).items() if name not in NO_PART}
+    said = {name: value for name, value in vars(options).items() if name not in NO_PART}
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]
     return blake(json.dumps([said, named, version()], ensure_ascii=True).encode()).hex()

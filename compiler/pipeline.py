@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -283,7 +283,7 @@ def _compile(
         "spec": about,
         "options": {
             key: value
-            for key, value in asdict(options).items()
+            for key, value in vars(options).items()
             if key not in ("budget", "standalone", "protocol", "response")
         },
         "restrictions": list(assembled.restrictions),

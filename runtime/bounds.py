@@ -192,6 +192,8 @@ def lows_of(breaks: np.ndarray) -> dict[int, list[int]]:
 
     Owners with equal breakpoints share a list.
     """
+    if not breaks.shape[1]:
+        return {}
     owners = np.flatnonzero(breaks[:, :, 1].any(axis=1))
     if not owners.size:
         return {}
@@ -220,6 +222,8 @@ def _lows(pairs: list[list[int]]) -> list[int]:
 
 def phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
     """int64 [n]: the phase of each counter c int32 [n] under its breakpoints int32 [n, B, 2]."""
+    if not breaks.shape[1]:
+        return np.zeros(len(c), np.int64)
     past = c[:, None] - breaks[:, :, 0] + breaks[:, :, 1]
     return np.clip(past, 0, breaks[:, :, 1]).sum(axis=1, dtype=np.int64)
 

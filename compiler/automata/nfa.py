@@ -115,7 +115,7 @@ class Nfa:
         self._inner_of: dict[int, tuple[int, ...]] = {}
         self._tasks: list[tuple[int, _Key]] = []  # states whose moves are to be made
         self._begun: list[tuple[int, _Key]] = []  # those whose moves are made
-        self._splices = Splices(self)
+        self._splices = Splices(pool.dfas, self.place)
         self.choices = self._separate_counters(choices)
         self._build()
 
@@ -251,7 +251,7 @@ class Nfa:
         self._first.add(self.entries[0])
         self._fill()
         self._check()
-        self._splices.finish()
+        self._splices.finish(self)
         moves = self.edges, self.free, self.guards, self.calls
         for one in moves:
             one.settle(self.size)

@@ -134,10 +134,16 @@ def _moves(table, class_of_byte, accepting, moves, sets):  # type: ignore[no-unt
 
 
 class Splices:
-    """Blocks of an NFA that have their states and wait for their moves."""
+    """Blocks of an NFA that have their states and wait for their moves.
 
-    def __init__(self, nfa: Nfa) -> None:
-        self.nfa = nfa
+    Args:
+        dfas: the automata of terminals.
+        place: as in `Nfa`: grows by the states of every block.
+    """
+
+    def __init__(self, dfas: list[Dfa], place: list[int]) -> None:
+        self._dfas = dfas
+        self._place = place
         self._uses: dict[int, tuple[list[int], int]] = {}  # automaton → entry, back, first state, …; states
         self._texts: list[bytes] = []
         self._ends: list[int] = []  # entry, back, first state of its own of every text
@@ -146,15 +152,15 @@ class Splices:
         """Read a text of an automaton, by its number, between two states."""
         found = self._uses.get(number)
         if found is None:
-            found = self._uses[number] = [], piece_of(self.nfa.pool.dfas[number]).own
+            found = self._uses[number] = [], piece_of(self._dfas[number]).own
         uses, own = found
-        place = self.nfa.place
+        place = self._place
         uses += (entry, back, len(place))
         place += [place[back]] * own
 
     def literal(self, text: bytes, entry: int, back: int) -> None:
         """Read these bytes between two states."""
-        place = self.nfa.place
+        place = self._place
         self._texts.append(text)
         self._ends += (entry, back, len(place))
         place += [place[back]] * (len(text) - 1)
@@ -165,16 +171,15 @@ class Splices:
             yield from zip(uses[::3], uses[2::3], repeat(own))
         yield from zip(self._ends[::3], self._ends[2::3], (len(text) - 1 for text in self._texts), strict=True)
 
-    def finish(self) -> None:
+    def finish(self, nfa: Nfa) -> None:
         """Give all blocks their moves."""
         if self._uses:
-            self._finish_terminals()
+            self._finish_terminals(nfa)
         if self._texts:
-            self._finish_literals()
+            self._finish_literals(nfa)
 
-    def _finish_terminals(self) -> None:
-        nfa = self.nfa
-        pieces = [piece_of(nfa.pool.dfas[number]) for number in self._uses]
+    def _finish_terminals(self, nfa: Nfa) -> None:
+        pieces = [piece_of(self._dfas[number]) for number in self._uses]
         use = np.array(list(chain.from_iterable(uses for uses, _ in self._uses.values())), np.int32).reshape(-1, 3)
         use[:, 2] -= 2  # so that a place is the number of the state from there
         masks = np.array(nfa.mask_numbers(chain.from_iterable(one.masks for one in pieces)), np.int32)
@@ -197,8 +202,7 @@ class Splices:
         nfa.edges.blocks.append(edges)
         nfa.free.blocks.append(free)
 
-    def _finish_literals(self) -> None:
-        nfa = self.nfa
+    def _finish_literals(self, nfa: Nfa) -> None:
         entry, back, first = np.array(self._ends, np.int32).reshape(-1, 3).T
         length = np.array(list(map(len, self._texts)), np.int32)
         data = np.frombuffer(b"".join(self._texts), np.uint8)

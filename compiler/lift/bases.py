@@ -42,33 +42,62 @@ def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def choose_bases(m, stays, units, jobs, rank, out):  # type: ignore[no-untyped-def]
-    """The slice that agrees best with each job's state on its first bytes; of equals the last, which has fewest texts.
+def rank_bases(read, units):  # type: ignore[no-untyped-def]
+    """How slices agree with sets of bytes: int32 [sets, unit states], the best first, 0 behind the last that does.
+
+    The agreement is how many more bytes of the slice are in the set than are not, above 8 bits for the unit state: of
+    equals the last is the best, which has fewest texts. A set in which a byte of the slice pushes or pops has none.
 
     Args:
-        stays: uint64 [rows, 4]: the bytes on which an op row neither dies nor pushes nor pops.
+        read: uint64 [sets, 8]: the bytes on which op rows live, and of those the ones that neither push nor pop.
+    """
+    found = np.zeros((read.shape[0], units.boundary.size), np.int32)
+    for s in range(read.shape[0]):
+        alive, stays = read[s, :4], read[s, 4:]
+        if count_of(alive) < _FEWEST:
+            continue
+        count = 0
+        for u in range(units.boundary.size):
+            score = 0
+            for word in range(4):
+                mine = units.alive[u, word]
+                if mine & alive[word] & ~stays[word] != 0:
+                    score = -256
+                    break
+                score += count_bits(mine & alive[word]) - count_bits(mine & ~alive[word])
+            if score <= 0:
+                continue
+            agrees = np.int32(score << 8 | u)
+            n = count
+            while n > 0 and found[s, n - 1] < agrees:
+                found[s, n] = found[s, n - 1]
+                n -= 1
+            found[s, n] = agrees
+            count += 1
+    return found
+
+
+@njit(cache=True)
+def choose_bases(m, units, set_of, ranked, jobs, rank, out):  # type: ignore[no-untyped-def]
+    """The slice that agrees best with each job's state on its first bytes.
+
+    Args:
+        set_of: int64 [rows]: the set of bytes of an op row, by its number in ``ranked``, see `rank_bases`.
         rank: int32 [jobs]: only slices that agree less than this are looked at; receives how the chosen one agrees.
         out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive.
     """
     for j in range(jobs.shape[0]):
         out[j] = -1
         row = row_at(m, jobs[j, 0], jobs[j, 1])
-        alive = m.alive[row]
-        if count_of(alive) < _FEWEST:
-            continue
         best = 0
-        for u in range(units.boundary.size):
-            score = 0
-            for word in range(4):
-                mine = units.alive[u, word]
-                if mine & alive[word] & ~stays[row, word] != 0:
-                    score = -256
-                    break
-                score += count_bits(mine & alive[word]) - count_bits(mine & ~alive[word])
-            agrees = score << 8 | u  # of equals the last is the best
-            if score > 0 and best < agrees < rank[j] and (units.boundary[u] or not _leaves(m, units, row, u)):
+        for agrees in ranked[set_of[row]]:
+            if agrees == 0:
+                break
+            u = np.int64(agrees & 255)
+            if agrees < rank[j] and (units.boundary[u] or not _leaves(m, units, row, u)):
                 best = agrees
                 out[j] = u
+                break
         rank[j] = best
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numba.extending import intrinsic
 
+EVERY_KIND = 8  # more than any kind of op
 _MANY = 8  # children of a node that has a record
 
 
@@ -89,13 +90,13 @@ def _members(symbol_class, classes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
-    """The bytes on which each op row int32 [rows, classes] lives: uint64 [rows, 4]."""
+def alive_bytes(ops, symbol_class, beyond):  # type: ignore[no-untyped-def]
+    """The bytes on which each op row int32 [rows, classes] lives, by ops of a kind below ``beyond``: uint64 [rows, 4]."""
     members = _members(symbol_class, ops.shape[1])
     out = np.zeros((ops.shape[0], 4), np.uint64)
     for r in range(ops.shape[0]):
         for k in range(ops.shape[1]):
-            if ops[r, k] != 0:
+            if ops[r, k] != 0 and ops[r, k] & 7 < beyond:
                 for word in range(4):
                     out[r, word] |= members[k, word]
     return out

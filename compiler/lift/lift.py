@@ -32,7 +32,7 @@ from . import comb
 from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
-from .children import alive_bytes
+from .children import EVERY_KIND, alive_bytes
 from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
@@ -99,7 +99,7 @@ class _Lift:
         )
         return Machine(
             a.state_row, a.threshold_offset, a.threshold, a.ops, a.symbol_class, push, return_offset, return_,
-            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive_bytes(a.ops, a.symbol_class),
+            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive_bytes(a.ops, a.symbol_class, EVERY_KIND),
         )  # fmt: skip
 
     def _specials(self, end_of_turn: Sequence[int]) -> list[tuple[int, int]]:

@@ -8,13 +8,15 @@ Invariants   what is returned for a job holds for its counter value, and for tho
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from ..automata.distinct import distinct_rows
 from ..automata.workspace import PUSH
 from ..budget import Budget
-from .bases import choose_bases, find_regions
+from .bases import choose_bases, find_regions, rank_bases
 from .children import alive_bytes
 from .collapse import Collapsed, byte_classes, collapse
 from .collapsed import scratch_for_parting, walk_collapsed
@@ -56,7 +58,6 @@ class Regions:
         self.scratch = scratch
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
-        self._stays: np.ndarray | None = None
         self._place: np.ndarray | None = None
         self._found = np.empty((1 << 12, 3), np.int32)
         self._parting = scratch_for_parting(machine.threshold_offset, len(words.state))
@@ -73,17 +74,24 @@ class Regions:
         size = np.append(self._size, 0)  # the last answers for -1
         chosen = which[2 * size[slice_[which]] < size.max()]
         m = self.machine
-        if self._stays is None and chosen.size >= _WORTH:
-            self._stays = alive_bytes(np.where(m.ops & 7 < PUSH, m.ops, 0), m.symbol_class)
         rank = np.full(chosen.size, _ANY, np.int32)
         while chosen.size >= _WORTH:
             base = np.empty(chosen.size, np.int32)
-            choose_bases(m, self._stays, self.units, jobs[chosen], rank, base)
+            choose_bases(m, self.units, *self._ranked, jobs[chosen], rank, base)
             base[4 * size[base] <= 5 * size[slice_[chosen]]] = -1
             leave = np.zeros(len(jobs), bool)
             yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
             again = leave[chosen]  # a smaller slice may stay inside of the frame
             chosen, rank = chosen[again], rank[again]
+
+    @cached_property
+    def _ranked(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every op row which of the distinct sets of bytes it has, int64 [rows]; how slices agree with those, see
+        `rank_bases`."""
+        m = self.machine
+        read = np.concatenate([m.alive, alive_bytes(m.ops, m.symbol_class, int(PUSH))], axis=1)
+        number, first = distinct_rows(read.view(np.int32))
+        return number, rank_bases(read[first], self.units)
 
     def same(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
         """Rows of jobs over the very slices that they would start from, many to a region; see `larger`."""
