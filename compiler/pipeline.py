@@ -262,7 +262,7 @@ def _compile(
         with budget.blaming(automaton.largest_rule):
             tables, counts, profiles = lift(automaton, vocab, ends, budget)
             clock.begin("close")
-            tables = replace(tables, **close_arrays(tables, vocab, profiles, encode, budget))
+            tables = tables.but(**close_arrays(tables, vocab, profiles, encode, budget))
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")

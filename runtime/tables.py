@@ -7,6 +7,7 @@ Arrays       docs/architecture.md, "bundle arrays"; each is a field here under t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -128,12 +129,17 @@ class Tables:
     forced_after: np.ndarray
 
     def __post_init__(self) -> None:
-        for name, array in list(self.__dict__.items()):
-            flags = array.flags
+        self._protect(FIELDS)
+
+    def _protect(self, fields: Iterable[str]) -> None:
+        """Make arrays read-only and contiguous."""
+        held = self.__dict__
+        for name in fields:
+            flags = held[name].flags
             if flags.writeable or not flags.c_contiguous:
-                view = np.ascontiguousarray(array).view()
+                view = np.ascontiguousarray(held[name]).view()
                 view.flags.writeable = False
-                object.__setattr__(self, name, view)
+                held[name] = view
 
     @staticmethod
     def from_arrays(arrays: dict[str, np.ndarray], addresses: dict[str, int] | None = None) -> Tables:
@@ -147,6 +153,13 @@ class Tables:
             return Tables(**fields)
         made = object.__new__(Tables)  # nothing is left to do for `__post_init__`
         made.__dict__.update(fields, addresses={name: addresses[name] for name in ARRAYS})
+        return made
+
+    def but(self, **arrays: np.ndarray) -> Tables:
+        """The same with other arrays for some, by their field names."""
+        made = object.__new__(Tables)
+        made.__dict__.update({field: self.__dict__[field] for field in FIELDS}, **arrays)
+        made._protect(arrays)
         return made
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -180,7 +193,7 @@ class Tables:
     def rows(self) -> int:
         return int(self.row_slice.size)
 
-    @property
+    @cached_property
     def classes(self) -> int:
         return int(self.symbol_class.max()) + 1
 

@@ -30,11 +30,13 @@ class Piece:
     Attributes:
         own: how many states there are.
         moves: int32 [·, 3]: source, number in ``masks`` or -1 where nothing is read, target.
+        reads: how many moves read something.
         masks: sets of symbols as bit masks.
     """
 
     own: int
     moves: np.ndarray
+    reads: int
     masks: list[int]
 
 
@@ -52,7 +54,7 @@ def _make(dfa: Dfa) -> Piece:
     sets = np.empty((size * classes, 4), np.uint64)
     own, rows, count = _moves(dfa.next_state, dfa.class_of_byte, dfa.accepting, moves, sets)
     masks = [int.from_bytes(one, "little") for one in sets[:count].view("V32").ravel().tolist()]
-    return Piece(own, moves[:rows].copy(), masks)
+    return Piece(own, moves[:rows].copy(), int(np.count_nonzero(moves[:rows, 1] >= 0)), masks)
 
 
 @kernel()
@@ -133,6 +135,37 @@ def _moves(table, class_of_byte, accepting, moves, sets):  # type: ignore[no-unt
     return own, rows, count
 
 
+@kernel()
+def _place(use, sizes, moves, masks, edges, free):  # type: ignore[no-untyped-def]
+    """Write the moves of all blocks of terminals, piece by piece and there use by use.
+
+    Args:
+        use: int32 [·, 3]: entry, back, first state of its own of every use.
+        sizes: int64 [pieces, 4]: how many uses, moves that read, moves that do not, and masks each piece has.
+        moves: int32 [·, 3]: those of the pieces;  masks: int32 [·]: numbers of their masks.
+        edges, free: int32 [·, 4], int32 [·, 3], receive the moves, as in `Nfa`.
+    """
+    first_use, first_move, first_mask, n, f = 0, 0, 0, 0, 0
+    state = np.empty(2, np.int32)
+    for p in range(sizes.shape[0]):
+        end = first_move + sizes[p, 1] + sizes[p, 2]
+        for u in range(first_use, first_use + sizes[p, 0]):
+            for i in range(first_move, end):
+                for k in range(2):
+                    place = moves[i, 2 * k]
+                    state[k] = use[u, place] if place < 2 else use[u, 2] + place - 2
+                if moves[i, 1] >= 0:
+                    mask = masks[first_mask + moves[i, 1]]
+                    edges[n, 0], edges[n, 1], edges[n, 2], edges[n, 3] = state[0], mask, state[1], 0
+                    n += 1
+                else:
+                    free[f, 0], free[f, 1], free[f, 2] = state[0], state[1], 0
+                    f += 1
+        first_use += sizes[p, 0]
+        first_move = end
+        first_mask += sizes[p, 3]
+
+
 class Splices:
     """Blocks of an NFA that have their states and wait for their moves.
 
@@ -181,24 +214,17 @@ class Splices:
     def _finish_terminals(self, nfa: Nfa) -> None:
         pieces = [piece_of(self._dfas[number]) for number in self._uses]
         use = np.array(list(chain.from_iterable(uses for uses, _ in self._uses.values())), np.int32).reshape(-1, 3)
-        use[:, 2] -= 2  # so that a place is the number of the state from there
         masks = np.array(nfa.mask_numbers(chain.from_iterable(one.masks for one in pieces)), np.int32)
-        # Per piece: how many uses, moves and masks there are, and where the last two begin.
-        uses, moves, sets = np.array(
-            [(len(uses) // 3, len(one.moves), len(one.masks)) for one, (uses, _) in zip(pieces, self._uses.values())]
-        ).T
-        first_move, first_mask = np.cumsum(moves) - moves, np.cumsum(sets) - sets
-        size = np.repeat(moves, uses)  # of every use
-        which = np.repeat(np.arange(len(use)), size)  # of every move, as all arrays from here on
-        shift = np.repeat(first_move, uses) - (np.cumsum(size) - size)
-        rows = np.concatenate([one.moves for one in pieces])[np.arange(len(which)) + shift[which]]
-        source, target = _states(use, which, rows[:, 0]), _states(use, which, rows[:, 2])
-        reads = rows[:, 1] >= 0
-        edges = np.zeros((int(np.count_nonzero(reads)), 4), np.int32)
-        edges[:, 0], edges[:, 2] = source[reads], target[reads]
-        edges[:, 1] = masks[(np.repeat(first_mask, uses)[which] + rows[:, 1])[reads]]
-        free = np.zeros((len(rows) - len(edges), 3), np.int32)
-        free[:, 0], free[:, 1] = source[~reads], target[~reads]
+        sizes = np.array(
+            [
+                (len(uses) // 3, one.reads, len(one.moves) - one.reads, len(one.masks))
+                for one, (uses, _) in zip(pieces, self._uses.values(), strict=True)
+            ],
+            np.int64,
+        )
+        edges = np.empty((int(sizes[:, 0] @ sizes[:, 1]), 4), np.int32)
+        free = np.empty((int(sizes[:, 0] @ sizes[:, 2]), 3), np.int32)
+        _place(use, sizes, np.concatenate([one.moves for one in pieces]), masks, edges, free)
         nfa.edges.blocks.append(edges)
         nfa.free.blocks.append(free)
 
@@ -217,8 +243,3 @@ class Splices:
         number[used] = nfa.mask_numbers(1 << byte for byte in used.tolist())
         edges[:, 1] = number[data]
         nfa.edges.blocks.append(edges)
-
-
-def _states(use: np.ndarray, which: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """The states at places of blocks."""
-    return use[which, np.minimum(place, 2)] + np.where(place > 1, place, 0)

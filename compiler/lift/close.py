@@ -57,7 +57,8 @@ def close_arrays(
     """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
 
     Args:
-        held: states without transitions whose bound is known: what stands in their place is elsewhere (../link).
+        held: states without transitions whose bound is known, NEVER where nothing comes to them: what stands in their
+            place is elsewhere (../link).
 
     Raises BudgetError: it took too many seconds.
     """
@@ -201,8 +202,10 @@ class _Close:
     def _mend(self, close_token: np.ndarray) -> None:
         """Bounds of cells that no way along single bytes has: a vocabulary may lack some. By trying every token."""
         a = self.a
+        open_ = self._state > 1
+        open_[a.close_first[self.held]] = False
         while True:
-            x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
+            x = np.flatnonzero((a.bound >= NEVER) & open_)
             if not x.size:
                 return
             out = [self._dearest(x, mode, -1) for mode in range(self.t.modes)]

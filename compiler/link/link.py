@@ -162,11 +162,11 @@ class _Linker:
                 replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
             )
         cells = t.state_cell.copy()
-        cells[list(stubs.entry)] = t.state_cell[0]
-        t = replace(t, state_cell=cells)
-        held = {q: called[number][2] for q, number in stubs.entry.items()}
+        cells[stubs.inside] = t.state_cell[0]
+        t = t.but(state_cell=cells)
+        held = dict.fromkeys(stubs.inside.tolist(), NEVER) | {q: called[n][2] for q, n in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            t = replace(t, **close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
+            t = t.but(**close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
         # Of many tools most of the comb is old, and stays as it is.
         fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
         others = self.parts.values() if fewest else None
