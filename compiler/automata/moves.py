@@ -8,6 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
+
+@kernel()
+def _by_state(rows, states):  # type: ignore[no-untyped-def]
+    """Rows int32 [·, 1 + columns], a state first, in the order of the states: what is behind it, int32 [·, columns], and
+    where the rows of each begin, int32 [states + 1]."""
+    offset = np.zeros(states + 1, np.int32)
+    for r in range(rows.shape[0]):
+        offset[rows[r, 0] + 1] += 1
+    for state in range(states):
+        offset[state + 1] += offset[state]
+    at = offset.copy()
+    data = np.empty((rows.shape[0], rows.shape[1] - 1), np.int32)
+    for r in range(rows.shape[0]):
+        for k in range(1, rows.shape[1]):
+            data[at[rows[r, 0]], k - 1] = rows[r, k]
+        at[rows[r, 0]] += 1
+    return data, offset
+
 
 class Moves:
     """Rows of ``columns`` numbers.
@@ -31,13 +51,7 @@ class Moves:
         self.blocks = []
 
     def _sort(self, rows: np.ndarray, states: int) -> None:
-        if not len(rows):
-            self.data, self.offset = rows[:, 1:], np.zeros(states + 1, np.int32)
-            return
-        order = np.argsort(rows[:, 0], kind="stable")
-        self.data = rows[order, 1:]
-        self.offset = np.zeros(states + 1, np.int32)
-        np.cumsum(np.bincount(rows[:, 0], minlength=states), out=self.offset[1:])
+        self.data, self.offset = _by_state(rows, states)
 
     def of(self, state: int) -> list[tuple[int, ...]]:
         """The rows of a state."""

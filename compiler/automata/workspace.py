@@ -233,6 +233,11 @@ def _address(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])  # a third of the time of `ctypes.data`
 
 
+def _place_of(pool: Pool) -> list[int]:
+    """What the table of addresses holds of a pool."""
+    return [*map(_address, pool.arrays), pool.data.size, pool.table.size, pool.longest]
+
+
 class Workspace:
     """The arrays behind the table of addresses, and their growth.
 
@@ -278,8 +283,7 @@ class Workspace:
         self.table[CLASSES] = classes
         self.table[NFA_STATES] = states
         self.table[THRESHOLDS] = growing["threshold"]
-        for name in POOLS:
-            self._fit(name)
+        self.table[len(FIELDS) :] = [number for pool in self.pools.values() for number in _place_of(pool)]
 
     def _carve(self, sizes: dict[str, int]) -> None:
         """Make arrays out of one block, which costs less than each alone does."""
@@ -305,7 +309,7 @@ class Workspace:
 
     @property
     def address(self) -> int:
-        return int(self.table.ctypes.data)
+        return _address(self.table)
 
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the finished states: ops int32 [rows, classes], ends of their rows, ends of their thresholds."""
@@ -342,7 +346,5 @@ class Workspace:
 
     def _fit(self, name: str) -> None:
         """Write down where a pool lies."""
-        pool = self.pools[name]
         at = len(FIELDS) + _PER_POOL * POOLS.index(name)
-        sizes = pool.data.size, pool.table.size, pool.longest
-        self.table[at : at + _PER_POOL] = [*map(_address, pool.arrays), *sizes]
+        self.table[at : at + _PER_POOL] = _place_of(self.pools[name])
