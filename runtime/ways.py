@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .bounds import Closing, act, largest, owing, phase, phases
+from .comb import CombRows, rows_at
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
@@ -20,31 +21,35 @@ _RARE = 1000  # weight of a byte that is no token by itself
 
 
 @kernel()
-def distinct_ops(delta, base, weight, rank, offset, op_of, class_of):  # type: ignore[no-untyped-def]
+def distinct_ops(offset, column, value, weight, rank):  # type: ignore[no-untyped-def]
     """The ops of rows, each once, with the class of least weight, then rank, that has it.
 
     Args:
-        base: int32 [rows]: places of the rows in the comb ``delta``.
+        offset, column, value: see `CombRows`.
         weight, rank: int32 [classes]; a class of weight NEVER is never read.
-        offset: int32 [rows + 1], op_of, class_of: int32 [·], receive them, in compressed form.
+
+    Returns:
+        offset int32 [rows + 2], op int32 [·], class int32 [·]: the same with ops.
     """
+    ends = np.zeros(offset.size, np.int32)
+    op_of, class_of = np.empty(column.size, np.int32), np.empty(column.size, np.int32)
     end = 0
-    some = np.flatnonzero(weight < NEVER)
-    for r in range(base.size):
-        for k in some:
-            op = delta[base[r] + k, 1]
-            if delta[base[r] + k, 0] != base[r] or op == 0:
+    for r in range(offset.size - 1):
+        for e in range(offset[r], offset[r + 1]):
+            k, op = column[e], value[e]
+            if weight[k] >= NEVER:
                 continue
             i = end - 1
-            while i >= offset[r] and op_of[i] != op:
+            while i >= ends[r] and op_of[i] != op:
                 i -= 1
-            if i < offset[r]:
+            if i < ends[r]:
                 op_of[end] = op
                 class_of[end] = k
                 end += 1
             elif (weight[k], rank[k]) < (weight[class_of[i]], rank[class_of[i]]):
                 class_of[i] = k
-        offset[r + 1] = end
+        ends[r + 1] = end
+    return ends, op_of[:end], class_of[:end]
 
 
 @kernel()
@@ -362,29 +367,23 @@ def signs_of(t: Tables, vocab: Vocab) -> Signs:
 
 
 class Rows(NamedTuple):
-    """base int32 [rows]: where each different row of the comb begins;  of_close int32 [close cells]: the row of each;
-    that of the finished state is after the last, and has no ops."""
+    """ops: the rows of the comb of transitions, by cell;  of_close int32 [close cells]: the row of each; the finished
+    state has the last, without ops."""
 
-    base: np.ndarray
+    ops: CombRows
     of_close: np.ndarray
 
 
-def bases_of(cell_delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each different row of the comb begins, int32 [rows], ascending, and the row of each cell, int64."""
-    used = np.zeros(int(cell_delta.max(initial=-1)) + 1, bool)
-    used[cell_delta] = True
-    return np.flatnonzero(used).astype(np.int32), (np.cumsum(used) - 1)[cell_delta]
-
-
-def rows_of(a: Closing) -> Rows:
-    base, row = bases_of(a.cell_delta)
+def rows_of(a: Closing, ops: CombRows | None = None) -> Rows:
+    """The rows of close cells, from those of cells if they are known."""
+    ops = ops or rows_at(a.delta, a.cell_delta)
     cell = a.state_cell
     if a.low.size != cell.size or a.state_break.shape[1]:
         state = np.repeat(np.arange(cell.size), np.diff(a.close_first))
         cell = cell[state] + phases(a.state_break[state], a.low)
-    of_close = row[cell].astype(np.int32)
-    of_close[a.close_first[FINISHED]] = base.size
-    return Rows(base, of_close)
+    of_close = ops.of[cell].astype(np.int32)
+    of_close[a.close_first[FINISHED]] = ops.count
+    return Rows(ops, of_close)
 
 
 class Ops(NamedTuple):
@@ -395,13 +394,9 @@ class Ops(NamedTuple):
     symbol: np.ndarray
 
 
-def ops_of(a: Closing, rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
+def ops_of(rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
     """See `distinct_ops`."""
-    offset = np.zeros(rows.base.size + 2, np.int32)
-    op, symbol = np.empty((2, rows.base.size * weight.size), np.int32)
-    distinct_ops(a.delta, rows.base, weight, rank, offset, op, symbol)
-    offset[-1] = offset[-2]
-    return Ops(offset, op, symbol)
+    return Ops(*distinct_ops(rows.ops.offset, rows.ops.column, rows.ops.value, weight, rank))
 
 
 def ways_out(
@@ -412,7 +407,7 @@ def ways_out(
     Args:
         known: close cells without ops whose bounds int32 [·] are known.
     """
-    ops = ops_of(a, rows, signs.weight, signs.rank)
+    ops = ops_of(rows, signs.weight, signs.rank)
     value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
     value[known] = bound
     least_ways(

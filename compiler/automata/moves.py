@@ -13,8 +13,8 @@ from toolc.runtime.memory import kernel
 
 @kernel()
 def _by_state(rows, states):  # type: ignore[no-untyped-def]
-    """Rows int32 [·, 1 + columns], a state first, in the order of the states: what is behind it, int32 [·, columns], and
-    where the rows of each begin, int32 [states + 1]."""
+    """Rows int32 [·, 1 + columns], a state first, sorted by it: the other columns, and where the rows of each state
+    begin, int32 [states + 1]."""
     offset = np.zeros(states + 1, np.int32)
     for r in range(rows.shape[0]):
         offset[rows[r, 0] + 1] += 1

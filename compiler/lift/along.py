@@ -30,7 +30,7 @@ def bounds_along(a: Closing, rows: ways.Rows, reads: np.ndarray, opens: bool = T
         opens: whether they may open frames.
     """
     weight = np.where(reads, 1, NEVER).astype(np.int32)
-    ops = ways.ops_of(a, rows, weight, np.zeros(weight.size, np.int32))
+    ops = ways.ops_of(rows, weight, np.zeros(weight.size, np.int32))
     return _along(a, rows.of_close, ops.offset, ops.op, opens)
 
 

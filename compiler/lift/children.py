@@ -91,7 +91,7 @@ def _members(symbol_class, classes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def alive_bytes(ops, symbol_class, beyond):  # type: ignore[no-untyped-def]
-    """The bytes on which each op row int32 [rows, classes] lives, by ops of a kind below ``beyond``: uint64 [rows, 4]."""
+    """The bytes on which each op row int32 [rows, classes] has an op of a kind below ``beyond``: uint64 [rows, 4]."""
     members = _members(symbol_class, ops.shape[1])
     out = np.zeros((ops.shape[0], 4), np.uint64)
     for r in range(ops.shape[0]):
@@ -103,15 +103,14 @@ def alive_bytes(ops, symbol_class, beyond):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def alive_in_comb(delta, base, classes, symbol_class):  # type: ignore[no-untyped-def]
-    """The same for the rows of the comb ``delta`` that begin at places base int32 [rows]."""
+def alive_in_comb(offset, column, classes, symbol_class):  # type: ignore[no-untyped-def]
+    """The same for rows of a comb, see `CombRows`."""
     members = _members(symbol_class, classes)
-    out = np.zeros((base.size, 4), np.uint64)
-    for r in range(base.size):
-        for k in range(classes):
-            if delta[base[r] + k, 0] == base[r] and delta[base[r] + k, 1] != 0:
-                for word in range(4):
-                    out[r, word] |= members[k, word]
+    out = np.zeros((offset.size - 1, 4), np.uint64)
+    for r in range(offset.size - 1):
+        for i in range(offset[r], offset[r + 1]):
+            for word in range(4):
+                out[r, word] |= members[column[i], word]
     return out
 
 

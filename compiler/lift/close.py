@@ -26,6 +26,7 @@ import numpy as np
 
 from toolc.runtime import bounds, ways
 from toolc.runtime.bounds import MANY, Closing, lows_of, phases, returns_of
+from toolc.runtime.comb import rows_at
 from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
 
@@ -57,8 +58,7 @@ def close_arrays(
     """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
 
     Args:
-        held: states without transitions whose bound is known, NEVER where nothing comes to them: what stands in their
-            place is elsewhere (../link).
+        held: states without transitions whose bound is known: what stands in their place is elsewhere (../link).
 
     Raises BudgetError: it took too many seconds.
     """
@@ -81,8 +81,8 @@ class _Close:
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
-        base, row = ways.bases_of(t.cell_delta)
-        self.alive = alive_in_comb(t.delta, base, t.classes, t.symbol_class)[row]
+        self.ops = rows_at(t.delta, t.cell_delta)
+        self.alive = alive_in_comb(self.ops.offset, self.ops.column, t.classes, t.symbol_class)[self.ops.of]
         self.lows = lows_of(t.state_break)
         self.a = self._closing()
         self.whole_memo = self.words.take_memo()
@@ -120,7 +120,7 @@ class _Close:
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
         order = np.argsort(value, kind="stable")
         ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token)
-        self._mend(close_token)
+        self._mend(rows, close_token)
         after = self._after(rows)
         chain_after = self._chain_after()
         a.bound[a.close_first[FINISHED]] = 0
@@ -162,7 +162,7 @@ class _Close:
 
     def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray]:
         self.budget.check("")
-        rows = ways.rows_of(self.a)
+        rows = ways.rows_of(self.a, self.ops)
         return rows, *ways.ways_out(self.a, rows, signs, self.a.close_first[self.held], self.held_bound)
 
     def _count_through(self, value: np.ndarray) -> bool:
@@ -199,13 +199,13 @@ class _Close:
         """int32 [close cells]: whose each is."""
         return np.repeat(np.arange(self.t.states, dtype=np.int32), np.diff(self.a.close_first))
 
-    def _mend(self, close_token: np.ndarray) -> None:
+    def _mend(self, rows: ways.Rows, close_token: np.ndarray) -> None:
         """Bounds of cells that no way along single bytes has: a vocabulary may lack some. By trying every token."""
         a = self.a
-        open_ = self._state > 1
-        open_[a.close_first[self.held]] = False
+        x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
+        x = x[np.diff(rows.ops.offset)[rows.of_close[x]] > 0]  # that read something
         while True:
-            x = np.flatnonzero((a.bound >= NEVER) & open_)
+            x = x[a.bound[x] >= NEVER]
             if not x.size:
                 return
             out = [self._dearest(x, mode, -1) for mode in range(self.t.modes)]
@@ -320,7 +320,7 @@ class _Close:
         owed = np.zeros(symbols, np.int32)
         every = np.zeros(symbols, np.int32), np.full(symbols, MANY, np.int32)
         bounds.owed_cells(a, np.arange(symbols, dtype=np.int32), *every, owed)
-        reached = (a.bound < NEVER) | (np.diff(ways.ops_of(a, rows, anything, anything).offset) > 0)[rows.of_close]
+        reached = (a.bound < NEVER) | (np.diff(ways.ops_of(rows, anything, anything).offset) > 0)[rows.of_close]
         dearest = int(a.bound[reached & (self._state > 1)].max(initial=0))
         return np.minimum(after, min(NEVER, dearest + max(1, tallest) * int(owed.max(initial=0))))
 

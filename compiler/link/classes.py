@@ -61,57 +61,78 @@ def common(symbol_class: np.ndarray, alike: Sequence[np.ndarray]) -> tuple[np.nd
 
 
 @kernel()
-def leaders(delta, rows, classes):  # type: ignore[no-untyped-def]
-    """int64 [classes]: an earlier class with the same ops in all rows of a comb, or the class itself."""
-    digest = np.zeros(classes, np.uint64)
-    for r in range(rows.size):
-        for k in range(classes):
-            place = rows[r] + k
-            op = np.uint64(delta[place, 1]) if delta[place, 0] == rows[r] else np.uint64(0)
-            digest[k] = (digest[k] ^ op) * np.uint64(0xFF51AFD7ED558CCD) + np.uint64(r)
-            digest[k] ^= digest[k] >> np.uint64(32)
+def leaders(offset, column, value, classes):  # type: ignore[no-untyped-def]
+    """int64 [classes]: the first class with the same ops in all of some rows, see `CombRows`."""
+    first = np.zeros(classes + 1, np.int64)  # the entries by class, and there by row
+    for k in column:
+        first[k + 1] += 1
+    for k in range(classes):
+        first[k + 1] += first[k]
+    at = first.copy()
+    entry = np.empty((column.size, 2), np.int64)  # row and op
+    for r in range(offset.size - 1):
+        for i in range(offset[r], offset[r + 1]):
+            entry[at[column[i]], 0], entry[at[column[i]], 1] = r, value[i]
+            at[column[i]] += 1
     leader = np.arange(classes)
     for k in range(classes):
+        size = first[k + 1] - first[k]
         for j in range(k):
-            if digest[j] == digest[k]:
-                leader[k] = leader[j]
+            if leader[j] != j or first[j + 1] - first[j] != size:
+                continue
+            n = 0
+            while n < size and (
+                entry[first[j] + n, 0] == entry[first[k] + n, 0] and entry[first[j] + n, 1] == entry[first[k] + n, 1]
+            ):
+                n += 1
+            if n == size:
+                leader[k] = j
                 break
-    for r in range(rows.size):
-        for k in range(classes):
-            one, other = rows[r] + k, rows[r] + leader[k]
-            a = delta[one, 1] if delta[one, 0] == rows[r] else 0
-            b = delta[other, 1] if delta[other, 0] == rows[r] else 0
-            if a != b:
-                leader[k] = k
     return leader
 
 
 @kernel()
-def spread(delta, rows, class_of, state, push):  # type: ignore[no-untyped-def]
-    """Rows of a comb over finer classes, in compressed form (see comb.py), states and pushes by their new numbers.
+def spread(offset, column, value, class_of, state, push):  # type: ignore[no-untyped-def]
+    """Rows over other classes, in compressed form (../lift/comb.py), states and pushes by their new numbers.
 
     Args:
-        rows: int32 [·], where each begins in ``delta``;  class_of int64 [finer classes]: what each was.
+        offset, column, value: see `CombRows`.
+        class_of: int64 [other classes]: what each was;  state, push: int64 [·]: the new numbers.
     """
-    offset = np.zeros(rows.size + 1, np.int32)
-    for r in range(rows.size):
-        count = 0
-        for k in class_of:
-            count += delta[rows[r] + k, 0] == rows[r] and delta[rows[r] + k, 1] != 0
-        offset[r + 1] = offset[r] + count
-    columns, ops = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
+    rows = offset.size - 2
+    first = np.zeros(column.max() + 2 if column.size else 1, np.int64)  # by former class, the others that were it
+    for k in class_of:
+        if k < first.size - 1:
+            first[k + 1] += 1
+    for k in range(first.size - 1):
+        first[k + 1] += first[k]
+    at = first.copy()
+    others = np.empty(first[-1], np.int32)
+    for j in range(class_of.size):
+        k = class_of[j]
+        if k < first.size - 1:
+            others[at[k]] = j
+            at[k] += 1
+    size = 0
+    for k in column:
+        size += first[k + 1] - first[k]
+    ends = np.zeros(rows + 1, np.int32)
+    columns, ops = np.empty(size, np.int32), np.empty(size, np.int32)
     n = 0
-    for r in range(rows.size):
-        for j in range(class_of.size):
-            place = rows[r] + class_of[j]
-            op = np.int64(delta[place, 1])
-            if delta[place, 0] == rows[r] and op != 0:
-                kind, number = op & 7, op >> 3
-                if kind < PUSH:
-                    number = state[number]
-                elif kind == PUSH:
-                    number = push[number]
-                columns[n] = j
-                ops[n] = number << 3 | kind
+    for r in range(rows):
+        begin = n
+        for i in range(offset[r], offset[r + 1]):
+            kind, number = np.int64(value[i] & 7), np.int64(value[i] >> 3)
+            if kind < PUSH:
+                number = state[number]
+            elif kind == PUSH:
+                number = push[number]
+            for m in range(first[column[i]], first[column[i] + 1]):
+                place = n  # columns ascend, and mostly come so
+                while place > begin and columns[place - 1] > others[m]:
+                    columns[place], ops[place] = columns[place - 1], ops[place - 1]
+                    place -= 1
+                columns[place], ops[place] = others[m], number << 3 | kind
                 n += 1
-    return offset, columns, ops
+        ends[r + 1] = n
+    return ends, columns, ops

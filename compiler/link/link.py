@@ -162,9 +162,9 @@ class _Linker:
                 replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
             )
         cells = t.state_cell.copy()
-        cells[stubs.inside] = t.state_cell[0]
+        cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
         t = t.but(state_cell=cells)
-        held = dict.fromkeys(stubs.inside.tolist(), NEVER) | {q: called[n][2] for q, n in stubs.entry.items()}
+        held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
             t = t.but(**close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
         # Of many tools most of the comb is old, and stays as it is.

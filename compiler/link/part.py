@@ -23,6 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
+from toolc.runtime.comb import CombRows, rows_at
 from toolc.runtime.tables import PUSH, Tables
 
 from ..automata.pushdown import Automaton
@@ -91,13 +92,18 @@ class Part:
         """Of its rows and lists: see keys.py."""
         return keys(self.arrays)
 
+    @cached_property
+    def _rows(self) -> CombRows:
+        """Of its transitions."""
+        return rows_at(self.arrays["delta"], self.arrays["cell_delta"])
+
     def over(self, classes: np.ndarray) -> Part:
         """The same over fewer classes, int64 [·]: one of the former that each stands for."""
-        used, which = np.unique(self.arrays["cell_delta"], return_inverse=True)
+        rows = self._rows
         same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
-        offset, columns, ops = spread(self.arrays["delta"], used, classes, same, same)
+        offset, columns, ops = spread(rows.offset, rows.column, rows.value, classes, same, same)
         at, delta = comb.pack(offset, columns, ops, classes.size)
-        made = replace(self, arrays={**self.arrays, "cell_delta": at[which.reshape(-1)], "delta": delta})
+        made = replace(self, arrays={**self.arrays, "cell_delta": at[rows.of], "delta": delta})
         made.keys = self.keys
         return made
 
@@ -195,8 +201,8 @@ class Cut:
             self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
         self.cells = t.state_break[self.kept, :, 1].sum(axis=1, dtype=np.int64) + 1
         self.cell = np.repeat(t.state_cell[self.kept], self.cells) + within(self.cells)
-        self.rows, self.row_of_cell = np.unique(t.cell_delta[self.cell], return_inverse=True)
-        self.alike = leaders(t.delta, self.rows, t.classes)[self.class_of]
+        self.rows = rows_at(t.delta, t.cell_delta[self.cell])
+        self.alike = leaders(self.rows.offset, self.rows.column, self.rows.value, t.classes)[self.class_of]
         self.representative = np.arange(self.class_of.size)
         if others is not None:
             alike = [self.alike, *(other.arrays["alike"] for other in others)]
@@ -263,9 +269,10 @@ class Cut:
 
     def _delta(self) -> tuple[np.ndarray, np.ndarray]:
         """Offsets of the cells, and the comb, over the classes of parts."""
-        offset, columns, ops = spread(self.t.delta, self.rows, self.class_of, self.state, self.push)
+        rows = self.rows
+        offset, columns, ops = spread(rows.offset, rows.column, rows.value, self.class_of, self.state, self.push)
         at, packed = comb.pack(offset, columns, ops, self.class_of.size)
-        return at[self.row_of_cell.reshape(-1)], packed
+        return at[rows.of], packed
 
     def _returns(self) -> tuple[np.ndarray, np.ndarray]:
         a = self.a

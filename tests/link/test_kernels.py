@@ -7,10 +7,12 @@ from itertools import combinations
 
 import numpy as np
 
-from toolc.compiler.link.classes import coarse_classes, common, leaders
+from toolc.compiler.lift import comb as combs
+from toolc.compiler.link.classes import coarse_classes, common, leaders, spread
 from toolc.compiler.link.keys import keys
 from toolc.compiler.link.resolve import _with_more
 from toolc.compiler.link.words import Words
+from toolc.runtime.comb import rows_at
 
 from ..lift.test_masks import vocab
 
@@ -72,7 +74,35 @@ def test_leaders_are_the_first_of_equal_columns() -> None:
     comb[: ops.size, 0], comb[: ops.size, 1] = np.repeat(rows, 7), ops.reshape(-1)
     comb[:35][ops.reshape(-1) == 0] = -1, 0
     wanted = [next(j for j in range(k + 1) if (ops[:, j] == ops[:, k]).all()) for k in range(7)]
-    assert leaders(comb, rows.astype(np.int32), 7).tolist() == wanted
+    found = rows_at(comb, rows.astype(np.int32))
+    assert leaders(found.offset, found.column, found.value, 7).tolist() == wanted
+
+
+def test_rows_are_spread_over_other_classes() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        rows, classes, others = (int(n) for n in rng.integers(1, 9, 3))
+        kinds = rng.integers(0, 6, (rows, classes))
+        ops = ((rng.integers(0, 3, (rows, classes)) << 3 | kinds) * (rng.random((rows, classes)) < 0.6)).astype(
+            np.int32
+        )
+        at, comb = combs.pack_rows(ops, np.arange(rows))
+        class_of = rng.integers(0, classes, others)
+        state, push = np.array([0, 5, 7]), np.array([4, 6, 2])
+        asked = rng.permutation(rows)
+        found = rows_at(comb, at[asked])
+        assert at[asked].tolist() == np.sort(at)[found.of].tolist()
+        order = np.argsort(at)
+        offset, columns, new = spread(found.offset, found.column, found.value, class_of, state, push)
+        assert offset.size == rows + 1 and found.count == rows
+        for r, row in enumerate(ops[order].tolist()):
+            wanted = []
+            for j, k in enumerate(class_of.tolist()):
+                kind, number = row[k] & 7, row[k] >> 3
+                moved = state[number] if kind < 4 else push[number] if kind == 4 else number
+                wanted += [(j, moved << 3 | kind)] if row[k] else []
+            part = slice(offset[r], offset[r + 1])
+            assert list(zip(columns[part].tolist(), new[part].tolist(), strict=True)) == wanted
 
 
 def test_toggled_lists() -> None:
