@@ -230,10 +230,27 @@ def phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def returns_of(t: Tables, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The values of `return` by stack symbol, to live bool [states]: offsets int32 [symbols + 1], values int32 [·]."""
-    kind, number = t.delta[:, 1] & 7, t.delta[:, 1] >> 3
-    sets = int(number[kind == POP].max(initial=-1)) + 1
-    place = t.return_offset[:, None] + np.arange(sets)
-    mine = (t.return_[place, 0] == t.return_offset[:, None]) & live[t.return_[place, 1] >> 2]
-    offset = np.zeros(t.return_offset.size + 1, np.int32)
-    np.cumsum(mine.sum(axis=1), out=offset[1:])
-    return offset, t.return_[place, 1][mine].astype(np.int32)
+    return _returns_of(t.delta, t.return_offset, t.return_, live)
+
+
+@kernel()
+def _returns_of(delta, return_offset, return_, live):  # type: ignore[no-untyped-def]
+    completions = 0
+    for i in range(delta.shape[0]):
+        if delta[i, 1] & 7 == POP:
+            completions = max(completions, (delta[i, 1] >> 3) + 1)
+    offset = np.zeros(return_offset.size + 1, np.int32)
+    for g in range(return_offset.size):
+        base = return_offset[g]
+        offset[g + 1] = offset[g]
+        for place in range(base, base + completions):
+            offset[g + 1] += return_[place, 0] == base and live[return_[place, 1] >> 2]
+    values = np.empty(offset[-1], np.int32)
+    count = 0
+    for g in range(return_offset.size):
+        base = return_offset[g]
+        for place in range(base, base + completions):
+            if return_[place, 0] == base and live[return_[place, 1] >> 2]:
+                values[count] = return_[place, 1]
+                count += 1
+    return offset, values

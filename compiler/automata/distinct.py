@@ -12,6 +12,26 @@ from toolc.runtime.memory import kernel
 
 
 @kernel()
+def _hash(row):  # type: ignore[no-untyped-def]
+    """Of the numbers of a row; four lanes that do not wait for each other."""
+    prime = np.uint64(0x9E3779B97F4A7C15)
+    a, b, c, d = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    k = 0
+    while k + 4 <= row.size:
+        a = (a ^ np.uint64(row[k])) * prime
+        b = (b ^ np.uint64(row[k + 1])) * prime
+        c = (c ^ np.uint64(row[k + 2])) * prime
+        d = (d ^ np.uint64(row[k + 3])) * prime
+        k += 4
+    while k < row.size:
+        a = (a ^ np.uint64(row[k])) * prime
+        k += 1
+    for lane in (b, c, d):
+        a = (a ^ lane ^ a >> np.uint64(29)) * prime
+    return a ^ a >> np.uint64(32)
+
+
+@kernel()
 def distinct_rows(rows):  # type: ignore[no-untyped-def]
     """Number of every row's content by first use, and the first row of each: int32 [n, ·] to int64 [n], int64 [·]."""
     n, width = rows.shape
@@ -23,11 +43,7 @@ def distinct_rows(rows):  # type: ignore[no-untyped-def]
     first = np.empty(n, np.int64)
     count = 0
     for r in range(n):
-        h = np.uint64(0)
-        for k in range(width):
-            h = (h ^ np.uint64(rows[r, k])) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        slot = np.int64(h & np.uint64(size - 1))
+        slot = np.int64(_hash(rows[r]) & np.uint64(size - 1))
         while table[slot] >= 0:
             other = first[table[slot]]
             k = 0

@@ -11,6 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from toolc.runtime.tables import Tables
+
+
+def chain_keys(t: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Profile, stack symbol and number of every chain, by profile and symbol."""
+    place = np.flatnonzero(t.chain[:, 0] >= 0)
+    by_base = np.argsort(t.chain_offset)
+    e = by_base[np.searchsorted(t.chain_offset[by_base], t.chain[place, 0])]
+    order = np.argsort(e, kind="stable")
+    e, place = e[order], place[order]
+    return e, place - t.chain_offset[e], t.chain[place, 1]
+
 
 @njit(cache=True)
 def pairs_beneath(exits, set_of_cell, set_offset, sets, profiles, symbols):  # type: ignore[no-untyped-def]

@@ -34,6 +34,7 @@ from ..budget import Budget
 from ..vocab.encode import Encode
 from . import costs
 from .along import bounds_along
+from .chains import chain_keys
 from .children import alive_in_comb
 from .forced import forced_arrays
 from .words import PLAIN, Words, plain_bytes
@@ -336,12 +337,7 @@ class _Close:
         """`chain_after` int32 [chain cells]."""
         t = self.t
         content, offset = self.profiles
-        place = np.flatnonzero(t.chain[:, 0] >= 0)
-        by_base = np.argsort(t.chain_offset)
-        e = by_base[np.searchsorted(t.chain_offset[by_base], t.chain[place, 0])]
-        order = np.argsort(e, kind="stable")
-        e, place = e[order], place[order]
-        g, n = place - t.chain_offset[e], t.chain[place, 1]
+        e, g, n = chain_keys(t)
         lows = {i: ranges for i, ranges in lows_of(t.chain_break).items() if len(ranges) > 1}
         counted = np.flatnonzero(np.isin(n, list(lows))) if lows else n[:0]
         count = np.ones(n.size, np.int64)

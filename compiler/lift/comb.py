@@ -29,8 +29,9 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
         offset int32 [rows] and the comb int32 [·, 2].
     """
     made = _Comb(int(row_offset[-1]), row_offset.size - 1, width)
-    order = _order(np.diff(row_offset))
-    made.add(row_offset.astype(np.int32), columns.astype(np.int32), values.astype(np.int32), order, order)
+    row_offset, columns, values = (x.astype(np.int32, copy=False) for x in (row_offset, columns, values))
+    order = _order(row_offset)
+    made.add(row_offset, columns, values, order, order)
     return made.offset, made.comb()
 
 
@@ -41,19 +42,14 @@ def pack_rows(rows: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndar
     if chosen.size <= _BATCH:
         offset, columns, values = compressed(rows, chosen)
         return pack(offset, columns, values, width)
-    sizes = _sizes(rows, chosen)
-    made = _Comb(int(sizes.sum()), chosen.size, width)
-    order = _order(sizes)
+    ends = _ends(rows, chosen)
+    made = _Comb(int(ends[-1]), chosen.size, width)
+    order = _order(ends)
     for begin in range(0, order.size, _BATCH):
         some = order[begin : begin + _BATCH]
         offset, columns, values = compressed(rows, chosen[some])
         made.add(offset, columns, values, np.arange(some.size, dtype=np.int32), some)
     return made.offset, made.comb()
-
-
-def _order(sizes: np.ndarray) -> np.ndarray:
-    """Rows in the order in which they are placed, the largest first."""
-    return np.argsort(-sizes, kind="stable").astype(np.int32)
 
 
 class _Comb:
@@ -113,13 +109,34 @@ def compressed(rows, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _sizes(rows, chosen):  # type: ignore[no-untyped-def]
-    """How many entries of each chosen row are not 0, int64."""
-    out = np.zeros(chosen.size, np.int64)
+def _ends(rows, chosen):  # type: ignore[no-untyped-def]
+    """Where the entries that are not 0 of each chosen row would begin, and end: int64 [chosen + 1]."""
+    out = np.zeros(chosen.size + 1, np.int64)
     for i in range(chosen.size):
+        out[i + 1] = out[i]
         for value in rows[chosen[i]]:
-            out[i] += value != 0
+            out[i + 1] += value != 0
     return out
+
+
+@njit(cache=True)
+def _order(row_offset):  # type: ignore[no-untyped-def]
+    """Rows int32 [rows] in the order in which they are placed, the largest first, of equals the first."""
+    rows = row_offset.size - 1
+    most = 0
+    for r in range(rows):
+        most = max(most, row_offset[r + 1] - row_offset[r])
+    at = np.zeros(most + 2, np.int64)  # where rows of each size begin, by how much less than the most it is
+    for r in range(rows):
+        at[most - (row_offset[r + 1] - row_offset[r]) + 1] += 1
+    for less in range(most + 1):
+        at[less + 1] += at[less]
+    order = np.empty(rows, np.int32)
+    for r in range(rows):
+        less = most - (row_offset[r + 1] - row_offset[r])
+        order[at[less]] = r
+        at[less] += 1
+    return order
 
 
 @njit(cache=True)

@@ -29,6 +29,7 @@ from toolc.runtime.tables import PUSH, Tables
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE
 from ..lift import comb
+from ..lift.chains import chain_keys
 from .classes import common, leaders, spread
 from .keys import keys
 from .split import STUB
@@ -302,16 +303,7 @@ class Cut:
 
     def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, list[int]]]:
         """Profile, stack symbol and number of every chain that is kept; and stack symbol of the root → its profiles."""
-        t = self.t
-        symbols = t.return_offset.size
-        profile, g = [], []
-        for e in range(t.chain_offset.size):
-            base = int(t.chain_offset[e])
-            found = np.flatnonzero(t.chain[base : base + symbols, 0] == base)
-            profile.append(np.full(found.size, e))
-            g.append(found)
-        e_, g_ = (np.concatenate([np.zeros(0, np.int64), *x]) for x in (profile, g))
-        number = t.chain[t.chain_offset[e_] + g_, 1] if e_.size else e_
+        e_, g_, number = chain_keys(self.t)
         kept = self.symbol[g_] >= 0
         outer: dict[int, list[int]] = {}
         for e, symbol in zip(e_[~kept].tolist(), g_[~kept].tolist(), strict=True):
