@@ -28,6 +28,7 @@ from ..budget import Budget
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
 from .determinise import determinise
+from .distinct import distinct_rows
 from .factor import factor
 from .facts import Facts
 from .marks import Marks, read_marks
@@ -354,11 +355,12 @@ def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, np.ndarray, n
     size = (symbols + 7) // 8
     packed = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in masks), np.uint8)
     member = np.unpackbits(packed.reshape(len(masks), size), axis=1, count=symbols, bitorder="little")
-    columns = np.ascontiguousarray(np.packbits(member, axis=0).T)
-    known: dict[bytes, int] = {}
-    texts = columns.view(f"S{columns.shape[1]}").ravel().tolist()  # of one length, so zeros at the end may be dropped
-    symbol_class = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
-    representative = np.zeros(len(known), np.intp)
-    representative[symbol_class[::-1]] = np.arange(symbols - 1, -1, -1)
+    columns = np.zeros((symbols, (len(masks) + 31) // 32 * 4), np.uint8)
+    columns[:, : (len(masks) + 7) // 8] = np.packbits(member, axis=0).T
+    symbol_class, representative = distinct_rows(columns.view(np.int32))
     which, of_mask = np.nonzero(member[:, representative])
-    return symbol_class, of_mask.astype(np.int32), np.searchsorted(which, np.arange(len(masks) + 1)).astype(np.int32)
+    return (
+        symbol_class.astype(np.int32),
+        of_mask.astype(np.int32),
+        np.searchsorted(which, np.arange(len(masks) + 1)).astype(np.int32),
+    )

@@ -166,6 +166,24 @@ def _place(use, sizes, moves, masks, edges, free):  # type: ignore[no-untyped-de
         first_mask += sizes[p, 3]
 
 
+@kernel()
+def _place_texts(use, length, data, number, edges):  # type: ignore[no-untyped-def]
+    """Write the moves of all blocks of literals.
+
+    Args:
+        use: int32 [·, 3]: entry, back, first state of its own of every text;  length: int32 [·];  data: uint8: the texts.
+        number: int32 [256]: of the set of each byte;  edges: int32 [·, 4], receives the moves, as in `Nfa`.
+    """
+    n = 0
+    for t in range(length.size):
+        source = use[t, 0]
+        for i in range(length[t]):
+            target = use[t, 1] if i == length[t] - 1 else use[t, 2] + i
+            edges[n, 0], edges[n, 1], edges[n, 2], edges[n, 3] = source, number[data[n]], target, 0
+            source = target
+            n += 1
+
+
 class Splices:
     """Blocks of an NFA that have their states and wait for their moves.
 
@@ -229,17 +247,11 @@ class Splices:
         nfa.free.blocks.append(free)
 
     def _finish_literals(self, nfa: Nfa) -> None:
-        entry, back, first = np.array(self._ends, np.int32).reshape(-1, 3).T
-        length = np.array(list(map(len, self._texts)), np.int32)
         data = np.frombuffer(b"".join(self._texts), np.uint8)
-        end = np.cumsum(length, dtype=np.int32)
-        begin = end - length
-        state = np.arange(len(data), dtype=np.int32) + np.repeat(first - begin, length)  # behind each byte
-        edges = np.zeros((len(data), 4), np.int32)
-        edges[:, 0], edges[:, 2] = state - 1, state
-        edges[end - 1, 2], edges[begin, 0] = back, entry
-        number = np.zeros(256, np.int32)
         used = np.flatnonzero(np.bincount(data))
+        number = np.zeros(256, np.int32)
         number[used] = nfa.mask_numbers(1 << byte for byte in used.tolist())
-        edges[:, 1] = number[data]
+        edges = np.empty((len(data), 4), np.int32)
+        length = np.array(list(map(len, self._texts)), np.int32)
+        _place_texts(np.array(self._ends, np.int32).reshape(-1, 3), length, data, number, edges)
         nfa.edges.blocks.append(edges)

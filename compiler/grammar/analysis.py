@@ -15,21 +15,31 @@ __all__ = ["dump", "expr_nullable", "leaves", "left_corners", "nullable", "produ
            "recursive_components", "references", "regex_nullable", "strong_components"]  # fmt: skip
 
 
-def leaves(expr: Expr) -> list[Expr]:
-    """What an expression is made of, left to right: literals, terminals, special tokens, references."""
+def leaves(expr: Expr) -> tuple[Expr, ...]:
+    """What an expression is made of, left to right: literals, terminals, special tokens, references.
+
+    Kept with it, as most stages ask for those of every rule.
+    """
+    if not isinstance(expr, (Sequence, Choice, Repeat)):
+        return (expr,)
+    known: tuple[Expr, ...] | None = expr.__dict__.get("_leaves")
+    if known is not None:
+        return known
     found: list[Expr] = []
     todo = [expr]
     while todo:
         one = todo.pop()
-        if isinstance(one, Sequence):
+        kind = type(one)
+        if kind is Sequence:
             todo += one.items[::-1]
-        elif isinstance(one, Choice):
+        elif kind is Choice:
             todo += one.options[::-1]
-        elif isinstance(one, Repeat):
+        elif kind is Repeat:
             todo.append(one.item)
         else:
             found.append(one)
-    return found
+    kept = expr.__dict__["_leaves"] = tuple(found)
+    return kept
 
 
 def references(expr: Expr) -> list[str]:

@@ -129,10 +129,10 @@ def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def
     words = _SKETCH // 64
     one = np.uint64(1)
     sketch = np.zeros(words, np.uint64)
-    sketches = np.zeros((_MOST_BASES, words), np.uint64)
+    sketches = np.empty((_MOST_BASES, words), np.uint64)
     bits = np.zeros(size // 64 + 1, np.uint64)
     none = np.zeros(size // 64 + 1, np.uint64)
-    bits_of_base = np.zeros((_MOST_BASES, size // 64 + 1), np.uint64)
+    bits_of_base = np.empty((_MOST_BASES, size // 64 + 1), np.uint64)
     bases = np.empty(_MOST_BASES, np.int32)  # numbers of the bases
     known = 0
     total = 0

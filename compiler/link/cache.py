@@ -12,7 +12,7 @@ import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,12 @@ class Parts:
 
     def __init__(self, context: bytes) -> None:
         self.context = context + sources_digest()
-        self.folder = vocab_cache_dir() / "parts"
         self._wrote = 0  # bytes
+
+    @cached_property
+    def folder(self) -> Path:
+        """Of the files."""
+        return vocab_cache_dir() / "parts"
 
     def get(self, digest: bytes) -> Part | None:
         """The part of a grammar of this digest, if it is there."""

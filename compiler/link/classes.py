@@ -50,14 +50,31 @@ def common(symbol_class: np.ndarray, alike: Sequence[np.ndarray]) -> tuple[np.nd
     Returns:
         int32 [symbols], and int64 [fewer classes]: one of the former classes of each.
     """
-    label = np.zeros(int(symbol_class.max()) + 1, np.int64)
-    label[symbol_class[END_OF_TURN]] = 1
-    for one in alike:
-        label = np.unique(label * (int(one.max()) + 1) + one, return_inverse=True)[1].reshape(-1)
-    _, first, number = np.unique(label[symbol_class], return_index=True, return_inverse=True)
-    rank = np.empty(first.size, np.int32)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[number.reshape(-1)], symbol_class[np.sort(first)].astype(np.int64)
+    return _common(symbol_class, np.array(alike, np.int32), int(symbol_class[END_OF_TURN]))
+
+
+@kernel()
+def _common(symbol_class, alike, end):  # type: ignore[no-untyped-def]
+    """`common`, of int32 [parts, classes] and the class of the end of turn."""
+    number = np.empty(symbol_class.size, np.int32)
+    chosen = np.empty(symbol_class.size, np.int64)
+    count = 0
+    for s in range(symbol_class.size):
+        own = symbol_class[s]
+        n = 0
+        while n < count:
+            other = chosen[n]
+            same = own == other or (own != end and other != end)
+            for part in range(alike.shape[0]):
+                same = same and alike[part, own] == alike[part, other]
+            if same:
+                break
+            n += 1
+        if n == count:
+            chosen[count] = own
+            count += 1
+        number[s] = n
+    return number, chosen[:count].copy()
 
 
 @kernel()

@@ -53,7 +53,7 @@ def refuse_shared(symbol_class: np.ndarray, ops: np.ndarray) -> None:
     mark = int(symbol_class[STUB])
     if np.count_nonzero(symbol_class == mark) != 1:
         raise Apart("byte 255 is read like others")
-    if (np.count_nonzero(ops[ops[:, mark] != 0], axis=1) > 1).any():
+    if _beside(ops, mark):
         raise Apart("a stub is entered together with something else")
 
 
@@ -91,6 +91,17 @@ def find_stubs(a: Automaton) -> Stubs:
     opens[list(push)] = True
     openers = np.flatnonzero(_openers(a.ops, opens)[a.symbol_class[:256]])
     return Stubs(push, symbol, entry, np.flatnonzero(inside), bytes(openers.tolist()))
+
+
+@kernel()
+def _beside(ops, mark):  # type: ignore[no-untyped-def]
+    """Whether a row int32 [·, classes] that reads a class reads another too."""
+    for r in range(ops.shape[0]):
+        if ops[r, mark] != 0:
+            for k in range(ops.shape[1]):
+                if k != mark and ops[r, k] != 0:
+                    return True
+    return False
 
 
 @kernel()
