@@ -27,7 +27,7 @@ class CombRows(NamedTuple):
     value: np.ndarray
 
     @property
-    def count(self) -> int:
+    def rows(self) -> int:
         """How many rows there are, without the last."""
         return int(self.offset.size) - 2
 

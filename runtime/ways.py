@@ -382,7 +382,7 @@ def rows_of(a: Closing, ops: CombRows | None = None) -> Rows:
         state = np.repeat(np.arange(cell.size), np.diff(a.close_first))
         cell = cell[state] + phases(a.state_break[state], a.low)
     of_close = ops.of[cell].astype(np.int32)
-    of_close[a.close_first[FINISHED]] = ops.count
+    of_close[a.close_first[FINISHED]] = ops.rows
     return Rows(ops, of_close)
 
 

@@ -170,7 +170,7 @@ def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., 
         UnsatisfiableError: no text at all is derived from the start rule.
         GrammarError: a rule recurs in a way that no bracket encloses.
     """
-    pool = _intern(grammar, budget, terminal_dfa)
+    pool = _Interning(grammar, budget, terminal_dfa).pool
     _trim(pool)
     brackets = _brackets(pool)
     rewrite(pool, regroup=lambda items: items if brackets.keys().isdisjoint(items) else _group(pool, brackets, items))
@@ -181,45 +181,32 @@ def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., 
     return pool
 
 
-def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
-    pool = NodePool(grammar)
-    dfa_of: dict[object, int] = {}
-    known: dict[int, int] = {}  # id of an expression → node; the grammar keeps the expressions alive
+class _Interning:
+    """A grammar as nodes.
 
-    def dfa(regex: Regex, expr: ir.Terminal, rule: str) -> int:
-        number = dfa_of.get(regex)
-        if number is None:
-            budget.check("", place=grammar.place(rule))
-            made = terminal_dfa(regex, budget, grammar.place(expr.name or rule))
-            number = dfa_of[regex] = len(pool.dfas)
-            pool.dfas.append(made)
-            pool.dfa_names.append(expr.name)
-        return number
+    Attributes:
+        pool: the nodes, and the node of each rule.
+    """
 
-    def terminal(expr: ir.Terminal, rule: str) -> int:
-        parts = _counted_parts(expr.regex)
-        if parts is not None:
-            whole, unit = dfa(parts.whole, expr, rule), dfa(parts.unit, expr, rule)
-            counted = count_units(pool.dfas[whole], pool.dfas[unit], parts.low, parts.high, parts.quoted)
-            if counted is not None:
-                node = pool.add((COUNTED, whole, unit, parts.low, parts.high))
-                pool.counted[node] = counted
-                pool.copies[node] = lambda: dfa(expr.regex, expr, rule)
-                beyond = counted.high is not None and counted.least[0] > counted.high
-                short = counted.most[0] is not None and counted.most[0] < counted.low
-                return pool.nothing if beyond or short else node
-        number = dfa(expr.regex, expr, rule)
-        return pool.nothing if pool.dfas[number].is_empty else pool.add((TERMINAL, number))
+    def __init__(self, grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> None:
+        self.pool = NodePool(grammar)
+        self._grammar = grammar
+        self._budget = budget
+        self._terminal_dfa = terminal_dfa
+        self._dfa_of: dict[object, int] = {}
+        for rule, expr in grammar.rules.items():
+            self.pool.rules[rule] = self.node(expr, rule)
 
-    def visit(expr: ir.Expr, rule: str) -> int:
-        found = known.get(id(expr))
-        return make(expr, rule) if found is None else found
-
-    def make(expr: ir.Expr, rule: str) -> int:
+    def node(self, expr: ir.Expr, rule: str) -> int:
+        """The node of an expression of a rule."""
+        pool = self.pool
+        found = pool.node_of.get(id(expr))
+        if found is not None:
+            return found
         if isinstance(expr, ir.Ref):
             number = pool.add((REF, expr.name))
         elif isinstance(expr, ir.Sequence):
-            number = pool.sequence([visit(e, rule) for e in expr.items])
+            number = pool.sequence([self.node(item, rule) for item in expr.items])
         elif isinstance(expr, ir.Literal):
             pieces = split_literal(expr.data)
             number = (
@@ -228,22 +215,45 @@ def _intern(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa
                 else pool.sequence([pool.add((LITERAL, piece)) for piece in pieces])
             )
         elif isinstance(expr, ir.Repeat):
-            number = pool.repeat(visit(expr.item, rule), expr.low, expr.high)
+            number = pool.repeat(self.node(expr.item, rule), expr.low, expr.high)
         elif isinstance(expr, ir.Choice):
-            number = pool.choice([visit(e, rule) for e in expr.options])
+            number = pool.choice([self.node(option, rule) for option in expr.options])
         elif isinstance(expr, ir.Terminal):
-            number = terminal(expr, rule)
+            number = self._terminal(expr, rule)
         elif isinstance(expr, ir.Special):
             number = pool.add((SPECIAL, expr.name))
         else:
             raise AssertionError("a Text is made a Terminal before this: see resolve_specials")
-        known[id(expr)] = number
+        pool.node_of[id(expr)] = number
         return number
 
-    for rule, expr in grammar.rules.items():
-        pool.rules[rule] = visit(expr, rule)
-    pool.node_of = known
-    return pool
+    def _terminal(self, expr: ir.Terminal, rule: str) -> int:
+        pool = self.pool
+        parts = _counted_parts(expr.regex)
+        if parts is not None:
+            whole, unit = self._dfa(parts.whole, expr, rule), self._dfa(parts.unit, expr, rule)
+            counted = count_units(pool.dfas[whole], pool.dfas[unit], parts.low, parts.high, parts.quoted)
+            if counted is not None:
+                node = pool.add((COUNTED, whole, unit, parts.low, parts.high))
+                pool.counted[node] = counted
+                pool.copies[node] = lambda: self._dfa(expr.regex, expr, rule)
+                beyond = counted.high is not None and counted.least[0] > counted.high
+                short = counted.most[0] is not None and counted.most[0] < counted.low
+                return pool.nothing if beyond or short else node
+        number = self._dfa(expr.regex, expr, rule)
+        return pool.nothing if pool.dfas[number].is_empty else pool.add((TERMINAL, number))
+
+    def _dfa(self, regex: Regex, expr: ir.Terminal, rule: str) -> int:
+        pool = self.pool
+        number = self._dfa_of.get(regex)
+        if number is None:
+            place = self._grammar.place
+            self._budget.check("", place=place(rule))
+            made = self._terminal_dfa(regex, self._budget, place(expr.name or rule))
+            number = self._dfa_of[regex] = len(pool.dfas)
+            pool.dfas.append(made)
+            pool.dfa_names.append(expr.name)
+        return number
 
 
 class _CountedParts(NamedTuple):

@@ -171,7 +171,8 @@ def _place_texts(use, length, data, number, edges):  # type: ignore[no-untyped-d
     """Write the moves of all blocks of literals.
 
     Args:
-        use: int32 [·, 3]: entry, back, first state of its own of every text;  length: int32 [·];  data: uint8: the texts.
+        use: int32 [·, 3]: entry, back, first state of its own of every text.
+        length: int32 [·];  data: uint8: the texts.
         number: int32 [256]: of the set of each byte;  edges: int32 [·, 4], receives the moves, as in `Nfa`.
     """
     n = 0

@@ -7,6 +7,7 @@ Invariants   results depend on the rules' expressions and their order only, neve
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from .. import regex as rx
 from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
@@ -26,7 +27,7 @@ def leaves(expr: Expr) -> tuple[Expr, ...]:
     if known is not None:
         return known
     found: list[Expr] = []
-    todo = [expr]
+    todo: list[Any] = [expr]
     while todo:
         one = todo.pop()
         kind = type(one)

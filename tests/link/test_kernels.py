@@ -94,7 +94,7 @@ def test_rows_are_spread_over_other_classes() -> None:
         assert at[asked].tolist() == np.sort(at)[found.of].tolist()
         order = np.argsort(at)
         offset, columns, new = spread(found.offset, found.column, found.value, class_of, state, push)
-        assert offset.size == rows + 1 and found.count == rows
+        assert offset.size == rows + 1 and found.rows == rows
         for r, row in enumerate(ops[order].tolist()):
             wanted = []
             for j, k in enumerate(class_of.tolist()):
