@@ -17,7 +17,6 @@ import numpy as np
 from toolc.runtime.memory import kernel
 
 from ..budget import Budget
-from .distinct import distinct_rows
 from .minimise import minimise_table, number
 
 __all__ = [
@@ -65,11 +64,43 @@ def make_dfa(class_of_byte: np.ndarray, table: np.ndarray, accepting: np.ndarray
     """
     if not minimal:
         table, accepting = minimise_table(np.asarray(table, np.int32), np.asarray(accepting, bool))
-    # Join columns that act alike, number them by their first byte.
-    alike, _ = distinct_rows(np.ascontiguousarray(table.T, np.int32))
-    classes, first = distinct_rows(alike[class_of_byte].astype(np.int32)[:, None])
-    table, accepting = number(np.take(table, class_of_byte[first], axis=1), accepting)
-    return Dfa(classes.astype(np.uint8), np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
+    classes, table = _by_class(np.asarray(class_of_byte, np.int64), np.ascontiguousarray(table, np.int32))
+    return Dfa(classes, *number(table, np.asarray(accepting, bool)))
+
+
+@kernel()
+def _by_class(class_of_byte, table):  # type: ignore[no-untyped-def]
+    """Columns that act alike joined, and numbered by their first byte: uint8 [256], and int32 [states, fewer]."""
+    states, columns = table.shape
+    digest = np.zeros(columns, np.uint64)
+    for s in range(states):
+        for k in range(columns):
+            digest[k] = (digest[k] ^ np.uint64(table[s, k])) * np.uint64(0x9E3779B97F4A7C15)
+            digest[k] ^= digest[k] >> np.uint64(29)
+    number_of, first, count = np.full(columns, -1, np.int64), np.empty(256, np.int64), 0
+    classes = np.empty(256, np.uint8)
+    for byte in range(256):
+        k = class_of_byte[byte]
+        if number_of[k] < 0:
+            n = 0
+            while n < count:
+                if digest[first[n]] == digest[k]:
+                    s = 0
+                    while s < states and table[s, first[n]] == table[s, k]:
+                        s += 1
+                    if s == states:
+                        break
+                n += 1
+            if n == count:
+                first[count] = k
+                count += 1
+            number_of[k] = n
+        classes[byte] = number_of[k]
+    out = np.empty((states, count), np.int32)
+    for s in range(states):
+        for n in range(count):
+            out[s, n] = table[s, first[n]]
+    return classes, out
 
 
 def minimise(dfa: Dfa) -> Dfa:

@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numba.extending import intrinsic
 
-EVERY_KIND = 8  # more than any kind of op
+from ..automata.workspace import PUSH
+
 _MANY = 8  # children of a node that has a record
 
 
@@ -90,16 +91,19 @@ def _members(symbol_class, classes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def alive_bytes(ops, symbol_class, beyond):  # type: ignore[no-untyped-def]
-    """The bytes on which each op row int32 [rows, classes] has an op of a kind below ``beyond``: uint64 [rows, 4]."""
+def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
+    """The bytes on which each op row int32 [rows, classes] lives, and those on which it stays in its frame: uint64
+    [rows, 4] each."""
     members = _members(symbol_class, ops.shape[1])
-    out = np.zeros((ops.shape[0], 4), np.uint64)
+    alive, stays = np.zeros((ops.shape[0], 4), np.uint64), np.zeros((ops.shape[0], 4), np.uint64)
     for r in range(ops.shape[0]):
         for k in range(ops.shape[1]):
-            if ops[r, k] != 0 and ops[r, k] & 7 < beyond:
+            if ops[r, k] != 0:
                 for word in range(4):
-                    out[r, word] |= members[k, word]
-    return out
+                    alive[r, word] |= members[k, word]
+                    if ops[r, k] & 7 < PUSH:
+                        stays[r, word] |= members[k, word]
+    return alive, stays
 
 
 @njit(cache=True)

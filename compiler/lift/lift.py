@@ -32,7 +32,7 @@ from . import comb
 from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
-from .children import EVERY_KIND, alive_bytes
+from .children import alive_bytes
 from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
@@ -73,20 +73,21 @@ class _Lift:
         self.lists, self.profiles, self.pieces = scratch.lists, scratch.profiles, scratch.pieces
         self.pieces.expect(len(automaton.ops))
         self.rows = RowStore(vocab.size, self.lists)
-        self.machine = self._machine()
+        alive, stays = alive_bytes(automaton.ops, automaton.symbol_class)
+        self.machine = self._machine(alive)
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
         self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.units = units_beside(units, automaton.symbol_class)
-        self.regions = Regions(self.machine, self.units, self.words, self.limit, scratch, budget)
+        self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, scratch, budget)
         self.ahead = thresholds_ahead(automaton)
         self.counts_on = self.ahead.some
         self.tallest = 0
         self.walks = 0
 
-    def _machine(self) -> Machine:
+    def _machine(self, alive: np.ndarray) -> Machine:
         a = self.a
         push = np.asarray(a.pushes, np.int32).reshape(-1, 4)
         by_symbol = np.lexsort((a.return_key[:, 1], a.return_key[:, 0]))
@@ -99,7 +100,7 @@ class _Lift:
         )
         return Machine(
             a.state_row, a.threshold_offset, a.threshold, a.ops, a.symbol_class, push, return_offset, return_,
-            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive_bytes(a.ops, a.symbol_class, EVERY_KIND),
+            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive,
         )  # fmt: skip
 
     def _specials(self, end_of_turn: Sequence[int]) -> list[tuple[int, int]]:

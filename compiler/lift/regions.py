@@ -14,10 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..automata.distinct import distinct_rows
-from ..automata.workspace import PUSH
 from ..budget import Budget
 from .bases import choose_bases, find_regions, rank_bases
-from .children import alive_bytes
 from .collapse import Collapsed, byte_classes, collapse
 from .collapsed import scratch_for_parting, walk_collapsed
 from .scratch import Scratch
@@ -46,12 +44,24 @@ class RegionRows(NamedTuple):
 
 
 class Regions:
-    """The regions of one automaton over one vocabulary."""
+    """The regions of one automaton over one vocabulary.
+
+    Args:
+        stays: of every op row, see `alive_bytes`.
+    """
 
     def __init__(
-        self, machine: Machine, units: Units, words: Words, limit: np.ndarray, scratch: Scratch, budget: Budget
+        self,
+        machine: Machine,
+        stays: np.ndarray,
+        units: Units,
+        words: Words,
+        limit: np.ndarray,
+        scratch: Scratch,
+        budget: Budget,
     ) -> None:
         self.machine = machine
+        self.stays = stays
         self.units = units
         self.words = words
         self.limit = limit
@@ -88,8 +98,7 @@ class Regions:
     def _ranked(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every op row which of the distinct sets of bytes it has, int64 [rows]; how slices agree with those, see
         `rank_bases`."""
-        m = self.machine
-        read = np.concatenate([m.alive, alive_bytes(m.ops, m.symbol_class, int(PUSH))], axis=1)
+        read = np.concatenate([self.machine.alive, self.stays], axis=1)
         number, first = distinct_rows(read.view(np.int32))
         return number, rank_bases(read[first], self.units)
 
