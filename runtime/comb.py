@@ -1,7 +1,8 @@
 """The rows of a comb read back: what entries each has, without a look at every column of every row.
 
 Leaves out   packing (compiler/lift/comb.py).
-Invariants   an entry belongs to the row whose place is its owner; one whose value is 0 is none.
+Invariants   an entry belongs to the row whose place is its owner; one whose value is 0 is none, and neither is what a
+             hostile file may hold outside of the columns of its owner.
 Arrays       comb int32 [·, 2]: owner, value.
 """
 
@@ -32,13 +33,20 @@ class CombRows(NamedTuple):
         return int(self.offset.size) - 2
 
 
-def rows_at(comb: np.ndarray, places: np.ndarray) -> CombRows:
-    """The rows that begin at these places, int32 [·], each once."""
-    return CombRows(*_rows_at(comb, places))
+def rows_at(comb: np.ndarray, places: np.ndarray, columns: int) -> CombRows:
+    """The rows of so many columns that begin at these places, int32 [·], each once."""
+    return CombRows(*_rows_at(comb, places, columns))
 
 
 @kernel()
-def _rows_at(comb, places):  # type: ignore[no-untyped-def]
+def _row_of(comb, i, row, columns):  # type: ignore[no-untyped-def]
+    """The row of an entry, -1 for none."""
+    owner = comb[i, 0]
+    return row[owner] if owner >= 0 and 0 <= i - owner < columns and comb[i, 1] != 0 else np.int32(-1)
+
+
+@kernel()
+def _rows_at(comb, places, columns):  # type: ignore[no-untyped-def]
     row = np.full(comb.shape[0], -1, np.int32)
     for place in places:
         row[place] = 0
@@ -52,15 +60,16 @@ def _rows_at(comb, places):  # type: ignore[no-untyped-def]
         of[n] = row[places[n]]
     offset = np.zeros(rows + 2, np.int64)
     for i in range(comb.shape[0]):
-        if comb[i, 0] >= 0 and comb[i, 1] != 0 and row[comb[i, 0]] >= 0:
-            offset[row[comb[i, 0]] + 1] += 1
+        r = _row_of(comb, i, row, columns)
+        if r >= 0:
+            offset[r + 1] += 1
     for r in range(rows + 1):
         offset[r + 1] += offset[r]
     at = offset.copy()
     column, value = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
     for i in range(comb.shape[0]):
-        if comb[i, 0] >= 0 and comb[i, 1] != 0 and row[comb[i, 0]] >= 0:
-            n = at[row[comb[i, 0]]]
-            column[n], value[n] = i - comb[i, 0], comb[i, 1]
-            at[row[comb[i, 0]]] = n + 1
+        r = _row_of(comb, i, row, columns)
+        if r >= 0:
+            column[at[r]], value[at[r]] = i - comb[i, 0], comb[i, 1]
+            at[r] += 1
     return of, offset, column, value

@@ -376,7 +376,7 @@ class Rows(NamedTuple):
 
 def rows_of(a: Closing, ops: CombRows | None = None) -> Rows:
     """The rows of close cells, from those of cells if they are known."""
-    ops = ops or rows_at(a.delta, a.cell_delta)
+    ops = ops or rows_at(a.delta, a.cell_delta, int(a.symbol_class.max()) + 1)
     cell = a.state_cell
     if a.low.size != cell.size or a.state_break.shape[1]:
         state = np.repeat(np.arange(cell.size), np.diff(a.close_first))

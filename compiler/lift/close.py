@@ -82,7 +82,7 @@ class _Close:
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
-        self.ops = rows_at(t.delta, t.cell_delta)
+        self.ops = rows_at(t.delta, t.cell_delta, t.classes)
         self.alive = alive_in_comb(self.ops.offset, self.ops.column, t.classes, t.symbol_class)[self.ops.of]
         self.lows = lows_of(t.state_break)
         self.a = self._closing()

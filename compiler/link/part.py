@@ -96,7 +96,7 @@ class Part:
     @cached_property
     def _rows(self) -> CombRows:
         """Of its transitions."""
-        return rows_at(self.arrays["delta"], self.arrays["cell_delta"])
+        return rows_at(self.arrays["delta"], self.arrays["cell_delta"], self.arrays["alike"].size)
 
     def over(self, classes: np.ndarray) -> Part:
         """The same over fewer classes, int64 [·]: one of the former that each stands for."""
@@ -202,7 +202,7 @@ class Cut:
             self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
         self.cells = t.state_break[self.kept, :, 1].sum(axis=1, dtype=np.int64) + 1
         self.cell = np.repeat(t.state_cell[self.kept], self.cells) + within(self.cells)
-        self.rows = rows_at(t.delta, t.cell_delta[self.cell])
+        self.rows = rows_at(t.delta, t.cell_delta[self.cell], t.classes)
         self.alike = leaders(self.rows.offset, self.rows.column, self.rows.value, t.classes)[self.class_of]
         self.representative = np.arange(self.class_of.size)
         if others is not None:
