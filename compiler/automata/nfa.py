@@ -100,6 +100,7 @@ class Nfa:
         self._place_number: dict[Place, int] = {}
         self.final: dict[int, int] = {}
         self.regions: list[Region] = [OUTSIDE]
+        self._region_number: dict[Region, int] = {OUTSIDE: 0}
         self.fresh: dict[int, int] = {}
         self.behind: dict[int, int] = {}
         self.taken: dict[int, list[int]] = {}
@@ -203,9 +204,11 @@ class Nfa:
 
     def _region(self, region: Region) -> int:
         """Number of a region."""
-        if region not in self.regions:
+        number = self._region_number.get(region)
+        if number is None:
+            number = self._region_number[region] = len(self.regions)
             self.regions.append(region)
-        return self.regions.index(region)
+        return number
 
     def mask(self, symbols: int) -> int:
         """Number of a set of symbols given as a bit mask."""

@@ -168,6 +168,7 @@ def resolve_specials(
         return Special(expr.name)
 
     rules = {name: resolve(expr, name) if _is_open(expr) else expr for name, expr in grammar.rules.items()}
+    del resolve  # it and `make` hold each other, and the grammar
     for text, rule in texts.items():
         stops = [stop for stop in text.stops if stop not in special]
         rules[rule] = Terminal(text_regex(stops, text.kind), "free text")
