@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .host import Host
 
 MAGIC = b"TOOLCBND"
-VERSION = 5
+VERSION = 6
+_MOST_PACKED = 2 << 20  # bytes of an array: larger ones are quicker to map
 VOCAB_FILE = "vocab_file"
 
 
@@ -102,7 +103,7 @@ class Bundle:
         return self._contents.encode()
 
     def _pack(self, arrays: dict[str, np.ndarray]) -> Contents:
-        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS, addresses=self.tables.addresses)
+        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS, _MOST_PACKED, self.tables.addresses)
 
     @cached_property
     def _contents(self) -> Contents:

@@ -86,19 +86,25 @@ def _column(place, end, form, size, out, item, step):  # type: ignore[no-untyped
 @numba.njit
 def _comb(runs, out, places):  # type: ignore[no-untyped-def]
     """Write the runs int32 [4, ·] of a comb of so many places; false where they pass its end."""
-    for i in range(places):
-        _write(out, 2 * i, -1)
-        _write(out, 2 * i + 1, 0)
-    left = places
+    place = np.int64(0)
     for i in range(runs.shape[1]):
-        owner, value = np.int64(runs[0, i]) & MASK, np.int64(runs[3, i])
-        begin, length = owner + (np.int64(runs[1, i]) & MASK), np.int64(runs[2, i]) & MASK
-        left -= length
-        if left < 0 or begin + length > places:
+        begin = place + (np.int64(runs[0, i]) & MASK)
+        end = begin + (np.int64(runs[1, i]) & MASK)
+        if end > places:
             return False
-        for place in range(begin, begin + length):
+        owner, value = begin - (np.int64(runs[2, i]) & MASK), np.int64(runs[3, i])
+        while place < begin:
+            _write(out, 2 * place, -1)
+            _write(out, 2 * place + 1, 0)
+            place += 1
+        while place < end:
             _write(out, 2 * place, owner)
             _write(out, 2 * place + 1, value)
+            place += 1
+    while place < places:
+        _write(out, 2 * place, -1)
+        _write(out, 2 * place + 1, 0)
+        place += 1
     return True
 
 

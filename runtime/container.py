@@ -2,7 +2,7 @@
 
 Layout       8 bytes magic, uint32 version, header length, stream length and CRC-32 of the stream, 16 bytes header
              digest, header (msgpack map of ``arrays``, ``packed`` and ``meta``); the stream, which is raw deflate; then
-             each array of more than 1 MiB (of a comb: 64 MiB). Stream and arrays begin at multiples of 64, zeros
+             each array of more than 1 MiB (of a bundle 2 MiB, of a comb 64 MiB). Stream and arrays begin at multiples of 64, zeros
              between; the file ends with the last of them.
              The header digest is BLAKE2b-128 of magic, version and header, which holds the digests of what the stream
              unpacks to (packing.py) and of every mapped array. It is the content address, too: nothing that depends on
@@ -47,7 +47,7 @@ MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
 DEFLATE_LEVEL = 1
 RAW = -zlib.MAX_WBITS  # without the frame and checksum of zlib
-MAX_PACKED = 1 << 20  # larger arrays are worth mapping,
+MAX_PACKED = 1 << 20  # larger arrays are worth mapping, if nothing else is said,
 MAX_COMB = 1 << 26  # but for combs, which take a tenth when packed
 MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
 
@@ -107,7 +107,7 @@ class Contents:
         arrays: by name.
         climbing: names of arrays that are smaller as differences.
         combs: names of arrays that are combs (packing.py); they are packed up to 64 MiB.
-        packs: whether small arrays are packed; otherwise each is stored as it is, which takes room and saves time.
+        most: other arrays are packed up to so many bytes; with -1 none is, which takes room and saves time.
         addresses: where some of them lie, if known, which are contiguous.
     """
 
@@ -119,18 +119,18 @@ class Contents:
         arrays: Mapping[str, np.ndarray],
         climbing: Collection[str] = (),
         combs: Collection[str] = (),
-        packs: bool = True,
+        most: int = MAX_PACKED,
         addresses: Mapping[str, int] | None = None,
     ) -> None:
         assert len(magic) == 8
         small: dict[str, np.ndarray] = {}
         digests: list[bytes | None] = []
         self._mapped: list[np.ndarray] = []
-        room = MAX_UNPACKED if packs else -1
+        room = MAX_UNPACKED if most >= 0 else -1
         for name, array in arrays.items():
             if array.dtype not in _NUMBER:
                 raise TypeError(f"array {name} is {array.dtype}, a container holds {', '.join(DTYPES)}")
-            if array.nbytes <= min(room, MAX_COMB if name in combs else MAX_PACKED):
+            if array.nbytes <= min(room, MAX_COMB if name in combs else most):
                 small[name] = array
                 room -= array.nbytes
                 digests.append(None)

@@ -3,8 +3,8 @@
 Leaves out   which arrays climb or are combs, and where the bytes go: see packing.py.
 Invariants   bytes and forms are those of packing.py's plain passes, whatever the arrays hold; nothing is written
              outside of `out` and `forms`, which have room for the widest columns there can be (`packed_room`).
-Arrays       arrays int64 [n, 6]: of each how many columns, how many numbers, bytes of one (1 or 4), whether they have
-             a sign, CLIMBS | COMB of packing.py, its address. out uint8 [·], forms uint32 [·, 3].
+Arrays       arrays int64 [n, 5]: of each how many columns, how many numbers, bytes of one (1 or 4), CLIMBS | COMB of
+             packing.py, its address. out uint8 [·], forms uint32 [·, 3].
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MASK = 0xFFFFFFFF
 
 def packed_room(arrays: Sequence[Sequence[int]]) -> tuple[int, int]:
     """How many bytes and forms these arrays take at most."""
-    size = sum((8 if kind & 32 else 4) * numbers + 16 * columns for columns, numbers, _, _, kind, _ in arrays)
+    size = sum((8 if kind & 32 else 4) * numbers + 16 * columns for columns, numbers, _, kind, _ in arrays)
     return size, sum(max(columns, 5) for columns, *_ in arrays)
 
 
@@ -31,18 +31,18 @@ def packed_room(arrays: Sequence[Sequence[int]]) -> tuple[int, int]:
 def _outside(numbers, bases, marks):  # type: ignore[no-untyped-def]
     """For each of three bases, how many numbers are not from it to base + marks - 1."""
     first = second = third = np.int64(0)
-    one, two, three, most = bases[0], bases[1], bases[2], np.uint64(marks)
+    one, two, three, most = np.uint32(bases[0]), np.uint32(bases[1]), np.uint32(bases[2]), np.uint32(marks)
     for i in range(numbers.size):
-        number = numbers[i]
-        first += np.uint64(number - one) >= most
-        second += np.uint64(number - two) >= most
-        third += np.uint64(number - three) >= most
+        number = np.uint32(numbers[i])
+        first += np.uint32(number - one) >= most
+        second += np.uint32(number - two) >= most
+        third += np.uint32(number - three) >= most
     return first, second, third
 
 
 @numba.njit
 def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped-def]
-    """Write a column int64 [·], which is used up, and its form uint32 [3]; the place after it."""
+    """Write a column int32 [·], which is used up, and its form uint32 [3]; the place after it."""
     kind = 8 if climbs else 0
     size = numbers.size
     form[0], form[1], form[2] = kind, 0, 0
@@ -51,13 +51,10 @@ def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped
     if climbs:
         for i in range(size - 1, 0, -1):
             numbers[i] -= numbers[i - 1]
-    low = high = numbers[0]
+    least = most = numbers[0]
     for i in range(size):
-        low, high = min(low, numbers[i]), max(high, numbers[i])
-    if high - low > _MASK:  # differences of 33 bits: modulo 2^32, then
-        for i in range(size):
-            numbers[i] &= _MASK
-        low, high = 0, _MASK
+        least, most = min(least, numbers[i]), max(most, numbers[i])
+    low, high = np.int64(least), np.int64(most)
     width = 0
     while high - low >= 1 << 8 * width:
         width += 1
@@ -104,37 +101,29 @@ def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped
 
 @numba.njit
 def _runs(comb, places):  # type: ignore[no-untyped-def]
-    """Owner, first column, length and value of the runs of a comb, by owner, int64 [4, ·], how many they are, and
+    """Places free before it, length, first column and value of the runs of a comb, int32 [4, ·], how many they are, and
     whether it is a comb."""
-    behind = np.zeros(places + 1, np.int32)
-    for place in range(places):
-        owner = _int(comb, 2 * place)
-        if owner < -1 or owner > place or (owner == -1 and _int(comb, 2 * place + 1) != 0):
-            return np.empty((4, 0), np.int64), 0, False
-        behind[owner + 1] += 1
-    taken = places - np.int64(behind[0])
-    behind[0] = 0
-    for owner in range(places):
-        behind[owner + 1] += behind[owner]
-    order = np.empty(taken, np.int32)
-    for place in range(places):
-        owner = _int(comb, 2 * place)
-        if owner >= 0:
-            order[behind[owner]] = place
-            behind[owner] += 1
-    runs = np.empty((4, taken), np.int64)
-    count = 0
-    last, last_owner, last_value = -2, -1, 0
-    for i in range(taken):
-        place = int(order[i])
+    start = np.empty(places + 1, np.int32)  # of places of one owner and value
+    count = np.int64(0)
+    last_owner, last_value = np.int64(-2), np.int64(0)
+    for place in range(places):  # without a branch, as hardly any would be foreseen
         owner, value = _int(comb, 2 * place), _int(comb, 2 * place + 1)
-        if place == last + 1 and owner == last_owner and value == last_value:
-            runs[2, count - 1] += 1
-        else:
-            runs[0, count], runs[1, count], runs[2, count], runs[3, count] = owner, place - owner, 1, value
-            count += 1
-        last, last_owner, last_value = place, owner, value
-    return runs, count, True
+        start[count] = place
+        count += (owner != last_owner) | (value != last_value) | (place == 0)
+        last_owner, last_value = owner, value
+    start[count] = places
+    runs = np.empty((4, count), np.int32)
+    taken = np.int64(0)
+    gap = np.int64(0)
+    good = True
+    for i in range(count):
+        place, length = np.int64(start[i]), np.int64(start[i + 1] - start[i])
+        owner, value = _int(comb, 2 * place), _int(comb, 2 * place + 1)
+        good &= (owner >= -1) & (owner <= place) & ((owner >= 0) | (value == 0))
+        runs[0, taken], runs[1, taken], runs[2, taken], runs[3, taken] = gap, length, place - owner, value
+        taken += owner >= 0
+        gap = length if owner < 0 else np.int64(0)
+    return runs, taken, good
 
 
 @kernel("UniTuple(int64, 2)(int64[:, ::1], uint8[::1], uint32[:, ::1])")
@@ -142,7 +131,7 @@ def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
     """Write the columns of the arrays and their forms; how many bytes and how many forms there are."""
     place = n = np.int64(0)
     for a in range(arrays.shape[0]):
-        columns, item, sign, kind, at = arrays[a, 0], arrays[a, 2], arrays[a, 3], arrays[a, 4], arrays[a, 5]
+        columns, item, kind, at = arrays[a, 0], arrays[a, 2], arrays[a, 3], arrays[a, 4]
         if columns == 0:
             continue
         size = arrays[a, 1] // columns
@@ -152,17 +141,16 @@ def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
                 forms[n, 0], forms[n, 1], forms[n, 2] = 32, count, 0
                 for k in range(4):
                     n += 1
-                    place = _write_column(runs[k][:count], k == 0 or k == 3, out, place, forms[n])
+                    place = _write_column(runs[k][:count], False, out, place, forms[n])
                 n += 1
                 continue
-        numbers = np.empty(size, np.int64)
+        numbers = np.empty(size, np.int32)
         for j in range(columns):
             for i in range(size):
                 if item == 1:
                     numbers[i] = _byte(at + i * columns + j)
                 else:
-                    number = _int(at, i * columns + j)
-                    numbers[i] = number if sign else number & _MASK
+                    numbers[i] = _int(at, i * columns + j)
             place = _write_column(numbers, kind & 8 != 0, out, place, forms[n])
             n += 1
     return place, n

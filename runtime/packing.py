@@ -9,7 +9,8 @@ Invariants   equal arrays give equal bytes and forms before they are deflated, w
              time or memory than these arrays do.
 Columns      an array [n, k] with k up to 4 has k of them, any other array one: all its numbers. A comb, an array
              [n, 2] of (owner, value) where place n - owner is a row's column, may have four others, over its runs of
-             equal values in a row, by rows: owner, first column, length, value. What no run covers is (-1, 0).
+             places with one owner and one value, as they lie: places that nobody owns before it, which are (-1, 0),
+             length, first column, value. Behind the last nobody owns any.
 Forms        uint32 [·, 3], one for every column: width | climbs << 3 | marked << 4, base, how many are marked; before
              those of a comb: 32, its number of runs, 0. Width 0: every number is the base. 1, 2, 4: numbers of so many
              bytes, to which the base is added modulo 2^32 (of an array of bytes 2^8). 3: first the low 16 bits of all,
@@ -36,7 +37,7 @@ _LONG = np.dtype("<i8")
 _FREE = 0xFFFFFFFF  # (-1, 0) as one number
 MOST_WIDTH = 4
 CLIMBS, MARKED, COMB = 8, 16, 32
-RUN_COLUMNS = (True, False, False, True)  # of a comb: whether they climb
+RUN_COLUMNS = 4
 
 Form = Sequence[int]
 Kind = tuple[np.dtype[Any], tuple[int, ...]]
@@ -79,13 +80,12 @@ def _write_at_once(
         if address is None:
             alive.append(np.ascontiguousarray(array))
             address = _address(alive[-1])
-        sign = array.dtype.kind == "i"
-        comb = COMB if name in combs and sign and array.ndim == 2 and array.shape[1] == 2 else 0
+        comb = COMB if name in combs and array.dtype.kind == "i" and array.ndim == 2 and array.shape[1] == 2 else 0
         kind = comb | (CLIMBS if name in climbing else 0)
-        table.append((columns_of(array.shape), array.size, array.itemsize, sign, kind, address))
+        table.append((columns_of(array.shape), array.size, array.itemsize, kind, address))
     size, most = packed_room(table)
     out, forms = np.empty(size, np.uint8), np.empty((most, 3), np.uint32)
-    size, count = write_columns(np.array(table, np.int64).reshape(-1, 6), out, forms)
+    size, count = write_columns(np.array(table, np.int64).reshape(-1, 5), out, forms)
     return out[:size].tobytes(), forms[:count].astype("<u4")
 
 
@@ -99,27 +99,25 @@ def _write_one_by_one(
         runs = _runs(array) if name in combs else None
         if runs is not None:
             forms.append((COMB, runs[0].size, 0))
-            for numbers, climbs in zip(runs, RUN_COLUMNS, strict=True):
-                forms.append(_pack_column(numbers, climbs, parts))
+            forms += [_pack_column(numbers, False, parts) for numbers in runs]
             continue
         count = columns_of(array.shape)
         table = array.reshape(-1, count) if count else array
         for j in range(count):
-            forms.append(_pack_column(table[:, j].astype(np.int64), name in climbing, parts))
+            forms.append(_pack_column(table[:, j].astype(np.int32), name in climbing, parts))
     return b"".join(parts), np.array(forms, dtype="<u4").reshape(-1, 3)
 
 
 def _pack_column(numbers: np.ndarray, climbs: bool, parts: list[bytes]) -> Form:
-    """Append the bytes of a column, int64 [·]; its form."""
+    """Append the bytes of a column, int32 [·]; its form."""
     kind = CLIMBS if climbs else 0
     if not numbers.size:
         return kind, 0, 0
     if climbs:
         before, numbers = numbers, numbers.copy()
         numbers[1:] -= before[:-1]
+    numbers = numbers.astype(np.int64)
     low, high = int(np.minimum.reduce(numbers)), int(np.maximum.reduce(numbers))
-    if high - low >> 32:  # differences of 33 bits: modulo 2^32, then
-        numbers, low, high = numbers & 0xFFFFFFFF, 0, 0xFFFFFFFF
     width = ((high - low).bit_length() + 7) // 8
     best = width * numbers.size, width, low, 0
     for narrow in range(1, min(width, 3)):
@@ -145,20 +143,20 @@ def _pack_column(numbers: np.ndarray, climbs: bool, parts: list[bytes]) -> Form:
 
 
 def _runs(comb: np.ndarray) -> tuple[np.ndarray, ...] | None:
-    """Owner, first column, length and value of the runs of a comb, int64, by owner; None where it is no comb."""
+    """Of the runs of a comb the places that nobody owns before it, length, first column and value, int32; None where it
+    is no comb."""
     if comb.ndim != 2 or comb.shape[1] != 2 or comb.dtype.kind != "i":
         return None
-    place = np.flatnonzero(comb[:, 0] != -1)
-    owner = comb[place, 0].astype(np.int64)
-    if (owner < 0).any() or (owner > place).any() or comb[:, 1].any(where=comb[:, 0] == -1):
+    owner, value = comb[:, 0], comb[:, 1]
+    if (owner < -1).any() or (owner > np.arange(owner.size)).any() or value.any(where=owner == -1):
         return None
-    order = np.sort(owner << 32 | place)
-    owner, place = order >> 32, order & _FREE
-    value = comb[place, 1].astype(np.int64)
-    first = np.ones(place.size, bool)
-    first[1:] = (owner[1:] != owner[:-1]) | (place[1:] != place[:-1] + 1) | (value[1:] != value[:-1])
-    start = np.flatnonzero(first)
-    return owner[start], (place - owner)[start], np.diff(start, append=place.size), value[start]
+    begins = np.ones(owner.size, bool)
+    begins[1:] = (owner[1:] != owner[:-1]) | (value[1:] != value[:-1])
+    start = np.flatnonzero(begins).astype(np.int32)
+    length = np.diff(start, append=np.int32(owner.size))
+    owned = owner[start] >= 0
+    free = np.concatenate([np.zeros(1, np.int32), np.where(owned, 0, length)])[:-1]
+    return free[owned], length[owned], start[owned] - owner[start[owned]], value[start[owned]]
 
 
 def packed_size(kinds: Sequence[Kind], forms: Sequence[Form]) -> int:
@@ -176,7 +174,7 @@ def packed_size(kinds: Sequence[Kind], forms: Sequence[Form]) -> int:
             if j == 0 and form is not None and form[0] == COMB:
                 if tuple(shape) != (size, 2) or dtype.itemsize != 4 or form[1] > size or form[2]:
                     raise ValueError(f"runs {list(form)} of an array {dtype.name} {list(shape)}")
-                total += sum(_column_size(next(rest, None), form[1]) for _ in RUN_COLUMNS)
+                total += sum(_column_size(next(rest, None), form[1]) for _ in range(RUN_COLUMNS))
                 break
             total += _column_size(form, size)
     if next(rest, None) is not None:
@@ -271,7 +269,7 @@ def _read_one_by_one(data: np.ndarray, arrays: Iterable[np.ndarray], forms: Sequ
         for j in range(count):
             form = next(rest)
             if form[0] == COMB:
-                _expand([read.column(next(rest), np.empty(form[1], _LANES[4])) for _ in RUN_COLUMNS], array)
+                _expand([read.column(next(rest), np.empty(form[1], _LANES[4])) for _ in range(RUN_COLUMNS)], array)
                 break
             numbers = array.view(_LANES[array.itemsize])
             read.column(form, numbers.reshape(-1) if count == 1 else numbers[:, j])
@@ -313,19 +311,15 @@ class _Columns:
 
 
 def _expand(runs: Iterable[np.ndarray], comb: np.ndarray) -> None:
-    """Write the runs (owner, first column, length, value; uint32) of a comb int32 [n, 2]."""
-    owner, column, length, value = (numbers.astype(_LONG) for numbers in runs)
-    begin = owner + column
-    end = np.cumsum(length)
-    places = comb.shape[0]
+    """Write the runs of a comb int32 [n, 2], all uint32: places that nobody owns before it, length, first column, value."""
+    free, length, column, value = (numbers.astype(_LONG) for numbers in runs)
+    sizes = np.stack([free, length], axis=1)
+    end = np.cumsum(sizes.sum(axis=1))
+    filled = int(end[-1]) if end.size else 0
     whole = comb.view(_LONG).reshape(-1)
-    whole.fill(_FREE)
-    if not end.size:
-        return
-    if int(length.max()) > places or int((begin + length).max()) > places or int(end[-1]) > places:
+    if filled > whole.size:
         raise ValueError("runs pass the end of a comb")
-    run = np.repeat(np.arange(end.size), length)
-    begin -= end - length
-    index = begin[run]
-    index += np.arange(run.size)
-    whole[index] = (owner | value << 32)[run]
+    pairs = np.full(sizes.shape, _FREE)
+    pairs[:, 1] = (end - length - column & 0xFFFFFFFF) | value << 32
+    whole[:filled] = np.repeat(pairs.reshape(-1), sizes.reshape(-1))
+    whole[filled:] = _FREE

@@ -73,7 +73,7 @@ class Parts:
             temporary = self.folder / f".{name.hex()}.{secrets.token_hex(6)}{TEMPORARY}"
             try:
                 # Packing would make it a fifth as large, and cost more than all else that is done to keep a part.
-                file = Contents(MAGIC, VERSION, _meta(name, part), part.arrays, packs=False)
+                file = Contents(MAGIC, VERSION, _meta(name, part), part.arrays, most=-1)
                 self._wrote += temporary.write_bytes(file.encode())
                 os.replace(temporary, self._path(name))
             finally:

@@ -138,7 +138,7 @@ def test_arrays_come_back_and_bytes_repeat() -> None:
     }
     data = c.Contents(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays).encode()
     assert data == c.Contents(b"TOOLCBND", 1, {"x": [1, "y", None]}, arrays).encode()
-    plain = c.Contents(b"TOOLCBND", 1, {}, arrays, packs=False).encode()
+    plain = c.Contents(b"TOOLCBND", 1, {}, arrays, most=-1).encode()
     for held in (c.open_container(data, b"TOOLCBND", 1), c.open_container(plain, b"TOOLCBND", 1)):
         assert list(held.arrays) == ["a", "b", "c"]
         for name, array in arrays.items():

@@ -115,6 +115,26 @@ def test_a_comb_takes_little() -> None:
     assert len(packing.pack({"x": comb.astype(np.int32)}, (), "x")[0]) < len(plain) // 20
 
 
+def test_runs_of_a_comb_lie_as_their_places_do() -> None:
+    """Two rows, the shorter in a gap of the longer: bytes and forms by hand."""
+    comb = np.array([(0, 7), (0, 7), (-1, 0), (1, 9), (0, 9), (-1, 0)], np.int32)
+    data, forms = packing.pack({"x": comb}, (), "x")
+    assert forms.tolist() == [[packing.COMB, 3, 0], [1, 0, 0], [1, 1, 0], [1, 0, 0], [1, 7, 0]]
+    assert data == bytes([0, 1, 0, 0]) + bytes([1, 0, 0, 0]) + bytes([0, 2, 4, 0]) + bytes([0, 2, 2, 0])
+    found = both(data, [comb], forms)
+    assert found is not None and (found[0] == comb).all()
+
+
+@pytest.mark.parametrize(("column", "number", "taken"), [(0, 3, True), (0, 4, False), (1, 3, True), (1, 255, False)])
+def test_runs_that_pass_the_end_are_refused(column: int, number: int, taken: bool) -> None:
+    """Two of three places are taken, one is free: a wider gap or a longer run has room for three more."""
+    comb = np.array([(0, 7), (0, 7), (-1, 0), (-1, 0), (-1, 0)], np.int32)
+    data, forms = packing.pack({"x": comb}, (), "x")
+    assert data == b"" and forms[1:, 1].tolist() == [0, 2, 0, 7]
+    forms[1 + column, 1] = number if column == 0 else 2 + number
+    assert (both(data, [comb], forms) is not None) == taken
+
+
 def test_a_few_far_numbers_cost_little() -> None:
     near = np.arange(4000, dtype=np.int32) % 200
     far = near.copy()
