@@ -12,11 +12,15 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import copy, kernel, read_int
 from toolc.runtime.tables import NEVER, PUSH
 
-from .part import GROUPS, Part
+from .part import GROUPS, JOINED, Part
 from .walk import Machine, bytes_to_call
+
+BY_MODE = frozenset(("cell_row", "cell_exit", "close_token", "close_after"))
+_PLACE = {name: n for n, name in enumerate(JOINED)}
+_NOWHERE = np.zeros(0, np.int64)
 
 
 class Joined:
@@ -47,41 +51,37 @@ class Joined:
         self.base["profile"] = np.cumsum([0, *(part.profiles for part in self.parts)])
         self.base["forced_list"] = np.cumsum([1, *(part.arrays["forced_offset"].size - 2 for part in self.parts)])
         self.modes = max(part.modes for part in self.parts)
+        self._fields = np.stack([part.fields for part in self.parts])
 
-    def together(self, name: str, group: str = "") -> np.ndarray:
-        """An array of all parts, its numbers moved by where a group begins in each; those below 0 stay."""
-        arrays = [part.arrays[name] for part in self.parts]
-        found = np.concatenate(arrays)
-        if group:
-            shift(found.reshape(-1, 1), self._ends(arrays), self.base[group])
-        return found
+    def together(
+        self, name: str, by: np.ndarray | None = None, first: np.ndarray | None = None, skip: int = 0
+    ) -> np.ndarray:
+        """An array of all parts, int32 [·] or [·, columns].
 
-    def by_mode(self, name: str, group: str = "") -> np.ndarray:
-        """The same of an array by mode; parts of one mode are never read in another, so it stands for both."""
-        arrays = [part.arrays[name] for part in self.parts]
-        out = np.empty((sum(x.shape[0] for x in arrays), self.modes), np.int32)
-        at = 0
-        for x in arrays:
-            out[at : at + x.shape[0]] = x
-            at += x.shape[0]
-        if group:
-            shift(out, self._ends(arrays), self.base[group])
-        return out
+        An array by mode of parts that have one mode is never read in another, so it stands for both. Where parts have
+        fewer columns than others, as of breakpoints, they get zeros.
 
-    @staticmethod
-    def _ends(arrays: list[np.ndarray]) -> np.ndarray:
-        return np.cumsum([x.shape[0] for x in arrays])
+        Args:
+            by: int64 [parts, or more]: what is added to the numbers of each; those below 0 stay.
+            first: rows before those of the parts.
+            skip: so many rows of each part are left out.
+        """
+        fields = self._fields[:, _PLACE[name]].copy()
+        if skip:
+            fields[:, 0] += 4 * skip * fields[:, 2]
+            fields[:, 1] -= skip
+        dimensions = self.parts[0].arrays[name].ndim
+        columns = self.modes if name in BY_MODE else int(fields[:, 2].max())
+        head = 0 if first is None else len(first)
+        out = np.empty((head + int(fields[:, 1].sum()), columns), np.int32)
+        if first is not None:
+            out[:head] = first.reshape(head, -1)
+        _gather(fields, _NOWHERE if by is None else by, head, out)
+        return out.reshape(-1) if dimensions == 1 else out if dimensions == 2 else out.reshape(len(out), columns // 2, 2)
 
-    def breaks(self, name: str, reserved: int) -> np.ndarray:
-        """Breakpoints of all parts, after some owners without any."""
-        arrays = [part.arrays[name] for part in self.parts]
-        out = np.zeros((reserved + sum(x.shape[0] for x in arrays), max(x.shape[1] for x in arrays), 2), np.int32)
-        at = reserved
-        for x in arrays:
-            if x.shape[1]:
-                out[at : at + x.shape[0], : x.shape[1]] = x
-            at += x.shape[0]
-        return out
+    def ends(self, name: str) -> np.ndarray:
+        """int64 [parts]: where the rows of each end in what `together` gives."""
+        return np.cumsum(self._fields[:, _PLACE[name], 1])
 
     @cached_property
     def imported(self) -> np.ndarray:
@@ -102,11 +102,9 @@ class Joined:
         return np.cumsum([0, *map(len, self.imports)])
 
     def push(self) -> np.ndarray:
-        arrays = [part.arrays["push"] for part in self.parts]
-        out, imports = np.concatenate(arrays), self.together("push_import")
-        _move_push(
-            out, imports, self._ends(arrays), self.base["symbol"], self.base["state"], self.imported, self.first_import
-        )
+        out, imports = self.together("push"), self.together("push_import")
+        ends, base = self.ends("push"), self.base
+        _move_push(out, imports, ends, base["symbol"], base["state"], self.imported, self.first_import)
         return out
 
     def delta(self) -> np.ndarray:
@@ -116,18 +114,15 @@ class Joined:
         out[: base[0]] = out[base[-1] :] = -1, 0
         end = 1 + int(self.symbol_class[256])
         out[end] = 1, 1 << 3
-        states, pushes = self.base["state"].tolist(), self.base["push"].tolist()
-        for part, at, state, push in zip(self.parts, base.tolist(), states, pushes, strict=False):
-            _move_delta(part.arrays["delta"], out, at, state - 2, push)
+        _gather_delta(self._fields[:, _PLACE["delta"]].copy(), base, self.base["state"], self.base["push"], out)
         return out
 
     def returns(self) -> tuple[np.ndarray, np.ndarray]:
-        arrays = [part.arrays["return"] for part in self.parts]
         # A pop looks past its comb's end where R is another part's.
         most = max(part.most_left for part in self.parts) + 1
-        out = np.concatenate([*arrays, np.tile(np.array([[-1, 0]], np.int32), (most, 1))])
-        _move_returns(out, self._ends(arrays), self.base["return"], self.base["state"])
-        return self.together("return_offset", "return"), out
+        out = np.concatenate([self.together("return"), np.tile(np.array([[-1, 0]], np.int32), (most, 1))])
+        _move_returns(out, self.ends("return"), self.base["return"], self.base["state"])
+        return self.together("return_offset", self.base["return"]), out
 
     def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray, ahead: int) -> tuple[Machine, bytes]:
         """What walks read; the narrow ones are those of the first part. Calls are looked for so many bytes ahead. And
@@ -136,25 +131,25 @@ class Joined:
         later = int(self.base["push"][-1] - self.base["push"][1])
         state, push = np.zeros(self.base["state"][-1], bool), np.zeros(self.base["push"][-1], bool)
         state[: narrow_state.size], push[: narrow_push.size] = narrow_state, narrow_push
-        two = np.array([0, 1], np.int32)
+        two, base = np.array([0, 1], np.int32), self.base
         fields = {
             "symbol_class": self.symbol_class,
-            "state_cell": np.concatenate([two, self.together("state_cell", "cell")]),
-            "state_break": self.breaks("state_break", 2),
-            "cell_delta": np.concatenate([two, self.together("cell_delta", "delta")]),
+            "state_cell": self.together("state_cell", base["cell"], two),
+            "state_break": self.together("state_break", first=0 * two),
+            "cell_delta": self.together("cell_delta", base["delta"], two),
             "delta": self.delta(),
             "push": self.push(),
             "return_offset": return_offset,
             "return_": return_,
-            "state_close": np.concatenate([two, self.together("state_close", "close")]),
-            "close_break": self.breaks("close_break", 2),
-            "close_bound": np.concatenate([np.array([NEVER, 0], np.int32), self.together("close_bound")]),
-            "owed_first": self.together("owed_first", "owed"),
-            "owed_break": self.breaks("owed_break", 0),
+            "state_close": self.together("state_close", base["close"], two),
+            "close_break": self.together("close_break", first=0 * two),
+            "close_bound": self.together("close_bound", first=np.array([NEVER, 0], np.int32)),
+            "owed_first": self.together("owed_first", base["owed"]),
+            "owed_break": self.together("owed_break"),
             "owed": self.together("owed"),
             "narrow_state": state,
             "narrow_push": push,
-            "to_call": np.zeros(self.base["state"][-1], np.int32),
+            "to_call": np.zeros(base["state"][-1], np.int32),
             "calls_part": np.concatenate([self.parts[0].arrays["push_import"] >= 0, np.zeros(later, bool)]),
         }
         machine = Machine(**{name: np.ascontiguousarray(array) for name, array in fields.items()})
@@ -165,26 +160,44 @@ class Joined:
 
 
 @kernel()
-def shift(numbers, ends, base):  # type: ignore[no-untyped-def]
-    """Add to the numbers, int32 [·, ·], of each part, which ends at ``ends``, its base; those below 0 stay."""
-    begin = 0
-    for n in range(ends.size):
-        add = np.int32(base[n])
-        for i in range(begin, ends[n]):
-            for k in range(numbers.shape[1]):
-                if numbers[i, k] >= 0:
-                    numbers[i, k] += add
-        begin = ends[n]
+def _gather(fields, by, at, out):  # type: ignore[no-untyped-def]
+    """Write arrays of parts one after the other into ``out``, int32 [·, ·], from row ``at`` on; see `Joined.together`.
+
+    Args:
+        fields: int64 [parts, 3], see `Part.fields`.
+        by: what is added to the numbers of each part; empty where nothing is.
+    """
+    width, flat = np.int64(out.shape[1]), out.reshape(-1)
+    for n in range(fields.shape[0]):
+        address, rows, columns = fields[n, 0], fields[n, 1], fields[n, 2]
+        begin, end = at * width, (at + rows) * width
+        if columns == width:
+            copy(out.ctypes.data + 4 * begin, address, 4 * (end - begin))
+        else:
+            for i in range(rows):
+                for k in range(width):
+                    out[at + i, k] = 0
+                    if columns == 1 or k < columns:
+                        out[at + i, k] = read_int(address, columns * i + min(k, columns - 1))
+        add = np.int32(by[n]) if by.size else np.int32(0)
+        if add != 0:
+            for i in range(begin, end):
+                flat[i] += add if flat[i] >= 0 else np.int32(0)
+        at += rows
 
 
 @kernel()
-def _move_delta(delta, out, at, state, push):  # type: ignore[no-untyped-def]
-    """A part's comb of transitions in its place; states from 2 on and pushes are moved by so much."""
-    for i in range(delta.shape[0]):
-        owner, op = delta[i, 0], delta[i, 1]
-        kind = op & 7
-        out[at + i, 0] = owner + at if owner >= 0 else owner
-        out[at + i, 1] = op + (state << 3) * (kind < PUSH and op > 15) + (push << 3) * (kind == PUSH)
+def _gather_delta(fields, base, state, push, out):  # type: ignore[no-untyped-def]
+    """Write the combs of transitions of parts each in its place; states from 2 on and pushes are moved."""
+    for n in range(fields.shape[0]):
+        at, rows = np.int64(base[n]), fields[n, 1]
+        copy(out.ctypes.data + 8 * at, fields[n, 0], 8 * rows)
+        add, states, pushes = np.int32(at), np.int32(state[n] - 2 << 3), np.int32(push[n] << 3)
+        for i in range(at, at + rows):
+            op = out[i, 1]
+            kind = op & np.int32(7)
+            out[i, 0] += add if out[i, 0] >= 0 else np.int32(0)
+            out[i, 1] = op + (states if kind < PUSH and op > 15 else pushes if kind == PUSH else np.int32(0))
 
 
 @kernel()

@@ -38,10 +38,19 @@ from .tails import Opener
 
 ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
 
+JOINED = (  # what stands side by side in a bundle
+    "state_cell", "state_break", "state_mark", "state_close", "close_break", "state_forced", "forced_after", "cell_row",
+    "cell_exit", "cell_delta", "delta", "push", "push_import", "return_offset", "return", "symbol_mark", "owed_first",
+    "owed_break", "owed", "chain_profile", "chain_symbol", "chain_import", "chain_cell", "chain_break", "chain_row",
+    "chain_exit", "chain_after", "close_bound", "close_token", "close_after", "forced_offset", "forced_tokens",
+    "row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base",
+)  # fmt: skip
+
 GROUPS = {  # an array of each group of arrays whose numbers are of one kind
     "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
     "owed": "owed", "chain": "chain_cell", "chain_cell": "chain_row", "forced": "forced_tokens",
     "return": "return", "delta": "delta", "row": "row_slice", "list": "list_base", "dense": "dense",
+    "token": "list_tokens",
 }  # fmt: skip
 
 
@@ -87,6 +96,23 @@ class Part:
     def sizes(self) -> list[int]:
         """How many numbers there are of each of `GROUPS`."""
         return [self.arrays[name].shape[0] for name in GROUPS.values()]
+
+    @cached_property
+    def fields(self) -> np.ndarray:
+        """int64 [·, 3]: of each of `JOINED` its address, how many rows it has, and numbers in each."""
+        found = []
+        for name in JOINED:
+            array = self.arrays[name]
+            assert array.dtype == np.int32 and array.flags.c_contiguous
+            shape = array.shape
+            columns = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else shape[1] * shape[2]
+            found.append((array.__array_interface__["data"][0], shape[0], columns))
+        return np.array(found, np.int64)
+
+    @cached_property
+    def distinct_marks(self) -> list[tuple[int, ...]]:
+        """Its marks."""
+        return list(map(tuple, self.arrays["mark"].tolist()))
 
     @cached_property
     def keys(self) -> tuple[np.ndarray, np.ndarray]:

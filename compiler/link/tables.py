@@ -13,7 +13,7 @@ from toolc.runtime.tables import Tables
 
 from ..automata.marks import Marks
 from ..lift import comb
-from .joined import Joined, shift
+from .joined import Joined
 from .walk import Machine
 
 
@@ -29,48 +29,45 @@ def tables_of(
         specials: int32 [·, 2]: symbol and token of the special tokens.
         decided, deciding: see resolve.py, of the main part.
     """
-    first = joined.parts[0]
+    first, base = joined.parts[0], joined.base
     modes = joined.modes
-    exits = joined.by_mode("cell_exit", "profile")
+    zeros = np.zeros(2, np.int32)
+    minus = zeros - np.int32(1)
+    exits = joined.together("cell_exit", base["profile"], minus)
     profile, symbol = _chain_keys(joined)
-    order = np.lexsort((symbol, profile))
-    profiles = int(joined.base["profile"][-1])
+    profiles, symbols = int(base["profile"][-1]), max(1, int(base["symbol"][-1]))
+    order = np.argsort(profile * symbols + symbol, kind="stable")
     offset = np.zeros(profiles + 1, np.int32)
     np.cumsum(np.bincount(profile, minlength=profiles), out=offset[1:])
-    chain_offset, chain = comb.pack(
-        offset, symbol[order].astype(np.int32), order.astype(np.int32), max(1, int(joined.base["symbol"][-1]))
-    )
-    chain_exit = joined.together("chain_exit", "profile")
-    chain_break = joined.breaks("chain_break", 0)
+    chain_offset, chain = comb.pack(offset, symbol[order].astype(np.int32), order.astype(np.int32), symbols)
+    chain_exit = joined.together("chain_exit", base["profile"])
+    chain_break = joined.together("chain_break")
     counts = chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
     source = np.repeat(profile, counts)
     leads = np.flatnonzero(chain_exit >= 0)
     edges = np.stack(np.divmod(np.unique(source[leads] * profiles + chain_exit[leads]), max(1, profiles)), axis=1)
     width = max(m.state_break.shape[1], chain_break.shape[1])
     closes = max(m.close_break.shape[1], m.owed_break.shape[1])
-    row_of, rows = _rows(joined, specials)
-    state_cell, cells = m.state_cell, exits.shape[0] + 2
-    narrow = _narrowing(joined, decided, deciding, edges, exits, m.state_break, state_cell, profiles)
+    cell_row = joined.together("cell_row", base["row"], np.array([[0] * modes, [1] * modes], np.int32))
+    chain_row = joined.together("chain_row", base["row"])
+    row_of, rows = _rows(joined, specials, cell_row, chain_row)
+    narrow = _narrowing(joined, decided, deciding, edges, exits, m.state_break, profiles)
     set_offset = np.zeros(len(marks.tools) + 1, np.int32)
     np.cumsum([len(tools) for tools in marks.tools], out=set_offset[1:])
     mark_number: dict[tuple[int, ...], int] = {}  # those of the main part are the first; no other names a tool
-    numbered = [
-        (p, np.array([mark_number.setdefault(tuple(mark), len(mark_number)) for mark in p.arrays["mark"].tolist()]))
-        for p in joined.parts
-    ]
+    number = [mark_number.setdefault(mark, len(mark_number)) for part in joined.parts for mark in part.distinct_marks]
+    mark_of = np.array([0, *number], np.int32)  # the first is of what has none
+    marks_before = np.cumsum([1, *(len(part.distinct_marks) for part in joined.parts)])
     special = specials[np.argsort(specials[:, 1], kind="stable")]
-    zeros = np.zeros(2, np.int32)
-    minus = np.full((2, modes), -1, np.int32)
-    reserved = np.array([[0] * modes, [1] * modes], np.int32)
-    assert cells == m.cell_delta.size and first.states <= state_cell.size
+    assert len(exits) == m.cell_delta.size and first.states <= m.state_cell.size
     arrays = {
         "symbol_class": joined.symbol_class,
         "special_token": special[:, 1],
         "special_symbol": special[:, 0],
-        "state_cell": state_cell,
+        "state_cell": m.state_cell,
         "state_break": _widened(m.state_break, width),
-        "cell_row": np.concatenate([reserved, row_of[joined.by_mode("cell_row", "row")]]),
-        "cell_exit": np.concatenate([minus, exits]),
+        "cell_row": row_of[cell_row],
+        "cell_exit": exits,
         "cell_delta": m.cell_delta,
         "delta": m.delta,
         "push": m.push,
@@ -78,13 +75,13 @@ def tables_of(
         "return_": m.return_,
         "chain_offset": chain_offset,
         "chain": chain,
-        "chain_cell": joined.together("chain_cell", "chain_cell"),
+        "chain_cell": joined.together("chain_cell", base["chain_cell"]),
         "chain_break": _widened(chain_break, width),
-        "chain_row": row_of[joined.together("chain_row", "row")],
+        "chain_row": row_of[chain_row],
         "chain_exit": chain_exit,
         "chain_after": joined.together("chain_after"),
-        "state_mark": np.concatenate([zeros, *(number[p.arrays["state_mark"]] for p, number in numbered)]),
-        "symbol_mark": np.concatenate([number[p.arrays["symbol_mark"]] for p, number in numbered]),
+        "state_mark": np.concatenate([zeros, mark_of[joined.together("state_mark", marks_before)]]),
+        "symbol_mark": mark_of[joined.together("symbol_mark", marks_before)],
         "mark": np.array(list(mark_number), np.int32).reshape(-1, 4),
         "tool_offset": set_offset,
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
@@ -92,12 +89,12 @@ def tables_of(
         "state_close": m.state_close,
         "close_break": _widened(m.close_break, closes),
         "close_bound": m.close_bound,
-        "close_token": np.concatenate([minus, joined.by_mode("close_token")]),
-        "close_after": np.concatenate([0 * minus, joined.by_mode("close_after")]),
+        "close_token": joined.together("close_token", first=minus),
+        "close_after": joined.together("close_after", first=zeros),
         "owed_first": m.owed_first,
         "owed_break": _widened(m.owed_break, closes),
         "owed": m.owed,
-        "forced_after": np.concatenate([zeros, joined.together("forced_after")]),
+        "forced_after": joined.together("forced_after", first=zeros),
         **_forced(joined),
         **rows,
     }
@@ -118,9 +115,8 @@ def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
 def _chain_keys(joined: Joined) -> tuple[np.ndarray, np.ndarray]:
     """Profile and stack symbol of every chain, in the common numbering."""
     profile, imports = joined.together("chain_profile"), joined.together("chain_import")
-    ends = np.cumsum([part.arrays["chain_import"].size for part in joined.parts])
-    _move_chains(profile, imports, ends, joined.base["profile"], joined.imported, joined.first_import)
-    return profile.astype(np.int64), joined.together("chain_symbol", "symbol")
+    _move_chains(profile, imports, joined.ends("chain_import"), joined.base["profile"], joined.imported, joined.first_import)
+    return profile.astype(np.int64), joined.together("chain_symbol", joined.base["symbol"])
 
 
 @kernel()
@@ -135,23 +131,36 @@ def _move_chains(profile, imports, ends, base, imported, first):  # type: ignore
 
 def _narrowing(
     joined: Joined, decided: list[int], deciding: set[tuple[int, int]], edges: np.ndarray, exits: np.ndarray,
-    state_break: np.ndarray, state_cell: np.ndarray, profiles: int,
+    state_break: np.ndarray, profiles: int,
 ) -> np.ndarray:  # fmt: skip
     """States from which a token decides against a tool, directly or through its exit profile."""
-    found = np.zeros(state_cell.size, bool)
+    found = np.zeros(len(state_break), bool)
     found[decided] = True
     if deciding:
-        yes = np.zeros(profiles + 1, bool)  # the last answers for -1
+        yes = np.zeros(profiles, bool)
         for slot, profile in deciding:
             part = 0 if slot < 0 else joined.imports[0][slot][0]
             yes[joined.base["profile"][part] + profile] = True
         before = -1
         while before != (before := int(yes.sum())):
             yes[edges[yes[edges[:, 1]], 0]] = True
-        cell = yes[exits].any(axis=1)
-        owner = np.repeat(np.arange(state_cell.size), state_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1)[2:]
-        found[owner[cell]] = True
+        _find_leading(exits, state_break, yes, found)
     return np.flatnonzero(found)
+
+
+@kernel()
+def _find_leading(exits, state_break, yes, found):  # type: ignore[no-untyped-def]
+    """Mark the states of which some cell has an exit profile among some, bool [profiles], in some mode."""
+    cell = np.int64(0)
+    for q in range(found.size):
+        more = np.int64(1)
+        for b in range(state_break.shape[1]):
+            more += state_break[q, b, 1]
+        for i in range(cell, cell + more):
+            for mode in range(exits.shape[1]):
+                if exits[i, mode] >= 0 and yes[exits[i, mode]]:
+                    found[q] = True
+        cell += more
 
 
 def _longest(edges: np.ndarray, profiles: int, some: bool) -> int:
@@ -167,31 +176,40 @@ def _longest(edges: np.ndarray, profiles: int, some: bool) -> int:
 
 def _forced(joined: Joined) -> dict[str, np.ndarray]:
     """The lists of forced tokens; list 0 is empty, of every part."""
-    number = joined.together("state_forced") - np.int32(1)
-    ends = np.cumsum([part.arrays["state_forced"].size for part in joined.parts])
-    shift(number.reshape(-1, 1), ends, joined.base["forced_list"])
-    offset = np.concatenate([part.arrays["forced_offset"][2:] for part in joined.parts])
-    shift(offset.reshape(-1, 1), joined.base["forced_list"][1:] - 1, joined.base["forced"])
-    zeros = np.zeros(2, np.int32)
+    zeros, base = np.zeros(2, np.int32), joined.base
+    number = joined.together("state_forced", first=zeros)
+    _move_forced(number, joined.ends("state_forced") + 2, base["forced_list"])
     return {
-        "state_forced": np.concatenate([zeros, np.maximum(number, 0)]),
-        "forced_offset": np.concatenate([zeros, offset]),
+        "state_forced": number,
+        "forced_offset": joined.together("forced_offset", base["forced"], zeros, skip=2),
         "forced_tokens": joined.together("forced_tokens"),
     }
 
 
-def _rows(joined: Joined, specials: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+@kernel()
+def _move_forced(number, ends, base):  # type: ignore[no-untyped-def]
+    """The lists of all parts in the common numbering; 0, and what comes before the first part, stays."""
+    begin = 2
+    for n in range(ends.size):
+        for i in range(begin, ends[n]):
+            number[i] += base[n] - 1 if number[i] > 0 else 0
+        begin = ends[n]
+
+
+def _rows(
+    joined: Joined, specials: np.ndarray, cell_row: np.ndarray, chain_row: np.ndarray
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The number that each row of the joined numbering gets, and the rows: those in use, each content once."""
+    base = joined.base
     ends = np.sort(specials[specials[:, 0] == 256, 1]).astype(np.int32)
-    none = np.full(2, -1, np.int32)
-    of_row = np.concatenate([np.array([0, 1], np.int32), joined.together("row_list", "list")])
-    base_of = np.concatenate([none, joined.together("list_base", "list")])
-    dense_of = np.concatenate([none, joined.together("row_dense", "dense")])
-    used = np.zeros(int(joined.base["row"][-1]), bool)
+    two, none = np.array([0, 1], np.int32), np.full(2, -1, np.int32)
+    of_row = joined.together("row_list", base["list"], two)
+    base_of = joined.together("list_base", base["list"], none)
+    dense_of = joined.together("row_dense", base["dense"], none)
+    used = np.zeros(int(base["row"][-1]), bool)
     used[:2] = True
-    for n, part in enumerate(joined.parts):
-        used[part.arrays["cell_row"] + joined.base["row"][n]] = True
-        used[part.arrays["chain_row"] + joined.base["row"][n]] = True
+    _mark(used, cell_row.reshape(-1))
+    _mark(used, chain_row)
     row_keys, list_keys = zip(*(part.keys for part in joined.parts), strict=True)
     leader = _leaders(np.concatenate(row_keys), used)
     list_leader = _leaders(np.concatenate(list_keys), np.ones(base_of.size, bool))
@@ -204,30 +222,35 @@ def _rows(joined: Joined, specials: np.ndarray) -> tuple[np.ndarray, dict[str, n
     lists = np.flatnonzero(kept)
     denses = np.unique(dense_of[rows][dense_of[rows] >= 0])
     tokens = np.concatenate([ends, joined.together("list_tokens")])
-    sizes = np.concatenate([np.array([0, ends.size]), *(np.diff(part.arrays["list_offset"]) for part in joined.parts)])
     # The tokens of every part stand one after the other, as its lists do.
-    first, sizes = (np.cumsum(sizes) - sizes)[lists], sizes[lists]
-    place = np.arange(int(sizes.sum())) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
-    number = np.full(leader.size, -1, np.int64)
+    begin = np.array([0, 0, ends.size], np.int32)
+    begin = joined.together("list_offset", base["token"] + ends.size, begin, skip=1)
+    first, sizes = begin[lists], begin[lists + 1] - begin[lists]
+    offset = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    place = np.arange(int(offset[-1])) + np.repeat(first - offset[:-1], sizes)
+    number = np.full(leader.size, -1, np.int32)
     number[rows] = np.arange(rows.size)
 
     def under(n: np.ndarray, kept: np.ndarray) -> np.ndarray:
         return np.where(n >= 0, np.searchsorted(kept, n), -1)
 
     return number[leader], {
-        "row_slice": _of_rows(joined, "row_slice")[rows],
-        "row_units": _of_rows(joined, "row_units")[rows],
+        "row_slice": joined.together("row_slice", first=none)[rows],
+        "row_units": joined.together("row_units", first=none)[rows],
         "row_dense": under(dense_of[rows], denses),
         "row_list": under(wanted, lists),
-        "list_offset": np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        "list_offset": offset,
         "list_tokens": tokens[place],
         "list_base": under(base_of[lists], lists),
-        "dense": joined.together("dense")[denses],
+        "dense": np.concatenate([part.arrays["dense"] for part in joined.parts])[denses],
     }
 
 
-def _of_rows(joined: Joined, name: str) -> np.ndarray:
-    return np.concatenate([np.array([-1, -1], np.int32), joined.together(name)])
+@kernel()
+def _mark(found, numbers):  # type: ignore[no-untyped-def]
+    """Set the places of some numbers."""
+    for number in numbers:
+        found[number] = True
 
 
 @kernel()
