@@ -66,7 +66,7 @@ class Joined:
             first: rows before those of the parts.
             skip: so many rows of each part are left out.
         """
-        fields = self._fields[:, _PLACE[name]].copy()
+        fields = self.fields(name)
         if skip:
             fields[:, 0] += 4 * skip * fields[:, 2]
             fields[:, 1] -= skip
@@ -78,6 +78,10 @@ class Joined:
             out[:head] = first.reshape(head, -1)
         _gather(fields, _NOWHERE if by is None else by, head, out)
         return out.reshape(-1) if dimensions == 1 else out if dimensions == 2 else out.reshape(len(out), columns // 2, 2)
+
+    def fields(self, name: str) -> np.ndarray:
+        """int64 [parts, 3]: see `Part.fields`."""
+        return self._fields[:, _PLACE[name]].copy()
 
     def ends(self, name: str) -> np.ndarray:
         """int64 [parts]: where the rows of each end in what `together` gives."""
@@ -114,7 +118,7 @@ class Joined:
         out[: base[0]] = out[base[-1] :] = -1, 0
         end = 1 + int(self.symbol_class[256])
         out[end] = 1, 1 << 3
-        _gather_delta(self._fields[:, _PLACE["delta"]].copy(), base, self.base["state"], self.base["push"], out)
+        _gather_delta(self.fields("delta"), base, self.base["state"], self.base["push"], out)
         return out
 
     def returns(self) -> tuple[np.ndarray, np.ndarray]:

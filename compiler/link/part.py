@@ -110,6 +110,16 @@ class Part:
         return np.array(found, np.int64)
 
     @cached_property
+    def outer(self) -> dict[int, list[tuple[int, np.ndarray]]]:
+        """Entry → profiles with which its frame is left, and what is in them."""
+        x = self.arrays
+        records = np.split(x["outer_records"], x["outer_offset"][1:-1])
+        found: dict[int, list[tuple[int, np.ndarray]]] = {}
+        for profile, entry, held in zip(x["outer_profile"].tolist(), x["outer_entry"].tolist(), records):
+            found.setdefault(entry, []).append((profile, held))
+        return found
+
+    @cached_property
     def distinct_marks(self) -> list[tuple[int, ...]]:
         """Its marks."""
         return list(map(tuple, self.arrays["mark"].tolist()))

@@ -19,6 +19,7 @@ from toolc.runtime.memory import kernel
 from toolc.runtime.tables import PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
+from ..automata.marks import by_first
 from ..automata.pool import Pool, intern
 from ..automata.pushdown import Automaton
 from ..budget import Budget
@@ -145,25 +146,25 @@ class Resolve:
         cells = self.arrays["state_cell"][states - 2]
         pairs: dict[tuple[int, int], None] = {}
         before = self.arrays["cell_exit"][cells, 0]
-        exits = np.full(len(some), -1, np.int32)
-        seen: set[tuple[int, int]] = set()  # (content, set of stack symbols)
-        tops = self.a.top[some].tolist()
-        for j, (top, e, more) in enumerate(zip(tops, before.tolist(), found[:, 1].tolist(), strict=True)):
+        kinds = np.stack([before, found[:, 1], self.a.top[some]], axis=1)
+        _, mores, tops = kinds.max(axis=0, initial=0).tolist()
+        first, kind_of = by_first(kinds @ np.array([(mores + 1) * (tops + 1), tops + 1, 1]))
+        exit_of = np.full(len(first), -1, np.int32)
+        for n, (e, more, top) in enumerate(kinds[first].tolist()):
             content = self._merged(e, more)
             if content >= 0:
-                exits[j] = self._profile(content)
-                if (content, top) not in seen:
-                    seen.add((content, top))
-                    pairs.update(dict.fromkeys((content, g) for g in self.a.sets[top].tolist()))
+                exit_of[n] = self._profile(content)
+                pairs.update(dict.fromkeys((content, g) for g in self.a.sets[top].tolist()))
+        exits = exit_of[kind_of]
         entering: list[tuple[int, int, int, int]] = []  # import, its profile, content, symbol
+        symbols_of: dict[int, list[int]] = {}
+        for g, (number, _) in self.cut.stubs.symbol.items():
+            symbols_of.setdefault(number, []).append(g)
         for slot, (other, entry) in enumerate(self.joined.imports[0]):
-            imported = self.joined.parts[other].arrays
-            symbols = [g for g, (number, _) in self.cut.stubs.symbol.items() if number == slot]
-            for k in np.flatnonzero(imported["outer_entry"] == entry).tolist():
-                offset = imported["outer_offset"]
-                e = self.walks.content(imported["outer_records"][offset[k] : offset[k + 1]])
-                for g in symbols:
-                    entering.append((slot, int(imported["outer_profile"][k]), e, g))
+            for profile, records in self.joined.parts[other].outer.get(entry, ()):
+                e = self.walks.content(records)
+                for g in symbols_of.get(slot, ()):
+                    entering.append((slot, profile, e, g))
                     pairs[e, g] = None
         below = self._below(pairs)
         # Chains of new profiles and of imports.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import copy, kernel
 from toolc.runtime.tables import Tables
 
 from ..automata.marks import Marks
@@ -221,13 +221,14 @@ def _rows(
     kept[base_of[wanted][base_of[wanted] >= 0]] = True
     lists = np.flatnonzero(kept)
     denses = np.unique(dense_of[rows][dense_of[rows] >= 0])
-    tokens = np.concatenate([ends, joined.together("list_tokens")])
-    # The tokens of every part stand one after the other, as its lists do.
+    # Where each list begins if the tokens of all parts stood one after the other, as their lists do.
     begin = np.array([0, 0, ends.size], np.int32)
     begin = joined.together("list_offset", base["token"] + ends.size, begin, skip=1)
-    first, sizes = begin[lists], begin[lists + 1] - begin[lists]
-    offset = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    place = np.arange(int(offset[-1])) + np.repeat(first - offset[:-1], sizes)
+    offset = np.zeros(lists.size + 1, np.int64)
+    np.cumsum(begin[lists + 1] - begin[lists], out=offset[1:])
+    tokens = np.empty(offset[-1], np.int32)
+    tokens[: ends.size] = ends
+    _copy_lists(joined.fields("list_tokens"), base["token"] + ends.size, begin, lists[2:], tokens[ends.size :])
     number = np.full(leader.size, -1, np.int32)
     number[rows] = np.arange(rows.size)
 
@@ -240,10 +241,27 @@ def _rows(
         "row_dense": under(dense_of[rows], denses),
         "row_list": under(wanted, lists),
         "list_offset": offset,
-        "list_tokens": tokens[place],
+        "list_tokens": tokens,
         "list_base": under(base_of[lists], lists),
         "dense": np.concatenate([part.arrays["dense"] for part in joined.parts])[denses],
     }
+
+
+@kernel()
+def _copy_lists(fields, base, begin, lists, out):  # type: ignore[no-untyped-def]
+    """Write the tokens of some lists, ascending, one after the other.
+
+    Args:
+        fields: see `Part.fields`, of the tokens of all parts, of which each begins at ``base``.
+        begin: where each list begins.
+    """
+    part = at = np.int64(0)
+    for n in lists:
+        while begin[n] >= base[part + 1] and part + 1 < fields.shape[0]:
+            part += 1
+        size = np.int64(begin[n + 1] - begin[n])
+        copy(out.ctypes.data + 4 * at, fields[part, 0] + 4 * (begin[n] - base[part]), 4 * size)
+        at += size
 
 
 @kernel()
