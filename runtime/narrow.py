@@ -101,8 +101,8 @@ def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped
 
 @numba.njit
 def _runs(comb, places):  # type: ignore[no-untyped-def]
-    """Places free before it, length, first column and value of the runs of a comb, int32 [4, ·], how many they are, and
-    whether it is a comb."""
+    """Of the runs of a comb places that nobody owns before it, length, first column and value, int32 [4, ·]; how many
+    they are; and whether it is a comb."""
     start = np.empty(places + 1, np.int32)  # of places of one owner and value
     count = np.int64(0)
     last_owner, last_value = np.int64(-2), np.int64(0)
@@ -117,10 +117,10 @@ def _runs(comb, places):  # type: ignore[no-untyped-def]
     gap = np.int64(0)
     good = True
     for i in range(count):
-        place, length = np.int64(start[i]), np.int64(start[i + 1] - start[i])
-        owner, value = _int(comb, 2 * place), _int(comb, 2 * place + 1)
-        good &= (owner >= -1) & (owner <= place) & ((owner >= 0) | (value == 0))
-        runs[0, taken], runs[1, taken], runs[2, taken], runs[3, taken] = gap, length, place - owner, value
+        begin, length = np.int64(start[i]), np.int64(start[i + 1] - start[i])
+        owner, value = _int(comb, 2 * begin), _int(comb, 2 * begin + 1)
+        good &= (owner >= -1) & (owner <= begin) & ((owner >= 0) | (value == 0))
+        runs[0, taken], runs[1, taken], runs[2, taken], runs[3, taken] = gap, length, begin - owner, value
         taken += owner >= 0
         gap = length if owner < 0 else np.int64(0)
     return runs, taken, good

@@ -311,7 +311,7 @@ class _Columns:
 
 
 def _expand(runs: Iterable[np.ndarray], comb: np.ndarray) -> None:
-    """Write the runs of a comb int32 [n, 2], all uint32: places that nobody owns before it, length, first column, value."""
+    """Write runs (places that nobody owns before it, length, first column, value; uint32) of a comb int32 [n, 2]."""
     free, length, column, value = (numbers.astype(_LONG) for numbers in runs)
     sizes = np.stack([free, length], axis=1)
     end = np.cumsum(sizes.sum(axis=1))

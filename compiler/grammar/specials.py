@@ -119,61 +119,72 @@ def resolve_specials(
     Raises:
         VocabError: a token is needed that the tokenizer does not have.
     """
-    found: dict[str, int | None] = {}
-    end_ids = set(ends)
-    texts: dict[Text, str] = {}
-    known: dict[int, Expr] = {}  # by identity: the automaton's stages share what is one object
+    resolver = _Resolver(grammar, special, set(ends), source)
+    rules = {name: resolver.resolve(e, name) if _is_open(e) else e for name, e in grammar.rules.items()}
+    for text, rule in resolver.texts.items():
+        stops = [stop for stop in text.stops if stop not in special]
+        rules[rule] = Terminal(text_regex(stops, text.kind), "free text")
+    marks = {**grammar.marks, **{rule: Mark("text") for rule in resolver.texts.values()}}
+    return replace(grammar, rules=rules, marks=marks), dict(sorted(resolver.found.items()))
 
-    def resolve(expr: Expr, rule: str) -> Expr:
-        done = known.get(id(expr))
+
+class _Resolver:
+    """See `resolve_specials`.
+
+    Attributes:
+        found: delimiter → id, or None.
+        texts: free text → the rule that is made of it.
+    """
+
+    def __init__(self, grammar: Grammar, special: Mapping[str, int], ends: set[int], source: str) -> None:
+        self.grammar, self.special, self.ends, self.source = grammar, special, ends, source
+        self.found: dict[str, int | None] = {}
+        self.texts: dict[Text, str] = {}
+        self._known: dict[int, Expr] = {}  # by identity: the automaton's stages share what is one object
+
+    def resolve(self, expr: Expr, rule: str) -> Expr:
+        done = self._known.get(id(expr))
         if done is None:
-            done = known[id(expr)] = make(expr, rule)
+            done = self._known[id(expr)] = self._make(expr, rule)
         return done
 
-    def make(expr: Expr, rule: str) -> Expr:
+    def _make(self, expr: Expr, rule: str) -> Expr:
         if isinstance(expr, Special):
-            return delimiter(expr, rule)
+            return self._delimiter(expr, rule)
         if isinstance(expr, Text):
-            return Ref(texts.setdefault(expr, f"free text {len(texts)}"))
+            return Ref(self.texts.setdefault(expr, f"free text {len(self.texts)}"))
         if isinstance(expr, Repeat):
-            item = resolve(expr.item, rule)
+            item = self.resolve(expr.item, rule)
             return expr if item is expr.item else EMPTY if item == EMPTY else Repeat(item, expr.low, expr.high)
         if isinstance(expr, (Sequence, Choice)):
             parts = expr.items if isinstance(expr, Sequence) else expr.options
-            new = [part if isinstance(part, (Literal, Ref)) else resolve(part, rule) for part in parts]
+            new = [part if isinstance(part, (Literal, Ref)) else self.resolve(part, rule) for part in parts]
             if all(one is other for one, other in zip(new, parts, strict=True)):
                 return expr
             return sequence(*new) if isinstance(expr, Sequence) else choice(*new)
         return expr
 
-    def delimiter(expr: Special, rule: str) -> Expr:
-        token = special.get(expr.name)
-        found[expr.name] = token
+    def _delimiter(self, expr: Special, rule: str) -> Expr:
+        token = self.special.get(expr.name)
+        self.found[expr.name] = token
+        place = self.grammar.place(rule)
         if token is None and expr.otherwise == "refuse":
             raise VocabError(
                 f"the grammar needs the token {expr.name}, which the tokenizer does not have",
-                place=f"{source}, for {grammar.place(rule)}" if source else grammar.place(rule),
+                place=f"{self.source}, for {place}" if self.source else place,
                 hint="choose the tokenizer of the model, or the protocol made for it; see toolc protocols",
             )
         if token is None:  # brackets inside are no brackets of the grammar
             return Terminal(rx.literal(expr.name), expr.name)
-        if token in end_ids:
+        if token in self.ends:
             if expr.otherwise == "end":
                 return EMPTY
             raise VocabError(
                 f"the token {expr.name} ends a turn in this tokenizer, and the grammar goes on after it",
-                place=f"{source}, for {grammar.place(rule)}" if source else grammar.place(rule),
+                place=f"{self.source}, for {place}" if self.source else place,
                 hint="name the tokens that end a turn with --eos",
             )
         return Special(expr.name)
-
-    rules = {name: resolve(expr, name) if _is_open(expr) else expr for name, expr in grammar.rules.items()}
-    del resolve  # it and `make` hold each other, and the grammar
-    for text, rule in texts.items():
-        stops = [stop for stop in text.stops if stop not in special]
-        rules[rule] = Terminal(text_regex(stops, text.kind), "free text")
-    marks = {**grammar.marks, **{rule: Mark("text") for rule in texts.values()}}
-    return replace(grammar, rules=rules, marks=marks), dict(sorted(found.items()))
 
 
 def _is_open(expr: Expr) -> bool:

@@ -33,25 +33,32 @@ class Joined:
         width: number of symbol classes.
     """
 
-    def __init__(self, first: Part, library: Mapping[bytes, Part], symbol_class: np.ndarray) -> None:
-        self.parts = [first]
+    def __init__(self, parts: list[Part], imports: list[list[tuple[int, int]]], symbol_class: np.ndarray) -> None:
+        self.parts, self.imports, self.symbol_class = parts, imports, symbol_class
+        self.width = int(symbol_class.max()) + 1
+        reserved = {"state": 2, "cell": 2, "close": 2, "delta": self.width + 1, "row": 2, "list": 2, "forced_list": 1}
+        sizes = np.array([[reserved.get(group, 0) for group in GROUPS], *(part.sizes for part in parts)])
+        self.base = dict(zip(GROUPS, np.cumsum(np.ascontiguousarray(sizes.T), axis=1), strict=True))
+        self.modes = max(part.modes for part in parts)
+        self._fields = np.stack([part.fields for part in parts])
+
+    @staticmethod
+    def of(first: Part, library: Mapping[bytes, Part], symbol_class: np.ndarray) -> Joined:
+        """A part and all that it calls, of a library by digest."""
+        parts = [first]
         number: dict[bytes, int] = {}
-        self.imports: list[list[tuple[int, int]]] = []
-        for part in self.parts:
+        imports: list[list[tuple[int, int]]] = []
+        for part in parts:
             for digest, _ in part.imports:
                 if digest not in number:
-                    number[digest] = len(self.parts)
-                    self.parts.append(library[digest])
-            self.imports.append([(number[digest], entry) for digest, entry in part.imports])
-        self.symbol_class = symbol_class
-        self.width = int(symbol_class.max()) + 1
-        reserved = {"state": 2, "cell": 2, "close": 2, "delta": self.width + 1, "row": 2, "list": 2}
-        sizes = np.array([[reserved.get(group, 0) for group in GROUPS], *(part.sizes for part in self.parts)])
-        self.base = dict(zip(GROUPS, np.cumsum(np.ascontiguousarray(sizes.T), axis=1), strict=True))
-        self.base["profile"] = np.cumsum([0, *(part.profiles for part in self.parts)])
-        self.base["forced_list"] = np.cumsum([1, *(part.arrays["forced_offset"].size - 2 for part in self.parts)])
-        self.modes = max(part.modes for part in self.parts)
-        self._fields = np.stack([part.fields for part in self.parts])
+                    number[digest] = len(parts)
+                    parts.append(library[digest])
+            imports.append([(number[digest], entry) for digest, entry in part.imports])
+        return Joined(parts, imports, symbol_class)
+
+    def behind(self, first: Part) -> Joined:
+        """The same parts behind another first one, which calls what the first does."""
+        return Joined([first, *self.parts[1:]], self.imports, self.symbol_class)
 
     def together(
         self, name: str, by: np.ndarray | None = None, first: np.ndarray | None = None, skip: int = 0
@@ -77,7 +84,9 @@ class Joined:
         if first is not None:
             out[:head] = first.reshape(head, -1)
         _gather(fields, _NOWHERE if by is None else by, head, out)
-        return out.reshape(-1) if dimensions == 1 else out if dimensions == 2 else out.reshape(len(out), columns // 2, 2)
+        if dimensions < 3:
+            return out if dimensions == 2 else out.reshape(-1)
+        return out.reshape(len(out), columns // 2, 2)
 
     def fields(self, name: str) -> np.ndarray:
         """int64 [parts, 3]: see `Part.fields`."""

@@ -186,7 +186,7 @@ class _Linker:
         )  # fmt: skip
         if fewest:
             self.parts = {digest: other.over(cut.representative) for digest, other in self.parts.items()}
-        joined = Joined(part, self.parts, cut.symbol_class)
+        joined = Joined.of(part, self.parts, cut.symbol_class)
         roots: dict[int, list[int]] = {}
         for k, (push, _) in enumerate(entry or ()):
             roots.setdefault(int(a.pushes[push][0]), []).append(k)
@@ -196,7 +196,7 @@ class _Linker:
 
     def _main(self) -> Linked:
         made, a = self._made(self.whole.main, list(self.whole.imports), None)
-        joined = Joined(made.part, self.parts, made.joined.symbol_class)
+        joined = made.joined.behind(made.part)
         tables, longest = tables_of(
             joined, made.resolve.walks.machine, a.marks, self.specials, made.resolve.decided, made.resolve.deciding
         )

@@ -46,11 +46,11 @@ JOINED = (  # what stands side by side in a bundle
     "row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base",
 )  # fmt: skip
 
-GROUPS = {  # an array of each group of arrays whose numbers are of one kind
+GROUPS = {  # an array of each group of arrays whose numbers are of one kind; profiles are counted apart
     "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
     "owed": "owed", "chain": "chain_cell", "chain_cell": "chain_row", "forced": "forced_tokens",
     "return": "return", "delta": "delta", "row": "row_slice", "list": "list_base", "dense": "dense",
-    "token": "list_tokens",
+    "token": "list_tokens", "profile": "", "forced_list": "forced_offset",
 }  # fmt: skip
 
 
@@ -95,7 +95,9 @@ class Part:
     @cached_property
     def sizes(self) -> list[int]:
         """How many numbers there are of each of `GROUPS`."""
-        return [self.arrays[name].shape[0] for name in GROUPS.values()]
+        sizes = [self.arrays[name].shape[0] if name else self.profiles for name in GROUPS.values()]
+        sizes[-1] -= 2  # the list that is empty is of every part, and there is one more offset than lists
+        return sizes
 
     @cached_property
     def fields(self) -> np.ndarray:
@@ -110,13 +112,13 @@ class Part:
         return np.array(found, np.int64)
 
     @cached_property
-    def outer(self) -> dict[int, list[tuple[int, np.ndarray]]]:
-        """Entry → profiles with which its frame is left, and what is in them."""
+    def outer(self) -> dict[int, list[tuple[int, bytes]]]:
+        """Entry → profiles with which its frame is left, and what is in each, int32."""
         x = self.arrays
-        records = np.split(x["outer_records"], x["outer_offset"][1:-1])
-        found: dict[int, list[tuple[int, np.ndarray]]] = {}
-        for profile, entry, held in zip(x["outer_profile"].tolist(), x["outer_entry"].tolist(), records):
-            found.setdefault(entry, []).append((profile, held))
+        records, ends = x["outer_records"].tobytes(), (4 * x["outer_offset"]).tolist()
+        found: dict[int, list[tuple[int, bytes]]] = {}
+        for n, (profile, entry) in enumerate(zip(x["outer_profile"].tolist(), x["outer_entry"].tolist(), strict=True)):
+            found.setdefault(entry, []).append((profile, records[ends[n] : ends[n + 1]]))
         return found
 
     @cached_property

@@ -77,8 +77,9 @@ class Walks:
             jobs,
         )  # fmt: skip
 
-    def content(self, records: np.ndarray) -> int:
+    def content(self, held: bytes) -> int:
         """The number of a profile of this content."""
+        records = np.frombuffer(held, np.int32)
         out = self.profiles
         while out.data.size - out.offset[len(out)] < out.longest or 2 * len(out) + 4 >= out.table.size:
             out.grow()
@@ -157,12 +158,14 @@ class Resolve:
                 pairs.update(dict.fromkeys((content, g) for g in self.a.sets[top].tolist()))
         exits = exit_of[kind_of]
         entering: list[tuple[int, int, int, int]] = []  # import, its profile, content, symbol
+        contents: dict[bytes, int] = {}
         symbols_of: dict[int, list[int]] = {}
         for g, (number, _) in self.cut.stubs.symbol.items():
             symbols_of.setdefault(number, []).append(g)
         for slot, (other, entry) in enumerate(self.joined.imports[0]):
             for profile, records in self.joined.parts[other].outer.get(entry, ()):
-                e = self.walks.content(records)
+                known = contents.get(records)
+                e = contents[records] = self.walks.content(records) if known is None else known
                 for g in symbols_of.get(slot, ()):
                     entering.append((slot, profile, e, g))
                     pairs[e, g] = None
@@ -211,7 +214,8 @@ class Resolve:
             one = self._old(e) if e >= 0 else np.zeros(1, np.int32)
             pairs = np.concatenate([one[1:], self.walks.profiles[more]]).reshape(-1, 2)
             pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-            known = self.walks.content(np.concatenate([one[:1], pairs.reshape(-1)])) if pairs.size else -1
+            held = np.concatenate([one[:1], pairs.reshape(-1)]).tobytes()
+            known = self.walks.content(held) if pairs.size else -1
             self._merges[e, more] = known
         return known
 
@@ -349,7 +353,7 @@ def near_decisions(a: Automaton, most: int) -> np.ndarray:
 
     What a push calls is taken to be left with the next byte: so none is missed, and some may be too many.
     """
-    row, symbol = np.nonzero(a.ops)
+    row, symbol = np.divmod(np.flatnonzero(a.ops != 0), a.classes)
     op = a.ops[row, symbol]
     state = np.searchsorted(a.state_row, row, side="right") - 1
     kind, value = op & 7, op >> 3

@@ -115,7 +115,8 @@ def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
 def _chain_keys(joined: Joined) -> tuple[np.ndarray, np.ndarray]:
     """Profile and stack symbol of every chain, in the common numbering."""
     profile, imports = joined.together("chain_profile"), joined.together("chain_import")
-    _move_chains(profile, imports, joined.ends("chain_import"), joined.base["profile"], joined.imported, joined.first_import)
+    ends, base = joined.ends("chain_import"), joined.base["profile"]
+    _move_chains(profile, imports, ends, base, joined.imported, joined.first_import)
     return profile.astype(np.int64), joined.together("chain_symbol", joined.base["symbol"])
 
 

@@ -379,7 +379,11 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
     ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
     ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
-    ("newer", at(8, struct.pack("<I", VERSION + 1)), ("#version", f"found {VERSION + 1}", f"expected {VERSION}", "newer toolc", "upgrade")),
+    (
+        "newer",
+        at(8, struct.pack("<I", VERSION + 1)),
+        ("#version", f"found {VERSION + 1}", f"expected {VERSION}", "newer toolc", "upgrade"),
+    ),
     ("older", at(8, struct.pack("<I", 0)), ("#version", "older toolc", "compile again")),
     ("header-huge", at(12, struct.pack("<I", 0xFFFFFFFF)), ("#header length", "4294967295", "at most")),
     ("header-longer", at(12, struct.pack("<I", 10**9)), ("#header length",)),
