@@ -216,14 +216,13 @@ def _compile(
     from toolc.runtime.vocab import Vocab
 
     from .automata.pushdown import build_automaton
-    from .grammar.assemble import keyword_counts
     from .grammar.pieces import inlined, read_pieces, shared
     from .grammar.specials import resolve_specials
     from .lift.close import close_arrays
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .link.link import link
-    from .schema.report import pack
+    from .schema.report import dropped, keyword_counts, pack
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
 
@@ -287,9 +286,9 @@ def _compile(
             if key not in ("budget", "standalone", "protocol", "response")
         },
         "restrictions": list(assembled.restrictions),
-        "keywords": keyword_counts(assembled.keywords),
-        "report": pack(assembled.report),
-        "dropped": sorted(f"{place}/{keyword}" for place, keyword, status in assembled.keywords if status == "dropped"),
+        "keywords": keyword_counts(assembled.told),
+        "report": pack(assembled.told),
+        "dropped": dropped(assembled.told),
         "counts": counts,
     }
     bundle = Bundle(tables, meta, vocab, name=f"<{name}>")

@@ -21,14 +21,14 @@ from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
 from ..schema.parameters import elements_of, parameters_of
 from ..schema.pieces import Piece, piece_of, piece_written
-from ..schema.report import Row, keyword_report
+from ..schema.report import Row, Told, at, keyword_report, told
 from ..schema.request_text import Request
 from ..schema.writer import common_of, definitions, rule_name
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .arguments import channel_of, encoding_of
 from .ir import Mark
-from .pieces import at, renamed_places, renamed_text
+from .pieces import renamed_places, renamed_text
 from .protocol import Protocol, entries_of
 from .reading import arguments_of, marked
 
@@ -42,8 +42,7 @@ class Assembled:
         apart: rule of the frame's text → the piece whose root it is, and where its places begin.
         places: rule of the frame → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
-        keywords: (place, keyword, status) for every keyword of every schema.
-        report: the same, with the declared restrictions that narrow each (schema/report.py).
+        told: where places begin, and what became of the keywords of a schema there (schema/report.py).
         entries: where a text may begin, name → rule.
         protocol: name of the protocol; empty for a bare schema or grammar.
         marks: rule → what its text is, for reading calls back.
@@ -56,8 +55,7 @@ class Assembled:
     frame: str
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
-    keywords: tuple[tuple[str, str, str], ...] = ()
-    report: tuple[Row, ...] = ()
+    told: tuple[tuple[str, Told], ...] = ()
     entries: dict[str, str] = field(default_factory=dict)
     protocol: str = ""
     marks: dict[str, Mark] = field(default_factory=dict)
@@ -141,10 +139,7 @@ def assemble(
             head += "_w:\n"
     apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
     restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
-    report = keyword_report(*writer.met, restrictions)
-    keywords = tuple(writer.keywords)
-    if pieces:
-        report, keywords = _reports(pieces, restrictions, report, keywords)
+    all_told = _all_told(pieces, restrictions, keyword_report(*writer.met, restrictions), tuple(writer.keywords))
     if options.whitespace != "flexible" and writer.encoding.blanks:
         restrictions.add("blanks")
     rules, terminals = writer.definitions
@@ -154,8 +149,7 @@ def assemble(
         head + writer.gaps() + definitions(rules, terminals),
         dict(writer.places),
         tuple(sorted(restrictions)),
-        keywords,
-        report,
+        all_told,
         entries,
         protocol.name if entries and protocol is not None else "",
         marks,
@@ -210,24 +204,25 @@ def _with_common(
     return {name: common.rules[name] for name in needed} | rules, shared | terminals
 
 
-def _reports(
+def _all_told(
     pieces: list[tuple[str, Piece, str]], restrictions: set[str], rows: tuple[Row, ...],
     keywords: tuple[tuple[str, str, str], ...],
-) -> tuple[tuple[Row, ...], tuple[tuple[str, str, str], ...]]:  # fmt: skip
-    """The report and the keywords of all pieces, and after them those of what stands in the frame."""
+) -> tuple[tuple[str, Told], ...]:  # fmt: skip
+    """The report of all pieces, and after them of what stands in the frame."""
     used = frozenset(restrictions)
+    if not rows and all(origin for _, _, origin in pieces):  # no two speak of one place
+        return tuple([(origin, piece.told(used)) for _, piece, origin in pieces])
     said: dict[tuple[str, str], Row] = {}
     met: list[tuple[str, str, str]] = []
     for _, piece, origin in pieces:
-        placed = {place: at(origin, place) for place in dict.fromkeys([place for place, _, _ in piece.keywords])}
         for inner, keyword, status, names in piece.rows(used):
-            place = placed[inner]
+            place = at(origin, inner)
             if (place, keyword) not in said or status == "dropped":
                 said[place, keyword] = place, keyword, status, names
-        met += [(placed[place], keyword, status) for place, keyword, status in piece.keywords]
+        met += [(at(origin, place), keyword, status) for place, keyword, status in piece.keywords]
     for row in rows:
         said.setdefault(row[:2], row)
-    return tuple(said.values()), (*met, *keywords)
+    return (("", told(said.values(), [*met, *keywords])),)
 
 
 def _around(
@@ -297,11 +292,3 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
 def literal(text: str) -> str:
     """A Lark string."""
     return quote(text, limit=len(text) * 2 + 2)
-
-
-def keyword_counts(keywords: tuple[tuple[str, str, str], ...]) -> list[list[Any]]:
-    """[keyword, status, how often], sorted: what a bundle stores."""
-    counts: dict[tuple[str, str], int] = {}
-    for _, keyword, status in keywords:
-        counts[keyword, status] = counts.get((keyword, status), 0) + 1
-    return [[keyword, status, count] for (keyword, status), count in sorted(counts.items())]

@@ -11,16 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from ..schema.pieces import Piece
+from ..schema.report import at
 from .ir import Choice, Closed, Expr, Grammar, Ref, Repeat, Sequence, choice, sequence
 from .plain import tokens_of
 from .reader import read_grammar
 
 GAPS = ("_w", "_c", "_k")
-
-
-def at(origin: str, place: str) -> str:
-    """A place of a piece in the spec; without an origin it is one already."""
-    return origin + place[1:] if origin else place
 
 
 def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str) -> Grammar:

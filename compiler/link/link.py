@@ -22,9 +22,9 @@ from ..automata.pushdown import Automaton, build_automaton
 from ..budget import Budget
 from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
-from ..grammar.pieces import at
 from ..lift.close import close_arrays
 from ..lift.lift import lift
+from ..schema.report import at
 from ..vocab.encode import Encode
 from .cache import Parts
 from .classes import coarse_classes, fine_classes, is_finer

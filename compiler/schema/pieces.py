@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..budget import Budget
 from .common import Common
 from .encoding import Encoding
-from .report import Row, keyword_report
+from .report import Row, Told, keyword_report, told
 from .writer import LarkWriter, SchemaOptions, definitions
 
 _MOST_KEPT = 4 << 20  # characters of text; what is made of them takes some thirty times as many bytes
@@ -66,6 +66,10 @@ class Piece:
         """The keyword report, where these restrictions hold."""
         return self.made(_rows, used)
 
+    def told(self, used: frozenset[str]) -> Told:
+        """The same, summed up."""
+        return self.made(_told, used)
+
     def made(self, make: Callable[[Piece, Any], Made], given: Any = None) -> Made:
         """What a function makes of the piece and a further value, which is mostly the same: kept beside it."""
         known = self._made.get(make)
@@ -77,6 +81,10 @@ class Piece:
 
 def _rows(piece: Piece, used: frozenset[str]) -> tuple[Row, ...]:
     return keyword_report(piece.keywords, piece.narrowed, used)
+
+
+def _told(piece: Piece, used: frozenset[str]) -> Told:
+    return told(piece.rows(used), piece.keywords)
 
 
 _kept: OrderedDict[tuple[Any, ...], tuple[Piece, int]] = OrderedDict()

@@ -1,8 +1,8 @@
 """The keyword report: what became of every keyword of every schema, and the packed form that bundles carry.
 
 Leaves out   which keywords there are (keywords.py), showing it (../commands/inspect.py).
-Invariants   a row is (place, keyword, status, restrictions); a keyword stands once per place; ``unpack(pack(rows))`` is
-             the rows; a packed report that is damaged is a BundleError.
+Invariants   a row is (place, keyword, status, restrictions); a keyword stands once per place; ``unpack`` of what is
+             packed gives the rows; a packed report that is damaged is a BundleError.
 Status       ``enforced``; ``annotation``: constrains nothing, in this draft or at all; ``any value``: a format that
              every value of its type has; ``dropped``: not enforced, by the option lenient.
 Packed       [[(keyword, status, [restriction, ...]), ...], ...] once for each set of keywords that some place has, and
@@ -11,7 +11,9 @@ Packed       [[(keyword, status, [restriction, ...]), ...], ...] once for each s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -20,6 +22,7 @@ from .formats import FORMATS
 from .keywords import KEYWORDS
 
 Row: TypeAlias = tuple[str, str, str, tuple[str, ...]]
+_There: TypeAlias = tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
 def narrowed_by(keyword: str, value: Any) -> tuple[str, ...]:
@@ -83,25 +86,82 @@ def keyword_report(
     return tuple(rows.values())
 
 
-def pack(rows: Iterable[Row]) -> list[Any]:
-    """The form that bundles carry."""
-    at: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
+@dataclass(frozen=True)
+class Told:
+    """What became of the keywords of one schema, or of several, ready to be put beside that of others.
+
+    Attributes:
+        places: (characters shared with the place before, the rest of it, (keyword, status, restrictions) of all there).
+        last: the last place.
+        counts: (keyword, status) → how often it was met.
+        dropped: place/keyword.
+    """
+
+    places: tuple[tuple[int, str, _There], ...]
+    last: str
+    counts: Counter[tuple[str, str]]
+    dropped: tuple[str, ...]
+
+
+def told(rows: Iterable[Row], met: Collection[tuple[str, str, str]]) -> Told:
+    """Of the rows of a report, and of (place, keyword, status) of every keyword."""
+    there: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
     for place, keyword, status, names in rows:
-        at.setdefault(place, []).append((keyword, status, names))
-    number: dict[tuple[tuple[str, str, tuple[str, ...]], ...], int] = {}
-    sets: list[Any] = []
+        there.setdefault(place, []).append((keyword, status, names))
+    places = []
+    last = ""
+    for place, keywords in there.items():
+        shared = _shared(last, place)
+        places.append((shared, place[shared:], tuple(keywords)))
+        last = place
+    counts = Counter([(keyword, status) for _, keyword, status in met])
+    dropped = tuple([f"{place}/{keyword}" for place, keyword, status in met if status == "dropped"])
+    return Told(tuple(places), last, counts, dropped)
+
+
+def at(origin: str, place: str) -> str:
+    """A place that begins with ``#``, which stands for the origin; without an origin it is one already."""
+    return origin + place[1:] if origin else place
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts have in common from the first on."""
+    most = min(len(one), len(other))
+    return most if one[:most] == other[:most] else next(n for n in range(most) if one[n] != other[n])
+
+
+def pack(all_told: Iterable[tuple[str, Told]]) -> list[Any]:
+    """The form that bundles carry, of reports that have no place in common: (where its places begin, it)."""
+    number: dict[_There, int] = {}
     places: list[Any] = []
     last = ""
-    for place, keywords in at.items():
-        key = tuple(keywords)
-        if key not in number:
-            number[key] = len(sets)
-            sets.append([[keyword, status, list(names)] for keyword, status, names in keywords])
-        most = min(len(place), len(last))
-        shared = most if place[:most] == last[:most] else next(n for n in range(most) if place[n] != last[n])
-        places += [shared, place[shared:], number[key]]
-        last = place
+    for origin, one in all_told:
+        more = max(0, len(origin) - 1)
+        for n, (shared, rest, there) in enumerate(one.places):
+            if n == 0:
+                rest = at(origin, rest)
+                shared = _shared(last, rest)
+                rest = rest[shared:]
+            else:
+                shared += more
+            places += (shared, rest, number.setdefault(there, len(number)))
+        if one.places:
+            last = at(origin, one.last)
+    sets = [[[keyword, status, list(names)] for keyword, status, names in there] for there in number]
     return [sets, places]
+
+
+def keyword_counts(all_told: Iterable[tuple[str, Told]]) -> list[list[Any]]:
+    """[keyword, status, how often], sorted: what a bundle stores."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for _, one in all_told:
+        counts.update(one.counts)
+    return [[keyword, status, count] for (keyword, status), count in sorted(counts.items())]
+
+
+def dropped(all_told: Iterable[tuple[str, Told]]) -> list[str]:
+    """place/keyword of all that is not enforced, sorted."""
+    return sorted(at(origin, place) for origin, one in all_told for place in one.dropped)
 
 
 def unpack(packed: Any) -> tuple[Row, ...]:

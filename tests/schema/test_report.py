@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolc.compiler.errors import BundleError
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
 from toolc.compiler.schema.keywords import KEYWORDS
-from toolc.compiler.schema.report import Row, pack, unpack
+from toolc.compiler.schema.report import Row, at, pack, told, unpack
 
 SCHEMA: dict[str, Any] = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -75,9 +75,18 @@ rows = st.lists(
 
 @given(rows)
 def test_packing_keeps_the_rows(rows: list[Row]) -> None:
-    packed = json.loads(json.dumps(pack(rows)))
+    packed = json.loads(json.dumps(pack([("", told(rows, ()))])))
     grouped = {place: [row for row in rows if row[0] == place] for place, *_ in rows}
     assert list(unpack(packed)) == [row for group in grouped.values() for row in group]
+
+
+@given(st.lists(rows, max_size=4))
+def test_reports_side_by_side_are_packed_as_one(reports: list[list[Row]]) -> None:
+    """Each below an origin of its own."""
+    below = [[(f"#/{place}", *row) for place, *row in rows] for rows in reports]
+    apart = [(f"spec#/tools/{n}", told(rows, ())) for n, rows in enumerate(below)]
+    whole = [(at(f"spec#/tools/{n}", place), *row) for n, rows in enumerate(below) for place, *row in rows]
+    assert pack(apart) == pack([("", told(whole, ()))])
 
 
 @pytest.mark.parametrize(
