@@ -141,11 +141,11 @@ class _Tails:
 
     def _marked(self, items: tuple[Expr, ...], kind: str) -> int:
         """The place of the one item that is marked so, or -1."""
-        found = [
-            k
-            for k, item in enumerate(items)
-            if isinstance(item, Ref) and self.marks.get(item.name, Mark("text")).kind == kind
-        ]
+        found = []
+        for k, item in enumerate(items):
+            mark = self.marks.get(item.name) if isinstance(item, Ref) else None
+            if mark is not None and mark.kind == kind:
+                found.append(k)
         return found[0] if len(found) == 1 else -1
 
     def _may_be_part(self, text: Expr) -> bool:

@@ -97,6 +97,8 @@ def with_strictness(spec: Spec, strict: bool | None) -> Spec:
     tools = [
         replace(tool, schema=ANY_ARGUMENTS, document=ANY_ARGUMENTS, dialect="json-schema", places={}, strict=False)
         if tool in loose
+        else tool
+        if tool.strict is None
         else replace(tool, strict=None)
         for tool in spec.tools
     ]
