@@ -26,7 +26,6 @@ from ..grammar.ir import (
     Expr,
     Grammar,
     Literal,
-    Mark,
     Ref,
     Repeat,
     Sequence,
