@@ -18,6 +18,10 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+# Options of a kernel that allocates no array and returns none: it counts no references to those that it is given, which
+# takes longer than much of what kernels do with them.
+BARE = {"_nrt": False}
+
 _warned = False
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from numba import njit
 from numba.extending import intrinsic
 
+from toolc.runtime.memory import BARE
+
 from ..automata.workspace import PUSH
 
 _MANY = 8  # children of a node that has a record
@@ -118,13 +120,13 @@ def alive_in_comb(offset, column, classes, symbol_class):  # type: ignore[no-unt
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def count_of(bits):  # type: ignore[no-untyped-def]
     """How many bytes a set uint64 [4] holds."""
     return count_bits(bits[0]) + count_bits(bits[1]) + count_bits(bits[2]) + count_bits(bits[3])
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def next_child(c, alive, row, parent, byte, end):  # type: ignore[no-untyped-def]
     """The place of the first child after ``byte`` (-1: of all) on which an op row lives; ``end`` if there is none.
 

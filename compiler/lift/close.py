@@ -93,6 +93,7 @@ class _Close:
         self._of_state: np.ndarray | None = None  # see costs.py; None where bounds have changed
         self.st = np.zeros((vocab.longest + 2, 7), np.int64)
         self.frames = np.zeros((vocab.longest + 2, 5), np.int64)
+        self.open_ = np.zeros((vocab.longest + 2, 6), np.int64)
 
     def _closing(self) -> Closing:
         t = self.t
@@ -243,7 +244,7 @@ class _Close:
             part = slice(begin, begin + _BATCH)
             costs.dearest(
                 self.a, self._of_state, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1],
-                modes[part], self.is_special, self.memo, self.st, self.frames, out[part],
+                modes[part], self.is_special, self.memo, self.open_, self.st, self.frames, out[part],
             )  # fmt: skip
         return out
 

@@ -4,6 +4,7 @@ Leaves out   the bounds (ways.py), which cells are asked for (close.py).
 Arrays       st int64 [depth, 7] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
              owe, place in `order`, row (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low, saved
              high, frame beneath, owed before. As in walk.py a frame is named by the depth of the byte that pushed it.
+             open_ int64 [depth, 6]: walks to be remembered: end, key, what was found before them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from toolc.runtime.bounds import MANY, act, largest, most, owing, phase, step
+from toolc.runtime.memory import BARE
 from toolc.runtime.tables import NEVER
 
 from .children import next_child
@@ -52,7 +54,7 @@ class Memo(NamedTuple):
         self.at[1] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def _slot(memo, key):  # type: ignore[no-untyped-def]
     """Where a key is, or would be."""
     slots, round_ = memo.slots, memo.at[0]
@@ -62,7 +64,7 @@ def _slot(memo, key):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
     """The first token of the part that ends at a place and is matched by its text, -1 for none."""
     for k in range(t.token_offset[t.order[i]], t.token_offset[t.order[i] + 1]):
@@ -86,8 +88,8 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
-def dearest(a, of_state, t, segments, offset, modes, is_special, memo, st, frames, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, **BARE)
+def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st, frames, out):  # type: ignore[no-untyped-def]
     """The largest and the least bound after tokens that stay above a frame, or just leave it.
 
     Large subtrees are walked once where the memo holds; such walks nest. The step is written out over local names of
@@ -104,7 +106,6 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, st, frame
         out: int64 [jobs, 4], receives the largest bound, the least (NEVER: none), its token, whether anything was
             pushed.
     """
-    open_ = np.zeros((st.shape[0], 6), np.int64)  # walks to be remembered: end, key, what was found before them
     packed, skip, wide, root = t.packed[:, 0], t.skip, t.children.wide, t.order.size
     symbol_class, state_cell, cell_delta, delta = a.symbol_class, a.state_cell, a.cell_delta, a.delta
     state_break, close_first, bound = a.state_break, a.close_first, a.bound

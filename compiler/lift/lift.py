@@ -33,6 +33,7 @@ from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
+from .ladders import Ladders, find_ladders
 from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
@@ -74,7 +75,8 @@ class _Lift:
         self.pieces.expect(len(automaton.ops))
         self.rows = RowStore(vocab.size, self.lists)
         alive, stays = alive_bytes(automaton.ops, automaton.symbol_class)
-        self.machine = self._machine(alive)
+        self.machine = m = self._machine(alive)
+        self.ladders = Ladders(*find_ladders(m.ops, m.state_row, m.narrow_state))
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
@@ -189,7 +191,7 @@ class _Lift:
 
             def walk(at: int, to: int, trie: Walkable = trie) -> int:
                 return walk_states(
-                    self.machine, trie, sorted_, at, to, mode, self.ahead, self.specials, extra,
+                    self.machine, trie, self.ladders, sorted_, at, to, mode, self.ahead, self.specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
                 )  # fmt: skip
 

@@ -17,7 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from toolc.runtime.memory import BARE
+
 from ..automata.pool import Pool, intern, room
+from .ladders import Space
 
 HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 16
@@ -31,7 +34,7 @@ class Memo(NamedTuple):
     slots int64 [power of two, 3]: round << 40 | op << 8 | byte, where it is of another round free; for which values of
     the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
     2 * threshold + 2; number of the piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what
-    `walk_states` gives.
+    `walk_states` gives;  space: scratch (ladders.py).
     """
 
     round_: np.ndarray
@@ -39,6 +42,7 @@ class Memo(NamedTuple):
     pieces: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     keys: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     found: np.ndarray
+    space: Space
 
 
 class Pieces:
@@ -51,6 +55,7 @@ class Pieces:
         self._slots = np.zeros((_SLOTS, 3), np.int64)
         self._used = _SLOTS
         self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
+        self._space = Space.make(records)
         self._add_empty()
 
     def _add_empty(self) -> None:
@@ -83,7 +88,9 @@ class Pieces:
     @property
     def memo(self) -> Memo:
         """As the kernels take it."""
-        return Memo(self._round, self._slots[: self._used], self.pieces.arrays, self.keys.arrays, self._found)
+        return Memo(
+            self._round, self._slots[: self._used], self.pieces.arrays, self.keys.arrays, self._found, self._space
+        )
 
     def forget(self) -> None:
         """Forget the walks by first byte and op: the next ones are over another trie, or in another mode."""
@@ -123,7 +130,7 @@ def _add(pieces, longest, tokens, ends, at, out):  # type: ignore[no-untyped-def
     return ends.size
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def intern_piece(pieces, end, records, begin2, result):  # type: ignore[no-untyped-def]
     """The number of the piece whose tokens were written behind the others, up to ``end``.
 
@@ -139,4 +146,36 @@ def intern_piece(pieces, end, records, begin2, result):  # type: ignore[no-untyp
     for k in range(begin2, result[1]):
         data[end] = records[k]
         end += 1
+    return intern(data, offset, table, count, end)
+
+
+@njit(cache=True, **BARE)
+def lower_piece(pieces, source, parts, steps, space):  # type: ignore[no-untyped-def]
+    """The number of the piece that holds what a walk down a ladder found on so many rungs at most.
+
+    Args:
+        source: number of the piece of all that it found, in the ``parts`` parts that `descend` gave.
+        space: holds these, and what each found.
+    """
+    data, offset, table, count = pieces
+    below, seen = space.below, space.seen
+    begin = np.int64(offset[count[0]])
+    for k in range(3):
+        data[begin + k] = 0
+    for n in range(steps + 1):
+        data[begin] = max(data[begin], seen[n, 0])
+        data[begin + 1] = max(data[begin + 1], seen[n, 1])
+        data[begin + 2] |= seen[n, 2] | seen[n, 3] << 1
+    first, end = np.int64(offset[source]) + HEAD, begin + HEAD
+    for column in range(4, 6):  # tokens, then records
+        last = np.int64(0)
+        for k in range(parts):
+            if below[k, 0] <= steps:
+                for i in range(first + last, first + below[k, column]):
+                    data[end] = data[i]
+                    end += 1
+            last = below[k, column]
+        if column == 4:
+            data[begin + 3] = end - begin - HEAD
+            first += last
     return intern(data, offset, table, count, end)

@@ -18,9 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from toolc.runtime.memory import BARE
+
 from ..automata.pool import intern, room
 from .children import Children, next_child
-from .pieces import HEAD, intern_piece
+from .ladders import descend
+from .pieces import HEAD, intern_piece, lower_piece
 
 _NEVER = 1 << 40  # no counter comes so far
 
@@ -83,7 +86,7 @@ def tokens_of(order, token_offset, tokens, units):  # type: ignore[no-untyped-de
     return own, token
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def row_at(m, q, c):  # type: ignore[no-untyped-def]
     """The op row of a state at a counter value."""
     row = m.state_row[q]
@@ -102,13 +105,13 @@ def rows_at(m, states, counters):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol at a counter value."""
     return m.ops[row_at(m, q, c), m.symbol_class[symbol]]
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     """Append the tokens of the part that end at a place; returns how many there are then."""
     node = t.packed[i, 1]
@@ -122,7 +125,7 @@ def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, inline="always")  # a call with so many arrays takes longer than most walks
+@njit(cache=True, inline="always", **BARE)  # a call with so many arrays takes longer than most walks
 def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, result):  # type: ignore[no-untyped-def]
     """Walk parts of a trie.
 
@@ -244,7 +247,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     result[5] = narrowed
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def _range(ahead, q, c):  # type: ignore[no-untyped-def]
     """The last threshold of a state up to a counter value, -1 for none, and the first beyond it, or _NEVER."""
     low, high = np.int64(-1), np.int64(_NEVER)
@@ -256,7 +259,7 @@ def _range(ahead, q, c):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def _slot(slots, key, place):  # type: ignore[no-untyped-def]
     """Where a walk is remembered, or can be: see `Memo`."""
     slot = ((key * 0x9E3779B1 + place * 0x85EBCA6B) >> 12) & (slots.shape[0] - 1)
@@ -265,9 +268,34 @@ def _slot(slots, key, place):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
+def _look_up(memo, low, high, op_and_byte, c):  # type: ignore[no-untyped-def]
+    """Where a walk is remembered, or would be, and whether there is one that values far from ``high`` share."""
+    slots = memo.slots
+    key = memo.round_[0] << 40 | op_and_byte
+    slot = _slot(slots, key, 2 * low + 2)
+    shared = slots[slot, 0] == key
+    if high < _NEVER and (not shared or c + memo.pieces[0][memo.pieces[1][slots[slot, 2]]] >= high):
+        slot = _slot(slots, key, 2 * c + 1)
+    return slot, shared
+
+
+@njit(cache=True, **BARE)
+def _remember(memo, op_and_byte, place, n):  # type: ignore[no-untyped-def]
+    """Remember that piece n is what a walk finds, see `Memo`."""
+    round_, slots = memo.round_, memo.slots
+    if 2 * round_[1] >= slots.shape[0]:  # forget: a table that is full has no end for `_slot`
+        round_[0] += 1
+        round_[1] = 0
+    key = round_[0] << 40 | op_and_byte
+    slot = _slot(slots, key, place)
+    round_[1] += 1
+    slots[slot, 0], slots[slot, 1], slots[slot, 2] = key, place, n
+
+
+@njit(cache=True, **BARE)
 def walk_states(  # type: ignore[no-untyped-def]
-    m, t, jobs, at, end, mode, ahead, specials, extra, memo, st, frames, lists, profiles, limits, out
+    m, t, ladders, jobs, at, end, mode, ahead, specials, extra, memo, st, frames, lists, profiles, limits, out
 ):
     """Rows of states.
 
@@ -275,9 +303,11 @@ def walk_states(  # type: ignore[no-untyped-def]
     is walked once for all states of a call that share the op, as states of one gap between values do. Where a
     counter is looked at, a walk is shared by all values that are farther from the next threshold than it counted;
     nearer ones have walks of their own, but only below the first bytes that come so far. What such a
-    walk finds is a piece; states of equal pieces have equal results (pieces.py).
+    walk finds is a piece; states of equal pieces have equal results (pieces.py). Where a state goes a step down a
+    ladder, the rungs are counted, and the pieces of all lower steps are parts of the one that is found (ladders.py).
 
     Args:
+        ladders: `Ladders` of the states.
         jobs: int32 [·, 2]: state and counter; those from number ``at`` to ``end`` are walked.
         ahead: `Ahead` of the states (ahead.py).
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
@@ -295,10 +325,9 @@ def walk_states(  # type: ignore[no-untyped-def]
     pieces, piece_offset, piece_table, piece_count = memo.pieces
     keys, key_offset, key_table, key_count = memo.keys
     slots = memo.slots
-    segment = np.zeros((1, 6), np.int32)
-    result = np.zeros(6, np.int64)
+    space, step, height = memo.space, ladders.step, ladders.height
+    segment, result, below, seen = space.segment, space.result, space.below, space.seen
     root = t.order.size
-    segment[0, 5] = root
     for j in range(at, end):
         if (
             not room(data, offset, table, count, limits[0])
@@ -308,7 +337,6 @@ def walk_states(  # type: ignore[no-untyped-def]
             return j
         q = jobs[j, 0]
         row = row_at(m, q, jobs[j, 1])
-        segment[0, 2] = q
         segment[0, 3] = jobs[j, 1]
         begin2 = np.int64(offset2[count2[0]])
         begin3 = np.int64(key_offset[key_count[0]])
@@ -318,36 +346,57 @@ def walk_states(  # type: ignore[no-untyped-def]
         low, high = _range(ahead, q, c)
         i = next_child(t.children, m.alive, row, root, np.int64(-1), root)
         while i < root:
-            segment[0, 0] = i
-            segment[0, 1] = t.skip[i]
+            place = i
             x = np.int64(t.node_byte[t.order[i]])
             i = next_child(t.children, m.alive, row, root, x, root)
-            op = m.ops[row, m.symbol_class[x]]
-            key = memo.round_[0] << 40 | np.int64(op) << 8 | x
-            slot = far = _slot(slots, key, 2 * low + 2)
-            shared = slots[far, 0] == key
-            if high < _NEVER and (not shared or c + pieces[piece_offset[slots[far, 2]]] >= high):
-                slot = _slot(slots, key, 2 * c + 1)
-            if slots[slot, 0] == key:
+            op = np.int64(m.ops[row, m.symbol_class[x]])
+            slot, shared = _look_up(memo, low, high, op << 8 | x, c)
+            if slots[slot, 0] == memo.round_[0] << 40 | op << 8 | x:
                 n = slots[slot, 2]
             else:
                 if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     return j
-                begin = np.int64(piece_offset[piece_count[0]])
-                _walk(m, t, segment, 1, mode, st, frames, pieces, begin + HEAD, data2, begin2, result)
+                steps = np.int64(height[q]) - 1 if op == step[q] else np.int64(0)  # of the state that x leads to
+                for n in range(steps + 1):
+                    for k in range(4):
+                        seen[n, k] = 0
+                if steps > 0:
+                    p = op >> 3
+                    parts = descend(m, t.packed, t.children, p, np.int64(step[p] >> 3), steps, place, space)
+                    seen[0, 3] = m.narrow_state[p]
+                    segment[0, 2] = p
+                else:
+                    parts = 1
+                    below[0, 0], below[0, 1], below[0, 2], below[0, 3] = 0, place, t.skip[place], root
+                    segment[0, 2] = q
+                begin = np.int64(piece_offset[piece_count[0]]) + HEAD
+                result[0], result[1] = begin, begin2
+                for part in range(parts):
+                    rungs, segment[0, 0], segment[0, 1], segment[0, 5] = (
+                        below[part, 0], below[part, 1], below[part, 2], below[part, 3],
+                    )  # fmt: skip
+                    if segment[0, 1] < 0:
+                        result[0] = _take(t, below[part, 1], pieces, result[0])
+                    else:
+                        _walk(m, t, segment, 1, mode, st, frames, pieces, result[0], data2, result[1], result)
+                        for k in range(4):
+                            seen[rungs, k] = max(seen[rungs, k], result[2 + k])
+                    below[part, 4], below[part, 5] = result[0] - begin, result[1] - begin2
+                for k in range(4):
+                    result[2 + k] = seen[0, k]
+                    for n in range(1, steps + 1):
+                        result[2 + k] = max(result[2 + k], seen[n, k])
                 n = intern_piece(memo.pieces, result[0], data2, begin2, result)
                 share = not shared and c + result[2] < high
-                if share:
-                    slot = far
-                if 2 * memo.round_[1] >= slots.shape[0]:  # forget: a table that is full has no end for `_slot`
-                    memo.round_[0] += 1
-                    memo.round_[1] = 0
-                    key = memo.round_[0] << 40 | key & (1 << 40) - 1
-                    slot = _slot(slots, key, 2 * low + 2 if share else 2 * c + 1)
-                memo.round_[1] += 1
-                slots[slot, 0] = key
-                slots[slot, 1] = 2 * low + 2 if share else 2 * c + 1
-                slots[slot, 2] = n
+                _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n)
+                while steps > 0 and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
+                    steps -= 1
+                    op = np.int64(step[op >> 3])
+                    slot, shared = _look_up(memo, low, high, op << 8 | x, c)
+                    if slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x:
+                        lower = lower_piece(memo.pieces, n, parts, steps, space)
+                        share = not shared and c + pieces[piece_offset[lower]] < high
+                        _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, lower)
             if n > 0:  # 0 is the empty one
                 keys[last3] = n
                 last3 += 1
@@ -366,12 +415,14 @@ def walk_states(  # type: ignore[no-untyped-def]
         fresh = key_count[0]
         n = intern(keys, key_offset, key_table, key_count, last3)
         if n < fresh:
-            out[j] = memo.found[n]
+            for k in range(6):
+                out[j, k] = memo.found[n, k]
             continue
         last = np.int64(offset[count[0]])
         last2 = begin2 + 1
         data2[begin2] = mode
-        out[j] = 0
+        for k in range(5):
+            out[j, k] = 0
         out[j, 5] = narrowed
         for k in range(begin3 + 1, last3):
             n = keys[k]
@@ -393,7 +444,8 @@ def walk_states(  # type: ignore[no-untyped-def]
             out[j, 5] |= pieces[first + 2] >> 1
         out[j, 0] = intern(data, offset, table, count, last)
         out[j, 1] = intern(data2, offset2, table2, count2, last2) if last2 > begin2 + 1 else -1
-        memo.found[fresh] = out[j]
+        for k in range(6):
+            memo.found[fresh, k] = out[j, k]
     return end
 
 
