@@ -93,7 +93,8 @@ def find_ladders(ops, state_row, narrow_state):  # type: ignore[no-untyped-def]
         if q < 2 or state_row[q + 1] - row > 1:
             continue
         last = 0
-        for op in ops[row]:
+        for k in range(ops.shape[1]):
+            op = ops[row, k]
             if op == last or op & 7 != 0:
                 continue
             last = op

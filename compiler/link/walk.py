@@ -120,10 +120,13 @@ def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
     Args:
         width: number of symbol classes.
     """
+    delta = m.delta
     found = np.full(m.state_cell.size, most + 1, np.int32)
     # The states that each goes on to in its frame, some of them twice.
     begin = np.zeros(states + 1, np.int64)
     after = np.empty(4 * states + width, np.int32)
+    pushes = np.zeros(states, np.bool_)
+    before = np.zeros(width, np.bool_)
     count = 0
     for q in range(2, states):
         end = m.state_cell[q + 1] if q + 1 < m.state_cell.size else m.cell_delta.size
@@ -135,14 +138,18 @@ def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
                 bigger[:count] = after[:count]
                 after = bigger
             for k in range(base, base + width):
-                op = np.int64(m.delta[k, 1])
-                if op == last or op == 0 or m.delta[k, 0] != base:
+                op = np.int64(delta[k, 1])
+                if op == last or op == 0 or delta[k, 0] != base:
+                    continue
+                if op & 7 == 5:
+                    before[k - base] = True
                     continue
                 last = op
                 if op & 7 < 4:
                     after[count] = op >> 3
                     count += 1
-                elif op & 7 == 4:
+                else:
+                    pushes[q] = True
                     found[q] = min(found[q], 1 if m.calls_part[op >> 3] else 2)
         begin[q + 1] = count
     for level in range(2, most + 1):
@@ -156,21 +163,23 @@ def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
                         break
         if not grew:
             break
-    before = np.zeros(width, np.bool_)
     for q in range(2, states):
+        leads = pushes[q]
+        for i in range(begin[q], begin[q + 1]):
+            leads |= found[after[i]] == 1
+        if not leads:
+            continue
         end = m.state_cell[q + 1] if q + 1 < m.state_cell.size else m.cell_delta.size
         for cell in range(m.state_cell[q], end):
             base = m.cell_delta[cell]
             for k in range(width):
-                op = np.int64(m.delta[base + k, 1])
-                if op == 0 or m.delta[base + k, 0] != base:
+                op = np.int64(delta[base + k, 1])
+                if op == 0 or delta[base + k, 0] != base:
                     continue
                 if op & 7 < 4:
                     before[k] |= found[op >> 3] == 1
                 elif op & 7 == 4:
                     before[k] |= not m.calls_part[op >> 3] and found[m.push[op >> 3, 1]] == 1
-                else:
-                    before[k] = True
     return found, before
 
 
@@ -300,6 +309,8 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
     slots, ends, tokens, records = memo.slots, memo.ends, memo.tokens, memo.records
+    node_byte, skip, ahead, to_call = t.byte, t.skip, t.ahead, m.to_call
+    symbol_class, delta = m.symbol_class, m.delta
     result = np.zeros(4, np.int64)
     slots[:, 0] = -1
     known = 0
@@ -310,13 +321,18 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
         end, end2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         decided, dearest = np.int64(0), np.int64(0)
         i = np.int64(0)
-        while i < t.byte.size:
-            after = np.int64(t.skip[i])
-            op = _op(m, q, np.int64(0), t.byte[i]) if m.to_call[q] <= t.ahead[i] else np.int64(0)
-            if op & 7 < 4 and m.to_call[op >> 3] >= t.ahead[i]:
+        base = np.int64(m.cell_delta[m.state_cell[q] + phase(m.state_break, q, np.int64(0))])
+        while i < node_byte.size:
+            after = np.int64(skip[i])
+            op = np.int64(0)
+            if to_call[q] <= ahead[i]:
+                place = base + symbol_class[node_byte[i]]
+                if delta[place, 0] == base:
+                    op = np.int64(delta[place, 1])
+            if op & 7 < 4 and to_call[op >> 3] >= ahead[i]:
                 op = np.int64(0)  # too far from any call, as in the whole subtree below
             if op != 0:
-                key = op << 8 | np.int64(t.byte[i])
+                key = op << 8 | np.int64(node_byte[i])
                 slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
                 while slots[slot, 0] >= 0 and slots[slot, 0] != key:
                     slot = (slot + 1) & (slots.shape[0] - 1)
