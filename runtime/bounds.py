@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .memory import kernel
+from .memory import fixed, kernel
 from .tables import NEVER, POP, Tables
 
 MANY = 1 << 30  # above every counter
@@ -61,13 +61,7 @@ class Closing(NamedTuple):
             t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, t.return_offset, t.return_, *back,
             *cells,
         )  # fmt: skip
-        return Closing._make((*map(_fixed, parts), bound, t.modes, _fixed(alive)))
-
-
-def _fixed(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+        return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive)))
 
 
 @kernel()

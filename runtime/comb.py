@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .memory import kernel
+from .memory import fixed, kernel
 
 
 class CombRows(NamedTuple):
@@ -35,7 +35,7 @@ class CombRows(NamedTuple):
 
 def rows_at(comb: np.ndarray, places: np.ndarray, columns: int) -> CombRows:
     """The rows of so many columns that begin at these places, int32 [·], each once."""
-    return CombRows(*_rows_at(comb, places, columns))
+    return CombRows(*_rows_at(fixed(comb), fixed(places), columns))
 
 
 @kernel()

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -27,6 +28,13 @@ _warned = False
 
 class CacheWarning(UserWarning):
     """Compiled kernels cannot be kept on this machine."""
+
+
+def fixed(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written, as the arrays of tables are: kernels are compiled for one kind of arrays."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:

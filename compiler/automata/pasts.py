@@ -41,7 +41,8 @@ from .workspace import (
 KINDS = 8  # of regions: AROUND and on
 ABSENT, UNKNOWN = -2, -1  # no such symbol was read; ways disagree
 _MOST = 255  # ages are counted so far
-_HERE, _NONE = KINDS, KINDS + 1  # columns of a past behind those of the region before: own symbols; 1 if a way has none
+# Columns of a past behind those of the region before: own symbols; 1 if a way has none. Of one type, for one `_join`.
+_HERE, _NONE = np.int64(KINDS), np.int64(KINDS + 1)
 
 
 @njit(cache=True)
@@ -61,12 +62,12 @@ def _pass(past, s, t, alike, kind):  # type: ignore[no-untyped-def]
     """Hand the past of a state on to one that follows without reading; whether that is new there."""
     grew = False
     for k in range(KINDS):
-        grew |= _join(past, t, k, past[s, k])
+        grew |= _join(past, t, k, np.int64(past[s, k]))
     if alike:
-        grew |= _join(past, t, _HERE, past[s, _HERE])
-        return grew | _join(past, t, _NONE, past[s, _NONE])
-    grew |= _join(past, t, kind, past[s, _HERE])
-    return grew | _join(past, t, _NONE, 1)
+        grew |= _join(past, t, _HERE, np.int64(past[s, _HERE]))
+        return grew | _join(past, t, _NONE, np.int64(past[s, _NONE]))
+    grew |= _join(past, t, np.int64(kind), np.int64(past[s, _HERE]))
+    return grew | _join(past, t, _NONE, np.int64(1))
 
 
 @njit(cache=True)
@@ -108,12 +109,12 @@ def last_read(w, kind_of, starts):  # type: ignore[no-untyped-def]
                 grew = _pass(past, s, t, kind_of[t] == kind, kind)
             elif i < edges:
                 t = get(w, EDGE, 3 * (edge + i - guards) + 1)
-                grew = _join(past, t, _HERE, count)
+                grew = _join(past, t, _HERE, np.int64(count))
                 if past[s, _NONE] > 0:
-                    grew |= _join(past, t, _HERE, 1)
+                    grew |= _join(past, t, _HERE, np.int64(1))
             else:
                 t = get(w, CALL, 4 * (call + i - edges) + 2)
-                grew = _join(past, t, _HERE, UNKNOWN)
+                grew = _join(past, t, _HERE, np.int64(UNKNOWN))
             if grew and not waits[t]:
                 waits[t] = True
                 stack[top] = t
@@ -121,7 +122,7 @@ def last_read(w, kind_of, starts):  # type: ignore[no-untyped-def]
     for s in range(size):
         if past[s, _HERE] == ABSENT and past[s, _NONE] == ABSENT:
             past[s, AROUND] = UNKNOWN
-        _join(past, s, kind_of[s], past[s, _HERE])
+        _join(past, s, np.int64(kind_of[s]), np.int64(past[s, _HERE]))
     return past[:, :KINDS].copy()
 
 

@@ -88,7 +88,7 @@ def choose_bases(m, units, set_of, ranked, jobs, rank, out):  # type: ignore[no-
     """
     for j in range(jobs.shape[0]):
         out[j] = -1
-        row = row_at(m, jobs[j, 0], jobs[j, 1])
+        row = row_at(m, np.int64(jobs[j, 0]), np.int64(jobs[j, 1]))
         best = 0
         for agrees in ranked[set_of[row]]:
             if agrees == 0:

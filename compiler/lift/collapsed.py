@@ -334,14 +334,14 @@ def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out
         if work > _WORK or (2 * (kept + firsts + _MOST_VALUES) > size == _MOST_KEPT and j > 0):
             break
         low = np.int64(jobs[j, 1])
-        row = row_at(m, jobs[j, 0], low)
+        row = row_at(m, np.int64(jobs[j, 0]), low)
         end = j + 1
         while (
             end < jobs.shape[0]
             and end - j < _MOST_VALUES
             and jobs[end, 0] == jobs[j, 0]
             and jobs[end, 1] == jobs[end - 1, 1] + 1
-            and row_at(m, jobs[end, 0], jobs[end, 1]) == row
+            and row_at(m, np.int64(jobs[end, 0]), np.int64(jobs[end, 1])) == row
         ):
             end += 1
         values = end - j

@@ -286,7 +286,7 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
     known = -1  # the op row of the job before
     for j in range(jobs.shape[0]):
         q = jobs[j, 0]
-        row = row_at(m, q, jobs[j, 1])
+        row = row_at(m, np.int64(q), np.int64(jobs[j, 1]))
         if row == known:
             out[j] = out[j - 1]
             continue

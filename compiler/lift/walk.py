@@ -101,7 +101,7 @@ def rows_at(m, states, counters):  # type: ignore[no-untyped-def]
     """The op rows of many states, each at a counter value."""
     out = np.empty(states.size, np.int64)
     for i in range(states.size):
-        out[i] = row_at(m, states[i], counters[i])
+        out[i] = row_at(m, np.int64(states[i]), np.int64(counters[i]))
     return out
 
 
@@ -149,7 +149,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
         if i >= end:
             continue
         base = (packed[i, 0] >> 40 & 0x3FFFFF) - 1
-        st[base, 0] = row_at(m, segments[s, 2], segments[s, 3])
+        st[base, 0] = row_at(m, np.int64(segments[s, 2]), np.int64(segments[s, 3]))
         st[base, 1] = segments[s, 3]
         st[base, 2] = -1
         st[base, 3] = segments[s, 4]
@@ -336,7 +336,7 @@ def walk_states(  # type: ignore[no-untyped-def]
         ):
             return j
         q = jobs[j, 0]
-        row = row_at(m, q, jobs[j, 1])
+        row = row_at(m, np.int64(q), np.int64(jobs[j, 1]))
         segment[0, 3] = jobs[j, 1]
         begin2 = np.int64(offset2[count2[0]])
         begin3 = np.int64(key_offset[key_count[0]])
