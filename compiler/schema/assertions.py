@@ -165,7 +165,7 @@ class Rewriter:
         """A repeated group with anchors: only one of its turns can hold the start, and only one the end.
 
         Turns before the one and behind the other match the empty text. Where an anchored turn can do so there, it
-        makes up for any number of turns that are missing.
+        makes up for any number of turns that are missing. In plain turns nothing looks back any more.
         """
         plain: list[Regex] = []
         firsts: list[Flat] = []
@@ -176,7 +176,7 @@ class Rewriter:
             if start or end:
                 (only if start and end else firsts if start else lasts).append(flat)
             else:
-                plain.append(concat(*flat))
+                plain += [concat(*items) for items in self._inner_looks(flat)]
 
         def can_be_empty(options: list[Flat]) -> bool:
             return any(all(map(_nullable, flat)) for flat in options)
@@ -333,15 +333,14 @@ class Rewriter:
         if isinstance(regex, Chars):
             return self.spelling.character(regex.ranges) if regex.ranges else NOTHING
         if isinstance(regex, Concat):
-            return union(*(self._sequence(plain, at_start) for plain in self._inner_looks(regex.items)))
+            return self._sequence(regex.items, at_start)
         if isinstance(regex, Union):
             return union(*(self._rewrite(option, at_start) for option in regex.options))
         if isinstance(regex, Repeat):
             later = False if at_start is False else None  # any turn but the first is not at the start
             return repeat(self._rewrite(regex.item, later), regex.low, regex.high)
-        if isinstance(regex, Look) and regex.ahead:
-            return Look(self._ahead(regex.item, at_start), True, regex.negative)
-        raise self._refuse("a look back from the start of a group or look-ahead is")
+        assert isinstance(regex, Look) and regex.ahead  # anchors and looks back are resolved
+        return Look(self._ahead(regex.item, at_start), True, regex.negative)
 
     def _inner_looks(self, items: Flat, start: bool = False) -> list[Flat]:
         """The sequence without looks back, all of which look at a character of the sequence itself, or of nothing where

@@ -75,7 +75,7 @@ def compiled(case: str) -> Bundle:
     return compile_grammar(GRAMMARS[case], vocab("builtin") if "special" in case else runs()).bundle
 
 
-@pytest.mark.parametrize("case", [*GRAMMARS, "tools", "1", "3", "20"])
+@pytest.mark.parametrize("case", [*GRAMMARS, "tools", "1", "3", "20", "100"])
 def test_masks_and_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heights = []
 
