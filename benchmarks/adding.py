@@ -51,7 +51,7 @@ def main() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     vocab = load_vocab(given.tokenizer, [given.eos])
-    options = Options(protocol=given.protocol, named=given.named, budget=Budget(seconds=None))
+    options = Options(protocol=given.protocol, named=given.named, budget=Budget(seconds=None), jobs=1)
     compile_tools(module.make_tools(1, 999), vocab, options=options)
     for size in map(int, given.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:

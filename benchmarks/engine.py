@@ -1,7 +1,7 @@
 """toolc as an engine of the shared harnesses maskbench.py, batch.py and tools.py.
 
 Leaves out   the harnesses: they make engines, tokenize the instances and read the bits.
-Invariants   the vocabulary is prepared once per process, in ``make``; ``compile`` times the schema alone.
+Invariants   the vocabulary is prepared once per process, in ``make``; ``compile`` times the schema alone, on one core.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def vocab_of(tokenizer_path: str, eos_token_id: int) -> Vocab:
 
 def compile_tools(tokenizer_path: str, eos_token_id: int, tools: list[Any]) -> Compiled:
     """Compile an OpenAI tools list in the format of Hermes and Qwen, for tools.py; named tools get no entry there."""
-    options = Options(protocol="hermes", named=False, budget=Budget(seconds=None))
+    options = Options(protocol="hermes", named=False, budget=Budget(seconds=None), jobs=1)
     return compile_spec(read_spec(tools), vocab_of(tokenizer_path, eos_token_id), options=options)
 
 
@@ -47,7 +47,7 @@ class Engine:
         self.vocab = vocab
 
     def compile(self, schema: Any, path: str) -> None:
-        compile_schema(schema, self.vocab, options=Options(budget=Budget(seconds=SECONDS))).write(path)
+        compile_schema(schema, self.vocab, options=Options(budget=Budget(seconds=SECONDS), jobs=1)).write(path)
 
     def load(self, path: str) -> None:
         self.matcher = Matcher(Bundle.open(path, self.vocab))

@@ -80,7 +80,7 @@ def tool(number: int, seed: int = 0) -> dict[str, Any]:
 
 
 def tools_options(seconds: float) -> Options:
-    return Options(protocol="hermes", named=False, budget=time_alone(seconds))
+    return Options(protocol="hermes", named=False, budget=time_alone(seconds), jobs=1)
 
 
 def time_alone(seconds: float) -> Budget:
@@ -176,7 +176,7 @@ def grow_schemas(vocab: Vocab, path: Path, count: int, seconds: float, out: Path
     """Points, table and curves over the size of a schema: medians and maxima of those between two powers of two."""
     classes: dict[int, list[Point]] = {}
     for name, size, schema in sample(path, count):
-        options = Options(budget=time_alone(seconds))
+        options = Options(budget=time_alone(seconds), jobs=1)
         point = measure(partial(compile_schema, schema, vocab, options=options), seconds)
         print(json.dumps({"id": name, "size": size, **point}), flush=True)
         classes.setdefault(int(math.log2(size)), []).append(point | {"size": size})

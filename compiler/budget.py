@@ -67,6 +67,10 @@ class Budget:
         """Seconds since the clock started, without those of kernels."""
         return _now() - self._started
 
+    def excuse(self, seconds: float) -> None:
+        """Count so many seconds less: other processes that work for this compile took them for kernels."""
+        self._started += seconds
+
     @contextmanager
     def blaming(self, place: Callable[[], str]) -> Iterator[None]:
         """Errors inside that know no nearer place name what ``place`` finds, which is asked only then."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
 
-NO_PART = ("budget", "standalone", "protocol")
+NO_PART = ("budget", "jobs", "standalone", "protocol")
 """Options that change no bundle, or (the protocol's name) count otherwise."""
 
 

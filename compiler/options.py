@@ -6,6 +6,7 @@ Invariants   an option that can change a bundle counts in its key (key.py).
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,7 @@ class Options:
         lenient: drop keywords that cannot be compiled, and list them, instead of failing.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
+        jobs: most processes that compile the parts of one spec; None: one for each core. See docs/architecture.md.
     """
 
     protocol: str | Path | None = None
@@ -49,6 +51,12 @@ class Options:
     lenient: bool = False
     standalone: bool = False
     budget: Budget = field(default_factory=Budget)
+    jobs: int | None = None
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

@@ -248,7 +248,7 @@ def _compile(
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
     clock.begin("parts")
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
-    linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common)
+    linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
         states = linked.entries
@@ -283,7 +283,7 @@ def _compile(
         "options": {
             key: value
             for key, value in vars(options).items()
-            if key not in ("budget", "standalone", "protocol", "response")
+            if key not in ("budget", "jobs", "standalone", "protocol", "response")
         },
         "restrictions": list(assembled.restrictions),
         "keywords": keyword_counts(assembled.told),

@@ -56,7 +56,7 @@ class Toolc:
 
     def compile(self, schema: Any) -> Any:
         path = Path(self.folder.name) / "bench.toolc"
-        compile_schema(schema, self.vocab).write(path)
+        compile_schema(schema, self.vocab, options=Options(jobs=1)).write(path)
         return path
 
     def begin(self, compiled: Any) -> Session:

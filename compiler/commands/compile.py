@@ -46,7 +46,7 @@ def run(given: set[str], **options: Any) -> None:
     _run(project, **options)
 
 
-MANY = ("store", "store_bytes", "sign", "jobs", "ray", "report")
+MANY = ("store", "store_bytes", "sign", "ray", "report")
 """Options that only mean something with a store."""
 
 
@@ -71,6 +71,7 @@ def _options(more: dict[str, Any]) -> Options:
         soft_depth=more["soft_depth"],
         standalone=more["standalone"],
         budget=replace(Budget(), **limits),
+        jobs=more["jobs"],
     )
 
 

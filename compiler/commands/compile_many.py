@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from toolc.runtime.store.store import open_store
 
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
-from ..options import BUILTIN, Options
+from ..options import BUILTIN, Options, cores
 from .terminal import BAD_INPUT, BUG, PATIENCE, console, facts, note, print_json, size
 
 WORDS = (COMPILED, REUSED, REFUSED, FAILED)
@@ -36,13 +36,12 @@ def run(
     store: str,
     store_bytes: int | None,
     sign: str | None,
-    jobs: int | None,
     ray: str | None,
     report: str | None,
     max_spec_bytes: int | None,
     as_json: bool,
 ) -> None:
-    """Compile every spec for every tokenizer that the store does not hold yet."""
+    """Compile every spec for every tokenizer that the store does not hold yet; ``options.jobs`` specs at a time."""
     begin = time.perf_counter()
     found = find_specs(specs)
     opened = open_store(store, store_bytes)
@@ -51,11 +50,13 @@ def run(
     for vocab in vocabs.values():
         opened.put_vocab(vocab)
 
+    one = replace(options, jobs=1)
+
     def all_jobs() -> Iterator[Job]:
         for name, vocab in vocabs.items():
             for spec in found:
                 data = _data(spec) if ray is not None else None
-                yield Job(spec, data, name, vocab.digest, options, where, store_bytes, sign, max_spec_bytes)
+                yield Job(spec, data, name, vocab.digest, one, where, store_bytes, sign, max_spec_bytes)
 
     count = len(found) * len(vocabs)
     if ray is not None:
@@ -65,7 +66,7 @@ def run(
     else:
         from ..many.pool import run_local
 
-        outcomes = run_local(all_jobs(), max(1, min(jobs or os.cpu_count() or 1, count)))
+        outcomes = run_local(all_jobs(), max(1, min(options.jobs or cores(), count)))
     rows: list[Outcome] = []
     stopped = False
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 import threading
 import traceback
@@ -19,6 +20,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.live import Live
     from rich.table import Table
 
     from ..errors import ToolcError
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
 OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
 PATIENCE = 1.0
 """Seconds before progress is shown."""
+TICK = 0.1
+"""Seconds between two pictures of a spinner."""
+
+_drawing = threading.Lock()
+"""Held while progress is drawn. A fork waits for it: the compiler forks beside the thread that draws."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_drawing.acquire, after_in_parent=_drawing.release, after_in_child=_drawing.release)
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -138,46 +147,54 @@ class Progress:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self.stage = "starting"
-        self._status: Any = None
+        self._live: Live | None = None
         self._shown = ""
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(PATIENCE, self._show)
-        self._timer.daemon = True
+        self._over = threading.Event()
 
     def __enter__(self) -> Progress:
         if not self.quiet:
-            self._timer.start()
+            thread = threading.Thread(target=self._follow, daemon=True)
+            thread.fork_waits = True  # type: ignore[attr-defined]  # see link/workers.py
+            thread.start()
         return self
 
     def __call__(self, stage: str) -> None:
-        with self._lock:
+        with _drawing:
             self.stage = stage
             if self._shown:
-                self._update()
+                self._draw()
 
-    def _show(self) -> None:
-        with self._lock:
-            self._update()
+    def _follow(self) -> None:
+        delay = PATIENCE
+        while not self._over.wait(delay):
+            with _drawing:
+                if not self._over.is_set():
+                    self._draw()
+            if self._live is None:
+                return
+            delay = TICK
 
-    def _update(self) -> None:
-        if self.stage == self._shown:
-            return
-        self._shown = self.stage
+    def _draw(self) -> None:
+        new, self._shown = self.stage != self._shown, self.stage
         if not sys.stderr.isatty():
-            note(f"toolc: {self.stage} …")
+            if new:
+                note(f"toolc: {self.stage} …")
             return
-        if self._status is None:
-            from rich.console import Console
+        from rich.console import Console
+        from rich.live import Live
+        from rich.spinner import Spinner
 
-            self._status = Console(stderr=True).status(self.stage)
-            self._status.start()
-        self._status.update(self.stage)
+        if self._live is None:
+            self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._live.start()
+        if new:
+            self._live.update(Spinner("dots", text=self.stage, style="status.spinner"))
+        self._live.refresh()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._timer.cancel()
-        with self._lock:
-            if self._status is not None:
-                self._status.stop()
-            self._shown = self.stage
+        self._over.set()
+        with _drawing:
+            if self._live is not None:
+                self._live.stop()

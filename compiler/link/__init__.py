@@ -10,6 +10,7 @@ keys.py      by what equal rows of different parts are known
 joined.py    parts side by side in one numbering
 resolve.py   the rows of a part that look into those it calls
 tables.py    joined parts → the tables of a bundle
+workers.py   processes that make parts
 cache.py     parts by content, in memory and on disk
 link.py      all of it: grammar → tables, or None where the grammar has to be compiled as a whole
 """

@@ -9,6 +9,7 @@ Modes        Only a part that recurs has two modes. The frames of all others, an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,9 @@ from .stubs import Apart, Stubs, find_stubs, refuse_shared
 from .tables import tables_of
 from .tails import Opener
 from .words import Words
+
+ALONE = 2  # parts are made before workers are: then most kernels are loaded
+WORTH = 0.2  # seconds of work that two workers do sooner
 
 
 class _Coarse(Exception):
@@ -73,6 +77,7 @@ def link(
     soft_depth: int,
     context: bytes,
     common: Sequence[str] = (),
+    jobs: int | None = 1,
 ) -> Linked | None:
     """Compile a grammar by parts; None where it has to be compiled as a whole.
 
@@ -81,6 +86,7 @@ def link(
     Args:
         context: digest of the vocabulary, of what encodes, and of the compiler.
         common: rules that many grammars have: parts also where no arguments are.
+        jobs: see workers.py.
     """
     whole = split(grammar, common)
     if whole is None:
@@ -88,7 +94,7 @@ def link(
     for classes in (coarse_classes(), fine_classes()):
         parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode(), classes))
         try:
-            return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link()
+            return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link(jobs)
         except _Coarse:
             continue
         except BudgetError:
@@ -113,16 +119,36 @@ class _Linker:
         self.parts: dict[bytes, Part] = {}
         self.reused = 0
 
-    def link(self) -> Linked:
-        for unit in self.whole.units:
-            found = self.cache.get(unit.digest)
-            if found is None:
-                found = self._unit(unit)
-                self.cache.put(unit.digest, found)
-            else:
-                self.reused += 1
-            self.parts[unit.digest] = found
+    def link(self, jobs: int | None) -> Linked:
+        units = self.whole.units
+        known = {unit.digest: self.cache.get(unit.digest) for unit in units}
+        self.parts = {digest: part for digest, part in known.items() if part is not None}
+        self.reused = len(self.parts)
+        self._units([unit for unit in units if unit.digest not in self.parts], jobs)
+        self.parts = {unit.digest: self.parts[unit.digest] for unit in units}
         return self._main()
+
+    def _units(self, units: Sequence[Unit], jobs: int | None) -> None:
+        """Make the parts of units, each after those that it imports; by workers where that is sooner done."""
+        failed: dict[bytes, Exception] = {}
+        for n, unit in enumerate(units, 1):
+            if unit.digest in failed:
+                raise failed[unit.digest]
+            if unit.digest in self.parts:
+                continue
+            begin = time.perf_counter()
+            self._keep(unit, self._unit(unit))
+            seconds, left = time.perf_counter() - begin, len(units) - n
+            if jobs != 1 and n >= ALONE and left > 1 and seconds * left > WORTH:
+                from .workers import spread
+
+                errors = (ToolcError, Apart, _Coarse)
+                failed = spread(units[n:], self.parts, self._unit, self._keep, errors, jobs, seconds, self.budget)
+                jobs = 1
+
+    def _keep(self, unit: Unit, part: Part) -> None:
+        self.cache.put(unit.digest, part)
+        self.parts[unit.digest] = part
 
     def _unit(self, unit: Unit) -> Part:
         def placed(grammar: Grammar) -> Grammar:

@@ -33,7 +33,8 @@ def encoder(source: str | Path) -> Encode | None:
 
     def encode(texts: Sequence[str]) -> list[tuple[list[int], int]]:
         found = []
-        for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False):
+        for text in texts:  # one by one: a batch would start threads, beside which nothing can be forked
+            encoding = tokenizer.encode(text, add_special_tokens=False)
             words = encoding.word_ids
             found.append((encoding.ids, words.index(words[-1]) if words else 0))
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cases.broken_specs import ROWS, as_bytes
+from toolc.compiler.commands.terminal import Progress
 
 Toolc = Callable[..., "subprocess.CompletedProcess[str]"]
 GOOD = '{"name": "current_weather", "arguments": {"place": "Basel", "units": "celsius"}}'
@@ -323,3 +325,16 @@ def test_project_file(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
     assert (report["output"], report["protocol"]) == ("x.toolc", "hermes")
     report = json.loads(toolc("compile", "toolc.json", "--protocol", "json", "-o", "y.toolc", "--json").stdout)
     assert (report["output"], report["protocol"]) == ("y.toolc", "json")
+
+
+def test_jobs_change_no_byte(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
+    spec = repository / "tools_specs" / "weather.json"
+    for name, jobs in (("one", ("--jobs", "1")), ("three", ("--jobs", "3")), ("all", ())):
+        assert toolc("compile", spec, *jobs, "-o", tmp_path / name).returncode == 0
+    assert len({path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}) == 1
+
+
+def test_progress_says_that_a_fork_waits_for_it() -> None:
+    before = set(threading.enumerate())
+    with Progress():
+        assert [getattr(thread, "fork_waits", False) for thread in set(threading.enumerate()) - before] == [True]

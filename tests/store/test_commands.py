@@ -102,7 +102,7 @@ def test_wrong_usage(specs: Path) -> None:
     for arguments in (
         ("compile", specs),
         ("compile", specs / "a.json", specs / "g.lark"),
-        ("compile", specs / "a.json", "--jobs", "2"),
+        ("compile", specs / "a.json", "--jobs", "0"),
         ("compile", specs / "a.json", "--store", "s", "-o", "x"),
         ("compile", "-", "--store", "s"),
         ("compile", specs, "--store", "s", "--ray", "auto", "--sign", "x.pem"),
