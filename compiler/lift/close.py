@@ -26,7 +26,7 @@ import numpy as np
 
 from toolc.runtime import bounds, ways
 from toolc.runtime.bounds import MANY, Closing, lows_of, phases, returns_of
-from toolc.runtime.comb import rows_at
+from toolc.runtime.comb import CombRows, rows_at
 from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
 
@@ -34,6 +34,7 @@ from ..budget import Budget
 from ..vocab.encode import Encode
 from . import costs
 from .along import bounds_along
+from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
 from .forced import forced_arrays
@@ -255,7 +256,8 @@ class _Close:
         """
         a, t, state = self.a, self.t, self._state
         after = np.zeros((a.bound.size, t.modes), np.int32)
-        x = np.flatnonzero(state > 1)
+        stands = self._stands(rows)
+        x = np.flatnonzero((state > 1) & (stands == np.arange(stands.size)))
         counted = np.diff(a.close_first)[state[x]] > 1
         if np.count_nonzero(counted) > MOST_WALKS:
             after[x[counted]] = self._after_any_text(rows)[x[counted], None]
@@ -270,7 +272,25 @@ class _Close:
                 out = self._dearest(x[some], mode, s)
                 after[x[some], mode] = np.maximum(out[:, 0], along[some])
                 pushed[some] = out[:, 3] > 0
-        return after
+        return after[stands]
+
+    def _stands(self, rows: ways.Rows) -> np.ndarray:
+        """int64 [close cells]: the cell of the same state that is walked in the place of each.
+
+        From some count on, more only takes transitions away and bounds down, whatever the state. What a token costs
+        from a count beyond that, it costs at least from a lesser one: all counts on its way are apart by as much, or
+        equal.
+        """
+        low, bound, row = self.a.low, self.a.bound, rows.of_close
+        cells = np.arange(low.size)
+        if not self.lows:
+            return cells
+        later = np.flatnonzero(low > 0)  # the cell before each is of the same state
+        grows = (bound[later] > bound[later - 1]) | ~_within(rows.ops, row[later], row[later - 1])
+        later = later[low[later - 1] >= low[later[grows]].max(initial=0)]
+        first = cells.copy()
+        first[later] = 0
+        return np.maximum.accumulate(first)
 
     def _slices(self, rows: ways.Rows, x: np.ndarray, mode: int) -> tuple[np.ndarray, np.ndarray]:
         """The slice (words.py) of close cells whose tokens are not walked, int32 [·], and what those can cost: 0 where
@@ -385,6 +405,20 @@ def _breaks(lows: Mapping[int, list[int]], owners: int) -> np.ndarray:
     owner = np.array(list(lows), np.int64)[which]
     out[owner, place, 0], out[owner, place, 1] = at[end - 1], end - begin
     return out
+
+
+def _within(rows: CombRows, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """bool [·]: whether every entry of one row, int [·], is one of another, too."""
+    pairs, which = np.unique(some.astype(np.int64) * (rows.rows + 1) + others, return_inverse=True)
+    some, others = np.divmod(pairs, rows.rows + 1)
+    count = np.diff(rows.offset)[some]
+    entry = np.repeat(rows.offset[some], count) + steps(count)
+    width = int(rows.column.max(initial=0)) + 1
+    keys = np.repeat(np.arange(rows.rows + 1), np.diff(rows.offset)) * width + rows.column
+    wanted = np.repeat(others * width, count) + rows.column[entry]
+    place = np.minimum(np.searchsorted(keys, wanted), max(0, keys.size - 1))
+    missing = (keys[place] != wanted) | (rows.value[place] != rows.value[entry])
+    return (np.bincount(np.repeat(np.arange(pairs.size), count)[missing], minlength=pairs.size) == 0)[which]
 
 
 def _widened(breaks: np.ndarray, width: int) -> np.ndarray:

@@ -29,6 +29,16 @@ SCHEMAS: dict[str, object] = {
     "lists of lists": {"type": "array", "items": {"type": "array", "items": DEAR, "minItems": 1}, "maxItems": 5},
     "tree": {"type": "object", "properties": {"v": {"enum": ["one", "twenty-two"]}, "k": {"$ref": "#"}, "d": DEAR}},
     "long text": {"type": "string", "minLength": 40, "maxLength": 400},
+    "counted": {
+        "type": "object",
+        "properties": {
+            "some": {"type": "string", "maxLength": 20},
+            "more": {"type": "string", "minLength": 2, "maxLength": 9},
+            "list": {"type": "array", "items": {"type": "string", "maxLength": 6}, "minItems": 2, "maxItems": 70},
+            "dear": DEAR,
+        },
+        "required": ["more"],
+    },
     "pattern": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^([a-z]{3,9} ){1,9}[0-9]+$"}},
 }
 VOCABS = ("builtin", "tekken_240911.json")
