@@ -38,24 +38,32 @@ class Space(NamedTuple):
     """What walks along the first bytes of states work in.
 
     segment int32 [1, 6], result int64 [6]: see `_walk` (walk.py).
-    below int64 [·, 6]: what `descend` finds, and from number 4 on the tokens and records that were found, so far.
-    seen int64 [steps + 1, 4]: numbers 2 to 5 of the results, by rungs;  rungs uint64 [1, 4]: bytes, as in children.py;
-    way int64 [steps + 1, 3]: by rungs a place, that of its next child, and that after the last.
+    below int64 [·, 14]: *parts* of what lies below a place, in the order of the trie. First of each stands from which
+    value to which it is found, rungs or a counter; then what is walked: places of its first node, after its last, and
+    of the parent, state, counter, increments; or a single node that is entered, and -1 for the place after the last.
+    Last stand the tokens and records that were found, so far, and numbers 2 to 5 of the walk's result.
+    way int64 [depth, 7]: by depth, or by rungs, a place, that of its next child, and that after the last; state,
+    increments, first and last value;  bytes_ uint64 [depth, 4]: bytes, as in children.py.
+    firsts int64 [256, 4]: of the first bytes of a state the place, the byte, the piece, and below which counter value
+    it is that one.
     """
 
     segment: np.ndarray
     result: np.ndarray
     below: np.ndarray
-    seen: np.ndarray
-    rungs: np.ndarray
     way: np.ndarray
+    bytes_: np.ndarray
+    firsts: np.ndarray
 
     @staticmethod
-    def make(parts: int) -> Space:
-        """With room for what lies below a place in so many parts."""
-        below = np.empty((parts + 4, 6), np.int64)  # pages that nobody writes to cost nothing
-        seen, way = np.zeros((MOST_STEPS + 1, 4), np.int64), np.zeros((MOST_STEPS + 1, 3), np.int64)
-        return Space(np.zeros((1, 6), np.int32), np.zeros(6, np.int64), below, seen, np.zeros((1, 4), np.uint64), way)
+    def make(parts: int, depth: int) -> Space:
+        """With room for what lies below a place in so many parts, in a trie of this depth."""
+        depth = max(depth, MOST_STEPS) + 1
+        below = np.empty((parts + 4, 14), np.int64)  # pages that nobody writes to cost nothing
+        way, bytes_ = np.zeros((depth, 7), np.int64), np.zeros((depth, 4), np.uint64)
+        return Space(
+            np.zeros((1, 6), np.int32), np.zeros(6, np.int64), below, way, bytes_, np.zeros((256, 4), np.int64)
+        )
 
 
 @njit(cache=True)
@@ -131,20 +139,19 @@ def find_ladders(ops, state_row, narrow_state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, **BARE)
-def descend(m, packed, children, upper, lower, steps, place, space):  # type: ignore[no-untyped-def]
+def descend(m, packed, children, upper, lower, steps, place, counter, space):  # type: ignore[no-untyped-def]
     """Cut what lies below a place of a trie up by the rungs that lead there.
 
     Args:
         m: `Machine`;  packed, children: of the `Walkable` (walk.py).
         upper, lower: a state of a ladder and the one a step below;  steps: from the upper one to the foot.
         place: where the upper one is entered.
-        space: its ``below`` receives in the order of the trie how many rungs lead to a part, and the part: places of
-            its first node, after its last, and of the parent; or a single node that is entered by them, and -1.
+        space: its ``below`` receives the parts; the values are how many rungs there may be.
 
     Returns:
         how many parts.
     """
-    below, bits, way, alive, wide = space.below, space.rungs, space.way, m.alive, children.wide
+    below, bits, way, alive, wide = space.below, space.bytes_, space.way, m.alive, children.wide
     row, other = np.int64(m.state_row[upper]), np.int64(m.state_row[lower])
     for word in range(4):
         bits[0, word] = 0
@@ -154,8 +161,11 @@ def descend(m, packed, children, upper, lower, steps, place, space):  # type: ig
             bits[0, byte >> 6] |= np.uint64(1) << np.uint64(byte & 63)
     count, level, i = np.int64(0), np.int64(0), place
     while True:
-        below[count, 0], below[count, 1], below[count, 2] = level, i, -1
-        count += packed[i, 0] >> 62  # tokens end there
+        below[count, 0], below[count, 1], below[count, 2], below[count, 3] = level, MOST_STEPS, i, -1
+        below[count, 10] = below[count, 11] = below[count, 12] = 0
+        below[count, 13] = m.narrow_state[upper]
+        if level == 0 or packed[i, 0] >> 62:  # tokens end there
+            count += 1
         way[level, 0], way[level, 1], way[level, 2] = i, i + 1, packed[i, 0] & 0xFFFFFFFF
         while True:
             parent, i, end = way[level, 0], way[level, 1], way[level, 2]
@@ -171,7 +181,8 @@ def descend(m, packed, children, upper, lower, steps, place, space):  # type: ig
                 else:
                     i = packed[i, 0] & 0xFFFFFFFF
             if first < i:
-                below[count, 0], below[count, 1], below[count, 2], below[count, 3] = level, first, i, parent
+                below[count, 0], below[count, 1], below[count, 2], below[count, 3] = level, MOST_STEPS, first, i
+                below[count, 4], below[count, 5], below[count, 6], below[count, 7] = parent, upper, counter, 0
                 count += 1
             if i < end:
                 way[level, 1] = packed[i, 0] & 0xFFFFFFFF

@@ -72,7 +72,7 @@ class _Lift:
         self.budget = budget
         self.scratch = scratch
         self.lists, self.profiles, self.pieces = scratch.lists, scratch.profiles, scratch.pieces
-        self.pieces.expect(len(automaton.ops))
+        self.pieces.expect(len(automaton.ops), automaton.threshold.size > 0)
         self.rows = RowStore(vocab.size, self.lists)
         alive, stays = alive_bytes(automaton.ops, automaton.symbol_class)
         self.machine = m = self._machine(alive)

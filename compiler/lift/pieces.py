@@ -5,9 +5,10 @@ and the other results of a state follow from the sequence of its pieces and spec
 together once per distinct key.
 
 Leaves out   the walks (walk.py).
-Arrays       a piece is a sequence of int32: most increments, most frames, flags (1: pushed, 2: decided against a
-             tool), number of tokens, the tokens, node, R, node, R, …; number 0 is the empty one.  A key: mode, | 2
-             where a special token decides against a tool, then pieces, and -1 - token for special tokens.
+Arrays       a piece is a sequence of int32: most increments (0 where a walk was for several counter values), most
+             frames, flags (1: pushed, 2: decided against a tool), number of tokens, the tokens, node, R, node, R, …;
+             number 0 is the empty one.  A key: mode, | 2 where a special token decides against a tool, then pieces, and
+             -1 - token for special tokens.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .ladders import Space
 
 HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 16
+_BY_VALUE = 1 << 12  # walks that a state may have at values near a threshold
 _ROUND_BITS = 20  # 23 are there
 
 
@@ -33,8 +35,9 @@ class Memo(NamedTuple):
     round_ int64 [2]: counts up whenever the walks by first byte and op are forgotten, and how many are known;
     slots int64 [power of two, 3]: round << 40 | op << 8 | byte, where it is of another round free; for which values of
     the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
-    2 * threshold + 2; number of the piece;  pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what
-    `walk_states` gives;  space: scratch (ladders.py).
+    2 * threshold + 2 (-2 - threshold stands where one walk for several values fails); number of the piece;
+    pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives;  space: scratch
+    (ladders.py).
     """
 
     round_: np.ndarray
@@ -46,16 +49,17 @@ class Memo(NamedTuple):
 
 
 class Pieces:
-    """Pieces and keys of walks that find at most so many tokens and records each, beside so many special tokens."""
+    """Pieces and keys of walks through a trie so deep that find at most so many tokens and records each, beside so many
+    special tokens."""
 
-    def __init__(self, tokens: int, records: int, specials: int) -> None:
+    def __init__(self, tokens: int, records: int, specials: int, depth: int) -> None:
         self.pieces = Pool(HEAD + tokens + records, expected=2048, length=64)
         self.keys = Pool(256 + 2 + specials, expected=2048, length=16)
         self._round = np.zeros(2, np.int64)
         self._slots = np.zeros((_SLOTS, 3), np.int64)
         self._used = _SLOTS
         self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
-        self._space = Space.make(records)
+        self._space = Space.make(records, depth)
         self._add_empty()
 
     def _add_empty(self) -> None:
@@ -66,9 +70,10 @@ class Pieces:
         """Of the arrays."""
         return self.pieces.nbytes + self.keys.nbytes + self._slots.nbytes + self._found.nbytes
 
-    def expect(self, rows: int) -> None:
-        """Walks by first byte and op of an automaton with so many op rows: what is small stays in the cache."""
-        self._used = min(_SLOTS, 1 << (4 * rows + 64).bit_length())
+    def expect(self, rows: int, counts: bool) -> None:
+        """Walks by first byte and op of an automaton with so many op rows, which counts or does not: what is small
+        stays in the cache."""
+        self._used = min(_SLOTS, 1 << (4 * rows + (_BY_VALUE if counts else 64)).bit_length())
 
     def clear(self) -> None:
         """Forget all and keep the room."""
@@ -150,32 +155,30 @@ def intern_piece(pieces, end, records, begin2, result):  # type: ignore[no-untyp
 
 
 @njit(cache=True, **BARE)
-def lower_piece(pieces, source, parts, steps, space):  # type: ignore[no-untyped-def]
-    """The number of the piece that holds what a walk down a ladder found on so many rungs at most.
+def piece_at(pieces, source, parts, value, space):  # type: ignore[no-untyped-def]
+    """The number of the piece that holds what was found in the parts of one value, see `Space`.
 
     Args:
-        source: number of the piece of all that it found, in the ``parts`` parts that `descend` gave.
-        space: holds these, and what each found.
+        source: number of the piece of all that was found in these ``parts`` parts.
     """
     data, offset, table, count = pieces
-    below, seen = space.below, space.seen
+    below = space.below
     begin = np.int64(offset[count[0]])
     for k in range(3):
         data[begin + k] = 0
-    for n in range(steps + 1):
-        data[begin] = max(data[begin], seen[n, 0])
-        data[begin + 1] = max(data[begin + 1], seen[n, 1])
-        data[begin + 2] |= seen[n, 2] | seen[n, 3] << 1
     first, end = np.int64(offset[source]) + HEAD, begin + HEAD
-    for column in range(4, 6):  # tokens, then records
+    for column in range(8, 10):  # tokens, then records
         last = np.int64(0)
         for k in range(parts):
-            if below[k, 0] <= steps:
+            if below[k, 0] <= value <= below[k, 1]:
                 for i in range(first + last, first + below[k, column]):
                     data[end] = data[i]
                     end += 1
+                data[begin] = max(data[begin], below[k, 10])
+                data[begin + 1] = max(data[begin + 1], below[k, 11])
+                data[begin + 2] |= below[k, 12] | below[k, 13] << 1
             last = below[k, column]
-        if column == 4:
+        if column == 8:
             data[begin + 3] = end - begin - HEAD
             first += last
     return intern(data, offset, table, count, end)

@@ -15,12 +15,13 @@ _MOST_KEPT = 1 << 26  # bytes; a scratch that has grown larger is given back
 
 
 class Scratch:
-    """Pools and arrays for a vocabulary of ``size`` tokens and ``nodes`` trie nodes, with so many special tokens."""
+    """Pools and arrays for a vocabulary of ``size`` tokens and ``nodes`` trie nodes, so deep, with so many special
+    tokens."""
 
-    def __init__(self, size: int, nodes: int, specials: int) -> None:
+    def __init__(self, size: int, nodes: int, depth: int, specials: int) -> None:
         self.lists = Pool(size + 64)
         self.profiles = Pool(2 * nodes + 2)
-        self.pieces = Pieces(self.lists.longest, self.profiles.longest, specials)
+        self.pieces = Pieces(self.lists.longest, self.profiles.longest, specials, depth)
         self._arrays: dict[str, np.ndarray] = {}
 
     def filled(self, name: str, shape: tuple[int, int], value: int) -> np.ndarray:

@@ -22,10 +22,12 @@ from toolc.runtime.memory import BARE
 
 from ..automata.pool import intern, room
 from .children import Children, next_child
+from .counting import descend_counting
 from .ladders import descend
-from .pieces import HEAD, intern_piece, lower_piece
+from .pieces import HEAD, intern_piece, piece_at
 
 _NEVER = 1 << 40  # no counter comes so far
+_MOST_VALUES = 64  # of a counter that one walk is for
 
 
 class Machine(NamedTuple):
@@ -131,7 +133,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
 
     Args:
         segments: int32 [·, 6], the first ``count`` are walked: first place in `order`, place after the last, state,
-            counter, increments (0, or -1 if the counter was set on the way here), place of the parent.
+            counter, increments so far (-1 if the counter was set on the way here), place of the parent.
         out, found: receives, from place ``found``, the tokens that stay alive or leave the frame with their last byte.
         records, left: receives, from place ``left``, node, R, … where the walk leaves the frame with tokens below.
         result: int64 [6], receives the places after the last token and record, the most increments before a
@@ -302,7 +304,7 @@ def walk_states(  # type: ignore[no-untyped-def]
     What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it
     is walked once for all states of a call that share the op, as states of one gap between values do. Where a
     counter is looked at, a walk is shared by all values that are farther from the next threshold than it counted;
-    nearer ones have walks of their own, but only below the first bytes that come so far. What such a
+    nearer ones share another one, below the first bytes that come so far (counting.py). What such a
     walk finds is a piece; states of equal pieces have equal results (pieces.py). Where a state goes a step down a
     ladder, the rungs are counted, and the pieces of all lower steps are parts of the one that is found (ladders.py).
 
@@ -326,7 +328,8 @@ def walk_states(  # type: ignore[no-untyped-def]
     keys, key_offset, key_table, key_count = memo.keys
     slots = memo.slots
     space, step, height = memo.space, ladders.step, ladders.height
-    segment, result, below, seen = space.segment, space.result, space.below, space.seen
+    segment, result, below, firsts = space.segment, space.result, space.below, space.firsts
+    lively = 0
     root = t.order.size
     for j in range(at, end):
         if (
@@ -337,66 +340,103 @@ def walk_states(  # type: ignore[no-untyped-def]
             return j
         q = jobs[j, 0]
         row = row_at(m, np.int64(q), np.int64(jobs[j, 1]))
-        segment[0, 3] = jobs[j, 1]
         begin2 = np.int64(offset2[count2[0]])
         begin3 = np.int64(key_offset[key_count[0]])
         last3 = begin3 + 1
         keys[begin3] = mode
         c = np.int64(jobs[j, 1])
         low, high = _range(ahead, q, c)
-        i = next_child(t.children, m.alive, row, root, np.int64(-1), root)
-        while i < root:
-            place = i
-            x = np.int64(t.node_byte[t.order[i]])
-            i = next_child(t.children, m.alive, row, root, x, root)
+        if j == at or q != jobs[j - 1, 0] or c <= jobs[j - 1, 1] or jobs[j - 1, 1] < low:  # else much is as before
+            lively = 0
+            i = next_child(t.children, m.alive, row, root, np.int64(-1), root)
+            while i < root:
+                x = np.int64(t.node_byte[t.order[i]])
+                firsts[lively, 0], firsts[lively, 1], firsts[lively, 3] = i, x, -1
+                lively += 1
+                i = next_child(t.children, m.alive, row, root, x, root)
+        for nth in range(lively):
+            n, until = firsts[nth, 2], firsts[nth, 3]
+            if c < until:
+                if n > 0:
+                    keys[last3] = n
+                    last3 += 1
+                continue
+            place, x = firsts[nth, 0], firsts[nth, 1]
             op = np.int64(m.ops[row, m.symbol_class[x]])
             slot, shared = _look_up(memo, low, high, op << 8 | x, c)
             if slots[slot, 0] == memo.round_[0] << 40 | op << 8 | x:
                 n = slots[slot, 2]
+                share = slots[slot, 1] == 2 * low + 2
             else:
                 if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     return j
                 steps = np.int64(height[q]) - 1 if op == step[q] else np.int64(0)  # of the state that x leads to
-                for n in range(steps + 1):
-                    for k in range(4):
-                        seen[n, k] = 0
-                if steps > 0:
-                    p = op >> 3
-                    parts = descend(m, t.packed, t.children, p, np.int64(step[p] >> 3), steps, place, space)
-                    seen[0, 3] = m.narrow_state[p]
-                    segment[0, 2] = p
-                else:
-                    parts = 1
-                    below[0, 0], below[0, 1], below[0, 2], below[0, 3] = 0, place, t.skip[place], root
-                    segment[0, 2] = q
+                last, apart = c, -2 - low  # under `apart` stands that one walk cannot be for many values
+                many = steps <= 0 and high < _NEVER and c > max(low, 0)
+                if many:
+                    slot = _slot(slots, memo.round_[0] << 40 | op << 8 | x, apart)
+                    many = slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x
+                if many and shared:
+                    last = min(high - 1, c + _MOST_VALUES)
                 begin = np.int64(piece_offset[piece_count[0]]) + HEAD
-                result[0], result[1] = begin, begin2
-                for part in range(parts):
-                    rungs, segment[0, 0], segment[0, 1], segment[0, 5] = (
-                        below[part, 0], below[part, 1], below[part, 2], below[part, 3],
-                    )  # fmt: skip
-                    if segment[0, 1] < 0:
-                        result[0] = _take(t, below[part, 1], pieces, result[0])
+                while True:
+                    if steps > 0:
+                        p = op >> 3
+                        parts = descend(m, t.packed, t.children, p, np.int64(step[p] >> 3), steps, place, c, space)
+                    elif last > c:
+                        parts = descend_counting(m, ahead, t.packed, t.children, root, q, place, c, last, space)
                     else:
-                        _walk(m, t, segment, 1, mode, st, frames, pieces, result[0], data2, result[1], result)
-                        for k in range(4):
-                            seen[rungs, k] = max(seen[rungs, k], result[2 + k])
-                    below[part, 4], below[part, 5] = result[0] - begin, result[1] - begin2
-                for k in range(4):
-                    result[2 + k] = seen[0, k]
-                    for n in range(1, steps + 1):
-                        result[2 + k] = max(result[2 + k], seen[n, k])
-                n = intern_piece(memo.pieces, result[0], data2, begin2, result)
-                share = not shared and c + result[2] < high
-                _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n)
+                        parts = np.int64(1)
+                        below[0, 0], below[0, 1], below[0, 2], below[0, 3] = c, c, place, t.skip[place]
+                        below[0, 4], below[0, 5], below[0, 6], below[0, 7] = root, q, c, 0
+                    result[0], result[1] = begin, begin2
+                    failed = parts < 0
+                    for part in range(parts):
+                        if below[part, 3] < 0:
+                            result[0] = _take(t, below[part, 2], pieces, result[0])
+                        else:
+                            segment[0, 0], segment[0, 1], segment[0, 5] = below[part, 2], below[part, 3], below[part, 4]
+                            segment[0, 2], segment[0, 3], segment[0, 4] = below[part, 5], below[part, 6], below[part, 7]
+                            _walk(m, t, segment, 1, mode, st, frames, pieces, result[0], data2, result[1], result)
+                            failed |= last > c and result[2] > 0
+                            for k in range(4):
+                                below[part, 10 + k] = result[2 + k]
+                        below[part, 8], below[part, 9] = result[0] - begin, result[1] - begin2
+                    for k in range(4):
+                        result[2 + k] = 0
+                        for part in range(parts):
+                            result[2 + k] = max(result[2 + k], below[part, 10 + k])
+                    if failed:
+                        last = c
+                        _remember(memo, op << 8 | x, apart, 0)
+                    elif many and last == c and not shared and c + result[2] >= high:
+                        last = min(high - 1, c + _MOST_VALUES)
+                    else:
+                        break
+                    many = False
+                n = source = intern_piece(memo.pieces, result[0], data2, begin2, result)
+                share = not shared and last == c and c + result[2] < high
+                if last > c:
+                    n = np.int64(-1)
+                    value = c
+                    while value <= last and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
+                        lower = piece_at(memo.pieces, source, parts, value, space)
+                        _remember(memo, op << 8 | x, 2 * value + 1, lower)
+                        n = lower if value == c else n
+                        value += 1
+                    if n < 0:
+                        return j
+                else:
+                    _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n)
                 while steps > 0 and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     steps -= 1
                     op = np.int64(step[op >> 3])
                     slot, shared = _look_up(memo, low, high, op << 8 | x, c)
                     if slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x:
-                        lower = lower_piece(memo.pieces, n, parts, steps, space)
-                        share = not shared and c + pieces[piece_offset[lower]] < high
-                        _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, lower)
+                        lower = piece_at(memo.pieces, source, parts, steps, space)
+                        far = not shared and c + pieces[piece_offset[lower]] < high
+                        _remember(memo, op << 8 | x, 2 * low + 2 if far else 2 * c + 1, lower)
+            firsts[nth, 2], firsts[nth, 3] = n, high - pieces[piece_offset[n]] if share else c + 1
             if n > 0:  # 0 is the empty one
                 keys[last3] = n
                 last3 += 1

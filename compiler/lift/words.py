@@ -77,9 +77,9 @@ class Words:
     def take_scratch(self) -> Scratch:
         """A scratch that nobody else has; hand it back for the next lift."""
         v = self.vocab
-        return (
-            self._spare.pop() if self._spare else Scratch(v.size, v.node_byte.size, len(v.special) + len(v.end_of_turn))
-        )
+        if self._spare:
+            return self._spare.pop()
+        return Scratch(v.size, v.node_byte.size, len(self.state), len(v.special) + len(v.end_of_turn))
 
     def hand_back(self, scratch: Scratch) -> None:
         """Keep a scratch, emptied."""

@@ -46,7 +46,7 @@ def test_a_state_that_lives_on_more_bytes_than_a_small_memo_holds(text: str) -> 
 
 
 def test_lists_are_kept_once() -> None:
-    found = Pieces(tokens=3, records=2, specials=0)
+    found = Pieces(tokens=3, records=2, specials=0, depth=1)
     tokens = np.array([7, 8, 9, 7, 8, 9, 5], np.int32)
     assert found.add(tokens, np.array([3, 3, 6, 7], np.int64)).tolist() == [1, 0, 1, 2]
     many = np.arange(10_000, dtype=np.int32)  # more than there is room for
