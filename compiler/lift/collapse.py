@@ -16,11 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .walk import Walkable
-
 
 class Collapsed(NamedTuple):
-    """The trie of a slice over classes of bytes, in preorder.
+    """The trie of a slice over classes of bytes, or over bytes, in preorder.
 
     byte uint8 [n]: a byte of the class;  depth int32 [n]: from 1;  skip int32 [n];  token_offset int32 [n + 1]: how
     many tokens come before each node;  tokens, units int32 [·]: the tokens in this order, and the units of each;
@@ -99,7 +97,7 @@ def _split(classes, column, count, scratch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _collapse(t, before, next_unit, home, byte_class, node_of_token):  # type: ignore[no-untyped-def]
+def _collapse(t, next_unit, home, byte_class, node_of_token):  # type: ignore[no-untyped-def]
     """The trie of words over classes: byte, depth and skip in preorder; per token its node."""
     size = 1 << 12
     table = np.full(size, -1, np.int32)
@@ -108,15 +106,11 @@ def _collapse(t, before, next_unit, home, byte_class, node_of_token):  # type: i
     unit = np.zeros(size >> 1, np.int32)  # state of the unit automaton
     unit[0] = home
     nodes = 1  # 0 is the root
-    current = np.zeros(int(t.node_depth.max()) + 1, np.int32)
-    i = 0
-    while i < t.node_byte.size:
-        if before[t.skip[i]] == before[i]:
-            i = t.skip[i]
-            continue
-        depth = t.node_depth[i]
+    current = np.zeros(int(t.depth.max()) + 1, np.int32)
+    for i in range(t.byte.size):
+        depth = t.depth[i]
         up = current[depth - 1]
-        k = byte_class[unit[up], t.node_byte[i]]
+        k = byte_class[unit[up], t.byte[i]]
         if 2 * nodes + 2 >= size:
             size *= 2
             table = np.full(size, -1, np.int32)
@@ -134,13 +128,12 @@ def _collapse(t, before, next_unit, home, byte_class, node_of_token):  # type: i
         if table[slot] < 0:
             table[slot] = nodes
             parent[nodes] = up
-            byte[nodes] = t.node_byte[i]
-            unit[nodes] = next_unit[unit[up], t.node_byte[i]]
+            byte[nodes] = t.byte[i]
+            unit[nodes] = next_unit[unit[up], t.byte[i]]
             nodes += 1
         current[depth] = table[slot]
-        for place in range(before[i], before[i + 1]):
+        for place in range(t.token_offset[i], t.token_offset[i + 1]):
             node_of_token[place] = table[slot]
-        i += 1
     # Preorder: a parent has a smaller number than its children.
     below = np.ones(nodes, np.int32)
     for n in range(nodes - 1, 0, -1):
@@ -171,30 +164,17 @@ def _slot(parent, k, size):  # type: ignore[no-untyped-def]
     return np.int64((h >> np.uint64(20)) & np.uint64(size - 1))
 
 
-def collapse(
-    trie: Walkable,
-    before: np.ndarray,
-    listed: np.ndarray,
-    units: np.ndarray,
-    next_unit: np.ndarray,
-    home: int,
-    byte_class: np.ndarray,
-) -> Collapsed:
+def collapse(trie: Collapsed, next_unit: np.ndarray, home: int, byte_class: np.ndarray) -> Collapsed:
     """The collapsed trie of a slice.
 
     Args:
-        trie: the whole trie.
-        before, listed: the slice, see ``Words.listed``.
-        units: int32 [V], units of every token of the slice.
-        home: its unit state;  byte_class: see `byte_classes`.
+        trie: the slice over bytes;  home: its unit state;  byte_class: see `byte_classes`.
     """
-    node = np.empty(listed.size, np.int32)
-    byte, depth, skip = _collapse(trie, before, next_unit, home, byte_class, node)
+    node = np.empty(trie.tokens.size, np.int32)
+    byte, depth, skip = _collapse(trie, next_unit, home, byte_class, node)
     by_node = np.argsort(node, kind="stable")
-    tokens = listed[by_node]
     offset = np.zeros(byte.size + 1, np.int32)
     np.cumsum(np.bincount(node, minlength=byte.size), out=offset[1:])
-    by_units = listed[np.argsort(units[listed], kind="stable")]
-    units_offset = np.zeros(int(units[listed].max(initial=0)) + 2, np.int32)
-    np.cumsum(np.bincount(units[listed], minlength=units_offset.size - 1), out=units_offset[1:])
-    return Collapsed(byte, depth, skip, offset, tokens, units[tokens], by_units, units_offset)
+    return trie._replace(
+        byte=byte, depth=depth, skip=skip, token_offset=offset, tokens=trie.tokens[by_node], units=trie.units[by_node]
+    )

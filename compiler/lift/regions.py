@@ -16,7 +16,7 @@ import numpy as np
 from ..automata.distinct import distinct_rows
 from ..budget import Budget
 from .bases import choose_bases, find_regions, rank_bases
-from .collapse import Collapsed, byte_classes, collapse
+from .collapse import byte_classes
 from .collapsed import scratch_for_parting, walk_collapsed
 from .scratch import Scratch
 from .simulate import Units
@@ -71,7 +71,6 @@ class Regions:
         self._place: np.ndarray | None = None
         self._found = np.empty((1 << 12, 3), np.int32)
         self._parting = scratch_for_parting(machine.threshold_offset, len(words.state))
-        self._tries: dict[tuple[int, bytes], Collapsed] = {}
 
     def larger(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
         """Rows over the slices that agree best with jobs which would start from a small one, many to a region.
@@ -150,8 +149,8 @@ class Regions:
 
     def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, classes: np.ndarray) -> RegionRows:
         w = self.words
-        trie = self._trie(home, classes)
         own = own[np.lexsort((jobs[own, 1], jobs[own, 0]))]
+        trie = w.collapsed(home, classes)
         out = np.empty((own.size, 3), np.int32)
         pieces = np.empty(own.size, np.int32)
         at = 0
@@ -165,13 +164,3 @@ class Regions:
             pieces[at : at + done] = self.scratch.pieces.add(tokens, ends)[out[at : at + done, 2]]
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)
-
-    def _trie(self, home: int, classes: np.ndarray) -> Collapsed:
-        key = home, classes.tobytes()
-        found = self._tries.get(key)
-        if found is None:
-            before, listed, _ = self.words.listed(home)
-            found = self._tries[key] = collapse(
-                self.words.whole, before, listed, self.words.count(home), self.units.next_unit, home, classes
-            )
-        return found

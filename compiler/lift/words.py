@@ -13,6 +13,7 @@ import numpy as np
 from toolc.runtime.vocab import Vocab
 
 from .children import Children, index_children
+from .collapse import Collapsed, collapse
 from .costs import Memo
 from .scratch import Scratch
 from .slices import unit_automata
@@ -22,6 +23,8 @@ from .within import death_bytes
 # In the place of a slice:
 PLAIN = -2  # tokens of plain bytes
 NOTHING = 1 << 20  # all tokens: none lies outside
+
+_MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
 
 
 def plain_bytes() -> np.ndarray:
@@ -57,6 +60,8 @@ class Words:
         self._spare: list[Scratch] = []
         self._memos: list[Memo] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._within: dict[int, Collapsed] = {}
+        self._collapsed: dict[tuple[int, bytes], Collapsed] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
         self.frames = np.zeros((depth, 4), np.int32)
@@ -112,12 +117,7 @@ class Words:
         if known is None:
             v = self.vocab
             count = self._plain() if s == PLAIN else self.count(s) if s != NOTHING else np.zeros(v.size, np.int32)
-            before = self._before(count[v.node_tokens] < 0)
-            keep = before[v.node_skip] > before[:-1]
-            order = np.flatnonzero(keep).astype(np.int32)
-            place = np.zeros(keep.size + 1, np.int32)
-            np.cumsum(keep, out=place[1:])
-            skip = place[v.node_skip[order]].astype(np.int32)
+            order, skip = self._part(self._before(count[v.node_tokens] < 0))
             children = Children(*index_children(order, skip, v.node_byte))
             known = self._rest[s] = self.whole._replace(
                 order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, count)
@@ -167,6 +167,41 @@ class Words:
             tokens = self.vocab.node_tokens[inside]
             known = self._listed[s] = self._before(inside), tokens, count[tokens]
         return known
+
+    def within(self, s: int) -> Collapsed:
+        """The trie of the tokens of slice s."""
+        known = self._within.get(s)
+        if known is None:
+            v, (before, tokens, units) = self.vocab, self.listed(s)
+            order, skip = self._part(before)
+            units_offset = np.zeros(int(units.max(initial=0)) + 2, np.int32)
+            np.cumsum(np.bincount(units, minlength=units_offset.size - 1), out=units_offset[1:])
+            known = self._within[s] = Collapsed(
+                v.node_byte[order], v.node_depth[order].astype(np.int32), skip, before[np.append(order, -1)],
+                tokens, units, tokens[np.argsort(units, kind="stable")], units_offset,
+            )  # fmt: skip
+        return known
+
+    def collapsed(self, s: int, byte_class: np.ndarray) -> Collapsed:
+        """The same over classes of bytes, see `collapse`; the last few are kept."""
+        key = s, byte_class.tobytes()
+        known = self._collapsed.pop(key, None)
+        if known is None:
+            known = collapse(self.within(s), self.units.next_unit, s, byte_class)
+            if len(self._collapsed) == _MOST_COLLAPSED:
+                self._collapsed.pop(next(iter(self._collapsed)), None)
+        self._collapsed[key] = known
+        return known
+
+    def _part(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes int32 [n] below which some of the tokens are that ``before`` counts, and for each the place of
+        the next one outside of it."""
+        skip = self.vocab.node_skip
+        keep = before[skip] > before[:-1]
+        order = np.flatnonzero(keep).astype(np.int32)
+        place = np.zeros(keep.size + 1, np.int32)
+        np.cumsum(keep, out=place[1:])
+        return order, place[skip[order]]
 
     def _before(self, chosen: np.ndarray) -> np.ndarray:
         """For every node how many of the chosen places of node_tokens come before it; int32 [nodes + 1]."""
