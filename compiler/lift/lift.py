@@ -30,6 +30,7 @@ from ..budget import Budget
 from ..errors import VocabError
 from . import comb
 from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
+from .alike import find_alike
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
@@ -41,9 +42,10 @@ from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .slices import DIGITS, URI
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
 from .within import allow_just_the_slice
-from .words import NOTHING, Words
+from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, Words, plain_bytes
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
+_NO_SPECIALS = np.zeros((0, 2), np.int32)
 _BATCH = 2048  # walks between two looks at the clock
 
 
@@ -51,7 +53,7 @@ class _Bases(NamedTuple):
     """What the rows of some jobs start from, one int32 entry per job: ``slice_``, ``limit``, ``units`` as in `Walks`.
 
     reach: most increments before a threshold was looked at, so far;  extra: piece of further tokens, -1 for none;
-    trie: slice outside of which tokens are walked, or NOTHING (words.py).
+    trie: what is walked, see ``Words.rest``.
     """
 
     slice_: np.ndarray
@@ -78,6 +80,9 @@ class _Lift:
         self.machine = m = self._machine(alive)
         self.ladders = Ladders(*find_ladders(m.ops, m.state_row, m.narrow_state))
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
+        plain = plain_bytes()
+        bits = np.packbits(plain, bitorder="little").view(np.uint64).reshape(1, 4)
+        self.plain = bits, np.unique(automaton.symbol_class[:256][plain]).astype(np.int32)
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
@@ -174,30 +179,58 @@ class _Lift:
         just = allow_just_the_slice(
             m, units.next_unit, units.alive, units.boundary, w.deaths, jobs, slice_, limit, w.pairs
         )
-        return _Bases(slice_, limit, most_units, reach, extra, np.where(just & (extra < 0), NOTHING, slice_))
+        trie = np.where(just & (extra < 0), NOTHING, slice_)
+        self._share_plain(jobs, extra, trie)
+        return _Bases(slice_, limit, most_units, reach, extra, trie)
 
-    def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:
-        """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
+    def _share_plain(self, jobs: np.ndarray, extra: np.ndarray, trie: np.ndarray) -> None:
+        """Walk the tokens of plain bytes once for all jobs whose states read them alike; ``extra`` receives what is
+        found, ``trie`` what is left to walk."""
+        own = np.flatnonzero((extra < 0) & (trie < NOTHING) & ~self.counts_on[jobs[:, 0]])
+        own = own[~self.words.json[trie[own]]]
+        like = find_alike(self.machine, *self.plain, jobs[own, 0])
+        own, like = own[like >= 0], like[like >= 0]
+        both = trie[own].astype(np.int64) << 32 | like
+        _, first, which, count = np.unique(both, return_index=True, return_inverse=True, return_counts=True)
+        chosen = own[first[count > 1]]
+        if not chosen.size:
+            return
+        found = self._walk(jobs[chosen], trie[chosen] + OTHERS_TOO, np.full(chosen.size, -1, np.int32), 0, _NO_SPECIALS)
+        lists = [self.lists[n] for n in found[:, 0].tolist()]
+        pieces = self.pieces.add(np.concatenate(lists), np.cumsum([x.size for x in lists], dtype=np.int64))
+        many = count[which] > 1
+        extra[own[many]] = pieces[(np.cumsum(count > 1) - 1)[which[many]]]
+        trie[own[many]] += PLAIN_TOO
+
+    def _walk(
+        self, jobs: np.ndarray, trie: np.ndarray, extra: np.ndarray, mode: int, specials: np.ndarray
+    ) -> np.ndarray:
+        """What `walk_states` finds for jobs, int32 [jobs, 6], each over a trie of its own, see ``Words.rest``."""
         w = self.words
-        order = np.argsort(bases.trie, kind="stable")
-        tries, extra, sorted_ = bases.trie[order], bases.extra[order], jobs[order]
+        order = np.argsort(trie, kind="stable")
+        tries, extra, sorted_ = trie[order], extra[order], jobs[order]
         found = np.empty((len(jobs), 6), np.int32)
         bounds = [0, *(np.flatnonzero(np.diff(tries)) + 1).tolist(), len(jobs)]
         for begin, end in pairwise(bounds):
             if begin == end:
                 break  # no jobs
-            trie = w.rest(int(tries[begin]))
+            rest = w.rest(int(tries[begin]))
             self.pieces.forget()
 
-            def walk(at: int, to: int, trie: Walkable = trie) -> int:
+            def walk(at: int, to: int, rest: Walkable = rest) -> int:
                 return walk_states(
-                    self.machine, trie, self.ladders, sorted_, at, to, mode, self.ahead, self.specials, extra,
+                    self.machine, rest, self.ladders, sorted_, at, to, mode, self.ahead, specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
                 )  # fmt: skip
 
             self._run(walk, begin, end)
         out = np.empty_like(found)
         out[order] = found
+        return out
+
+    def _state_walks(self, jobs: np.ndarray, bases: _Bases, mode: int) -> tuple[Walks, np.ndarray]:
+        """Rows of (state, counter), and whether something was pushed, so that other modes can differ."""
+        out = self._walk(jobs, bases.trie, bases.extra, mode, self.specials)
         self._note(out)
         reach = np.maximum(out[:, 2], bases.reach)
         walks = Walks(out[:, 0], out[:, 1], reach, bases.slice_, bases.limit, bases.units, out[:, 5] > 0)

@@ -23,6 +23,9 @@ from .within import death_bytes
 # In the place of a slice:
 PLAIN = -2  # tokens of plain bytes
 NOTHING = 1 << 20  # all tokens: none lies outside
+# Added to the number of a slice, or to -1: further tokens that lie inside.
+PLAIN_TOO = 1 << 21  # those of plain bytes
+OTHERS_TOO = 1 << 22  # all others
 
 _MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
 
@@ -110,13 +113,13 @@ class Words:
 
     def rest(self, s: int) -> Walkable:
         """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN, one
-        without tokens for NOTHING."""
+        without tokens for NOTHING; see PLAIN_TOO, OTHERS_TOO."""
         if s == -1:
             return self.whole
         known = self._rest.get(s)
         if known is None:
             v = self.vocab
-            count = self._plain() if s == PLAIN else self.count(s) if s != NOTHING else np.zeros(v.size, np.int32)
+            count = self._left_out(s)
             order, skip = self._part(self._before(count[v.node_tokens] < 0))
             children = Children(*index_children(order, skip, v.node_byte))
             known = self._rest[s] = self.whole._replace(
@@ -139,6 +142,16 @@ class Words:
         """See `death_bytes`."""
         v, units = self.vocab, self.units
         return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, self.state)
+
+    def _left_out(self, s: int) -> np.ndarray:
+        """int32 [V]: -1 for the tokens of ``rest(s)``; elsewhere the units in slice s, or 0."""
+        if s == PLAIN:
+            return self._plain()
+        if s >= OTHERS_TOO - 1:
+            return np.maximum(-1 - self._plain(), self._left_out(s - OTHERS_TOO))
+        if s >= PLAIN_TOO - 1:
+            return np.maximum(self._plain(), self._left_out(s - PLAIN_TOO))
+        return self.count(s) if 0 <= s < NOTHING else np.full(self.vocab.size, min(s, 0), np.int32)
 
     def _plain(self) -> np.ndarray:
         """int32 [V]: 0 for tokens of plain bytes, -1 for the others."""

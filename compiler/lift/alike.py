@@ -1,0 +1,125 @@
+"""States that read texts of some bytes alike: what they allow of the tokens of these bytes is walked for one of them.
+
+Ten properties with one pattern have ten copies of its states, which differ in nothing but what comes after the closing
+quote. Most tokens have no quote: these are dead or alive in all copies.
+
+Leaves out   the walks (walk.py), the tokens (words.py).
+Invariants   nothing is pushed or popped, no counter is looked at and nothing decided on the way: a token of these
+             bytes is a matter of dead or alive.
+Source       equivalence of two automata by joining sets: Hopcroft and Karp 1971.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..automata.workspace import PUSH
+from .children import count_bits
+
+_FEWEST = 24  # a walk from a state that lives on fewer bytes is short
+
+
+@njit(cache=True)
+def _plain_only(m, classes):  # type: ignore[no-untyped-def]
+    """Which states keep to the invariants on symbols of some classes: bool [states]."""
+    states = m.state_row.size - 1
+    out = np.ones(states, np.bool_)
+    changed = True
+    while changed:
+        changed = False
+        for q in range(states - 1, 0, -1):  # most ways lead to a larger number
+            fine = m.state_row[q + 1] - m.state_row[q] == 1 and not m.narrow_state[q]
+            for k in classes:
+                op = m.ops[m.state_row[q], k]
+                fine = fine and op & 7 < PUSH and out[op >> 3]
+            if out[q] and not fine:
+                out[q] = False
+                changed = True
+    return out
+
+
+@njit(cache=True)
+def _root(parent, q):  # type: ignore[no-untyped-def]
+    while parent[q] != q:
+        q = parent[q]
+    return q
+
+
+@njit(cache=True)
+def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
+    """Join the sets of two states, and of all that texts lead to from them; False, and nothing is, if they differ.
+
+    Args:
+        parent: int32 [states]: of each a state of its set, nearer to the root;  joined: int32 [states, 3], scratch.
+    """
+    count, at = 0, 0
+    x, y = _root(parent, a), _root(parent, b)
+    if x != y:
+        parent[x] = y
+        joined[0] = x, a, b
+        count = 1
+    while at < count:
+        upper, lower = m.state_row[joined[at, 1]], m.state_row[joined[at, 2]]
+        at += 1
+        for k in classes:
+            p, q = m.ops[upper, k] >> 3, m.ops[lower, k] >> 3
+            if p == q:
+                continue
+            x, y = _root(parent, p), _root(parent, q)
+            if x == y:
+                continue
+            if p == 0 or q == 0:
+                for n in range(count):
+                    parent[joined[n, 0]] = joined[n, 0]
+                return False
+            parent[x] = y
+            joined[count, 0], joined[count, 1], joined[count, 2] = x, p, q
+            count += 1
+    return True
+
+
+@njit(cache=True)
+def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
+    """For each of some states the first of them that reads texts of some bytes like it: int32 [n], -1 where its walks
+    are short or more than a matter of these bytes.
+
+    Args:
+        bytes_: uint64 [1, 4];  classes: int32 [·]: their classes of symbols;  states: int32 [n], each once.
+    """
+    out = np.full(states.size, -1, np.int32)
+    wide = np.zeros(states.size, np.bool_)
+    for n in range(states.size):
+        count = 0
+        for word in range(4):
+            count += count_bits(m.alive[m.state_row[states[n]], word] & bytes_[0, word])
+        wide[n] = count >= _FEWEST
+    if wide.sum() < 2:
+        return out
+    plain = _plain_only(m, classes)
+    lives = np.zeros(plain.size, np.int64)  # a hash of the classes that each lives on
+    for q in range(plain.size):
+        for k in classes:
+            if m.ops[m.state_row[q], k] != 0:
+                lives[q] = (lives[q] + k + 1) * 0x9E3779B1 & 0xFFFFFFFFFF
+    parent = np.arange(plain.size).astype(np.int32)
+    joined = np.empty((plain.size, 3), np.int32)
+    first = np.empty(states.size, np.int32)  # of each set, and its hash
+    hashes = np.empty(states.size, np.int64)
+    sets = 0
+    for n in range(states.size):
+        q = states[n]
+        if not wide[n] or not plain[q]:
+            continue
+        hash_ = np.int64(0)
+        for k in classes:
+            hash_ = (hash_ + lives[m.ops[m.state_row[q], k] >> 3]) * 0x85EBCA6B & 0xFFFFFFFFFF
+        for s in range(sets):
+            if hashes[s] == hash_ and _join(m, classes, q, first[s], parent, joined):
+                out[n] = first[s]
+                break
+        if out[n] < 0:
+            out[n] = q
+            first[sets], hashes[sets] = q, hash_
+            sets += 1
+    return out
