@@ -18,6 +18,7 @@ from ..automata.workspace import PUSH
 from .children import count_bits
 
 _FEWEST = 24  # a walk from a state that lives on fewer bytes is short
+_SWEEPS = 3  # over the states, to hash what they read
 
 
 @njit(cache=True)
@@ -97,29 +98,27 @@ def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
     if wide.sum() < 2:
         return out
     plain = _plain_only(m, classes)
-    lives = np.zeros(plain.size, np.int64)  # a hash of the classes that each lives on
-    for q in range(plain.size):
-        for k in classes:
-            if m.ops[m.state_row[q], k] != 0:
-                lives[q] = (lives[q] + k + 1) * 0x9E3779B1 & 0xFFFFFFFFFF
+    hashes = np.zeros(plain.size, np.int64)  # of copies they are equal if their states are numbered in one order
+    for _ in range(_SWEEPS):
+        for q in range(plain.size - 1, 0, -1):
+            own = np.int64(0)
+            for k in classes:
+                own = (own ^ hashes[m.ops[m.state_row[q], k] >> 3]) * 0x9E3779B1 & 0xFFFFFFFFFFFF
+            hashes[q] = own + 1
     parent = np.arange(plain.size).astype(np.int32)
     joined = np.empty((plain.size, 3), np.int32)
-    first = np.empty(states.size, np.int32)  # of each set, and its hash
-    hashes = np.empty(states.size, np.int64)
+    first = np.empty(states.size, np.int32)  # of each set
     sets = 0
     for n in range(states.size):
         q = states[n]
         if not wide[n] or not plain[q]:
             continue
-        hash_ = np.int64(0)
-        for k in classes:
-            hash_ = (hash_ + lives[m.ops[m.state_row[q], k] >> 3]) * 0x85EBCA6B & 0xFFFFFFFFFF
         for s in range(sets):
-            if hashes[s] == hash_ and _join(m, classes, q, first[s], parent, joined):
+            if hashes[first[s]] == hashes[q] and _join(m, classes, q, first[s], parent, joined):
                 out[n] = first[s]
                 break
         if out[n] < 0:
             out[n] = q
-            first[sets], hashes[sets] = q, hash_
+            first[sets] = q
             sets += 1
     return out
