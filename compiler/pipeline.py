@@ -259,9 +259,10 @@ def _compile(
         automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
         clock.begin("tables")
         with budget.blaming(automaton.largest_rule):
-            tables, counts, profiles = lift(automaton, vocab, ends, budget)
+            made = lift(automaton, vocab, ends, budget)
             clock.begin("close")
-            tables = tables.but(**close_arrays(tables, vocab, profiles, encode, budget))
+            found = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
+        tables, counts = made.tables.but(**found), made.counts
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")

@@ -16,10 +16,10 @@ from .memory import fixed, kernel
 
 
 class CombRows(NamedTuple):
-    """Rows in the order of their places, and behind them one without entries.
+    """Different rows in some order, and behind them one without entries.
 
-    of int64 [·]: the row at each place that was asked for;  offset int64 [rows + 2];  column, value int32 [entries]:
-    those of row r are at ``offset[r]:offset[r + 1]``, by column.
+    of int64 [·]: the row of each that was asked for;  offset int64 [rows + 2];  column, value int32 [entries]: those of
+    row r are at ``offset[r]:offset[r + 1]``, by column.
     """
 
     of: np.ndarray
@@ -32,9 +32,13 @@ class CombRows(NamedTuple):
         """How many rows there are, without the last."""
         return int(self.offset.size) - 2
 
+    def at(self, chosen: np.ndarray) -> CombRows:
+        """The rows of some of those that were asked for, int64 [·]: numbered by first use."""
+        return CombRows(*_chosen(self.of, self.offset, self.column, self.value, chosen))
+
 
 def rows_at(comb: np.ndarray, places: np.ndarray, columns: int) -> CombRows:
-    """The rows of so many columns that begin at these places, int32 [·], each once."""
+    """The rows of so many columns that begin at these places, int32 [·], in the order of their places."""
     return CombRows(*_rows_at(fixed(comb), fixed(places), columns))
 
 
@@ -73,3 +77,27 @@ def _rows_at(comb, places, columns):  # type: ignore[no-untyped-def]
             column[at[r]], value[at[r]] = i - comb[i, 0], comb[i, 1]
             at[r] += 1
     return of, offset, column, value
+
+
+@kernel()
+def _chosen(of, offset, column, value, chosen):  # type: ignore[no-untyped-def]
+    number = np.full(offset.size - 1, -1, np.int64)
+    own, order = np.empty(chosen.size, np.int64), np.empty(chosen.size, np.int64)
+    rows = entries = np.int64(0)
+    for i in range(chosen.size):
+        r = of[chosen[i]]
+        if number[r] < 0:
+            number[r] = rows
+            order[rows] = r
+            rows += 1
+            entries += offset[r + 1] - offset[r]
+        own[i] = number[r]
+    ends = np.zeros(rows + 2, np.int64)
+    columns, values = np.empty(entries, np.int32), np.empty(entries, np.int32)
+    for n in range(rows):
+        begin, size = offset[order[n]], offset[order[n] + 1] - offset[order[n]]
+        columns[ends[n] : ends[n] + size] = column[begin : begin + size]
+        values[ends[n] : ends[n] + size] = value[begin : begin + size]
+        ends[n + 1] = ends[n] + size
+    ends[rows + 1] = ends[rows]
+    return own, ends, columns, values

@@ -17,6 +17,7 @@ import numpy as np
 
 from toolc.compiler.lift.close import close_arrays
 from toolc.runtime.bundle import Bundle
+from toolc.runtime.comb import rows_at
 from toolc.runtime.tables import END_OF_TURN, Tables, without_close
 from toolc.runtime.vocab import Vocab
 
@@ -545,7 +546,8 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "narrowing": ints([]),
         }
     )
-    tables = replace(tables, **close_arrays(tables, vocab, _contents(list(profiles), vocab)))
+    rows = rows_at(tables.delta, tables.cell_delta, tables.classes)
+    tables = replace(tables, **close_arrays(tables, vocab, rows, _contents(list(profiles), vocab)))
     meta = {
         "format": 1,
         "compiler": "tests",

@@ -26,7 +26,7 @@ import numpy as np
 
 from toolc.runtime import bounds, ways
 from toolc.runtime.bounds import MANY, Closing, lows_of, phases, returns_of
-from toolc.runtime.comb import CombRows, rows_at
+from toolc.runtime.comb import CombRows
 from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
 
@@ -52,6 +52,7 @@ Profiles = tuple[np.ndarray, np.ndarray]  # contents int32 [·] (walk.py), and w
 def close_arrays(
     t: Tables,
     vocab: Vocab,
+    rows: CombRows,
     profiles: Profiles,
     encode: Encode | None = None,
     budget: Budget | None = None,
@@ -60,19 +61,23 @@ def close_arrays(
     """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
 
     Args:
+        rows, profiles: see `Lifted`.
         held: states without transitions whose bound is known: what stands in their place is elsewhere (../link).
 
     Raises BudgetError: it took too many seconds.
     """
-    close = _Close(t, vocab, profiles, budget or Budget(), held or {})
+    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {})
     found = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
     return found | forced_arrays(t, vocab, close.a, encode)
 
 
 class _Close:
-    def __init__(self, t: Tables, vocab: Vocab, profiles: Profiles, budget: Budget, held: Mapping[int, int]) -> None:
+    def __init__(
+        self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget, held: Mapping[int, int]
+    ) -> None:
         self.t = t
+        self.ops = rows
         self.profiles = profiles
         self.held = np.array(list(held), np.int64)
         self.held_bound = np.array(list(held.values()), np.int32)
@@ -83,7 +88,6 @@ class _Close:
         self.is_special = np.zeros(vocab.size, bool)
         self.is_special[t.special_token] = True
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
-        self.ops = rows_at(t.delta, t.cell_delta, t.classes)
         self.alive = alive_in_comb(self.ops.offset, self.ops.column, t.classes, t.symbol_class)[self.ops.of]
         self.lows = lows_of(t.state_break)
         self.a = self._closing()

@@ -13,8 +13,6 @@ from numba import njit
 
 _FREE = -1, 0
 
-_BATCH = 1 << 12  # rows in compressed form at a time, where they are given in full
-
 
 def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Pack rows given in compressed form.
@@ -28,74 +26,34 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     Returns:
         offset int32 [rows] and the comb int32 [·, 2].
     """
-    made = _Comb(int(row_offset[-1]), row_offset.size - 1, width)
     row_offset, columns, values = (x.astype(np.int32, copy=False) for x in (row_offset, columns, values))
     order = _order(row_offset)
-    made.add(row_offset, columns, values, order, order)
-    return made.offset, made.comb()
-
-
-def pack_rows(rows: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pack the chosen rows of int32 [n, columns]; their entries are those that are not 0. Of many rows only some are
-    in compressed form at a time: that of all can be as large as the comb."""
-    width = rows.shape[1]
-    if chosen.size <= _BATCH:
-        offset, columns, values = compressed(rows, chosen)
-        return pack(offset, columns, values, width)
-    ends = _ends(rows, chosen)
-    made = _Comb(int(ends[-1]), chosen.size, width)
-    order = _order(ends)
-    for begin in range(0, order.size, _BATCH):
-        some = order[begin : begin + _BATCH]
-        offset, columns, values = compressed(rows, chosen[some])
-        made.add(offset, columns, values, np.arange(some.size, dtype=np.int32), some)
-    return made.offset, made.comb()
-
-
-class _Comb:
-    """A comb that rows are added to.
-
-    The array has room for twice the entries: what is never touched costs nothing, and a larger one would have to be
-    filled anew.
-    """
-
-    def __init__(self, entries: int, rows: int, width: int) -> None:
-        self.width = width
-        self.offset = np.empty(rows, np.int32)
-        size = 2 * entries + rows + 2 * max(width, 1) + 192
-        self._comb = np.empty((size, 2), np.int32)
-        self._comb[:width] = _FREE
-        self._bits = np.zeros((2, (size >> 6) + 3), np.uint64)
-        self._at = np.array([0, 0, width], np.int64)
-
-    def add(
-        self, row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, order: np.ndarray, numbers: np.ndarray
-    ) -> None:
-        """Place rows in compressed form, in an order, under these numbers."""
-        done = 0
-        while (done := _place(
-            row_offset, columns, values, order, numbers, done, self.width, self._comb, self._bits, self._at, self.offset
-        )) < order.size:  # fmt: skip
-            filled = self._at[2]
-            bigger = np.empty((2 * len(self._comb) + self.width, 2), np.int32)
-            bigger[:filled] = self._comb[:filled]
-            bits = np.zeros((2, (len(bigger) >> 6) + 3), np.uint64)
-            bits[:, : self._bits.shape[1]] = self._bits
-            self._comb, self._bits = bigger, bits
-
-    def comb(self) -> np.ndarray:
-        return self._comb[: self._at[1] + self.width]
+    # There is room for twice the entries: what is never touched costs nothing, and a larger array would have to be
+    # filled anew.
+    size = 2 * columns.size + order.size + 2 * max(width, 1) + 192
+    comb, bits = np.empty((size, 2), np.int32), np.zeros((2, (size >> 6) + 3), np.uint64)
+    comb[:width] = _FREE
+    offset, at = np.empty(order.size, np.int32), np.array([0, 0, width], np.int64)
+    done = 0
+    while (done := _place(row_offset, columns, values, order, done, width, comb, bits, at, offset)) < order.size:
+        filled = at[2]
+        bigger, more = np.empty((2 * len(comb) + width, 2), np.int32), bits
+        bigger[:filled] = comb[:filled]
+        comb, bits = bigger, np.zeros((2, (len(bigger) >> 6) + 3), np.uint64)
+        bits[:, : more.shape[1]] = more
+    return offset, comb[: at[1] + width]
 
 
 @njit(cache=True)
 def compressed(rows, chosen):  # type: ignore[no-untyped-def]
-    """The nonzero entries of the chosen rows, int32 [n, ·], as `pack` takes them: row_offset, columns, values."""
-    offset = np.zeros(chosen.size + 1, np.int32)
+    """The nonzero entries of the chosen rows, int32 [n, ·]: offset, column and value of `CombRows`."""
+    offset = np.zeros(chosen.size + 2, np.int64)
     for i in range(chosen.size):
         count = 0
         for value in rows[chosen[i]]:
             count += value != 0
         offset[i + 1] = offset[i] + count
+    offset[-1] = offset[-2]
     columns = np.empty(offset[-1], np.int32)
     values = np.empty(offset[-1], np.int32)
     at = 0
@@ -106,17 +64,6 @@ def compressed(rows, chosen):  # type: ignore[no-untyped-def]
                 values[at] = rows[chosen[i], k]
                 at += 1
     return offset, columns, values
-
-
-@njit(cache=True)
-def _ends(rows, chosen):  # type: ignore[no-untyped-def]
-    """Where the entries that are not 0 of each chosen row would begin, and end: int64 [chosen + 1]."""
-    out = np.zeros(chosen.size + 1, np.int64)
-    for i in range(chosen.size):
-        out[i + 1] = out[i]
-        for value in rows[chosen[i]]:
-            out[i + 1] += value != 0
-    return out
 
 
 @njit(cache=True)
@@ -153,14 +100,13 @@ def _set(bits, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _place(row_offset, columns, values, order, numbers, done, width, comb, bits, at_, offset):  # type: ignore[no-untyped-def]
+def _place(row_offset, columns, values, order, done, width, comb, bits, at_, offset):  # type: ignore[no-untyped-def]
     """Place rows from position ``done`` of ``order`` on; the position of the first that found no room.
 
     Args:
-        numbers: int32 [·]: the number of the row at each position.
         bits: uint64 [2, ·]: offsets in use, and places in use.
         at_: int64 [3]: no place below it is free for a first entry; offsets in use end; places filled in so far.
-        offset: int32 [rows], receives offsets by number.
+        offset: int32 [rows], receives offsets.
     """
     taken, occupied = bits[0], bits[1]
     size = comb.shape[0]
@@ -192,7 +138,7 @@ def _place(row_offset, columns, values, order, numbers, done, width, comb, bits,
             if tries == 256 and at < used:  # a crowded place: go to the end instead of searching on
                 at = used
         _set(taken, at)
-        offset[numbers[done]] = at
+        offset[r] = at
         used = max(used, at + 1)
         for i in range(filled, used + width):
             comb[i, 0], comb[i, 1] = -1, 0

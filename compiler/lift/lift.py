@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.comb import CombRows
 from toolc.runtime.tables import Tables, without_close
 from toolc.runtime.vocab import Vocab
 
@@ -47,6 +48,23 @@ from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, Words, plain_bytes
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _NO_SPECIALS = np.zeros((0, 2), np.int32)
 _BATCH = 2048  # walks between two looks at the clock
+
+
+class Lifted(NamedTuple):
+    """What lifting gives.
+
+    Attributes:
+        tables: those that know no way to close.
+        rows: of the comb of transitions, by cell.
+        profiles: contents of the exit profiles int32 [·]: mode, node, R, node, R, … (walk.py), and where each begins,
+            int64 [profiles + 1].
+        counts: of states, rows, …
+    """
+
+    tables: Tables
+    rows: CombRows
+    profiles: tuple[np.ndarray, np.ndarray]
+    counts: dict[str, int]
 
 
 class _Bases(NamedTuple):
@@ -316,7 +334,7 @@ class _Lift:
 
     # -- all ---------------------------------------------------------------------------------------------------------
 
-    def tables(self) -> tuple[Tables, dict[str, int]]:
+    def lifted(self) -> Lifted:
         a = self.a
         states = self.cells(np.arange(a.state_row.size - 1, dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
         set_offset = np.cumsum([0, *map(len, a.sets)])
@@ -337,8 +355,8 @@ class _Lift:
             chain_of.append(keys)
         return self._assemble(states, joined(chains), np.concatenate(chain_of))
 
-    def _assemble(self, states: Cells, chains: Cells, chain_of: np.ndarray) -> tuple[Tables, dict[str, int]]:
-        """The tables.
+    def _assemble(self, states: Cells, chains: Cells, chain_of: np.ndarray) -> Lifted:
+        """All of it.
 
         Args:
             chain_of: int32 [chains, 2]: profile and stack symbol.
@@ -354,7 +372,8 @@ class _Lift:
             narrow = np.union1d(narrow, states.owner[deciding[states.exits].any(axis=1)])
         max_chain = int(longest_chain(follows, len(self.profiles)))
         width = max(states.breaks.shape[1], chains.breaks.shape[1])
-        ops_row, delta_offset, delta = self._delta()
+        rows = self._rows(states)
+        delta_offset, delta = comb.pack(rows.offset[:-1], rows.column, rows.value, a.classes)
         chain_offset, chain = self._chain(chain_of)
         special = self.specials[np.argsort(self.specials[:, 1], kind="stable")]
         arrays = dict(
@@ -365,7 +384,7 @@ class _Lift:
             state_break=widened(states.breaks, width),
             cell_row=states.rows,
             cell_exit=states.exits,
-            cell_delta=delta_offset[ops_row[rows_at(m, states.owner, states.counter)]],
+            cell_delta=delta_offset[rows.of],
             delta=delta,
             push=m.push,
             return_offset=m.return_offset,
@@ -397,13 +416,14 @@ class _Lift:
             "bytes": total,
             "walks": self.walks,
         }
-        return without_close(arrays), counts
+        content, begin = (part.copy() for part in self.profiles.flat())  # the pool is memory of the next lift
+        return Lifted(without_close(arrays), rows, (content, begin), counts)
 
-    def _delta(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Number of the distinct op row per op row, offsets and comb of the distinct ones."""
-        ops = self.machine.ops
-        number, first = distinct_rows(ops)
-        return number, *comb.pack_rows(ops, first)
+    def _rows(self, states: Cells) -> CombRows:
+        """The distinct op rows, by cell."""
+        m = self.machine
+        number, first = distinct_rows(m.ops)
+        return CombRows(number[rows_at(m, states.owner, states.counter)], *comb.compressed(m.ops, first))
 
     def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         order = np.lexsort((chain_of[:, 1], chain_of[:, 0])).astype(np.int32)
@@ -424,17 +444,11 @@ def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def lift(
-    automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None
-) -> tuple[Tables, dict[str, int], tuple[np.ndarray, np.ndarray]]:
-    """The tables of an automaton for a vocabulary, their counts, and the exit profiles.
+def lift(automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None) -> Lifted:
+    """The tables of an automaton for a vocabulary.
 
     Args:
         end_of_turn: ids that end a turn; allowed exactly where the text may end.
-
-    Returns:
-        of the profiles the contents, int32 [·]: mode, node, R, node, R, … (walk.py), and where each begins, int64
-        [profiles + 1].
 
     Raises:
         VocabError: a special token is missing.
@@ -442,8 +456,6 @@ def lift(
     """
     words = Words.of(vocab)
     scratch = words.take_scratch()
-    made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch)
-    tables, counts = made.tables()
-    content, begin = (part.copy() for part in made.profiles.flat())  # the pool is memory of the next lift
+    made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch).lifted()
     words.hand_back(scratch)
-    return tables, counts, (content, begin)
+    return made

@@ -184,19 +184,19 @@ class _Linker:
         symbols = marks.narrow_symbol.copy()
         symbols[list(stubs.symbol)] = True
         with self.budget.blaming(a.largest_rule):
-            t, counts, profiles = lift(
-                replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget
-            )
+            lifted = lift(replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget)
+        t, rows, profiles, counts = lifted
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
         t = t.but(state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            t = t.but(**close_arrays(t, self.vocab, profiles, self.encode, self.budget, held))
+            t = t.but(**close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held))
         # Of many tools most of the comb is old, and stays as it is.
         fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
         others = self.parts.values() if fewest else None
-        cut = Cut(a, t, stubs, entry, [c[3] for c in called], self.classes, self.whole.specials, others)
+        imported = [c[3] for c in called]
+        cut = Cut(a, t, rows, stubs, entry, imported, self.classes, self.whole.specials, others)
         arrays = cut.arrays()
         exported = []
         for push, left in entry or ():

@@ -195,6 +195,7 @@ class Cut:
     """The tables of an automaton without its root frame and its stubs, see `Part`.
 
     Args:
+        rows: of its transitions, by cell.
         entry: what `entries_of` gives, of a part; None for the main part, which keeps its root.
         left: per stub the R with which the import is left.
         classes: int32 [256].
@@ -207,7 +208,7 @@ class Cut:
     """
 
     def __init__(
-        self, a: Automaton, t: Tables, stubs: Stubs, entry: list[tuple[int, tuple[int, ...]]] | None,
+        self, a: Automaton, t: Tables, rows: CombRows, stubs: Stubs, entry: list[tuple[int, tuple[int, ...]]] | None,
         left: list[tuple[int, ...]], classes: np.ndarray, specials: Sequence[str], others: Iterable[Part] | None,
     ) -> None:  # fmt: skip
         self.a, self.t, self.stubs = a, t, stubs
@@ -240,7 +241,7 @@ class Cut:
             self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
         self.cells = t.state_break[self.kept, :, 1].sum(axis=1, dtype=np.int64) + 1
         self.cell = np.repeat(t.state_cell[self.kept], self.cells) + within(self.cells)
-        self.rows = rows_at(t.delta, t.cell_delta[self.cell], t.classes)
+        self.rows = rows.at(self.cell)
         self.alike = leaders(self.rows.offset, self.rows.column, self.rows.value, t.classes)[self.class_of]
         self.representative = np.arange(self.class_of.size)
         if others is not None:

@@ -12,7 +12,7 @@ from toolc.compiler.link.classes import coarse_classes, common, leaders, spread
 from toolc.compiler.link.keys import keys
 from toolc.compiler.link.resolve import _with_more
 from toolc.compiler.link.words import Words
-from toolc.runtime.comb import rows_at
+from toolc.runtime.comb import CombRows, rows_at
 
 from ..lift.test_masks import vocab
 
@@ -93,7 +93,8 @@ def test_rows_are_spread_over_other_classes() -> None:
         ops = ((rng.integers(0, 3, (rows, classes)) << 3 | kinds) * (rng.random((rows, classes)) < 0.6)).astype(
             np.int32
         )
-        at, comb = combs.pack_rows(ops, np.arange(rows))
+        given = CombRows(np.arange(rows), *combs.compressed(ops, np.arange(rows)))
+        at, comb = combs.pack(given.offset[:-1], given.column, given.value, classes)
         class_of = rng.integers(0, classes, others)
         state, push = np.array([0, 5, 7]), np.array([4, 6, 2])
         asked = rng.permutation(rows)
@@ -102,6 +103,15 @@ def test_rows_are_spread_over_other_classes() -> None:
         order = np.argsort(at)
         offset, columns, new = spread(found.offset, found.column, found.value, class_of, state, push)
         assert offset.size == rows + 1 and found.rows == rows
+        chosen = rng.integers(0, rows, 5)
+        some = given.at(chosen)
+        kept = list(dict.fromkeys(chosen.tolist()))
+        assert [kept[n] for n in some.of] == chosen.tolist() and some.rows == len(kept)
+        for n, r in enumerate(kept):
+            part = slice(some.offset[n], some.offset[n + 1])
+            assert dict(zip(some.column[part].tolist(), some.value[part].tolist(), strict=True)) == {
+                k: op for k, op in enumerate(ops[r].tolist()) if op
+            }
         for r, row in enumerate(ops[order].tolist()):
             wanted = []
             for j, k in enumerate(class_of.tolist()):
