@@ -110,7 +110,7 @@ def leaders(offset, column, value, classes):  # type: ignore[no-untyped-def]
 
 @kernel()
 def spread(offset, column, value, class_of, state, push):  # type: ignore[no-untyped-def]
-    """Rows over other classes, in compressed form (../lift/comb.py), states and pushes by their new numbers.
+    """Offset, column and value of rows over other classes, states and pushes by their new numbers.
 
     Args:
         offset, column, value: see `CombRows`.
@@ -133,7 +133,7 @@ def spread(offset, column, value, class_of, state, push):  # type: ignore[no-unt
     size = 0
     for k in column:
         size += first[k + 1] - first[k]
-    ends = np.zeros(rows + 1, np.int32)
+    ends = np.zeros(rows + 2, np.int64)
     columns, ops = np.empty(size, np.int32), np.empty(size, np.int32)
     n = 0
     for r in range(rows):
@@ -152,4 +152,5 @@ def spread(offset, column, value, class_of, state, push):  # type: ignore[no-unt
                 columns[place], ops[place] = others[m], number << 3 | kind
                 n += 1
         ends[r + 1] = n
+    ends[rows + 1] = n
     return ends, columns, ops

@@ -8,19 +8,60 @@ Invariants   the first part keeps its numbers of states, pushes and stack symbol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.comb import CombRows
 from toolc.runtime.memory import copy, kernel, read_int
 from toolc.runtime.tables import NEVER, PUSH
 
-from .part import GROUPS, JOINED, Part
+from .part import DELTA, GROUPS, READ, Part
 from .walk import Machine, bytes_to_call
 
 BY_MODE = frozenset(("cell_row", "cell_exit", "close_token", "close_after"))
-_PLACE = {name: n for n, name in enumerate(JOINED)}
-_NOWHERE = np.zeros(0, np.int64)
+
+_NUMBERS = {  # arrays that hold numbers of one group, which are moved
+    "state_cell": "cell", "cell_delta": "delta", "return_offset": "return", "state_close": "close",
+    "owed_first": "owed", "cell_row": "row", "cell_exit": "profile", "chain_symbol": "symbol",
+    "chain_cell": "chain_cell", "chain_row": "row", "chain_exit": "profile", "state_mark": "mark",
+    "symbol_mark": "mark", "forced_offset": "forced", "row_dense": "dense", "row_list": "list", "list_offset": "token",
+    "list_base": "list",
+}  # fmt: skip
+_HEAD = {  # the rows before those of the parts: of the dead and the finished state, of the rows and lists of all
+    "state_cell": (0, 1), "state_break": (0, 0), "cell_delta": (0, 1), "state_close": (0, 1), "close_break": (0, 0),
+    "close_bound": (NEVER, 0), "cell_row": (0, 1), "cell_exit": (-1, -1), "state_mark": (0, 0),
+    "close_token": (-1, -1), "close_after": (0, 0), "state_forced": (0, 0), "forced_after": (0, 0),
+    "forced_offset": (0, 0), "row_slice": (-1, -1), "row_units": (-1, -1), "row_dense": (-1, -1), "row_list": (0, 1),
+    "list_offset": (0, 0, 0), "list_base": (-1, -1),
+}  # fmt: skip
+_SKIPPED = {"forced_offset": 2, "list_offset": 1}  # so many rows of each part are of what the head stands for
+
+
+class _Layout(NamedTuple):
+    """Of some arrays: the groups by which they are moved, int64 [·]; which are by mode; head int32 [·, 4]: the rows
+    before those of the parts, their number last; skip int64 [·]: see `_SKIPPED`."""
+
+    group: np.ndarray
+    by_mode: np.ndarray
+    head: np.ndarray
+    skip: np.ndarray
+
+
+@cache
+def _layout(names: tuple[str, ...]) -> _Layout:
+    groups = list(GROUPS)
+    head = np.zeros((len(names), 4), np.int32)
+    for n, name in enumerate(names):
+        values = _HEAD.get(name, ())
+        head[n, : len(values)], head[n, 3] = values, len(values)
+    return _Layout(
+        np.array([groups.index(_NUMBERS[name]) if name in _NUMBERS else -1 for name in names]),
+        np.array([name in BY_MODE for name in names]),
+        head,
+        np.array([_SKIPPED.get(name, 0) for name in names]),
+    )
 
 
 class Joined:
@@ -36,11 +77,14 @@ class Joined:
     def __init__(self, parts: list[Part], imports: list[list[tuple[int, int]]], symbol_class: np.ndarray) -> None:
         self.parts, self.imports, self.symbol_class = parts, imports, symbol_class
         self.width = int(symbol_class.max()) + 1
-        reserved = {"state": 2, "cell": 2, "close": 2, "delta": self.width + 1, "row": 2, "list": 2, "forced_list": 1}
+        reserved = {
+            "state": 2, "cell": 2, "close": 2, "delta": self.width + 1, "row": 2, "list": 2, "mark": 1, "forced_list": 1
+        }  # fmt: skip
         sizes = np.array([[reserved.get(group, 0) for group in GROUPS], *(part.sizes for part in parts)])
-        self.base = dict(zip(GROUPS, np.cumsum(np.ascontiguousarray(sizes.T), axis=1), strict=True))
+        self._base = np.zeros((len(GROUPS) + 1, len(parts) + 1), np.int64)  # the last is of what is not moved
+        np.cumsum(sizes.T, axis=1, out=self._base[:-1])
+        self.base = dict(zip(GROUPS, self._base, strict=False))
         self.modes = max(part.modes for part in parts)
-        self._fields = np.stack([part.fields for part in parts])
 
     @staticmethod
     def of(first: Part, library: Mapping[bytes, Part], symbol_class: np.ndarray) -> Joined:
@@ -60,41 +104,29 @@ class Joined:
         """The same parts behind another first one, which calls what the first does."""
         return Joined([first, *self.parts[1:]], self.imports, self.symbol_class)
 
-    def together(
-        self, name: str, by: np.ndarray | None = None, first: np.ndarray | None = None, skip: int = 0
-    ) -> np.ndarray:
-        """An array of all parts, int32 [·] or [·, columns].
+    def together(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+        """Some arrays of all parts, each int32 [·] or more, with what is before them, in the common numbering.
 
         An array by mode of parts that have one mode is never read in another, so it stands for both. Where parts have
-        fewer columns than others, as of breakpoints, they get zeros.
-
-        Args:
-            by: int64 [parts, or more]: what is added to the numbers of each; those below 0 stay.
-            first: rows before those of the parts.
-            skip: so many rows of each part are left out.
+        fewer columns than others, as of breakpoints, they get zeros. What `_NUMBERS` does not name is not moved.
         """
-        fields = self.fields(name)
-        if skip:
-            fields[:, 0] += 4 * skip * fields[:, 2]
-            fields[:, 1] -= skip
-        dimensions = self.parts[0].arrays[name].ndim
-        columns = self.modes if name in BY_MODE else int(fields[:, 2].max())
-        head = 0 if first is None else len(first)
-        out = np.empty((head + int(fields[:, 1].sum()), columns), np.int32)
-        if first is not None:
-            out[:head] = first.reshape(head, -1)
-        _gather(fields, _NOWHERE if by is None else by, head, out)
-        if dimensions < 3:
-            return out if dimensions == 2 else out.reshape(-1)
-        return out.reshape(len(out), columns // 2, 2)
+        layout, fields = _layout(names), self.fields(names)
+        columns = np.where(layout.by_mode, self.modes, fields[:, :, 2].max(axis=0))
+        rows = fields[:, :, 1].sum(axis=0) + layout.head[:, 3] - len(self.parts) * layout.skip
+        ends = np.cumsum(rows * columns)
+        out = np.empty(ends[-1], np.int32)
+        _gather(fields, self._base[layout.group], layout.head, layout.skip, columns, out)
+        found, begin = {}, 0
+        for name, end, count, width in zip(names, ends.tolist(), rows.tolist(), columns.tolist(), strict=True):
+            dimensions = self.parts[0].arrays[name].ndim
+            shape = (count, width) if dimensions == 2 else (count, width // 2, 2)
+            found[name] = out[begin:end] if dimensions == 1 else out[begin:end].reshape(shape)
+            begin = end
+        return found
 
-    def fields(self, name: str) -> np.ndarray:
-        """int64 [parts, 3]: see `Part.fields`."""
-        return self._fields[:, _PLACE[name]].copy()
-
-    def ends(self, name: str) -> np.ndarray:
-        """int64 [parts]: where the rows of each end in what `together` gives."""
-        return np.cumsum(self._fields[:, _PLACE[name], 1])
+    def fields(self, names: tuple[str, ...]) -> np.ndarray:
+        """int64 [parts, names, 3]: see `Part.fields`."""
+        return np.array([part.fields(names) for part in self.parts])
 
     @cached_property
     def imported(self) -> np.ndarray:
@@ -114,12 +146,6 @@ class Joined:
         """int64 [parts + 1]: where the imports of each begin."""
         return np.cumsum([0, *map(len, self.imports)])
 
-    def push(self) -> np.ndarray:
-        out, imports = self.together("push"), self.together("push_import")
-        ends, base = self.ends("push"), self.base
-        _move_push(out, imports, ends, base["symbol"], base["state"], self.imported, self.first_import)
-        return out
-
     def delta(self) -> np.ndarray:
         """The comb of transitions; the dead state's row begins at 0, that of the finished one at 1."""
         base = self.base["delta"]
@@ -127,76 +153,79 @@ class Joined:
         out[: base[0]] = out[base[-1] :] = -1, 0
         end = 1 + int(self.symbol_class[256])
         out[end] = 1, 1 << 3
-        _gather_delta(self.fields("delta"), base, self.base["state"], self.base["push"], out)
+        _gather_delta(self.fields(DELTA)[:, 0].copy(), base, self.base["state"], self.base["push"], out)
         return out
 
-    def returns(self) -> tuple[np.ndarray, np.ndarray]:
+    def machine(
+        self, narrow_state: np.ndarray, narrow_push: np.ndarray, rows: CombRows, ahead: int
+    ) -> tuple[Machine, bytes]:
+        """What walks read, and the bytes that can stand before what opens a part in the first one.
+
+        Args:
+            narrow_state, narrow_push: of the first part;  rows: of its transitions.
+            ahead: calls are looked for so many bytes ahead.
+        """
+        base = self.base
+        found = self.together(READ)
+        push, imports = found["push"], found.pop("push_import")
+        _move_push(push, imports, base["push"][1:], base["symbol"], base["state"], self.imported, self.first_import)
         # A pop looks past its comb's end where R is another part's.
         most = max(part.most_left for part in self.parts) + 1
-        out = np.concatenate([self.together("return"), np.tile(np.array([[-1, 0]], np.int32), (most, 1))])
-        _move_returns(out, self.ends("return"), self.base["return"], self.base["state"])
-        return self.together("return_offset", self.base["return"]), out
-
-    def machine(self, narrow_state: np.ndarray, narrow_push: np.ndarray, ahead: int) -> tuple[Machine, bytes]:
-        """What walks read; the narrow ones are those of the first part. Calls are looked for so many bytes ahead. And
-        the bytes that can stand before what opens a part in the first one."""
-        return_offset, return_ = self.returns()
-        later = int(self.base["push"][-1] - self.base["push"][1])
-        state, push = np.zeros(self.base["state"][-1], bool), np.zeros(self.base["push"][-1], bool)
-        state[: narrow_state.size], push[: narrow_push.size] = narrow_state, narrow_push
-        two, base = np.array([0, 1], np.int32), self.base
-        fields = {
-            "symbol_class": self.symbol_class,
-            "state_cell": self.together("state_cell", base["cell"], two),
-            "state_break": self.together("state_break", first=0 * two),
-            "cell_delta": self.together("cell_delta", base["delta"], two),
-            "delta": self.delta(),
-            "push": self.push(),
-            "return_offset": return_offset,
-            "return_": return_,
-            "state_close": self.together("state_close", base["close"], two),
-            "close_break": self.together("close_break", first=0 * two),
-            "close_bound": self.together("close_bound", first=np.array([NEVER, 0], np.int32)),
-            "owed_first": self.together("owed_first", base["owed"]),
-            "owed_break": self.together("owed_break"),
-            "owed": self.together("owed"),
-            "narrow_state": state,
-            "narrow_push": push,
-            "to_call": np.zeros(base["state"][-1], np.int32),
-            "calls_part": np.concatenate([self.parts[0].arrays["push_import"] >= 0, np.zeros(later, bool)]),
-        }
-        machine = Machine(**{name: np.ascontiguousarray(array) for name, array in fields.items()})
-        if not self.parts[0].imports:
-            return machine, b""
-        to_call, before = bytes_to_call(machine, int(self.base["state"][1]), self.width, ahead)
-        return machine._replace(to_call=to_call), bytes(np.flatnonzero(before[self.symbol_class[:256]]).tolist())
+        return_ = np.empty((len(found["return"]) + most, 2), np.int32)
+        return_[:-most], return_[-most:] = found.pop("return"), (-1, 0)
+        _move_returns(return_, base["return"][1:], base["return"], base["state"])
+        state, pushes = np.zeros(base["state"][-1], bool), np.zeros(len(push), bool)
+        state[: narrow_state.size], pushes[: narrow_push.size] = narrow_state, narrow_push
+        own = int(base["push"][1])
+        calls = imports >= 0
+        calls[own:] = False
+        to_call = np.full(base["state"][-1], ahead + 1, np.int32)
+        before = b""
+        if self.parts[0].imports:
+            cells = found["state_cell"][2 : int(base["state"][1])]
+            classes = bytes_to_call(
+                rows.of, rows.offset, rows.column, rows.value, cells, push, calls, self.width, ahead, to_call
+            )
+            before = bytes(np.flatnonzero(classes[self.symbol_class[:256]]).tolist())
+        return Machine(
+            symbol_class=self.symbol_class, delta=self.delta(), return_=return_, narrow_state=state, narrow_push=pushes,
+            calls_part=calls, to_call=to_call, **found,
+        ), before  # fmt: skip
 
 
 @kernel()
-def _gather(fields, by, at, out):  # type: ignore[no-untyped-def]
-    """Write arrays of parts one after the other into ``out``, int32 [·, ·], from row ``at`` on; see `Joined.together`.
+def _gather(fields, by, head, skip, columns, out):  # type: ignore[no-untyped-def]
+    """Write arrays one after the other, each that of all parts, into ``out``, int32 [·]; see `Joined.together`.
 
     Args:
-        fields: int64 [parts, 3], see `Part.fields`.
-        by: what is added to the numbers of each part; empty where nothing is.
+        fields: int64 [parts, arrays, 3], see `Part.fields`.
+        by: int64 [arrays, parts or more]: what is added to the numbers of each part; those below 0 stay.
+        head, skip: see `_Layout`;  columns: int64 [arrays].
     """
-    width, flat = np.int64(out.shape[1]), out.reshape(-1)
-    for n in range(fields.shape[0]):
-        address, rows, columns = fields[n, 0], fields[n, 1], fields[n, 2]
-        begin, end = at * width, (at + rows) * width
-        if columns == width:
-            copy(out.ctypes.data + 4 * begin, address, 4 * (end - begin))
-        else:
-            for i in range(rows):
-                for k in range(width):
-                    out[at + i, k] = 0
-                    if columns == 1 or k < columns:
-                        out[at + i, k] = read_int(address, columns * i + min(k, columns - 1))
-        add = np.int32(by[n]) if by.size else np.int32(0)
-        if add != 0:
-            for i in range(begin, end):
-                flat[i] += add if flat[i] >= 0 else np.int32(0)
-        at += rows
+    at = np.int64(0)
+    for n in range(columns.size):
+        width = columns[n]
+        for i in range(head[n, 3]):
+            out[at : at + width] = head[n, i]
+            at += width
+        for part in range(fields.shape[0]):
+            own = fields[part, n, 2]
+            address, rows = fields[part, n, 0] + 4 * skip[n] * own, fields[part, n, 1] - skip[n]
+            begin, at = at, at + rows * width
+            if own == width:
+                copy(out.ctypes.data + 4 * begin, address, 4 * (at - begin))
+            else:
+                for i in range(rows):
+                    for k in range(width):
+                        place = begin + width * i + k
+                        out[place] = 0
+                        if own == 1 or k < own:
+                            out[place] = read_int(address, own * i + min(k, own - 1))
+            add = np.int32(by[n, part])
+            if add != 0:
+                moved = out[begin:at]
+                for i in range(moved.size):
+                    moved[i] += add if moved[i] >= 0 else np.int32(0)
 
 
 @kernel()
@@ -206,11 +235,13 @@ def _gather_delta(fields, base, state, push, out):  # type: ignore[no-untyped-de
         at, rows = np.int64(base[n]), fields[n, 1]
         copy(out.ctypes.data + 8 * at, fields[n, 0], 8 * rows)
         add, states, pushes = np.int32(at), np.int32(state[n] - 2 << 3), np.int32(push[n] << 3)
-        for i in range(at, at + rows):
-            op = out[i, 1]
+        moved = out[at : at + rows]
+        for i in range(rows):
+            op = moved[i, 1]
             kind = op & np.int32(7)
-            out[i, 0] += add if out[i, 0] >= 0 else np.int32(0)
-            out[i, 1] = op + (states if kind < PUSH and op > 15 else pushes if kind == PUSH else np.int32(0))
+            more = states if kind < PUSH else pushes if kind == PUSH else np.int32(0)
+            moved[i, 0] += add if moved[i, 0] >= 0 else np.int32(0)
+            moved[i, 1] = op + (more if op > 15 or kind == PUSH else np.int32(0))
 
 
 @kernel()

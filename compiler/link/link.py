@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolc.runtime.container import blake
-from toolc.runtime.tables import END_OF_TURN, NEVER, POP, Tables
+from toolc.runtime.tables import END_OF_TURN, NEVER, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.pushdown import Automaton, build_automaton
@@ -274,7 +274,5 @@ def _leaving(joined: Joined) -> np.ndarray:
     pops = np.zeros(joined.width, bool)
     for part in joined.parts:
         if part.modes == 2:
-            delta = part.arrays["delta"]
-            entry = np.flatnonzero((delta[:, 0] >= 0) & (delta[:, 1] & 7 == POP))
-            pops[entry - delta[entry, 0]] = True
+            pops |= part.leaving
     return pops[joined.symbol_class[:256]]

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from toolc.runtime.comb import CombRows, rows_at
-from toolc.runtime.tables import PUSH, Tables
+from toolc.runtime.tables import POP, PUSH, Tables
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE
@@ -38,19 +38,25 @@ from .tails import Opener
 
 ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
 
-JOINED = (  # what stands side by side in a bundle
-    "state_cell", "state_break", "state_mark", "state_close", "close_break", "state_forced", "forced_after", "cell_row",
-    "cell_exit", "cell_delta", "delta", "push", "push_import", "return_offset", "return", "symbol_mark", "owed_first",
-    "owed_break", "owed", "chain_profile", "chain_symbol", "chain_import", "chain_cell", "chain_break", "chain_row",
-    "chain_exit", "chain_after", "close_bound", "close_token", "close_after", "forced_offset", "forced_tokens",
-    "row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base",
+# What stands side by side in a bundle: what walks read, and what else there is.
+READ = (
+    "state_cell", "state_break", "cell_delta", "push", "push_import", "return_offset", "return", "state_close",
+    "close_break", "close_bound", "owed_first", "owed_break", "owed",
 )  # fmt: skip
+REST = (
+    "cell_row", "cell_exit", "chain_profile", "chain_symbol", "chain_import", "chain_cell", "chain_break", "chain_row",
+    "chain_exit", "chain_after", "state_mark", "symbol_mark", "close_token", "close_after", "state_forced",
+    "forced_after", "forced_offset", "forced_tokens", "row_slice", "row_units", "row_dense", "row_list", "list_offset",
+    "list_base",
+)  # fmt: skip
+DELTA, TOKENS = ("delta",), ("list_tokens",)
+_MOST_OVER = 16  # sets of fewer classes over which a part is kept
 
 GROUPS = {  # an array of each group of arrays whose numbers are of one kind; profiles are counted apart
     "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
     "owed": "owed", "chain": "chain_cell", "chain_cell": "chain_row", "forced": "forced_tokens",
     "return": "return", "delta": "delta", "row": "row_slice", "list": "list_base", "dense": "dense",
-    "token": "list_tokens", "profile": "", "forced_list": "forced_offset",
+    "token": "list_tokens", "mark": "mark", "profile": "", "forced_list": "forced_offset",
 }  # fmt: skip
 
 
@@ -99,27 +105,41 @@ class Part:
         sizes[-1] -= 2  # the list that is empty is of every part, and there is one more offset than lists
         return sizes
 
-    @cached_property
-    def fields(self) -> np.ndarray:
-        """int64 [·, 3]: of each of `JOINED` its address, how many rows it has, and numbers in each."""
-        found = []
-        for name in JOINED:
-            array = self.arrays[name]
-            assert array.dtype == np.int32 and array.flags.c_contiguous
-            shape = array.shape
-            columns = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else shape[1] * shape[2]
-            found.append((array.__array_interface__["data"][0], shape[0], columns))
-        return np.array(found, np.int64)
+    def fields(self, names: tuple[str, ...]) -> np.ndarray:
+        """int64 [names, 3]: of some arrays, C-contiguous int32, the address, how many rows, and numbers in each."""
+        known = self._fields.get(names)
+        if known is None:
+            found = []
+            for name in names:
+                array = self.arrays[name]
+                assert array.dtype == np.int32 and array.flags.c_contiguous
+                shape = array.shape
+                columns = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else shape[1] * shape[2]
+                found.append((array.ctypes.data, shape[0], columns))
+            known = self._fields[names] = np.array(found, np.int64)
+        return known
 
     @cached_property
-    def outer(self) -> dict[int, list[tuple[int, bytes]]]:
-        """Entry → profiles with which its frame is left, and what is in each, int32."""
-        x = self.arrays
-        records, ends = x["outer_records"].tobytes(), (4 * x["outer_offset"]).tolist()
-        found: dict[int, list[tuple[int, bytes]]] = {}
-        for n, (profile, entry) in enumerate(zip(x["outer_profile"].tolist(), x["outer_entry"].tolist(), strict=True)):
-            found.setdefault(entry, []).append((profile, records[ends[n] : ends[n + 1]]))
+    def _fields(self) -> dict[tuple[str, ...], np.ndarray]:
+        return {}
+
+    def outer(self, entry: int) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """The profiles with which an entry's frame is left; and what is in each, int32 [·], and where it begins."""
+        found = self._outer.get(entry)
+        if found is None:
+            x = self.arrays
+            offset, records = x["outer_offset"], x["outer_records"]
+            some = np.flatnonzero(x["outer_entry"] == entry)
+            begin = np.zeros(some.size + 1, np.int32)
+            np.cumsum(offset[some + 1] - offset[some], out=begin[1:])
+            held = [records[offset[n] : offset[n + 1]] for n in some.tolist()]
+            found = x["outer_profile"][some].tolist(), np.concatenate([np.zeros(0, np.int32), *held]), begin
+            self._outer[entry] = found
         return found
+
+    @cached_property
+    def _outer(self) -> dict[int, tuple[list[int], np.ndarray, np.ndarray]]:
+        return {}
 
     @cached_property
     def distinct_marks(self) -> list[tuple[int, ...]]:
@@ -136,14 +156,33 @@ class Part:
         """Of its transitions."""
         return rows_at(self.arrays["delta"], self.arrays["cell_delta"], self.arrays["alike"].size)
 
+    @cached_property
+    def leaving(self) -> np.ndarray:
+        """bool [classes]: with which some state leaves its frame."""
+        found = np.zeros(self.arrays["alike"].size, bool)
+        found[self._rows.column[self._rows.value & 7 == POP]] = True
+        return found
+
+    @cached_property
+    def _over(self) -> dict[bytes, Part]:
+        return {}
+
     def over(self, classes: np.ndarray) -> Part:
         """The same over fewer classes, int64 [·]: one of the former that each stands for."""
-        rows = self._rows
-        same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
-        offset, columns, ops = spread(rows.offset, rows.column, rows.value, classes, same, same)
-        at, delta = comb.pack(offset, columns, ops, classes.size)
-        made = replace(self, arrays={**self.arrays, "cell_delta": at[rows.of], "delta": delta})
-        made.keys = self.keys
+        key = classes.tobytes()
+        made = self._over.get(key)
+        if made is None:
+            rows = self._rows
+            same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
+            offset, column, value = spread(rows.offset, rows.column, rows.value, classes, same, same)
+            at, delta = comb.pack(offset[:-1], column, value, classes.size)
+            made = replace(self, arrays={**self.arrays, "cell_delta": at[rows.of], "delta": delta})
+            made.keys, made._outer, made.leaving = self.keys, self._outer, self.leaving[classes]
+            made._fields[READ], made._fields[REST] = self.fields(READ).copy(), self.fields(REST)
+            made._fields[READ][READ.index("cell_delta")] = made.fields(("cell_delta",))[0]
+            if len(self._over) == _MOST_OVER:
+                self._over.clear()
+            self._over[key] = made
         return made
 
 
@@ -205,6 +244,7 @@ class Cut:
     Attributes:
         symbol_class: int32 [symbols].
         representative: int64 [classes]: which of the classes that any part may need stands for each.
+        rows: of the transitions in the part's numbers, by cell.
     """
 
     def __init__(
@@ -223,9 +263,9 @@ class Cut:
         self.state = np.zeros(t.states, np.int64)
         self.state[1] = 1
         self.state[self.kept] = np.arange(self.kept.size) + 2
-        self.symbols = [g for g in range(a.stack_symbols) if g not in roots]
+        self.symbols = np.array([g for g in range(a.stack_symbols) if g not in roots], np.int64)
         self.symbol = np.full(a.stack_symbols, -1, np.int64)
-        self.symbol[self.symbols] = np.arange(len(self.symbols))
+        self.symbol[self.symbols] = np.arange(self.symbols.size)
         self.pushes = [p for p, push in enumerate(a.pushes) if push[0] not in roots]
         self.push = np.zeros(len(a.pushes), np.int64)
         self.push[self.pushes] = np.arange(len(self.pushes))
@@ -239,32 +279,30 @@ class Cut:
         self.class_of[ends] = a.symbol_class[256]
         for n, name in enumerate(a.specials):
             self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
-        self.cells = t.state_break[self.kept, :, 1].sum(axis=1, dtype=np.int64) + 1
-        self.cell = np.repeat(t.state_cell[self.kept], self.cells) + within(self.cells)
-        self.rows = rows.at(self.cell)
-        self.alike = leaders(self.rows.offset, self.rows.column, self.rows.value, t.classes)[self.class_of]
+        self.cells, self.cell = _cells_of(t.state_cell, t.state_break, self.kept)
+        rows = rows.at(self.cell)
+        self.alike = leaders(rows.offset, rows.column, rows.value, t.classes)[self.class_of]
         self.representative = np.arange(self.class_of.size)
         if others is not None:
             alike = [self.alike, *(other.arrays["alike"] for other in others)]
             self.symbol_class, self.representative = common(self.symbol_class, alike)
             self.class_of = self.class_of[self.representative]
+        moved = spread(rows.offset, rows.column, rows.value, self.class_of, self.state, self.push)
+        self.rows = CombRows(rows.of, *moved)
 
     def arrays(self) -> dict[str, np.ndarray]:
         t, kept, cells, cell = self.t, self.kept, self.cells, self.cell
-        closes = t.close_break[kept, :, 1].sum(axis=1, dtype=np.int64) + 1
-        close = np.repeat(t.state_close[kept], closes) + within(closes)
-        cell_delta, delta = self._delta()
+        closes, close = _cells_of(t.state_close, t.close_break, kept)
+        at, delta = comb.pack(self.rows.offset[:-1], self.rows.column, self.rows.value, self.class_of.size)
         return_offset, return_ = self._returns()
         symbols = self.symbols
-        owed = t.owed_break[symbols, :, 1].sum(axis=1, dtype=np.int64) + 1
-        owed_at = np.repeat(t.owed_first[symbols], owed) + within(owed)
+        owed, owed_at = _cells_of(t.owed_first, t.owed_break, symbols)
         push = t.push[self.pushes].astype(np.int64)
         push_import = np.array([self.stubs.push.get(p, -1) for p in self.pushes], np.int32)
         push[:, 0] = self.symbol[push[:, 0]]
         push[:, 1:3] = np.where(push_import[:, None] < 0, self.state[push[:, 1:3]], 0)
         profile, symbol, chain, outer = self._chains()
-        chain_cells = t.chain_break[chain, :, 1].sum(axis=1, dtype=np.int64) + 1
-        chain_cell = np.repeat(t.chain_cell[chain], chain_cells) + within(chain_cells)
+        chain_cells, chain_cell = _cells_of(t.chain_cell, t.chain_break, chain)
         self.outer = outer
         found = {
             "state_cell": _first(cells),
@@ -277,7 +315,7 @@ class Cut:
             "forced_after": t.forced_after[kept],
             "cell_row": t.cell_row[cell],
             "cell_exit": t.cell_exit[cell],
-            "cell_delta": cell_delta,
+            "cell_delta": at[self.rows.of],
             "delta": delta,
             "push": push.reshape(-1, 4),
             "push_import": push_import,
@@ -307,13 +345,6 @@ class Cut:
             | {"alike": self.alike.astype(np.int32)}
         )
 
-    def _delta(self) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets of the cells, and the comb, over the classes of parts."""
-        rows = self.rows
-        offset, columns, ops = spread(rows.offset, rows.column, rows.value, self.class_of, self.state, self.push)
-        at, packed = comb.pack(offset, columns, ops, self.class_of.size)
-        return at[rows.of], packed
-
     def _returns(self) -> tuple[np.ndarray, np.ndarray]:
         a = self.a
         entries: dict[tuple[int, int], int] = {}
@@ -330,15 +361,10 @@ class Cut:
             for number in numbers:
                 entries[int(self.symbol[g]), number] = value
         keys = sorted(entries)
-        offset = np.zeros(len(self.symbols) + 1, np.int32)
-        np.add.at(offset, np.array([g + 1 for g, _ in keys], np.int64), 1)
-        width = max([a.completions, *(r + 1 for _, r in keys)])
-        return comb.pack(
-            np.cumsum(offset, dtype=np.int32),
-            np.array([r for _, r in keys], np.int32),
-            np.array([entries[key] for key in keys], np.int32),
-            width,
-        )
+        symbol, completed = np.array(keys, np.int32).reshape(-1, 2).T
+        offset = np.searchsorted(symbol, np.arange(self.symbols.size + 1))
+        width = max(a.completions, int(completed.max(initial=-1)) + 1)
+        return comb.pack(offset, completed.copy(), np.array([entries[key] for key in keys], np.int32), width)
 
     def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, list[int]]]:
         """Profile, stack symbol and number of every chain that is kept; and stack symbol of the root → its profiles."""
@@ -348,6 +374,19 @@ class Cut:
         for e, symbol in zip(e_[~kept].tolist(), g_[~kept].tolist(), strict=True):
             outer.setdefault(symbol, []).append(e)
         return e_[kept], self.symbol[g_[kept]], number[kept], outer
+
+
+def _cells_of(first: np.ndarray, breaks: np.ndarray, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many cells each of some has, int64 [·], and which they are, one after the other, int64 [·].
+
+    Args:
+        first, breaks: the first cell and the breakpoints of all.
+    """
+    own = first[some].astype(np.int64)
+    if breaks.shape[1] == 0:
+        return np.ones(own.size, np.int64), own
+    counts = breaks[some, :, 1].sum(axis=1, dtype=np.int64) + 1
+    return counts, np.repeat(own, counts) + within(counts)
 
 
 def within(counts: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ Invariants   no state that is walked anew counts (stubs.py), and none of them is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from toolc.runtime.memory import kernel
 from toolc.runtime.tables import PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
-from ..automata.marks import by_first
-from ..automata.pool import Pool, intern
+from ..automata.distinct import distinct_rows
+from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..lift.rows import RowStore
@@ -46,7 +45,7 @@ class Walks:
         self.openers = openers
         self.lists = Pool(vocab.size + specials.shape[0] + 64)
         self.profiles = Pool(2 * vocab.node_byte.size + 2)
-        depth = int(vocab.node_depth.max(initial=0)) + 2
+        depth = vocab.longest + 2
         self._st, self._frames = np.zeros((depth, 5), np.int64), np.zeros((depth, 4), np.int64)
 
     def states(self, states: np.ndarray) -> np.ndarray:
@@ -58,7 +57,7 @@ class Walks:
         return self._states(states, self.words.whole)[:, 2] > 0
 
     def _states(self, states: np.ndarray, nodes: Nodes) -> np.ndarray:
-        memo = Memo.make((self.lists.longest, self.profiles.longest))
+        memo = Memo.make((self.lists.longest, self.profiles.longest), len(states))
         return self._run(
             lambda part, at, out: walk_states(
                 self.machine, nodes, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
@@ -68,24 +67,23 @@ class Walks:
         )  # fmt: skip
 
     def chains(self, jobs: np.ndarray) -> np.ndarray:
-        """The same for int32 [·, 3]: profile, stack symbol, counter."""
+        """The same for int32 [·, 2]: profile, stack symbol."""
+        memo = Memo.make((self.lists.longest, self.profiles.longest), len(jobs))
         return self._run(
             lambda part, at, out: walk_chains(
-                self.machine, self.words.whole, part, at, self._st, self._frames, self.lists.arrays,
+                self.machine, self.words.whole, part, at, memo, self._st, self._frames, self.lists.arrays,
                 self.profiles.arrays, self._limits, out,
             ),
             jobs,
         )  # fmt: skip
 
-    def content(self, held: bytes) -> int:
-        """The number of a profile of this content."""
-        records = np.frombuffer(held, np.int32)
-        out = self.profiles
-        while out.data.size - out.offset[len(out)] < out.longest or 2 * len(out) + 4 >= out.table.size:
-            out.grow()
-        begin = int(out.offset[len(out)])
-        out.data[begin : begin + records.size] = records
-        return int(intern(*out.arrays, begin + records.size))
+    def contents(self, records: np.ndarray, begin: np.ndarray) -> list[int]:
+        """The numbers of profiles of some contents, int32 [·], each of which begins at one of int32 [profiles + 1]."""
+        out = np.empty(begin.size - 1, np.int64)
+        at = 0
+        while (at := _intern(*self.profiles.arrays, self.profiles.longest, records, begin, at, out)) < out.size:
+            self.profiles.grow()
+        return out.tolist()
 
     @property
     def _limits(self) -> np.ndarray:
@@ -118,7 +116,8 @@ class Resolve:
         narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
         openers = cut.stubs.openers
         ahead = Words.of(vocab).most_ahead(openers)
-        self.walks = Walks(joined.machine(narrow_state, narrow_push, ahead), vocab, specials, openers, budget)
+        machine = joined.machine(narrow_state, narrow_push, cut.rows, ahead)
+        self.walks = Walks(machine, vocab, specials, openers, budget)
         self.vocab = vocab
         self.arrays = part.arrays
         self.number: dict[int, int] = {}  # content → new profile
@@ -148,8 +147,7 @@ class Resolve:
         pairs: dict[tuple[int, int], None] = {}
         before = self.arrays["cell_exit"][cells, 0]
         kinds = np.stack([before, found[:, 1], self.a.top[some]], axis=1)
-        _, mores, tops = kinds.max(axis=0, initial=0).tolist()
-        first, kind_of = by_first(kinds @ np.array([(mores + 1) * (tops + 1), tops + 1, 1]))
+        kind_of, first = distinct_rows(kinds)
         exit_of = np.full(len(first), -1, np.int32)
         for n, (e, more, top) in enumerate(kinds[first].tolist()):
             content = self._merged(e, more)
@@ -158,35 +156,27 @@ class Resolve:
                 pairs.update(dict.fromkeys((content, g) for g in self.a.sets[top].tolist()))
         exits = exit_of[kind_of]
         entering: list[tuple[int, int, int, int]] = []  # import, its profile, content, symbol
-        contents: dict[bytes, int] = {}
         symbols_of: dict[int, list[int]] = {}
         for g, (number, _) in self.cut.stubs.symbol.items():
             symbols_of.setdefault(number, []).append(g)
         for slot, (other, entry) in enumerate(self.joined.imports[0]):
-            for profile, records in self.joined.parts[other].outer.get(entry, ()):
-                known = contents.get(records)
-                e = contents[records] = self.walks.content(records) if known is None else known
+            profiles, *held = self.joined.parts[other].outer(entry)
+            for profile, e in zip(profiles, self.walks.contents(*held), strict=True):
                 for g in symbols_of.get(slot, ()):
                     entering.append((slot, profile, e, g))
                     pairs[e, g] = None
-        below = self._below(pairs)
-        # Chains of new profiles and of imports.
-        chains: list[tuple[int, int, int, int]] = []  # import or -1, profile, symbol, place in `found`
-        keys = list(below)
-        place = {key: n for n, key in enumerate(keys)}
-        for e, g in keys:
-            if g not in self.cut.stubs.symbol:
-                chains.append((-1, self.number[e], g, place[e, g]))
-        for slot, profile, e, g in entering:
-            chains.append((slot, profile, g, place[e, g]))
-        result = np.array([below[key] for key in keys], np.int64).reshape(-1, 4)
-        self._add_rows(cells, states, found[:, 0], found[:, 3], exits, result, chains)
+        place, below = self._below(pairs)
+        # Chains of new profiles and of imports: import or -1, profile, stack symbol, place in ``below``.
+        stubs = self.cut.stubs.symbol
+        own = [(-1, self.number[e], g, at) for (e, g), at in place.items() if g not in stubs]
+        imported = [(slot, profile, g, place[e, g]) for slot, profile, e, g in entering]
+        chains = np.array(own + imported, np.int64).reshape(-1, 4)
+        self._add_rows(cells, states, found[:, 0], found[:, 3], exits, below, chains)
         if self.a.marks.tools:  # else nothing decides against one
-            near = states[near_decisions(self.a, int(self.vocab.node_depth.max(initial=0)))[some]]
+            near = states[near_decisions(self.a, self.vocab.longest)[some]]
             self.decided = near[self.walks.deciding(near)].tolist()
-        for slot, profile, _, at in chains:
-            if result[at, 2]:
-                self.deciding.add((slot, profile))
+        for slot, profile in chains[below[chains[:, 3], 2] > 0, :2].tolist():
+            self.deciding.add((slot, profile))
         self._forget_unused()
         outer = self._outer()
         return Part(
@@ -214,68 +204,64 @@ class Resolve:
             one = self._old(e) if e >= 0 else np.zeros(1, np.int32)
             pairs = np.concatenate([one[1:], self.walks.profiles[more]]).reshape(-1, 2)
             pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-            held = np.concatenate([one[:1], pairs.reshape(-1)]).tobytes()
-            known = self.walks.content(held) if pairs.size else -1
+            held = np.concatenate([one[:1], pairs.reshape(-1)])
+            known = self.walks.contents(held, np.array([0, held.size], np.int32))[0] if pairs.size else -1
             self._merges[e, more] = known
         return known
 
     def _profile(self, content: int) -> int:
         return self.number.setdefault(content, self.part.profiles + len(self.number))
 
-    def _below(self, pairs: dict[tuple[int, int], None]) -> dict[tuple[int, int], tuple[int, ...]]:
-        """What lies below (content, stack symbol): list, exit profile, whether it decides, the largest bound; and of
-        all that follow. Those under the root are noted."""
-        found: dict[tuple[int, int], tuple[int, ...]] = {}
+    def _below(self, pairs: dict[tuple[int, int], None]) -> tuple[dict[tuple[int, int], int], np.ndarray]:
+        """What lies below (content, stack symbol), those that follow too: the place of each in int32 [·, 4]: list, exit
+        profile, whether it decides, the largest bound. Those under the root are noted."""
+        place: dict[tuple[int, int], int] = {}
+        found = [np.zeros((0, 4), np.int32)]
         wave = list(pairs)
         while wave:
-            for e, g in wave:
-                if g in self.roots:
-                    self.outer[e, g] = None
-            wave = [(e, g) for e, g in wave if g not in self.roots]
-            jobs = np.array([(e, self.cut.symbol[g], 0) for e, g in wave], np.int32).reshape(-1, 3)
-            out = self.walks.chains(jobs).tolist()
+            self.outer.update(dict.fromkeys(pair for pair in wave if pair[1] in self.roots))
+            wave = [pair for pair in wave if pair[1] not in self.roots]
+            place.update(zip(wave, range(len(place), len(place) + len(wave)), strict=True))
+            jobs = np.array(wave, np.int32).reshape(-1, 2)
+            jobs[:, 1] = self.cut.symbol[jobs[:, 1]]
+            out = self.walks.chains(jobs)
+            found.append(out)
             more: dict[tuple[int, int], None] = {}
-            for (e, g), row in zip(wave, out, strict=True):
-                after = row[1]
-                found[e, g] = (row[0], -1 if after < 0 else self._profile(after), row[2], row[3])
-                if after >= 0:
-                    more.update(dict.fromkeys((after, h) for h in self.a.sets[self.a.below[g]].tolist()))
-            wave = [pair for pair in more if pair not in found and (pair not in self.outer)]
-        return found
+            for n in np.flatnonzero(out[:, 1] >= 0).tolist():
+                after = int(out[n, 1])
+                out[n, 1] = self._profile(after)
+                more.update(dict.fromkeys((after, h) for h in self.a.sets[self.a.below[wave[n][1]]].tolist()))
+            wave = [pair for pair in more if pair not in place and pair not in self.outer]
+        return place, np.concatenate(found)
 
     def _add_rows(
         self, cells: np.ndarray, states: np.ndarray, lists: np.ndarray, dearest: np.ndarray, exits: np.ndarray,
-        below: np.ndarray, chains: list[tuple[int, int, int, int]],
+        below: np.ndarray, chains: np.ndarray,
     ) -> None:  # fmt: skip
         x = self.arrays
-        rows_, number = self._toggled(x["cell_row"][cells, 0], lists)
+        toggled, number = self._toggled(x["cell_row"][cells, 0], lists)
         x["cell_row"][cells] = number[:, None]
         x["cell_exit"][cells] = exits[:, None]
         at_close = x["state_close"][states - 2]
         x["close_after"][at_close] = np.maximum(x["close_after"][at_close], dearest[:, None])
-        self.arrays = x = x | rows_
-        before = x["row_slice"].size
         store = RowStore(self.vocab.size, self.walks.lists)
-        none = np.full(len(below), -1, np.int32)
-        chain_row = store.rows(np.stack([none, none, below[:, 0]], axis=1).astype(np.int32))
-        if len(store):
-            self.arrays = x = x | joined_rows(x, store.arrays())
+        wanted = np.full((len(below), 3), -1, np.int32)
+        wanted[:, 2] = below[:, 0]
+        rows = store.rows(wanted)[chains[:, 3]] + np.int32(x["row_slice"].size + toggled["row_slice"].size)
+        x |= _behind(x, toggled, store.arrays())
         base = x["chain_row"].size
-        at = np.array([c[3] for c in chains], np.int64)
-        own = np.array([(c[0], c[1], self.cut.symbol[c[2]]) for c in chains], np.int64).reshape(-1, 3)
-        after = below[at]
-        rows = chain_row[at] + before
+        after = below[chains[:, 3]]
         width = x["chain_break"].shape[1]
         more = {
-            "chain_import": own[:, 0], "chain_profile": own[:, 1], "chain_symbol": own[:, 2],
-            "chain_cell": base + np.arange(at.size), "chain_break": np.zeros((at.size, width, 2)), "chain_row": rows,
-            "chain_exit": after[:, 1], "chain_after": after[:, 3],
+            "chain_import": chains[:, 0], "chain_profile": chains[:, 1], "chain_symbol": self.cut.symbol[chains[:, 2]],
+            "chain_cell": base + np.arange(rows.size), "chain_break": np.zeros((rows.size, width, 2)),
+            "chain_row": rows, "chain_exit": after[:, 1], "chain_after": after[:, 3],
         }  # fmt: skip
         for name, array in more.items():
             x[name] = np.concatenate([x[name], array.astype(np.int32)])
 
     def _toggled(self, rows: np.ndarray, lists: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """The rows' arrays with those added that are some rows and lists of further tokens, and their numbers."""
+        """Rows behind those that there are, which are some of these and lists of further tokens, and their numbers."""
         x = self.arrays
         count = len(self.walks.lists)
         pairs, which = np.unique(rows * np.int64(count) + lists, return_inverse=True)
@@ -287,46 +273,35 @@ class Resolve:
             x["list_offset"], x["list_tokens"], x["list_base"], list_,
             np.cumsum([0, *map(len, further)]), np.concatenate([np.zeros(0, np.int32), *further]),
         )  # fmt: skip
-        lists_before, rows_before = x["list_base"].size, x["row_slice"].size
-        added_rows = {
+        return {
             "row_slice": slices,
             "row_units": units,
             "row_dense": dense,
-            "row_list": lists_before + np.arange(base.size),
+            "row_list": x["list_base"].size + np.arange(base.size, dtype=np.int32),
             "list_offset": x["list_offset"][-1] + offset[1:],
             "list_tokens": tokens,
             "list_base": base,
-            "dense": x["dense"][:0],
-        }
-        joined = {name: np.concatenate([x[name], added_rows[name].astype(x[name].dtype)]) for name in ROWS}
-        return joined, (rows_before + which.reshape(-1)).astype(np.int32)
+        }, (x["row_slice"].size + which.reshape(-1)).astype(np.int32)
 
     def _forget_unused(self) -> None:
         """Leave out chains of own profiles that no cell and no chain exits with any more."""
         x = self.arrays
-        count = x["chain_break"][:, :, 1].sum(axis=1, dtype=np.int64) + 1
-        used = np.zeros(self.part.profiles + len(self.number) + 1, bool)  # the last answers for -1
-        used[x["cell_exit"]] = True
-        mine = x["chain_import"] < 0
-        owner = np.repeat(np.arange(count.size), count)
-        while True:
-            used[-1] = False
-            kept = ~mine | used[np.where(mine, x["chain_profile"], -1)]
-            after = x["chain_exit"][kept[owner]]
-            more = after[(after >= 0)]
-            more = more[~used[more]]
-            if not more.size:
-                break
-            used[more] = True
-        self.used = used
+        self.used = np.zeros(self.part.profiles + len(self.number), bool)
+        kept, cells, first = _kept(
+            x["cell_exit"].reshape(-1),
+            x["chain_profile"],
+            x["chain_import"],
+            x["chain_break"],
+            x["chain_exit"],
+            self.used,
+        )
         if kept.all():
             return
-        cells = kept[owner]
         for name in ("chain_row", "chain_exit", "chain_after"):
             x[name] = x[name][cells]
         for name in ("chain_import", "chain_profile", "chain_symbol", "chain_break"):
             x[name] = x[name][kept]
-        x["chain_cell"] = (np.cumsum(count[kept]) - count[kept]).astype(np.int32)
+        x["chain_cell"] = first
 
     def _outer(self) -> dict[str, np.ndarray]:
         """Profiles in mode 0 with which an entry's frame is left, and what is in them."""
@@ -423,14 +398,73 @@ def _with_more(offset, tokens, base, lists, begin, more):  # type: ignore[no-unt
     return ends, out[:at].copy(), base_of
 
 
-def joined_rows(one: dict[str, Any], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Rows after rows."""
-    lists, dense = one["list_base"].size, one["dense"].shape[0]
+def _behind(
+    one: dict[str, np.ndarray], two: dict[str, np.ndarray], three: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Rows after rows after rows: ``two`` is in the numbers of ``one``, ``three`` in its own."""
+    lists, dense = one["list_base"].size + two["list_base"].size, one["dense"].shape[0]
     moved = {
-        **other,
-        "row_dense": np.where(other["row_dense"] >= 0, other["row_dense"] + dense, -1),
-        "row_list": other["row_list"] + lists,
-        "list_offset": other["list_offset"][1:] + one["list_offset"][-1],
-        "list_base": np.where(other["list_base"] >= 0, other["list_base"] + lists, -1),
+        **three,
+        "row_dense": np.where(three["row_dense"] >= 0, three["row_dense"] + dense, -1),
+        "row_list": three["row_list"] + lists,
+        "list_offset": three["list_offset"][1:] + np.append(one["list_offset"][-1:], two["list_offset"])[-1],
+        "list_base": np.where(three["list_base"] >= 0, three["list_base"] + lists, -1),
     }
-    return {name: np.concatenate([one[name], moved[name].astype(one[name].dtype)]) for name in ROWS}
+    found = {}
+    for name in ROWS:
+        kind = one[name].dtype
+        pieces = [piece[name].astype(kind, copy=False) for piece in (one, two, moved) if name in piece]
+        found[name] = np.concatenate(pieces)
+    return found
+
+
+@kernel()
+def _kept(exits, profile, imports, breaks, chain_exits, used):  # type: ignore[no-untyped-def]
+    """The chains that some cell or chain may exit with, and all of imports: bool [chains]; bool [chain cells]; and the
+    first cell of each of them among theirs, int32 [·].
+
+    Args:
+        used: bool [profiles], all False, receives which profiles are exited with.
+    """
+    for e in exits:
+        if e >= 0:
+            used[e] = True
+    kept, cells = np.zeros(profile.size, np.bool_), np.zeros(chain_exits.size, np.bool_)
+    grew = True
+    while grew:
+        grew = False
+        cell = 0
+        for n in range(profile.size):
+            begin = cell
+            cell += 1
+            for b in range(breaks.shape[1]):
+                cell += breaks[n, b, 1]
+            if kept[n] or (imports[n] < 0 and not used[profile[n]]):
+                continue
+            kept[n] = grew = True
+            for i in range(begin, cell):
+                cells[i] = True
+                if chain_exits[i] >= 0:
+                    used[chain_exits[i]] = True
+    first = np.empty(profile.size, np.int32)
+    cell = count = 0
+    for n in range(profile.size):
+        if kept[n]:
+            first[count] = cell
+            count += 1
+            cell += 1
+            for b in range(breaks.shape[1]):
+                cell += breaks[n, b, 1]
+    return kept, cells, first[:count].copy()
+
+
+@kernel()
+def _intern(data, offset, table, count, longest, records, begin, at, out):  # type: ignore[no-untyped-def]
+    """Keep sequences from number ``at`` on in a pool, see `Walks.contents`; the number of the first that found no
+    room."""
+    while at < out.size and room(data, offset, table, count, longest):
+        first, size = offset[count[0]], begin[at + 1] - begin[at]
+        data[first : first + size] = records[begin[at] : begin[at + 1]]
+        out[at] = intern(data, offset, table, count, first + size)
+        at += 1
+    return at

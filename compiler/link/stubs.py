@@ -63,7 +63,9 @@ def find_stubs(a: Automaton) -> Stubs:
     Raises Apart: one is entered together with something else, or counters are saved beside it.
     """
     mark = int(a.symbol_class[STUB])
-    entered = np.unique(a.pushes[:, 1:3])
+    is_entered = np.zeros(a.state_row.size - 1, bool)
+    is_entered[a.pushes[:, 1:3]] = True
+    entered = np.flatnonzero(is_entered)
     entered = entered[a.ops[a.state_row[entered], mark] != 0]
     digits = a.symbol_class[_DIGITS].astype(np.int32)
     number, left, inside = _read(a.ops, a.state_row, a.threshold_offset, entered, mark, digits)
@@ -161,5 +163,6 @@ def _openers(ops, opens):  # type: ignore[no-untyped-def]
     found = np.zeros(ops.shape[1], np.bool_)
     for r in range(ops.shape[0]):
         for k in range(ops.shape[1]):
-            found[k] |= ops[r, k] & 7 == PUSH and opens[ops[r, k] >> 3]
+            if ops[r, k] & 7 == PUSH and opens[ops[r, k] >> 3]:
+                found[k] = True
     return found

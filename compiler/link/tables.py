@@ -13,7 +13,9 @@ from toolc.runtime.tables import Tables
 
 from ..automata.marks import Marks
 from ..lift import comb
+from ..lift.chains import lead_to, longest_chain
 from .joined import Joined
+from .part import REST, TOKENS
 from .walk import Machine
 
 
@@ -30,34 +32,28 @@ def tables_of(
         decided, deciding: see resolve.py, of the main part.
     """
     first, base = joined.parts[0], joined.base
-    modes = joined.modes
-    zeros = np.zeros(2, np.int32)
-    minus = zeros - np.int32(1)
-    exits = joined.together("cell_exit", base["profile"], minus)
-    profile, symbol = _chain_keys(joined)
+    found = joined.together(REST)
+    exits, cell_row, chain_row = found["cell_exit"], found["cell_row"], found["chain_row"]
+    profile, symbol = _moved_chains(joined, found), found["chain_symbol"]
     profiles, symbols = int(base["profile"][-1]), max(1, int(base["symbol"][-1]))
-    order = np.argsort(profile * symbols + symbol, kind="stable")
+    order = np.argsort(profile * np.int64(symbols) + symbol, kind="stable")
     offset = np.zeros(profiles + 1, np.int32)
     np.cumsum(np.bincount(profile, minlength=profiles), out=offset[1:])
     chain_offset, chain = comb.pack(offset, symbol[order].astype(np.int32), order.astype(np.int32), symbols)
-    chain_exit = joined.together("chain_exit", base["profile"])
-    chain_break = joined.together("chain_break")
+    chain_exit, chain_break = found["chain_exit"], found["chain_break"]
     counts = chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
     source = np.repeat(profile, counts)
     leads = np.flatnonzero(chain_exit >= 0)
-    edges = np.stack(np.divmod(np.unique(source[leads] * profiles + chain_exit[leads]), max(1, profiles)), axis=1)
+    follows = np.stack([source[leads], chain_exit[leads]], axis=1)
     width = max(m.state_break.shape[1], chain_break.shape[1])
     closes = max(m.close_break.shape[1], m.owed_break.shape[1])
-    cell_row = joined.together("cell_row", base["row"], np.array([[0] * modes, [1] * modes], np.int32))
-    chain_row = joined.together("chain_row", base["row"])
-    row_of, rows = _rows(joined, specials, cell_row, chain_row)
-    narrow = _narrowing(joined, decided, deciding, edges, exits, m.state_break, profiles)
+    row_of, rows = _rows(joined, specials, found)
+    narrow = _narrowing(joined, decided, deciding, follows, exits, m.state_break, profiles)
     set_offset = np.zeros(len(marks.tools) + 1, np.int32)
     np.cumsum([len(tools) for tools in marks.tools], out=set_offset[1:])
     mark_number: dict[tuple[int, ...], int] = {}  # those of the main part are the first; no other names a tool
     number = [mark_number.setdefault(mark, len(mark_number)) for part in joined.parts for mark in part.distinct_marks]
     mark_of = np.array([0, *number], np.int32)  # the first is of what has none
-    marks_before = np.cumsum([1, *(len(part.distinct_marks) for part in joined.parts)])
     special = specials[np.argsort(specials[:, 1], kind="stable")]
     assert len(exits) == m.cell_delta.size and first.states <= m.state_cell.size
     arrays = {
@@ -75,13 +71,13 @@ def tables_of(
         "return_": m.return_,
         "chain_offset": chain_offset,
         "chain": chain,
-        "chain_cell": joined.together("chain_cell", base["chain_cell"]),
+        "chain_cell": found["chain_cell"],
         "chain_break": _widened(chain_break, width),
         "chain_row": row_of[chain_row],
         "chain_exit": chain_exit,
-        "chain_after": joined.together("chain_after"),
-        "state_mark": np.concatenate([zeros, mark_of[joined.together("state_mark", marks_before)]]),
-        "symbol_mark": mark_of[joined.together("symbol_mark", marks_before)],
+        "chain_after": found["chain_after"],
+        "state_mark": mark_of[found["state_mark"]],
+        "symbol_mark": mark_of[found["symbol_mark"]],
         "mark": np.array(list(mark_number), np.int32).reshape(-1, 4),
         "tool_offset": set_offset,
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
@@ -89,19 +85,21 @@ def tables_of(
         "state_close": m.state_close,
         "close_break": _widened(m.close_break, closes),
         "close_bound": m.close_bound,
-        "close_token": joined.together("close_token", first=minus),
-        "close_after": joined.together("close_after", first=zeros),
+        "close_token": found["close_token"],
+        "close_after": found["close_after"],
         "owed_first": m.owed_first,
         "owed_break": _widened(m.owed_break, closes),
         "owed": m.owed,
-        "forced_after": joined.together("forced_after", first=zeros),
-        **_forced(joined),
+        "forced_after": found["forced_after"],
+        "state_forced": _moved_forced(joined, found),
+        "forced_offset": found["forced_offset"],
+        "forced_tokens": found["forced_tokens"],
         **rows,
     }
-    found = {
+    arrays = {
         name: np.ascontiguousarray(array, np.uint32 if name == "dense" else np.int32) for name, array in arrays.items()
     }
-    return Tables(**found), _longest(edges, profiles, bool(profile.size))
+    return Tables(**arrays), int(longest_chain(follows, profiles)) if profile.size else 0
 
 
 def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
@@ -112,12 +110,12 @@ def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
     return out
 
 
-def _chain_keys(joined: Joined) -> tuple[np.ndarray, np.ndarray]:
-    """Profile and stack symbol of every chain, in the common numbering."""
-    profile, imports = joined.together("chain_profile"), joined.together("chain_import")
-    ends, base = joined.ends("chain_import"), joined.base["profile"]
-    _move_chains(profile, imports, ends, base, joined.imported, joined.first_import)
-    return profile.astype(np.int64), joined.together("chain_symbol", joined.base["symbol"])
+def _moved_chains(joined: Joined, found: dict[str, np.ndarray]) -> np.ndarray:
+    """The profile of every chain, in the common numbering."""
+    profile, base = found["chain_profile"], joined.base
+    ends = base["chain"][1:]
+    _move_chains(profile, found["chain_import"], ends, base["profile"], joined.imported, joined.first_import)
+    return profile
 
 
 @kernel()
@@ -131,7 +129,7 @@ def _move_chains(profile, imports, ends, base, imported, first):  # type: ignore
 
 
 def _narrowing(
-    joined: Joined, decided: list[int], deciding: set[tuple[int, int]], edges: np.ndarray, exits: np.ndarray,
+    joined: Joined, decided: list[int], deciding: set[tuple[int, int]], follows: np.ndarray, exits: np.ndarray,
     state_break: np.ndarray, profiles: int,
 ) -> np.ndarray:  # fmt: skip
     """States from which a token decides against a tool, directly or through its exit profile."""
@@ -142,9 +140,7 @@ def _narrowing(
         for slot, profile in deciding:
             part = 0 if slot < 0 else joined.imports[0][slot][0]
             yes[joined.base["profile"][part] + profile] = True
-        before = -1
-        while before != (before := int(yes.sum())):
-            yes[edges[yes[edges[:, 1]], 0]] = True
+        lead_to(yes, follows)
         _find_leading(exits, state_break, yes, found)
     return np.flatnonzero(found)
 
@@ -164,27 +160,11 @@ def _find_leading(exits, state_break, yes, found):  # type: ignore[no-untyped-de
         cell += more
 
 
-def _longest(edges: np.ndarray, profiles: int, some: bool) -> int:
-    """Chains on the longest way through the profiles."""
-    length = np.ones(profiles + 1, np.int64)
-    while True:
-        longer = length.copy()
-        np.maximum.at(longer, edges[:, 0], length[edges[:, 1]] + 1)
-        if (longer == length).all():
-            return int(length.max()) if some else 0
-        length = longer
-
-
-def _forced(joined: Joined) -> dict[str, np.ndarray]:
-    """The lists of forced tokens; list 0 is empty, of every part."""
-    zeros, base = np.zeros(2, np.int32), joined.base
-    number = joined.together("state_forced", first=zeros)
-    _move_forced(number, joined.ends("state_forced") + 2, base["forced_list"])
-    return {
-        "state_forced": number,
-        "forced_offset": joined.together("forced_offset", base["forced"], zeros, skip=2),
-        "forced_tokens": joined.together("forced_tokens"),
-    }
+def _moved_forced(joined: Joined, found: dict[str, np.ndarray]) -> np.ndarray:
+    """The list of forced tokens of every state; list 0 is empty, of every part."""
+    number = found["state_forced"]
+    _move_forced(number, joined.base["state"][1:], joined.base["forced_list"])
+    return number
 
 
 @kernel()
@@ -198,19 +178,16 @@ def _move_forced(number, ends, base):  # type: ignore[no-untyped-def]
 
 
 def _rows(
-    joined: Joined, specials: np.ndarray, cell_row: np.ndarray, chain_row: np.ndarray
+    joined: Joined, specials: np.ndarray, found: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The number that each row of the joined numbering gets, and the rows: those in use, each content once."""
     base = joined.base
     ends = np.sort(specials[specials[:, 0] == 256, 1]).astype(np.int32)
-    two, none = np.array([0, 1], np.int32), np.full(2, -1, np.int32)
-    of_row = joined.together("row_list", base["list"], two)
-    base_of = joined.together("list_base", base["list"], none)
-    dense_of = joined.together("row_dense", base["dense"], none)
+    of_row, base_of, dense_of = found["row_list"], found["list_base"], found["row_dense"]
     used = np.zeros(int(base["row"][-1]), bool)
     used[:2] = True
-    _mark(used, cell_row.reshape(-1))
-    _mark(used, chain_row)
+    _mark(used, found["cell_row"].reshape(-1))
+    _mark(used, found["chain_row"])
     row_keys, list_keys = zip(*(part.keys for part in joined.parts), strict=True)
     leader = _leaders(np.concatenate(row_keys), used)
     list_leader = _leaders(np.concatenate(list_keys), np.ones(base_of.size, bool))
@@ -223,13 +200,13 @@ def _rows(
     lists = np.flatnonzero(kept)
     denses = np.unique(dense_of[rows][dense_of[rows] >= 0])
     # Where each list begins if the tokens of all parts stood one after the other, as their lists do.
-    begin = np.array([0, 0, ends.size], np.int32)
-    begin = joined.together("list_offset", base["token"] + ends.size, begin, skip=1)
+    begin = found["list_offset"]
+    begin[2:] += np.int32(ends.size)
     offset = np.zeros(lists.size + 1, np.int64)
     np.cumsum(begin[lists + 1] - begin[lists], out=offset[1:])
     tokens = np.empty(offset[-1], np.int32)
     tokens[: ends.size] = ends
-    _copy_lists(joined.fields("list_tokens"), base["token"] + ends.size, begin, lists[2:], tokens[ends.size :])
+    _copy_lists(joined.fields(TOKENS)[:, 0].copy(), base["token"] + ends.size, begin, lists[2:], tokens[ends.size :])
     number = np.full(leader.size, -1, np.int32)
     number[rows] = np.arange(rows.size)
 
@@ -237,8 +214,8 @@ def _rows(
         return np.where(n >= 0, np.searchsorted(kept, n), -1)
 
     return number[leader], {
-        "row_slice": joined.together("row_slice", first=none)[rows],
-        "row_units": joined.together("row_units", first=none)[rows],
+        "row_slice": found["row_slice"][rows],
+        "row_units": found["row_units"][rows],
         "row_dense": under(dense_of[rows], denses),
         "row_list": under(wanted, lists),
         "list_offset": offset,

@@ -66,10 +66,10 @@ class Nodes(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """Walks of one mode that are known by their first byte and its op, as in ../lift/walk.py.
+    """Walks that are known by what they depend on, as in ../lift/walk.py.
 
-    slots int64 [power of two, 2]: op << 8 | byte, or -1; number of the walk;  ends int64 [walks + 1, 4]: the `result`
-    of each;  tokens, records int32: what they found.
+    slots int64 [power of two, 2]: that, or -1; number of the walk;  ends int64 [walks + 1, 4]: the `result` of each;
+    tokens, records int32: what they found.
     """
 
     slots: np.ndarray
@@ -78,9 +78,9 @@ class Memo(NamedTuple):
     records: np.ndarray
 
     @staticmethod
-    def make(longest: tuple[int, int]) -> Memo:
-        """Room for walks that find at most so many tokens and records each."""
-        walks = 1 << 11
+    def make(longest: tuple[int, int], jobs: int) -> Memo:
+        """Room for walks that find at most so many tokens and records each, and for about so many jobs."""
+        walks = 1 << min(11, max(8, jobs.bit_length() + 1))
         return Memo(
             np.empty((4 * walks, 2), np.int64),
             np.zeros((walks + 1, 4), np.int64),
@@ -111,76 +111,64 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def bytes_to_call(m, states, width, most):  # type: ignore[no-untyped-def]
-    """int32 [·]: so many bytes at least lead from a state of the first part, which has so many states, into a part that
-    it calls, the opening bracket among them, without leaving the frame; ``most`` + 1 where it takes more. In a frame
-    that is opened on the way the next byte is taken to do. And bool [width]: classes that can stand before such a
-    bracket; what closes a frame is taken to do.
+def bytes_to_call(row_of, offset, column, value, cells, push, calls, width, most, found):  # type: ignore[no-untyped-def]
+    """So many bytes at least lead from each state of the first part into a part that it calls, the opening bracket
+    among them, without leaving the frame; ``most`` + 1 where it takes more. In a frame that is opened on the way the
+    next byte is taken to do.
 
     Args:
+        row_of, offset, column, value: of its transitions, see `CombRows`.
+        cells: int32 [its states without the first two]: the first cell of each, after two cells.
+        push: int32 [pushes, 4];  calls: bool [pushes]: which call a part.
         width: number of symbol classes.
+        found: int32 [states or more], all ``most`` + 1, receives the numbers of bytes.
+
+    Returns:
+        bool [width]: classes that can stand before such a bracket; what closes a frame is taken to do.
     """
-    delta = m.delta
-    found = np.full(m.state_cell.size, most + 1, np.int32)
-    # The states that each goes on to in its frame, some of them twice.
-    begin = np.zeros(states + 1, np.int64)
-    after = np.empty(4 * states + width, np.int32)
-    pushes = np.zeros(states, np.bool_)
+    rows = offset.size - 2
     before = np.zeros(width, np.bool_)
-    count = 0
-    for q in range(2, states):
-        end = m.state_cell[q + 1] if q + 1 < m.state_cell.size else m.cell_delta.size
-        for cell in range(m.state_cell[q], end):
-            base = m.cell_delta[cell]
-            last = np.int64(-1)
-            if after.size - count < width:
-                bigger = np.empty(2 * after.size, np.int32)
-                bigger[:count] = after[:count]
-                after = bigger
-            for k in range(base, base + width):
-                op = np.int64(delta[k, 1])
-                if op == last or op == 0 or delta[k, 0] != base:
-                    continue
-                if op & 7 == 5:
-                    before[k - base] = True
-                    continue
-                last = op
-                if op & 7 < 4:
-                    after[count] = op >> 3
-                    count += 1
-                else:
-                    pushes[q] = True
-                    found[q] = min(found[q], 1 if m.calls_part[op >> 3] else 2)
-        begin[q + 1] = count
-    for level in range(2, most + 1):
-        grew = level == 2
-        for q in range(2, states):
-            if found[q] > level:
-                for i in range(begin[q], begin[q + 1]):
-                    if found[after[i]] == level - 1:
-                        found[q] = level
-                        grew = True
-                        break
+    near = np.full(rows, most + 1, np.int32)  # the same for rows
+    begin = np.zeros(rows + 1, np.int64)  # the states that each goes on to in its frame, some of them twice
+    after = np.empty(value.size, np.int32)
+    count = np.int64(0)
+    for r in range(rows):
+        last = np.int32(0)
+        for i in range(offset[r], offset[r + 1]):
+            op = value[i]
+            if op & 7 == 5:
+                before[column[i]] = True
+            elif op & 7 == 4:
+                near[r] = min(near[r], np.int32(1 if calls[op >> 3] else 2))
+            elif op >> 3 != last:
+                last = op >> 3
+                after[count] = last
+                count += 1
+        begin[r + 1] = count
+    for level in range(1, most + 1):
+        grew = level <= 2
+        for q in range(cells.size):
+            end = cells[q + 1] - 2 if q + 1 < cells.size else row_of.size
+            for cell in range(cells[q] - 2, end):
+                if near[row_of[cell]] == level and found[q + 2] > level:
+                    found[q + 2] = level
+                    grew = True
         if not grew:
             break
-    for q in range(2, states):
-        leads = pushes[q]
-        for i in range(begin[q], begin[q + 1]):
-            leads |= found[after[i]] == 1
-        if not leads:
-            continue
-        end = m.state_cell[q + 1] if q + 1 < m.state_cell.size else m.cell_delta.size
-        for cell in range(m.state_cell[q], end):
-            base = m.cell_delta[cell]
-            for k in range(width):
-                op = np.int64(delta[base + k, 1])
-                if op == 0 or delta[base + k, 0] != base:
-                    continue
-                if op & 7 < 4:
-                    before[k] |= found[op >> 3] == 1
-                elif op & 7 == 4:
-                    before[k] |= not m.calls_part[op >> 3] and found[m.push[op >> 3, 1]] == 1
-    return found, before
+        for r in range(rows):
+            if near[r] > level + 1:
+                for i in range(begin[r], begin[r + 1]):
+                    if found[after[i]] == level:
+                        near[r] = level + 1
+                        break
+    for r in range(rows):
+        for i in range(offset[r], offset[r + 1]):
+            op = value[i]
+            if op & 7 < 4:
+                before[column[i]] |= found[op >> 3] == 1
+            elif op & 7 == 4:
+                before[column[i]] |= not calls[op >> 3] and found[push[op >> 3, 1]] == 1
+    return before
 
 
 @kernel()
@@ -289,6 +277,24 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
 
 
 @kernel()
+def _place(memo, known, limits, key):  # type: ignore[no-untyped-def]
+    """The slot of a walk, and how many are known; none where another would find no room."""
+    slots, size = memo.slots, memo.slots.shape[0]
+    hashed = ((key >> 32) * 0x85EBCA6B + key) * 0x9E3779B1 >> 12
+    slot = hashed & (size - 1)
+    while slots[slot, 0] >= 0 and slots[slot, 0] != key:
+        slot = (slot + 1) & (size - 1)
+    if slots[slot, 0] != key and (
+        known + 1 == memo.ends.shape[0]
+        or memo.tokens.size - memo.ends[known, 0] < limits[0]
+        or memo.records.size - memo.ends[known, 1] < limits[1]
+    ):
+        slots[:, 0] = -1
+        return hashed & (size - 1), np.int64(0)
+    return slot, known
+
+
+@kernel()
 def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
     """What tokens that go on inside of a called part add to the rows of states of the first part; none of them counts.
 
@@ -313,7 +319,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
     symbol_class, delta = m.symbol_class, m.delta
     result = np.zeros(4, np.int64)
     slots[:, 0] = -1
-    known = 0
+    known = np.int64(0)
     for j in range(at, jobs.shape[0]):
         if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
             return j
@@ -333,20 +339,9 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
                 op = np.int64(0)  # too far from any call, as in the whole subtree below
             if op != 0:
                 key = op << 8 | np.int64(node_byte[i])
-                slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
-                while slots[slot, 0] >= 0 and slots[slot, 0] != key:
-                    slot = (slot + 1) & (slots.shape[0] - 1)
+                slot, known = _place(memo, known, limits, key)
                 if slots[slot, 0] != key:
-                    if (
-                        known + 1 == ends.shape[0]
-                        or tokens.size - ends[known, 0] < limits[0]
-                        or records.size - ends[known, 1] < limits[1]
-                    ):
-                        slots[:, 0] = -1  # full: forget
-                        known = 0
-                        slot = (key * 0x9E3779B1 >> 12) & (slots.shape[0] - 1)
-                    slots[slot, 0] = key
-                    slots[slot, 1] = known
+                    slots[slot, 0], slots[slot, 1] = key, known
                     result[2] = 0
                     result[3] = 0
                     _walk(
@@ -377,11 +372,14 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
 
 
 @kernel()
-def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
-    """Rows of exit profiles continued under a stack symbol.
+def walk_chains(m, t, jobs, at, memo, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
+    """Rows of exit profiles continued under a stack symbol; no counter goes on there.
+
+    What lies below a node depends on nothing but the state behind it: it is walked once.
 
     Args:
-        jobs: int32 [·, 3]: profile of the pool, stack symbol, the counter saved beside it.
+        jobs: int32 [·, 2]: profile of the pool, stack symbol.
+        memo: scratch.
         lists, profiles, limits, out: as for `walk_states`.
 
     Returns:
@@ -389,32 +387,49 @@ def walk_chains(m, t, jobs, at, st, frames, lists, profiles, limits, out):  # ty
     """
     data, offset, table, count = lists
     data2, offset2, table2, count2 = profiles
+    slots, ends, tokens, records = memo.slots, memo.ends, memo.tokens, memo.records
     result = np.zeros(4, np.int64)
+    slots[:, 0] = -1
+    known = np.int64(0)
     for j in range(at, jobs.shape[0]):
         if not room(data, offset, table, count, limits[0]) or not room(data2, offset2, table2, count2, limits[1]):
             return j
         first, last = offset2[jobs[j, 0]], offset2[jobs[j, 0] + 1]
         mode = np.int64(data2[first])
         base = m.return_offset[jobs[j, 1]]
-        begin2 = offset2[count2[0]]
+        end, begin2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         data2[begin2] = mode
-        result[0] = offset[count[0]]
-        result[1] = begin2 + 1
-        result[2] = 0
-        result[3] = 0
+        end2 = begin2 + 1
+        decided, dearest = np.int64(0), np.int64(0)
         for i in range(first + 1, last, 2):
             node = np.int64(data2[i])
             place = base + data2[i + 1]
             if m.return_[place, 0] != base:
                 continue  # this stack symbol is never under such a frame
-            back = m.return_[place, 1]
-            _walk(
-                m, t, node + 1, np.int64(t.skip[node]), np.int64(back >> 2),
-                np.int64(_act(back & 3, jobs[j, 2])), np.int64(1), mode, st, frames, data, result[0], data2, result[1],
-                result,
-            )  # fmt: skip
-        out[j, 0] = intern(data, offset, table, count, result[0])
-        out[j, 1] = intern(data2, offset2, table2, count2, result[1]) if result[1] > begin2 + 1 else -1
-        out[j, 2] = result[2]
-        out[j, 3] = result[3]
+            back = np.int64(m.return_[place, 1])
+            key = node << 33 | back << 1 | mode
+            slot, known = _place(memo, known, limits, key)
+            if slots[slot, 0] != key:
+                slots[slot, 0], slots[slot, 1] = key, known
+                result[2] = 0
+                result[3] = 0
+                _walk(
+                    m, t, node + 1, np.int64(t.skip[node]), back >> 2, np.int64(_act(back & 3, np.int64(0))),
+                    np.int64(1), mode, st, frames, tokens, ends[known, 0], records, ends[known, 1], result,
+                )  # fmt: skip
+                known += 1
+                ends[known] = result
+            n = slots[slot, 1]
+            for k in range(ends[n, 0], ends[n + 1, 0]):
+                data[end] = tokens[k]
+                end += 1
+            for k in range(ends[n, 1], ends[n + 1, 1]):
+                data2[end2] = records[k]
+                end2 += 1
+            decided = max(decided, ends[n + 1, 2])
+            dearest = max(dearest, ends[n + 1, 3])
+        out[j, 0] = intern(data, offset, table, count, end)
+        out[j, 1] = intern(data2, offset2, table2, count2, end2) if end2 > begin2 + 1 else -1
+        out[j, 2] = decided
+        out[j, 3] = dearest
     return jobs.shape[0]

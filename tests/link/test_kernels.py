@@ -1,4 +1,4 @@
-"""The kernels of linking against plain ones: keys of rows, joint classes, toggled lists, where calls lie."""
+"""The kernels of linking against plain ones: keys of rows, joint classes, toggled lists, chains, where calls lie."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from toolc.compiler.lift import comb as combs
 from toolc.compiler.link.classes import coarse_classes, common, leaders, spread
 from toolc.compiler.link.keys import keys
-from toolc.compiler.link.resolve import _with_more
+from toolc.compiler.link.resolve import _kept, _with_more
+from toolc.compiler.link.walk import bytes_to_call
 from toolc.compiler.link.words import Words
 from toolc.runtime.comb import CombRows, rows_at
 
@@ -102,7 +103,7 @@ def test_rows_are_spread_over_other_classes() -> None:
         assert at[asked].tolist() == np.sort(at)[found.of].tolist()
         order = np.argsort(at)
         offset, columns, new = spread(found.offset, found.column, found.value, class_of, state, push)
-        assert offset.size == rows + 1 and found.rows == rows
+        assert offset.size == rows + 2 and found.rows == rows
         chosen = rng.integers(0, rows, 5)
         some = given.at(chosen)
         kept = list(dict.fromkeys(chosen.tolist()))
@@ -151,3 +152,75 @@ def test_calls_lie_behind_what_can_stand_before_them() -> None:
             deep = [len(t) for t in below if t[-1] in openers and (len(t) == 1 or t[-2] in before)]
             assert nodes.ahead[i] == max(0, max(deep, default=0) - len(text) + 1)
     assert words.most_ahead(b"{") == max(words.opening(b"{").ahead)
+
+
+def test_chains_that_nothing_exits_with_are_not_kept() -> None:
+    rng = np.random.default_rng(6)
+    left_out = 0
+    for _ in range(60):
+        profiles, chains = int(rng.integers(1, 9)), int(rng.integers(0, 12))
+        profile = rng.integers(0, profiles, chains).astype(np.int32)
+        imports = rng.integers(-4, 2, chains).clip(-1).astype(np.int32)
+        breaks = rng.integers(0, 2, (chains, 2, 2)).astype(np.int32)
+        count = breaks[:, :, 1].sum(axis=1) + 1
+        owner = np.repeat(np.arange(chains), count)
+        exits = rng.integers(-3, profiles, owner.size).clip(-1).astype(np.int32)
+        cells = rng.integers(-3, profiles, 2).clip(-1).astype(np.int32)
+        used = set(cells[cells >= 0].tolist())
+        for _ in range(chains + 1):
+            stay = [bool(imports[n] >= 0 or profile[n] in used) for n in range(chains)]
+            used |= {e for e, n in zip(exits.tolist(), owner.tolist(), strict=True) if stay[n] and e >= 0}
+        marked = np.zeros(profiles, bool)
+        kept, kept_cells, first = _kept(cells, profile, imports, breaks, exits, marked)
+        assert kept.tolist() == stay and np.flatnonzero(marked).tolist() == sorted(used)
+        assert kept_cells.tolist() == [stay[n] for n in owner.tolist()]
+        assert first.tolist() == [n for n, start in enumerate(_starts(owner[kept_cells])) if start]
+        left_out += stay.count(False)
+    assert left_out > 30
+
+
+def _starts(owner: np.ndarray) -> list[bool]:
+    """Whether each is the first of its owner."""
+    return [n == 0 or one != owner[n - 1] for n, one in enumerate(owner.tolist())]
+
+
+def test_bytes_to_call_are_those_of_the_shortest_way() -> None:
+    rng = np.random.default_rng(7)
+    seen = set()
+    for _ in range(60):
+        states, width, pushes, most = int(rng.integers(3, 14)), 5, 4, int(rng.integers(2, 6))
+        kinds = rng.choice([0, 0, 0, 0, 1, 4, 5], (states, width), p=[0.2, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
+        number = np.where(
+            kinds == 4, rng.integers(0, pushes, (states, width)), rng.integers(2, states, (states, width))
+        )
+        ops = ((number << 3 | kinds) * (rng.random((states, width)) < 0.5)).astype(np.int32)
+        calls = rng.random(pushes) < 0.5
+        push = np.zeros((pushes, 4), np.int32)
+        push[:, 1] = rng.integers(2, states, pushes)
+        row_of = rng.integers(0, states, 2 * (states - 2))  # the cells of all states but the first two
+        cells = np.sort(np.concatenate([[0], rng.choice(np.arange(1, row_of.size), states - 3, replace=False)]))
+        of_state = [set(part.tolist()) for part in np.split(row_of, cells[1:])]
+        rows = CombRows(np.arange(states), *combs.compressed(ops, np.arange(states))).at(row_of)
+        found = np.full(states, most + 1, np.int32)
+        before = bytes_to_call(
+            rows.of, rows.offset, rows.column, rows.value, (cells + 2).astype(np.int32), push, calls, width, most, found
+        )
+        wanted = [most + 1] * states
+        for _ in range(most):
+            for q, own in enumerate(of_state, 2):
+                for op in (op for r in own for op in ops[r].tolist() if op):
+                    kind, n = op & 7, op >> 3
+                    way = wanted[n] + 1 if kind < 4 else (1 if calls[n] else 2) if kind == 4 else most + 1
+                    wanted[q] = min(wanted[q], way)
+        assert found.tolist() == wanted
+        stands = [False] * width
+        for r in set().union(*of_state):
+            for k, op in enumerate(ops[r].tolist()):
+                kind, n = op & 7, op >> 3
+                if kind < 4:
+                    stands[k] |= op > 0 and wanted[n] == 1
+                else:
+                    stands[k] |= kind == 5 or (not calls[n] and wanted[push[n, 1]] == 1)
+        assert before.tolist() == stands
+        seen.update(found.tolist())
+    assert seen >= {1, 2, 3, 4}
