@@ -20,6 +20,7 @@ demo: $(USES) ## compile the example tools and decode with them, on the CPU and 
 	$(BIN)/toolc demo
 
 test: $(STAMP) ## run the tests
+	$(BIN)/toolc warmup
 	$(BIN)/python -m pytest -n 2 -q $(PYTEST_ARGS)
 
 lint: $(STAMP) .mypy_path/toolc ## check style, format and types

@@ -129,6 +129,17 @@ def compile_command(**options: Any) -> None:
     run({name for name in options if source(name) is ParameterSource.COMMANDLINE}, **options)
 
 
+@cli.command("warmup")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that compile.  [default: one for each core]")
+@_json_option
+@guarded
+def warmup_command(**options: Any) -> None:
+    """Compile toolc's own kernels, which the first compile on a machine would do: for images, and idle minutes."""
+    from .commands.warmup import run
+
+    run(**options)
+
+
 @cli.command("key")
 @click.argument("spec", type=click.Path(allow_dash=True))
 @click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: built-in]")

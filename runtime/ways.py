@@ -14,6 +14,7 @@ import numpy as np
 from .bounds import Closing, act, largest, owing, phase, phases
 from .comb import CombRows, rows_at
 from .memory import kernel
+from .order import ascend
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
 
@@ -85,7 +86,9 @@ def least_ways(  # type: ignore[no-untyped-def]
     heap = np.empty(count + cells + 1, np.int64)  # value << 32 | cell
     known = np.flatnonzero(value < NEVER)
     size = known.size
-    heap[:size] = np.sort(value[known].astype(np.int64) << 32 | known)  # ascending: a heap
+    for k in range(size):
+        heap[k] = np.int64(value[known[k]]) << 32 | known[k]
+    ascend(heap[:size])  # ascending: a heap
     ready = np.empty(count + 1, np.int32)  # terms to look at
     for x in range(cells):
         for t in range(terms[x], terms[x + 1]):

@@ -20,6 +20,7 @@ from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .source import only_for_tools, read_source, schema_options
 from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
+from .warmup import warm
 
 
 def run(given: set[str], **options: Any) -> None:
@@ -102,6 +103,7 @@ def _run(
         source, stem = read_source(spec, more["max_spec_bytes"])
         path = Path(output) if output is not None else Path(f"{stem}.toolc")
         _check_output(path)
+        warm(progress, options.jobs)
         if isinstance(source, str):
             only_for_tools(options)
             compiled = compile_grammar(

@@ -21,7 +21,8 @@ from toolc.runtime.store.store import open_store
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
-from .terminal import BAD_INPUT, BUG, PATIENCE, console, facts, note, print_json, size
+from .terminal import BAD_INPUT, BUG, PATIENCE, Progress, console, facts, note, print_json, size
+from .warmup import warm
 
 WORDS = (COMPILED, REUSED, REFUSED, FAILED)
 SHOWN = 20  # refusals on the terminal; the report has all
@@ -66,6 +67,8 @@ def run(
     else:
         from ..many.pool import run_local
 
+        with Progress(quiet=as_json) as progress:
+            warm(progress, options.jobs)
         outcomes = run_local(all_jobs(), max(1, min(options.jobs or cores(), count)))
     rows: list[Outcome] = []
     stopped = False

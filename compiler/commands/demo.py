@@ -22,6 +22,7 @@ from ..errors import ToolcError
 from ..pipeline import Compiled, compile_spec
 from ..specs import Spec, read_spec
 from .terminal import NOT_ACCEPTED, Progress, console, note, print_json
+from .warmup import warm
 
 if TYPE_CHECKING:
     import torch
@@ -65,6 +66,7 @@ def run(rows: int, seed: int, as_json: bool) -> None:
 
     torch.set_num_threads(1)  # the model is too small for more, and a run then takes the same time on a busy machine
     with Progress() as progress:
+        warm(progress)
         progress("compiling the demo's tools")
         spec, compiled = compile_demo()
         vocab = compiled.bundle.vocab

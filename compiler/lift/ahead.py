@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from toolc.runtime.order import ascend
+
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, PUSH
 
@@ -169,11 +171,11 @@ def chain_ahead(jobs, data, data_offset, return_offset, return_, offset, value):
                 out = np.concatenate((out, np.empty_like(out)))
             out[used : used + size] = value[offset[target] : offset[target + 1]]
             used += size
-        found = np.sort(out[begin:used])
-        used = begin
-        for k in range(found.size):
-            if k == 0 or found[k] != found[k - 1]:
-                out[used] = found[k]
+        ascend(out[begin:used])
+        end, used = used, begin
+        for k in range(begin, end):
+            if used == begin or out[k] != out[used - 1]:
+                out[used] = out[k]
                 used += 1
         ends[j + 1] = used
     return ends, out[:used]

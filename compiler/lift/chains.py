@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from toolc.runtime.order import ascend
 from toolc.runtime.tables import Tables
 
 
@@ -76,7 +77,7 @@ def pairs_beneath(exits, set_of_cell, set_offset, sets, profiles, symbols):  # t
                         out = np.concatenate((out, np.empty_like(out)))
                     out[size] = np.int64(e) << 32 | np.int64(sets[p])
                     size += 1
-        out[begin:size] = np.sort(out[begin:size])
+        ascend(out[begin:size])
     return out[:size]
 
 

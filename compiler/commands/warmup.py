@@ -1,0 +1,38 @@
+"""``toolc warmup``: the kernels of toolc compiled before they are needed, on all cores.
+
+Leaves out   how (../warmup.py).
+"""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import ToolcError
+from ..options import cores
+from ..warmup import is_cold, listed, warm_up
+from .terminal import Progress, note, print_json
+
+_STAGE = "compiling toolc's own kernels, once on this machine"
+
+
+def run(jobs: int | None, as_json: bool) -> None:
+    """Compile them all, or find that they are there."""
+    begin = time.perf_counter()
+    with Progress(quiet=as_json) as progress:
+        progress(_STAGE)
+        failed = warm_up(jobs or cores())
+    if failed:
+        raise ToolcError("not all kernels could be compiled", found=failed[0].strip().rpartition("\n")[2])
+    seconds = time.perf_counter() - begin
+    if as_json:
+        print_json({"ok": True, "kernels": len(listed()), "seconds": round(seconds, 3)})
+    else:
+        note(f"toolc: {len(listed())} kernels are ready, after {seconds:.1f} s")
+
+
+def warm(progress: Progress, jobs: int | None = None) -> None:
+    """Before a command that compiles, where numba has kept no kernels yet. What fails here is compiled, or fails, when
+    it is called."""
+    if is_cold():
+        progress(_STAGE)
+        warm_up(jobs or cores())

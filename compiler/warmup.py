@@ -1,0 +1,161 @@
+"""The kernels of toolc compiled before they are called, several at a time.
+
+numba compiles a kernel when it is first called, one after the other, and keeps it for all later processes. On a new
+machine that is most of a minute before the first bundle. Which kernels there are and for what arguments does not depend
+on the spec: kernels.json lists them, so that as many processes as there are cores can compile a share each.
+
+Leaves out   the kernels themselves; where numba keeps them.
+Invariants   what is not listed, or failed here, is compiled when it is called, as ever; a list that is out of date
+             costs time and nothing else (tests/cli/test_warmup.py holds it against what a compile calls).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
+    from numba.core.types import Type
+
+LIST = Path(__file__).with_name("kernels.json")
+
+
+class Kernel(NamedTuple):
+    """A kernel that Python calls.
+
+    module, name: where it is;  weight: bytes of code in it and in what it calls, for shares;  arguments: a list of
+    types, see `said`, of each signature.
+    """
+
+    module: str
+    name: str
+    weight: int
+    arguments: list[list[Any]]
+
+
+def listed() -> list[Kernel]:
+    """What kernels.json lists."""
+    return [Kernel(*entry) for entry in json.loads(LIST.read_bytes())]
+
+
+def is_cold() -> bool:
+    """Whether numba has not kept the largest kernel for these sources, as far as its files tell."""
+    from .lift import walk
+
+    folder = walk.walk_states.stats.cache_path
+    if folder is None:
+        return False  # nothing can be kept
+    kept = Path(folder).glob("walk.walk_states-*.nbi")
+    return all(os.path.getmtime(file) < os.path.getmtime(walk.__file__) for file in kept)
+
+
+def warm_up(processes: int) -> list[str]:
+    """Compile all kernels; returns what the processes that failed had to say."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", __name__, *modules], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        for modules in shares(listed(), processes)
+    ]
+    try:
+        said = [process.communicate()[1] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    return [text for process, text in zip(running, said, strict=True) if process.returncode]
+
+
+def shares(kernels: Iterable[Kernel], count: int) -> list[list[str]]:
+    """The modules of kernels in so many shares or fewer, of about equal weight: the heaviest first to the lightest."""
+    weight: dict[str, int] = {}
+    for kernel in kernels:
+        weight[kernel.module] = weight.get(kernel.module, 0) + kernel.weight
+    out: list[tuple[int, list[str]]] = [(0, []) for _ in range(count)]
+    for module in sorted(weight, key=lambda module: (-weight[module], module)):
+        least = min(range(count), key=lambda n: out[n][0])
+        out[least] = (out[least][0] + weight[module], [*out[least][1], module])
+    return [modules for _, modules in out if modules]
+
+
+def compile_modules(modules: Iterable[str]) -> None:
+    """Compile the listed kernels of some modules in this process."""
+    wanted = set(modules)
+    for kernel in listed():
+        if kernel.module in wanted:
+            dispatcher = getattr(import_module(kernel.module), kernel.name)
+            for signature in [tuple(map(_meant, arguments)) for arguments in kernel.arguments]:
+                if signature not in dispatcher.signatures:
+                    dispatcher.compile(signature)
+
+
+# -- kernels.json ------------------------------------------------------------------------------------------------------
+
+
+def called() -> list[Kernel]:
+    """The kernels of toolc that were compiled or loaded in this process because Python called them, by name."""
+    from numba.core.dispatcher import Dispatcher
+
+    kernels: dict[tuple[str, str], Dispatcher] = {}
+    for loaded in [module for name, module in sys.modules.items() if name.startswith("toolc.")]:
+        for x in vars(loaded).values():
+            if isinstance(x, Dispatcher) and x.signatures:
+                kernels[x.py_func.__module__, x.py_func.__name__] = x
+    found: list[Kernel] = []
+    reached: dict[str, set[Any]] = {}
+    for (module, name), kernel in sorted(kernels.items()):
+        weight = _weigh(kernel, reached.setdefault(module, set()))
+        signatures = sorted(([said(x) for x in signature] for signature in kernel.signatures), key=repr)
+        found.append(Kernel(module, name, weight, signatures))
+    return found
+
+
+def _weigh(kernel: Any, known: set[Any]) -> int:
+    """Bytes of code of a kernel and of what it calls that is not known; from then on it is. 0 of anything else."""
+    from numba.core.dispatcher import Dispatcher
+
+    if not isinstance(kernel, Dispatcher) or kernel in known:
+        return 0
+    known.add(kernel)
+    code = kernel.py_func.__code__
+    called = [kernel.py_func.__globals__.get(name) for name in code.co_names]
+    return len(code.co_code) + sum([_weigh(one, known) for one in called])
+
+
+def said(type_: Type) -> Any:
+    """A type as JSON: its name; or of an array the dtype, dimensions, layout and whether it can be written; or of a
+    tuple its class, empty for a plain one, and the types of what is in it."""
+    from numba.core import types
+    from numba.core.types.containers import BaseTuple
+
+    if isinstance(type_, types.Array):
+        return [str(type_.dtype), type_.ndim, type_.layout, type_.mutable]
+    if isinstance(type_, BaseTuple):
+        made = getattr(type_, "instance_class", None)
+        return ["" if made is None else f"{made.__module__}.{made.__name__}", [said(x) for x in type_.types]]
+    return str(type_)
+
+
+def _meant(text: Any) -> Type:
+    """The type that `said` gave."""
+    from numba.core import types
+    from numba.core.types.containers import BaseTuple
+
+    if isinstance(text, str):
+        return types.boolean if text == "bool" else getattr(types, text)
+    if len(text) == 2:
+        module, _, name = text[0].rpartition(".")
+        made = getattr(import_module(module), name) if name else None
+        return BaseTuple.from_types([_meant(x) for x in text[1]], made)
+    dtype, dimensions, layout, mutable = text
+    return types.Array(_meant(dtype), dimensions, layout, readonly=not mutable)
+
+
+if __name__ == "__main__":
+    compile_modules(sys.argv[1:])

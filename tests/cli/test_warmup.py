@@ -1,0 +1,94 @@
+"""The kernels that are compiled beforehand: that they are those which a compile calls, and that numba keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from toolc.compiler import warmup
+from toolc.compiler.warmup import LIST, listed, shares, warm_up
+
+# The demo, which compiles by parts, loads and decodes; and counters, which it has none of.
+FIRST_USE = """
+import contextlib, io, json
+from toolc.compiler import compile_schema
+from toolc.compiler.commands import demo
+from toolc.compiler.warmup import called
+with contextlib.redirect_stdout(io.StringIO()):
+    demo.run(rows=2, seed=0, as_json=True)
+texts = {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}, "maxItems": 30}
+compile_schema(texts)
+print(json.dumps(called()))
+"""
+SMALL = "toolc.compiler.lift.chains"  # a module whose kernels compile in a second
+
+
+def current() -> str:
+    """What kernels.json should say."""
+    with tempfile.TemporaryDirectory() as folder:  # without parts that were compiled before
+        done = run(FIRST_USE, TOOLC_CACHE=folder)
+    return "[\n" + ",\n".join(json.dumps(kernel, separators=(",", ":")) for kernel in json.loads(done)) + "\n]\n"
+
+
+def rebuild() -> Path:
+    """Write kernels.json."""
+    LIST.write_text(current(), encoding="utf-8")
+    return LIST
+
+
+def run(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_the_list_is_current() -> None:
+    """But for the weights: another Python has other code."""
+    found = {(module, name): arguments for module, name, _, arguments in json.loads(current())}
+    assert {(kernel.module, kernel.name): kernel.arguments for kernel in listed()} == found, "python -m tests.golden"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 500])
+def test_every_module_is_in_one_share(count: int) -> None:
+    parts = shares(listed(), count)
+    modules = [module for part in parts for module in part]
+    assert len(parts) <= count and len(modules) == len(set(modules))
+    assert set(modules) == {kernel.module for kernel in listed()}
+    weights = [sum(kernel.weight for kernel in listed() if kernel.module in part) for part in parts]
+    heaviest = max(sum(kernel.weight for kernel in listed() if kernel.module == module) for module in modules)
+    assert max(weights) - min(weights) <= heaviest
+
+
+def test_numba_keeps_what_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(warmup, "shares", lambda kernels, count: [[SMALL]])
+    assert warm_up(2) == []
+    kernels = [kernel for kernel in listed() if kernel.module == SMALL]
+    code = (
+        "from toolc.compiler.warmup import compile_modules; from importlib import import_module;"
+        f"compile_modules([{SMALL!r}]); module = import_module({SMALL!r});"
+        f"print(sum(len(getattr(module, name).stats.cache_hits) for name in {[kernel.name for kernel in kernels]}))"
+    )
+    assert kernels and int(run(code)) == sum(len(kernel.arguments) for kernel in kernels)
+
+
+def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "numba.py").write_text("raise ImportError('not today')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert ["not today" in text for text in warm_up(2)] == [True, True]
+
+
+def test_a_machine_is_cold_until_a_kernel_is_kept(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path; from toolc.compiler import warmup; from toolc.compiler.lift.walk import walk_states;"
+        "print(warmup.is_cold()); folder = Path(walk_states.stats.cache_path); folder.mkdir(exist_ok=True);"
+        "(folder / 'walk.walk_states-1.py311.nbi').touch(); print(warmup.is_cold())"
+    )
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["True", "False"]
