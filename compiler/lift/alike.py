@@ -19,6 +19,8 @@ from .children import count_bits
 
 _FEWEST = 24  # a walk from a state that lives on fewer bytes is short
 _SWEEPS = 3  # over the states, to hash what they read
+_MOST_SWEEPS = 16  # until it is known which states are plain; where that is not enough, none is taken to be
+_LOOKS = 8  # at pairs of states, for each state; after these, no more sets are joined
 
 
 @njit(cache=True)
@@ -27,7 +29,11 @@ def _plain_only(m, classes):  # type: ignore[no-untyped-def]
     states = m.state_row.size - 1
     out = np.ones(states, np.bool_)
     changed = True
+    sweeps = 0
     while changed:
+        if sweeps == _MOST_SWEEPS:
+            return np.zeros(states, np.bool_)
+        sweeps += 1
         changed = False
         for q in range(states - 1, 0, -1):  # most ways lead to a larger number
             fine = m.state_row[q + 1] - m.state_row[q] == 1 and not m.narrow_state[q]
@@ -49,7 +55,10 @@ def _root(parent, q):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
-    """Join the sets of two states, and of all that texts lead to from them; False, and nothing is, if they differ.
+    """Join the sets of two states, and of all that texts lead to from them, unless they differ.
+
+    Returns:
+        whether they are joined, and at how many pairs it looked.
 
     Args:
         parent: int32 [states]: of each a state of its set, nearer to the root;  joined: int32 [states, 3], scratch.
@@ -73,11 +82,11 @@ def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
             if p == 0 or q == 0:
                 for n in range(count):
                     parent[joined[n, 0]] = joined[n, 0]
-                return False
+                return False, at
             parent[x] = y
             joined[count, 0], joined[count, 1], joined[count, 2] = x, p, q
             count += 1
-    return True
+    return True, at
 
 
 @njit(cache=True)
@@ -107,18 +116,29 @@ def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
             hashes[q] = own + 1
     parent = np.arange(plain.size).astype(np.int32)
     joined = np.empty((plain.size, 3), np.int32)
-    first = np.empty(states.size, np.int32)  # of each set
-    sets = 0
+    size = 2
+    while size < 2 * states.size:
+        size *= 2
+    last = np.full(size, -1, np.int32)  # of the sets whose hashes end alike, the one found last
+    before = np.empty(states.size, np.int32)  # the one found before each set, -1 for none
+    first = np.empty(states.size, np.int32)  # state of each set
+    sets, looks = 0, _LOOKS * plain.size
     for n in range(states.size):
         q = states[n]
         if not wide[n] or not plain[q]:
             continue
-        for s in range(sets):
-            if hashes[first[s]] == hashes[q] and _join(m, classes, q, first[s], parent, joined):
-                out[n] = first[s]
-                break
+        place = (hashes[q] ^ hashes[q] >> 20) & (size - 1)
+        s = last[place]
+        while s >= 0 and looks > 0:
+            if hashes[first[s]] == hashes[q]:
+                fits, more = _join(m, classes, q, first[s], parent, joined)
+                looks -= more + 1
+                if fits:
+                    out[n] = first[s]
+                    break
+            s = before[s]
         if out[n] < 0:
             out[n] = q
-            first[sets] = q
+            first[sets], before[sets], last[place] = q, last[place], sets
             sets += 1
     return out

@@ -14,16 +14,22 @@ import pytest
 from toolc.compiler import warmup
 from toolc.compiler.warmup import LIST, listed, shares, warm_up
 
-# The demo, which compiles by parts, loads and decodes; and counters, which it has none of.
+# The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
+# document, counters, a format, objects that exclude each other.
 FIRST_USE = """
 import contextlib, io, json
-from toolc.compiler import compile_schema
+from importlib.resources import files
+from toolc.compiler import compile_schema, compile_tools
 from toolc.compiler.commands import demo
 from toolc.compiler.warmup import called
 with contextlib.redirect_stdout(io.StringIO()):
     demo.run(rows=2, seed=0, as_json=True)
+compile_tools((files("toolc.tools_specs") / "shop_openapi.json").read_bytes())
 texts = {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}, "maxItems": 30}
-compile_schema(texts)
+link = {"type": "string", "format": "uri"}
+ones = [{"type": "object", "properties": {"a": {"enum": [n]}, n: {"type": "string"}}, "required": [n]} for n in "xyz"]
+for schema in (texts, link, {"oneOf": ones}):
+    compile_schema(schema)
 print(json.dumps(called()))
 """
 SMALL = "toolc.compiler.lift.chains"  # a module whose kernels compile in a second
