@@ -295,6 +295,19 @@ def _place(memo, known, limits, key):  # type: ignore[no-untyped-def]
 
 
 @kernel()
+def _take(memo, n, data, end, data2, end2):  # type: ignore[no-untyped-def]
+    """Write the tokens and the records that walk n found from these places on; the places after them."""
+    ends = memo.ends
+    for k in range(ends[n, 0], ends[n + 1, 0]):
+        data[end] = memo.tokens[k]
+        end += 1
+    for k in range(ends[n, 1], ends[n + 1, 1]):
+        data2[end2] = memo.records[k]
+        end2 += 1
+    return end, end2
+
+
+@kernel()
 def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
     """What tokens that go on inside of a called part add to the rows of states of the first part; none of them counts.
 
@@ -351,12 +364,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
                     known += 1
                     ends[known] = result
                 n = slots[slot, 1]
-                for k in range(ends[n, 0], ends[n + 1, 0]):
-                    data[end] = tokens[k]
-                    end += 1
-                for k in range(ends[n, 1], ends[n + 1, 1]):
-                    data2[end2] = records[k]
-                    end2 += 1
+                end, end2 = _take(memo, n, data, end, data2, end2)
                 decided = max(decided, ends[n + 1, 2])
                 dearest = max(dearest, ends[n + 1, 3])
             i = after
@@ -420,12 +428,7 @@ def walk_chains(m, t, jobs, at, memo, st, frames, lists, profiles, limits, out):
                 known += 1
                 ends[known] = result
             n = slots[slot, 1]
-            for k in range(ends[n, 0], ends[n + 1, 0]):
-                data[end] = tokens[k]
-                end += 1
-            for k in range(ends[n, 1], ends[n + 1, 1]):
-                data2[end2] = records[k]
-                end2 += 1
+            end, end2 = _take(memo, n, data, end, data2, end2)
             decided = max(decided, ends[n + 1, 2])
             dearest = max(dearest, ends[n + 1, 3])
         out[j, 0] = intern(data, offset, table, count, end)
