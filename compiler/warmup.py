@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from numba.core.types import Type
 
 LIST = Path(__file__).with_name("kernels.json")
+_CHILD = (  # nothing is imported from the folder that the command was given in
+    "import sys; sys.path = [folder for folder in sys.path if folder];"
+    f"from {__name__} import compile_modules; compile_modules(sys.argv[1:])"
+)
 
 
 class Kernel(NamedTuple):
@@ -60,7 +64,7 @@ def warm_up(processes: int) -> list[str]:
     """Compile all kernels; returns what the processes that failed had to say."""
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", __name__, *modules], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", _CHILD, *modules], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         for modules in shares(listed(), processes)
     ]
@@ -155,7 +159,3 @@ def _meant(text: Any) -> Type:
         return BaseTuple.from_types([_meant(x) for x in text[1]], made)
     dtype, dimensions, layout, mutable = text
     return types.Array(_meant(dtype), dimensions, layout, readonly=not mutable)
-
-
-if __name__ == "__main__":
-    compile_modules(sys.argv[1:])

@@ -59,6 +59,7 @@ def test_the_list_is_current() -> None:
     """But for the weights: another Python has other code."""
     found = {(module, name): arguments for module, name, _, arguments in json.loads(current())}
     assert {(kernel.module, kernel.name): kernel.arguments for kernel in listed()} == found, "python -m tests.golden"
+    assert run("from toolc.compiler import warmup; print(warmup.is_cold())") == "False\n"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 500])
@@ -73,10 +74,13 @@ def test_every_module_is_in_one_share(count: int) -> None:
 
 
 def test_numba_keeps_what_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("raise ImportError('this is the folder of a person, not a library')")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(warmup, "shares", lambda kernels, count: [[SMALL]])
     assert warm_up(2) == []
     kernels = [kernel for kernel in listed() if kernel.module == SMALL]
+    monkeypatch.chdir("/")
     code = (
         "from toolc.compiler.warmup import compile_modules; from importlib import import_module;"
         f"compile_modules([{SMALL!r}]); module = import_module({SMALL!r});"
