@@ -524,6 +524,10 @@ class Nfa:
             self._count(entry, number, low, back, height)
             return
         self._check_copies(number)
+        if high is None and low == 0 and entry not in self._first:
+            # The state is the loop's own head, so in `X (, X)*` both X lead to one state, and are one.
+            self.free.rows += (entry, back, 0, entry, self._get(item, entry, height), 0)
+            return
         if high is None:
             head = self._beside(back)
             self.free.rows += (head, back, 0, head, self._get(item, head, height), 0)
