@@ -150,6 +150,27 @@ class Facts:
             of_rule.setdefault(rule, value[pool.rules[rule]])
         return value
 
+    @cached_property
+    def _marked(self) -> set[str]:
+        """The marked rules, and those that mention one of these."""
+        found = set(self.pool.grammar.marks)
+        mentioned_by: dict[str, list[str]] = {}
+        for rule, others in self.pool.mentions().items():
+            for other in others:
+                mentioned_by.setdefault(other, []).append(rule)
+        todo = list(found)
+        while todo:
+            more = [rule for rule in mentioned_by.get(todo.pop(), ()) if rule not in found]
+            found.update(more)
+            todo += more
+        return found
+
+    def is_marked(self, number: int) -> bool:
+        """Whether marked rules can be met in a node."""
+        marked = self._marked if self.pool.grammar.marks else ()
+        nodes = self.pool.nodes
+        return bool(marked) and any(nodes[n][0] == REF and nodes[n][1] in marked for n in self.pool.inside(number))
+
     def most_frames(self, called: bool) -> int | None:
         """Most frames on the stack at a time, one more where strings are called; None if there is no bound."""
         if self.recursive:

@@ -524,8 +524,9 @@ class Nfa:
             self._count(entry, number, low, back, height)
             return
         self._check_copies(number)
-        if high is None and low == 0 and entry not in self._first:
-            # The state is the loop's own head, so in `X (, X)*` both X lead to one state, and are one.
+        if high is None and low == 0 and entry not in self._first and not self.facts.is_marked(item):
+            # The state is the loop's own head, so in `X (, X)*` both X lead to one state, and are one. Marks depend on
+            # how often they were read.
             self.free.rows += (entry, back, 0, entry, self._get(item, entry, height), 0)
             return
         if high is None:
