@@ -167,7 +167,9 @@ class Grammar:
     groups: frozenset[str] = frozenset()
 
     def place(self, rule: str) -> str:
-        """How to name a rule in an error; what follows a # in its name tells parts of it apart."""
+        """How to name a rule in an error; what follows a # in its name tells parts of it apart, what is before a colon
+        whose it is."""
         rule = rule.partition("#")[0]
         at = self.places.get(rule)
+        rule = rule.rpartition(":")[2]
         return f"{'terminal' if rule.isupper() else 'rule'} {rule}" + (f" ({at})" if at else "")

@@ -28,11 +28,13 @@ MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit
 _LOOKS = 64  # so many looks at all files are taken while as much is written as may be stored
+_MOST_GIVEN_UP = 1 << 14
 _SUFFIX = ".part"
 _META = ("entries", "imports", "modes", "depth", "deeper", "profiles", "most_left", "counts")
 
 _held: OrderedDict[bytes, Part] = OrderedDict()
 _bytes_held = 0
+_given_up: set[bytes] = set()
 _bytes_unseen = MOST_STORED  # written since the last look; a process looks when it has written one
 
 
@@ -81,6 +83,16 @@ class Parts:
         except (OSError, BundleError):
             return
 
+    def give_up(self, digest: bytes) -> None:
+        """Know, as long as this process lives, that there is no part of this digest."""
+        if len(_given_up) == _MOST_GIVEN_UP:
+            _given_up.clear()
+        _given_up.add(blake(self.context, digest))
+
+    def is_given_up(self, digest: bytes) -> bool:
+        """Whether there is known to be no part of this digest."""
+        return bool(_given_up) and blake(self.context, digest) in _given_up
+
     def close(self) -> None:
         """Take away what is too much, once enough parts were kept since that was last looked at."""
         global _bytes_unseen
@@ -128,6 +140,7 @@ def forget() -> None:
     """Hold no parts in this process; the files stay."""
     global _bytes_held
     _held.clear()
+    _given_up.clear()
     _bytes_held = 0
 
 

@@ -29,10 +29,11 @@ from ..schema.report import at
 from ..vocab.encode import Encode
 from .cache import Parts
 from .classes import coarse_classes, fine_classes, is_finer
+from .groups import Group, Work, grouped
 from .joined import Joined
 from .part import Cut, Part, entries_of
 from .resolve import Resolve
-from .split import Split, Unit, split
+from .split import Entry, Split, split
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
 from .tables import tables_of
 from .tails import Opener
@@ -117,40 +118,74 @@ class _Linker:
         known = [(n, vocab.special[name]) for n, name in enumerate(whole.specials, END_OF_TURN + 1)]
         self.specials = np.array([*((END_OF_TURN, token) for token in sorted(set(ends))), *known], np.int32)
         self.parts: dict[bytes, Part] = {}
+        self._entries: dict[Entry, Entry] = {}  # by which part, and which entry of it, a unit can be called
         self.reused = 0
 
     def link(self, jobs: int | None) -> Linked:
-        units = self.whole.units
-        known = {unit.digest: self.cache.get(unit.digest) for unit in units}
-        self.parts = {digest: part for digest, part in known.items() if part is not None}
-        self.reused = len(self.parts)
-        self._units([unit for unit in units if unit.digest not in self.parts], jobs)
-        self.parts = {unit.digest: self.parts[unit.digest] for unit in units}
-        return self._main()
+        units = [one for unit in grouped(self.whole) for one in self._possible(unit)]
+        self._units(units, jobs)
+        self.parts = {one.digest: self.parts[one.digest] for unit in units for one in self._made_of(unit)}
+        return self._main([self._entries[entry] for entry in self.whole.imports])
 
-    def _units(self, units: Sequence[Unit], jobs: int | None) -> None:
-        """Make the parts of units, each after those that it imports; by workers where that is sooner done."""
+    def _possible(self, unit: Work) -> Sequence[Work]:
+        """The unit, or the members of a group that was found to be none."""
+        return unit.members if isinstance(unit, Group) and self.cache.is_given_up(unit.digest) else [unit]
+
+    def _made_of(self, unit: Work) -> Sequence[Work]:
+        """The same, after they were made; notes how others call them, too."""
+        if unit.digest not in self.parts:
+            assert isinstance(unit, Group)
+            return [one for member in unit.members for one in self._made_of(member)]
+        members = unit.members if isinstance(unit, Group) else (unit,)
+        entries = [(member.digest, n) for member in members for n in range(len(member.entries))]
+        self._entries |= {entry: (unit.digest, n) for n, entry in enumerate(entries)}
+        return [unit]
+
+    def _units(self, units: Sequence[Work], jobs: int | None) -> None:
+        """Take the parts of units from the cache, or make them, each after those that it imports; by workers where that
+        is sooner done."""
+        missing = [unit for unit in units if not self._take(unit)]
         failed: dict[bytes, Exception] = {}
-        for n, unit in enumerate(units, 1):
-            if unit.digest in failed:
-                raise failed[unit.digest]
+        hands = jobs
+        for n, unit in enumerate(missing, 1):
             if unit.digest in self.parts:
                 continue
             begin = time.perf_counter()
-            self._keep(unit, self._unit(unit))
-            seconds, left = time.perf_counter() - begin, len(units) - n
-            if jobs != 1 and n >= ALONE and left > 1 and seconds * left > WORTH:
+            try:
+                if unit.digest in failed:
+                    raise failed[unit.digest]
+                self._keep(unit, self._unit(unit))
+            except (Apart, ToolcError) as error:
+                if not isinstance(unit, Group):
+                    raise
+                if not isinstance(error, BudgetError):
+                    self.cache.give_up(unit.digest)
+                self._units(unit.members, 1)  # one of them has to be made otherwise, or this is an error of it
+                hands = jobs  # workers made nothing that is behind it
+            seconds, left = time.perf_counter() - begin, len(missing) - n
+            if hands != 1 and n >= ALONE and left > 1 and seconds * left > WORTH:
                 from .workers import spread
 
                 errors = (ToolcError, Apart, _Coarse)
-                failed = spread(units[n:], self.parts, self._unit, self._keep, errors, jobs, seconds, self.budget)
-                jobs = 1
+                failed = spread(missing[n:], self.parts, self._unit, self._keep, errors, hands, seconds, self.budget)
+                hands = 1
 
-    def _keep(self, unit: Unit, part: Part) -> None:
+    def _take(self, unit: Work) -> bool:
+        """Take a part from the cache; whether it is there."""
+        part = self.cache.get(unit.digest)
+        if part is not None:
+            self.parts[unit.digest] = part
+            self.reused += 1
+        return part is not None
+
+    def _keep(self, unit: Work, part: Part) -> None:
         self.cache.put(unit.digest, part)
         self.parts[unit.digest] = part
 
-    def _unit(self, unit: Unit) -> Part:
+    def _unit(self, unit: Work) -> Part:
+        if isinstance(unit, Group):
+            return self._made(unit.grammar(), list(unit.imports), unit.entries)[0].part
+
         def placed(grammar: Grammar) -> Grammar:
             return replace(grammar, places={rule: at(unit.origin, place) for rule, place in grammar.places.items()})
 
@@ -220,8 +255,8 @@ class _Linker:
         part = resolve.resolved(roots)
         return _Made(part, resolve, joined), a
 
-    def _main(self) -> Linked:
-        made, a = self._made(self.whole.main, list(self.whole.imports), None)
+    def _main(self, imports: list[Entry]) -> Linked:
+        made, a = self._made(self.whole.main, imports, None)
         joined = made.joined.behind(made.part)
         tables, longest = tables_of(
             joined, made.resolve.walks.machine, a.marks, self.specials, made.resolve.decided, made.resolve.deciding
@@ -254,7 +289,7 @@ class _Linker:
             "bytes": total,
             "walks": sum(p.counts["walks"] for p in parts),
         }
-        return Linked(tables, counts, modes, made.part.places, a.marks.separable, len(self.whole.units), self.reused)
+        return Linked(tables, counts, modes, made.part.places, a.marks.separable, len(self.parts), self.reused)
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from .tails import Opener, named, with_tails
 
 STUB = 255  # the byte around a stub's number
 _CLOSER = {b"{": b"}", b"[": b"]", b"(": b")"}
-_START = "start"
-_SEPARATOR = b";"
+START = "start"
+ENTRY_END = b";"  # between the number of an entry and its text
 _MOST_KEPT = 1 << 14  # regular expressions of which the digest is kept: those of one grammar are in the next, too
 
 Entry = tuple[bytes, int]  # digest of a unit, which of its entries
@@ -57,6 +57,7 @@ class Unit:
         entries: what others can call: (number of a rule, symbol that it begins with).
         alone: gives the grammar of the part without stubs.
         digest: of its content and of what it imports.
+        recurs: it calls itself.
         origin: where the places of its grammar begin (../grammar/pieces.py).
     """
 
@@ -65,6 +66,7 @@ class Unit:
     entries: tuple[tuple[int, Opener], ...]
     alone: Callable[[], Grammar]
     digest: bytes
+    recurs: bool
     origin: str = ""
 
 
@@ -185,12 +187,17 @@ class _Splitter:
                         todo.append(name)
         return seen
 
+    def _recurs(self, own: tuple[str, ...]) -> bool:
+        """Whether the rules of a part call each other, or itself."""
+        return len(own) > 1 or (len(own) == 1 and own[0] in self._reached(self.refs[own[0]], {}))
+
     def _cut(self, roots: list[str], own: tuple[str, ...], alone: bool = False) -> tuple[Grammar, tuple[Entry, ...]]:
         """The rules that some rules need, where those of other parts are stubs unless ``alone``, and what the stubs
         stand for."""
-        recursive = bool(own) and (len(own) > 1 or own[0] in self._reached(self.refs[own[0]], {}))
         opaque = (
-            {} if alone or recursive else {rule: entries for rule, entries in self.member.items() if rule not in own}
+            {}
+            if alone or self._recurs(own)
+            else {rule: entries for rule, entries in self.member.items() if rule not in own}
         )
         kept = self._reached(roots, opaque)
         rules: dict[str, Expr] = {}
@@ -249,7 +256,7 @@ class _Splitter:
             digest = _digest(whole, [repr(called).encode(), *below])
             if digest not in self.units:  # else the same under other names
                 alone = partial(_alone, self.grammar, dict(self.tails), entries, called)
-                self.units[digest] = Unit(whole, imports, called, alone, digest)
+                self.units[digest] = Unit(whole, imports, called, alone, digest, self._recurs(entries))
             self.unit_of[entries] = digest
         return digest
 
@@ -285,8 +292,8 @@ def _opener(expr: Expr) -> bytes:
 def _whole(cut: Grammar, entries: tuple[str, ...], called: tuple[tuple[int, Opener], ...]) -> Grammar:
     """The grammar of a part that has the rules of another grammar."""
     rules = cut.rules
-    options = [sequence(Literal(b"%d" % k + _SEPARATOR), Ref(entries[n])) for k, (n, _) in enumerate(called)]
-    name = _START
+    options = [sequence(Literal(b"%d" % k + ENTRY_END), Ref(entries[n])) for k, (n, _) in enumerate(called)]
+    name = START
     while name in rules:
         name += "#"
     named = [*rules, *(leaf.name for expr in rules.values() for leaf in leaves(expr) if isinstance(leaf, Terminal))]

@@ -28,8 +28,8 @@ from typing import NoReturn
 
 from ..budget import Budget, kernel_seconds
 from ..options import cores
+from .groups import Work
 from .part import Part
-from .split import Unit
 
 START = 0.04  # seconds that a worker costs: to fork it, for the pages that it copies, to end it
 _TASKS = "/proc/self/task"  # an entry for each thread, whoever started it
@@ -37,7 +37,7 @@ _PATIENCE = 0.005  # seconds after which a thread that has ended is not counted 
 
 
 def spread(
-    units: Sequence[Unit], parts: dict[bytes, Part], make: Callable[[Unit], Part], keep: Callable[[Unit, Part], None],
+    units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part], keep: Callable[[Work, Part], None],
     errors: tuple[type[Exception], ...], jobs: int | None, seconds: float, budget: Budget,
 ) -> dict[bytes, Exception]:  # fmt: skip
     """Let workers make parts if that is worth it here; returns the errors that they met, by the digest of the unit.
@@ -106,7 +106,7 @@ class _Worker:
 
 class _Pool:
     def __init__(
-        self, units: Sequence[Unit], parts: dict[bytes, Part], make: Callable[[Unit], Part],
+        self, units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part],
         errors: tuple[type[Exception], ...],
     ) -> None:  # fmt: skip
         self.units, self.parts, self.make, self.errors = units, parts, make, errors
@@ -177,7 +177,7 @@ class _Pool:
                 worker.number = number
                 return
 
-    def _imported(self, unit: Unit) -> set[bytes] | None:
+    def _imported(self, unit: Work) -> set[bytes] | None:
         """Digests of all parts that those of a unit lead to; None where one is still to be made."""
         found: set[bytes] = set()
         todo = [digest for digest, _ in unit.imports]
@@ -190,7 +190,7 @@ class _Pool:
                 todo += (digest for digest, _ in self.parts[digest].imports)
         return found
 
-    def run(self, keep: Callable[[Unit, Part], None], budget: Budget) -> None:
+    def run(self, keep: Callable[[Work, Part], None], budget: Budget) -> None:
         """Take what workers bring until none has anything to do."""
         excused = 0.0
         while busy := [worker for worker in self.workers if worker.number >= 0]:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from toolc.compiler import Budget, Options, source_key
-from toolc.compiler.link import cache, link
+from toolc.compiler.link import cache, groups, link
 from toolc.compiler.pipeline import compile_spec
 from toolc.compiler.schema import pieces
 from toolc.compiler.specs import read_spec
@@ -115,6 +115,7 @@ def in_workers(act: Callable[[], None], number: int) -> None:
 
 def equal() -> None:
     forked = eager()
+    shared = {"type": "object", "properties": {"a": {"anyOf": [{"type": "object"}, SCHEMAS[1]]}}}
     cases: list[tuple[Any, Any, dict[str, Any]]] = [
         (SPEC, (), {}),
         (SPEC, SPEC[::2], {}),
@@ -122,24 +123,32 @@ def equal() -> None:
         ([*SPEC, tool("fine", CYRILLIC)], (), {}),  # after the others it turns out that all tell every byte apart
         (SPEC, (), {"protocol": "qwen3_coder"}),  # tails
         (SPEC, (), {"protocol": "deepseek_v31", "named": False, "whitespace": "compact"}),
+        (SPEC, (), {"many": 4}),  # groups
+        ([*SPEC[:7], tool("shared", shared), *SPEC[7:]], SPEC[:3], {"many": 4}),  # one of which is none
     ]
+    groups._FEWEST = groups._ONE_IN = 2
     for spec, known, options in cases:
+        grouped = "many" in options
+        groups.MANY = options.pop("many", groups.MANY)
         one, files = digest(spec, 1, known, **options), parts()
         assert not forked
         for jobs in (2, 3):
             assert digest(spec, jobs, known, **options) == one, (jobs, options)
             assert files.items() <= parts().items()  # where all was begun anew, others had more time before
-            assert bool(forked) == (known is not SPEC) and len(forked) % jobs == 0
+            assert bool(forked) == (known is not SPEC) and (grouped or len(forked) % jobs == 0)
             forked.clear()
 
 
 def errors() -> None:
-    forked = eager()
+    forked, many = eager(), groups.MANY
     wide = tool("wide", {"type": "object", "properties": {"x": {"pattern": "^(a|b)*a(a|b){9}$"}}, "required": ["x"]})
     wider = tool("wider", {"type": "object", "properties": {"y": {"pattern": "^(a|c)*a(a|c){9}$"}}})
     for spec in ([*SPEC, wide, wider], [*SPEC[:3], wider, *SPEC[3:], wide, tool("fine", CYRILLIC)]):
         told = [refused(spec, jobs, budget=Budget(pattern_states=100)) for jobs in (1, 2, 3)]
         assert told[0] == told[1] == told[2] and told[0]["error"] == "BudgetError", told
+        groups.MANY = 8
+        assert refused(spec, 2, budget=Budget(pattern_states=100)) == told[0]
+        groups.MANY = many
     assert "/3/function/parameters/properties/y" in told[0]["place"] and "--max-pattern-states" in told[0]["hint"]
     assert forked
     assert refused(SPEC, 2, budget=Budget(seconds=1e-9))["error"] == "BudgetError"

@@ -1,0 +1,143 @@
+"""Units that are made as one part: the arguments of several tools, each of which costs more to set up than to make.
+
+Only a spec of many tools is grouped; in a smaller one every tool stays a part that any other spec can take. A group
+is a run of tools, and where a run ends their content decides. So where a tool is added, changed or taken away, one
+group is another one.
+
+Leaves out   making parts (link.py); the units themselves (split.py).
+Invariants   what is grouped depends on the units alone, not on what was compiled before. What a group derives are the
+             texts of its members, each behind its own number; errors about it name the places of its members.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolc.runtime.container import blake
+
+from ..grammar import ir
+from ..grammar.analysis import leaves
+from ..grammar.ir import Expr, Grammar
+from ..schema.report import at
+from .split import ENTRY_END, START, Entry, Split, Unit
+from .tails import Opener
+
+MANY = 32  # fewer units that could be grouped are not
+_FEWEST = 4  # units of a group, but for the last
+_MOST = 16
+_ONE_IN = 8  # a group ends behind such a part of all units
+_HEAVIEST = 512  # a unit of more literals, patterns and names is not grouped: it is worth its own setup
+_STUB = re.compile(rb"\xff([0-9]+)\xff")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Units that are made as one; to others it is a unit, whose entries are those of its members.
+
+    Attributes:
+        members: two or more, which do not import each other.
+        imports, entries, digest: as of a unit.
+    """
+
+    members: tuple[Unit, ...]
+    imports: tuple[Entry, ...]
+    entries: tuple[tuple[int, Opener], ...]
+    digest: bytes
+
+    @staticmethod
+    def of(members: tuple[Unit, ...]) -> Group:
+        """The group of some units."""
+        imports = dict.fromkeys(entry for unit in members for entry in unit.imports)
+        entries: list[tuple[int, Opener]] = []
+        for unit in members:
+            rules = entries[-1][0] + 1 if entries else 0
+            entries += ((rules + rule, opener) for rule, opener in unit.entries)
+        digest = blake(b"group", *(unit.digest for unit in members))
+        return Group(members, tuple(imports), tuple(entries), digest)
+
+    def grammar(self) -> Grammar:
+        """As of a unit; the places in it are whole."""
+        rules: dict[str, Expr] = {}
+        places: dict[str, str] = {}
+        marks: dict[str, ir.Mark] = {}
+        groups: set[str] = set()
+        options: list[Expr] = []
+        for n, unit in enumerate(self.members):
+            own = unit.grammar
+            move = _Move(f"{n}:", [self.imports.index(entry) for entry in unit.imports])
+            entries = own.rules[own.start]
+            for entry in entries.options if isinstance(entries, ir.Choice) else (entries,):
+                assert isinstance(entry, ir.Sequence)  # its number, and what is called
+                number = ir.Literal(b"%d" % len(options) + ENTRY_END)
+                options.append(ir.sequence(number, *map(move.of, entry.items[1:])))
+            rules |= {move.prefix + rule: move.of(expr) for rule, expr in own.rules.items() if rule != own.start}
+            places |= {move.prefix + rule: at(unit.origin, place) for rule, place in own.places.items()}
+            marks |= {move.prefix + rule: mark for rule, mark in own.marks.items()}
+            groups.update(move.prefix + rule for rule in own.groups)
+        return Grammar({START: ir.choice(*options), **rules}, START, places, marks=marks, groups=frozenset(groups))
+
+
+Work = Unit | Group
+"""What is made at a time."""
+
+
+def grouped(whole: Split) -> list[Work]:
+    """The units of a grammar, each after those that it imports, some in groups."""
+    called = {digest for digest, _ in whole.imports}
+    called.difference_update(digest for unit in whole.units for digest, _ in unit.imports)
+    some = [unit for unit in whole.units if unit.digest in called and _may_be_grouped(unit)]
+    if len(some) < MANY:
+        return list(whole.units)
+    groups = {run[-1].digest: Group.of(run) for run in _runs(some) if len(run) > 1}
+    inside = {member.digest for group in groups.values() for member in group.members}
+    out: list[Work] = []
+    for unit in whole.units:
+        if unit.digest in groups:
+            out.append(groups[unit.digest])
+        elif unit.digest not in inside:
+            out.append(unit)
+    return out
+
+
+def _may_be_grouped(unit: Unit) -> bool:
+    return not unit.recurs and sum(len(leaves(expr)) for expr in unit.grammar.rules.values()) <= _HEAVIEST
+
+
+def _runs(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
+    """Cut units into runs where their content says so."""
+    run: list[Unit] = []
+    for unit in units:
+        run.append(unit)
+        if len(run) == _MOST or (len(run) >= _FEWEST and unit.digest[0] % _ONE_IN == 0):
+            yield tuple(run)
+            run = []
+    if run:
+        yield tuple(run)
+
+
+class _Move:
+    """Moves expressions of a unit into a group, where its rules and stubs have other names."""
+
+    def __init__(self, prefix: str, stubs: Sequence[int]) -> None:
+        self.prefix = prefix
+        self._stubs = stubs
+        self._known: dict[int, Expr] = {}
+
+    def of(self, expr: Expr) -> Expr:
+        """The same in the group."""
+        if isinstance(expr, ir.Ref):
+            return ir.Ref(self.prefix + expr.name)
+        if isinstance(expr, ir.Terminal):
+            return ir.Terminal(expr.regex, self.prefix + expr.name if expr.name else "")
+        if isinstance(expr, ir.Literal):
+            return ir.Literal(_STUB.sub(self._stub, expr.data)) if b"\xff" in expr.data else expr
+        if isinstance(expr, ir.Sequence):
+            return ir.sequence(*map(self.of, expr.items))
+        if isinstance(expr, ir.Choice):
+            return ir.choice(*map(self.of, expr.options))
+        return ir.Repeat(self.of(expr.item), expr.low, expr.high) if isinstance(expr, ir.Repeat) else expr
+
+    def _stub(self, found: re.Match[bytes]) -> bytes:
+        return b"\xff%d\xff" % self._stubs[int(found[1])]

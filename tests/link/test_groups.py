@@ -1,0 +1,123 @@
+"""Groups: tools that are made as one part are what each of them is alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolc.compiler import Budget
+from toolc.compiler.link import groups
+from toolc.compiler.pipeline import Compiled
+from toolc.runtime.errors import ToolcError
+
+from .test_link import COUNTED, EMPTY, LIST, NAMES, OPEN, TREE, compare, compiled, forget, own_cache, tool, whole
+
+__all__ = ["own_cache"]
+
+SHARED = {"type": "object", "properties": {"a": {"anyOf": [{"type": "object"}, LIST]}}}  # `{` begins any JSON, and LIST
+NESTED = {"type": "object", "properties": {"tree": TREE, "any": {}}, "additionalProperties": False}
+KEYS = [
+    {"type": "object", "properties": {f"key_{n}": {"enum": [f"a{n}", "b"]}, "more": {}}, "required": [f"key_{n}"]}
+    for n in range(8)
+]
+SPEC = [tool(f"tool_{n}", one) for n, one in enumerate([OPEN, LIST, COUNTED, TREE, NAMES, EMPTY, NESTED, *KEYS, OPEN])]
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short runs, of short specs."""
+    monkeypatch.setattr(groups, "MANY", 4)
+    monkeypatch.setattr(groups, "_FEWEST", 2)
+    monkeypatch.setattr(groups, "_ONE_IN", 3)
+
+
+def one_by_one(spec: Any, **options: Any) -> Compiled:
+    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(groups, "MANY", 1 << 30)
+        made = compiled(spec, **options)
+    forget()
+    return made
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"protocol": "llama3", "whitespace": "compact"},
+        {"protocol": "qwen3_coder"},
+        {"response": {"type": "object"}},
+    ],
+    ids=str,
+)
+def test_masks_are_those_of_the_parts(options: dict[str, Any]) -> None:
+    made, other = compiled(SPEC, **options), one_by_one(SPEC, **options)
+    assert 2 < made.report["parts"]["all"] < other.report["parts"]["all"]
+    assert made.bundle.min_tokens == other.bundle.min_tokens
+    assert made.bundle.tables.states == other.bundle.tables.states
+    met: set[int] = set()
+    for n in range(40):
+        met |= compare(made.bundle, other.bundle, f"{options} {n}", 60, brute=n < 4)
+    assert len(met) > 100
+
+
+def test_masks_are_those_of_the_whole() -> None:
+    made, other = compiled(SPEC), whole(SPEC)
+    for n in range(20):
+        compare(made.bundle, other, f"whole {n}", 60)
+
+
+def test_what_was_compiled_before_changes_no_bytes() -> None:
+    fresh = compiled(SPEC)
+    parts = fresh.report["parts"]["all"]
+    again = compiled(SPEC)
+    assert again.bundle.encode() == fresh.bundle.encode()
+    assert again.report["parts"] == {"all": parts, "reused": parts}
+    for others in (SPEC[:3], SPEC[::-1], SPEC[4:]):
+        forget()
+        compiled(others)
+        assert compiled(SPEC).bundle.encode() == fresh.bundle.encode()
+
+
+@pytest.mark.parametrize("place", [0, 6, 12, len(SPEC)])
+def test_a_tool_more_costs_a_group(place: int) -> None:
+    """Runs begin and end elsewhere near the tool alone."""
+    compiled(SPEC)
+    more = compiled([*SPEC[:place], tool("new", {"type": "object", "properties": {"new": {}}}), *SPEC[place:]])
+    assert 1 <= more.report["parts"]["all"] - more.report["parts"]["reused"] <= 2
+    assert more.report["parts"]["all"] >= 6
+
+
+def test_a_small_spec_has_none() -> None:
+    """So each of its tools is a part for any other spec."""
+    compiled(SPEC[:3])
+    assert compiled(SPEC[1:2]).report["parts"] == {"all": 2, "reused": 2}  # one is any JSON
+
+
+@pytest.mark.parametrize("place", [0, 5, 15])
+def test_a_tool_that_cannot_be_in_a_group(place: int) -> None:
+    """It and its group are made one by one, whatever is known before."""
+    spec = [*SPEC[:place], tool("shared", SHARED), *SPEC[place:]]
+    fresh, other = compiled(spec), one_by_one(spec)
+    assert fresh.report["parts"]["all"] < other.report["parts"]["all"]
+    for n in range(15):
+        compare(fresh.bundle, other.bundle, f"shared {place} {n}", 60)
+    again = compiled(spec)  # of the fresh one nothing is known any more
+    parts = again.report["parts"]
+    assert again.bundle.encode() == fresh.bundle.encode() and parts["all"] == fresh.report["parts"]["all"]
+    known = compiled(spec)
+    assert known.bundle.encode() == fresh.bundle.encode()
+    assert known.report["parts"] == {"all": parts["all"], "reused": parts["all"]}
+
+
+def test_an_error_is_of_the_tool() -> None:
+    wide = {"type": "object", "properties": {"x": {"pattern": "^(a|b)*a(a|b){9}$"}}, "required": ["x"]}
+    spec = [*SPEC[:5], tool("wide", wide), *SPEC[5:]]
+    told = []
+    for compiling in (compiled, one_by_one):
+        with pytest.raises(ToolcError) as caught:
+            compiling(spec, budget=Budget(pattern_states=100))
+        told.append(caught.value.as_dict())
+    assert told[0] == told[1]
+    assert "/5/function/parameters/properties/x" in told[0]["place"]
