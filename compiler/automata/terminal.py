@@ -18,7 +18,8 @@ Invariants   node 0 is the end of the text, node 1 the end of a look-ahead's ite
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 
@@ -26,8 +27,9 @@ from .. import regex as rx
 from ..budget import Budget
 from ..errors import UnsupportedError
 from ..regex import charset
-from .dfa import Dfa, without_beginnings
+from .dfa import Dfa, make_dfa, without_beginnings
 from .minimise import minimise_table
+from .subsets import Nodes, subsets
 from .utf8 import Segment, to_bytes
 
 _FINAL, _SINK = 0, 1
@@ -60,6 +62,10 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 
 
 def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
+    texts = _texts(regex)
+    if texts is not None:
+        budget.check("states", _size(regex) + 2, place)
+        return _of_texts([text.encode() for text in texts], budget, place)
     regex = _without_idle_anchors(regex, True, True)
     cut = _refused_beginnings(regex)
     if cut is not None:
@@ -71,14 +77,37 @@ def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     segments, masks, classes = _partition(nfa.sets)
     if not classes:
         classes = 1
-    moves, accepting = (
-        _determinise_looking(nfa, start, masks, budget, place)
-        if nfa.looks
-        else _determinise(nfa, start, masks, budget, place)
-    )
-    table = _table(moves, classes)
-    table, final = minimise_table(table, np.array(accepting, bool))
-    return to_bytes(table, final, segments)
+    if nfa.looks:
+        moves, ends = _determinise_looking(nfa, start, masks, budget, place)
+        table, accepting = _table(moves, classes), np.array(ends, bool)
+    else:
+        nodes = nfa.nodes(start, masks, classes)
+        table, accepting = subsets(nodes, partial(_check, budget, nodes.set_of.size, place))
+    return to_bytes(*minimise_table(table, accepting), segments)
+
+
+def _check(budget: Budget, nodes: int, place: str | None, states: int) -> None:
+    """Refuse an automaton with too many states beyond those of its nodes."""
+    budget.check("pattern_states", states - nodes, place)
+
+
+def _of_texts(texts: list[bytes], budget: Budget, place: str | None) -> Dfa:
+    """Exactly these texts: a node for each of their bytes."""
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    used = np.flatnonzero(np.bincount(data, minlength=1))
+    classes = np.full(256, len(used), np.int64)
+    classes[used] = np.arange(len(used))
+    ends = np.cumsum([0, *map(len, texts)])
+    size = len(data) + 2
+    set_of, next_of = np.full(size, -1, np.int32), np.arange(1, size + 1, dtype=np.int32)
+    set_of[1:-1] = classes[data]
+    next_of[ends[1:]] = _FINAL
+    firsts = np.where(ends[:-1] < ends[1:], ends[:-1] + 1, _FINAL).astype(np.int32)
+    fork_offset = np.zeros(size + 1, np.int32)
+    fork_offset[-1] = len(firsts)
+    nodes = Nodes(set_of, next_of, fork_offset, firsts, np.eye(len(used), len(used) + 1, dtype=bool), size - 1)
+    table, accepting = subsets(nodes, partial(_check, budget, size, place))
+    return make_dfa(classes, *minimise_table(table, accepting), minimal=True)
 
 
 # -- anchors ---------------------------------------------------------------------------------------------------------
@@ -159,7 +188,7 @@ def _texts(regex: rx.Regex) -> list[str] | None:
 def _size(regex: rx.Regex) -> int:
     """How many nodes ``_Nfa.build`` will make, nearly."""
     if isinstance(regex, rx.Concat):
-        return sum(map(_size, regex.items))
+        return sum([1 if type(item) is rx.Chars else _size(item) for item in regex.items])
     if isinstance(regex, rx.Union):
         return 1 + sum(map(_size, regex.options))
     if isinstance(regex, rx.Repeat):
@@ -203,6 +232,15 @@ class _Nfa:
         self.forks.append(forks)
         self.look.append(None)
         return len(self.set_of) - 1
+
+    def nodes(self, start: int, masks: list[int], classes: int) -> Nodes:
+        """The same as arrays, where nothing looks; ``masks`` are the classes of every set as bits."""
+        member = np.zeros((len(masks), classes), bool)
+        for n, mask in enumerate(masks):
+            member[n, _bits(mask)] = True
+        offset = np.cumsum([0, *map(len, self.forks)], dtype=np.int32)
+        fork = np.array(list(chain.from_iterable(self.forks)), np.int32)
+        return Nodes(np.array(self.set_of, np.int32), np.array(self.next_of, np.int32), offset, fork, member, start)
 
     def reading(self, ranges: charset.Ranges, next_: int) -> int:
         return self.add(self.sets.setdefault(ranges, len(self.sets)), next_)
@@ -376,64 +414,6 @@ def _split(by_mask: dict[int, list[int]]) -> Iterable[tuple[int, list[int]]]:
     return out
 
 
-def _determinise(
-    nfa: _Nfa, start: int, masks: list[int], budget: Budget, place: str | None
-) -> tuple[list[list[tuple[int, int]]], list[bool]]:
-    """Subset construction without looks. A state is the sorted nodes that read, and ``_FINAL``."""
-    forks, next_of = nfa.forks, nfa.next_of
-    mask_of = [masks[s] if s >= 0 else 0 for s in nfa.set_of]
-
-    def close(seeds: list[int]) -> tuple[int, ...]:
-        seen = set(seeds)
-        out: list[int] = []
-        stack = list(seen)
-        while stack:
-            node = stack.pop()
-            if mask_of[node] or node == _FINAL:
-                out.append(node)
-            else:
-                for fork in forks[node]:
-                    if fork not in seen:
-                        seen.add(fork)
-                        stack.append(fork)
-        out.sort()
-        return tuple(out)
-
-    first = close([start])
-    ids = {first: 0}
-    order = [first]
-    by_targets: dict[tuple[int, ...], int] = {}
-    moves: list[list[tuple[int, int]]] = []
-    work = 0
-    for subset in order:
-        by_mask: dict[int, list[int]] = {}
-        for node in subset:
-            if node != _FINAL:
-                by_mask.setdefault(mask_of[node], []).append(next_of[node])
-        work += len(subset) + 1
-        if work > 50_000:
-            budget.check("pattern_states", len(order) - len(nfa.set_of), place)
-            work = 0
-        row: list[tuple[int, int]] = []
-        if by_mask:
-            for mask, targets in _split(by_mask):
-                key = tuple(targets)
-                found = by_targets.get(key)
-                if found is None:
-                    closed = close(targets)
-                    if not closed:
-                        continue
-                    found = ids.get(closed)
-                    if found is None:
-                        found = ids[closed] = len(order)
-                        order.append(closed)
-                    by_targets[key] = found
-                row.append((mask, found))
-        moves.append(row)
-    budget.check("pattern_states", len(order) - len(nfa.set_of), place)
-    return moves, [bool(subset) and subset[0] == _FINAL for subset in order]
-
-
 _DONE = ((_SINK, ()),)
 
 
@@ -562,7 +542,7 @@ class _Looking:
 def _determinise_looking(
     nfa: _Nfa, start: int, masks: list[int], budget: Budget, place: str | None
 ) -> tuple[list[list[tuple[int, int]]], list[bool]]:
-    """The same with looks."""
+    """Moves of every state on sets of classes, and whether it accepts."""
     machine = _Looking(nfa, masks)
     trackers, truths = machine.track(None, 0)
     first = (trackers, machine.close([(start, ())], truths))
