@@ -52,12 +52,16 @@ class Moves:
 
     def _sort(self, rows: np.ndarray, states: int) -> None:
         self.data, self.offset = _by_state(rows, states)
+        self._begins: list[int] = []  # the same, once a state is asked for
 
     def of(self, state: int) -> list[tuple[int, ...]]:
         """The rows of a state."""
+        begins = self._begins
+        if not begins:
+            begins = self._begins = self.offset.tolist()
         rows: list[tuple[int, ...]] = []
-        if state + 1 < len(self.offset):
-            rows = list(map(tuple, self.data[self.offset[state] : self.offset[state + 1]].tolist()))
+        if state + 1 < len(begins) and begins[state] < begins[state + 1]:
+            rows = list(map(tuple, self.data[begins[state] : begins[state + 1]].tolist()))
         return rows + self._more[state] if state in self._more else rows
 
     def add(self, state: int, *rows: tuple[int, ...]) -> None:

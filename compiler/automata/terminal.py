@@ -66,11 +66,12 @@ def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     if texts is not None:
         budget.check("states", _size(regex) + 2, place)
         return _of_texts([text.encode() for text in texts], budget, place)
-    regex = _without_idle_anchors(regex, True, True)
-    cut = _refused_beginnings(regex)
-    if cut is not None:
-        budget.check("states", _size(cut[0]) + sum(map(len, cut[1])) + 2, place)
-        return without_beginnings(terminal_dfa(cut[0], budget, place), cut[1])
+    if _looks(regex):
+        regex = _without_idle_anchors(regex, True, True)
+        cut = _refused_beginnings(regex)
+        if cut is not None:
+            budget.check("states", _size(cut[0]) + sum(map(len, cut[1])) + 2, place)
+            return without_beginnings(terminal_dfa(cut[0], budget, place), cut[1])
     budget.check("states", _size(regex) + 2, place)
     nfa = _Nfa(place)
     start = nfa.build(regex, _FINAL)
@@ -111,6 +112,19 @@ def _of_texts(texts: list[bytes], budget: Budget, place: str | None) -> Dfa:
 
 
 # -- anchors ---------------------------------------------------------------------------------------------------------
+
+
+def _looks(regex: rx.Regex) -> bool:
+    """Whether anything in it looks ahead or behind."""
+    kind = type(regex)
+    if kind is rx.Chars:
+        return False
+    if isinstance(regex, rx.Repeat):
+        return _looks(regex.item)
+    if isinstance(regex, rx.Concat | rx.Union):
+        parts = regex.items if isinstance(regex, rx.Concat) else regex.options
+        return any(_looks(part) for part in parts if type(part) is not rx.Chars)
+    return True
 
 
 @lru_cache(maxsize=1024)
@@ -175,10 +189,15 @@ def _texts(regex: rx.Regex) -> list[str] | None:
     """The texts of literals that are alternatives, with literals around them; None if it is anything else."""
     out = [""]
     for item in regex.items if isinstance(regex, rx.Concat) else (regex,):
-        options = [rx.literal_text(option) for option in (item.options if isinstance(item, rx.Union) else (item,))]
-        if None in options or (len(out) > 1 and len(options) > 1):
+        options = []
+        for option in item.options if isinstance(item, rx.Union) else (item,):
+            literal = rx.literal_text(option)
+            if literal is None:
+                return None
+            options.append(literal)
+        if len(out) > 1 and len(options) > 1:
             return None
-        out = [text + str(option) for text in out for option in options]
+        out = [text + option for text in out for option in options]
     return out
 
 

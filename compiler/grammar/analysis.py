@@ -6,7 +6,7 @@ Invariants   results depend on the rules' expressions and their order only, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import regex as rx
@@ -142,8 +142,41 @@ def left_corners(expr: Expr, empty: set[str]) -> Iterator[str]:
         yield from left_corners(expr.item, empty)
 
 
-def strong_components(edges: dict[str, list[str]]) -> list[list[str]]:
+def strong_components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Strongly connected components of a graph, those that are led to first, members in the graph's order."""
+    order = _without_circles(edges)
+    return _components(edges) if order is None else [[name] for name in order]
+
+
+def _without_circles(edges: Mapping[str, Iterable[str]]) -> list[str] | None:
+    """The vertices of a graph, those that are led to first; None where it has a circle."""
+    closed: dict[str, bool] = {}  # those that were met; False while one is on the path
+    out: list[str] = []
+    for root in edges:
+        if root in closed:
+            continue
+        closed[root] = False
+        path = [(root, iter(edges[root]))]
+        while path:
+            name, targets = path[-1]
+            for target in targets:
+                known = closed.get(target)
+                if known is None:
+                    closed[target] = False
+                    path.append((target, iter(edges[target])))
+                    break
+                if not known:
+                    return None
+            else:
+                closed[name] = True
+                out.append(name)
+                path.pop()
+    return out
+
+
+def _components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """See `strong_components`: Tarjan 1972."""
+    listed = {name: list(targets) for name, targets in edges.items()}
     place = {name: n for n, name in enumerate(edges)}
     index: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -160,7 +193,7 @@ def strong_components(edges: dict[str, list[str]]) -> list[list[str]]:
                 index[name] = low[name] = len(index)
                 stack.append(name)
                 open_.add(name)
-            targets = edges[name]
+            targets = listed[name]
             while at < len(targets):
                 target = targets[at]
                 at += 1

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
+from .. import regex as rx
 from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.ir import (
     Choice,
@@ -35,7 +36,6 @@ from ..grammar.ir import (
     sequence,
 )
 from ..grammar.pieces import inlined
-from ..regex import Regex
 from .tails import Opener, named, with_tails
 
 STUB = 255  # the byte around a stub's number
@@ -311,8 +311,36 @@ def _alone(
 
 
 @lru_cache(_MOST_KEPT)
-def _said_regex(regex: Regex) -> bytes:
-    return b"t" + hashlib.blake2b(repr(regex).encode(), digest_size=16).digest()
+def _said_regex(regex: rx.Regex) -> bytes:
+    said: list[str] = []
+    _say_regex(regex, said)
+    return b"t" + hashlib.blake2b("".join(said).encode(), digest_size=16).digest()
+
+
+def _say_regex(regex: rx.Regex, said: list[str]) -> None:
+    """Append what a regular expression is."""
+    if isinstance(regex, rx.Chars):
+        said.append(_said_ranges(regex.ranges))
+    elif isinstance(regex, (rx.Concat, rx.Union)):
+        said.append("s(" if isinstance(regex, rx.Concat) else "u(")
+        for part in regex.items if isinstance(regex, rx.Concat) else regex.options:
+            if type(part) is rx.Chars:
+                said.append(_said_ranges(part.ranges))
+            else:
+                _say_regex(part, said)
+        said.append(")")
+    elif isinstance(regex, (rx.Repeat, rx.Look)):
+        bounds = (regex.low, regex.high, regex.lazy) if isinstance(regex, rx.Repeat) else (regex.ahead, regex.negative)
+        said.append(f"{type(regex).__name__}{bounds}(")
+        _say_regex(regex.item, said)
+        said.append(")")
+    else:
+        said.append(repr(regex))
+
+
+@lru_cache(_MOST_KEPT)
+def _said_ranges(ranges: tuple[tuple[int, int], ...]) -> str:
+    return str(ranges)
 
 
 def _digest(grammar: Grammar, imports: list[bytes]) -> bytes:

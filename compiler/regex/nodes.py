@@ -166,12 +166,15 @@ def literal(text: str) -> Regex:
 
 def literal_text(regex: Regex) -> str | None:
     """The one text of an expression that is plainly a literal, else None."""
-    out: list[str] = []
+    out: list[int] = []
     for item in regex.items if type(regex) is Concat else (regex,):
-        if type(item) is not Chars or len(item.ranges) != 1 or item.ranges[0][0] != item.ranges[0][1]:
+        if type(item) is not Chars or len(item.ranges) != 1:
             return None
-        out.append(chr(item.ranges[0][0]))
-    return "".join(out)
+        low, high = item.ranges[0]
+        if low != high:
+            return None
+        out.append(low)
+    return "".join(map(chr, out))
 
 
 def searching(regex: Regex) -> Regex:

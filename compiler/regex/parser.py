@@ -28,6 +28,7 @@ from .nodes import (
     WordBoundary,
     character,
     concat,
+    literal,
     repeat,
     union,
 )
@@ -60,12 +61,22 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _RUN = re.compile(r"[A-Za-z0-9_ !\"%&',/:;<=>@`~-]+(?![*+?{])")
 """Characters that stand for themselves, up to one that may be repeated."""
 
+_WORD = _RUN.pattern.partition("+")[0] + "*"
+_WORDS = re.compile(rf"{_WORD}(?:\|{_WORD})+(?=\)|\Z)")
+"""Alternatives that are texts of such characters, to the end of their group."""
+
+_CLASS = re.compile(r"\[[^]\\^][^]\\]*\]")
+"""A class that ends where it seems to."""
+
 _MOST_KEPT = 4096
 _LONGEST_KEPT = 256
 
 _kept: dict[tuple[str, frozenset[str], bool, bool], tuple[Regex | None, int]] = {}
 """What is left of a text, flags, whether it is ECMA's and lazy → the group or class that it begins with, its length:
 many texts end alike."""
+
+_kept_classes: dict[tuple[str, frozenset[str], bool], Regex] = {}
+"""A class, flags, whether it is ECMA's → what it is."""
 
 
 class _Parser:
@@ -167,6 +178,10 @@ class _Parser:
                 return
 
     def alternatives(self) -> Regex:
+        words = _WORDS.match(self.text, self.at) if self.flags.isdisjoint("ix") else None
+        if words is not None:
+            self.at = words.end()
+            return union(*map(literal, words[0].split("|")))
         options = [self.sequence()]
         while self.take("|"):
             options.append(self.sequence())
@@ -196,8 +211,11 @@ class _Parser:
             items.append(self.quantified(item, start))
 
     def again(self) -> Regex | None:
-        """A group or class, perhaps as it was read when so much was left before."""
+        """A group or class, perhaps as it was read before: when so much was left, or by itself."""
         start = self.at
+        alone = _CLASS.match(self.text, start)
+        if alone is not None:
+            return self.alone(alone)
         if len(self.text) - start > _LONGEST_KEPT:
             return self.atom()
         key = self.text[start:], self.flags, self.ecma, self.lazy
@@ -208,6 +226,17 @@ class _Parser:
             found = _kept[key] = self.atom(), self.at - start
         self.at = start + found[1]
         return found[0]
+
+    def alone(self, match: re.Match[str]) -> Regex:
+        """A class, perhaps as it was read before."""
+        key = match[0], self.flags, self.ecma
+        known = _kept_classes.get(key)
+        if known is None:
+            if len(_kept_classes) >= _MOST_KEPT:
+                _kept_classes.clear()
+            known = _kept_classes[key] = self.bracket()
+        self.at = match.end()
+        return known
 
     def quantified(self, item: Regex, start: int) -> Regex:
         at = self.at
