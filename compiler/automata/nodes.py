@@ -11,7 +11,7 @@ Invariants   children have smaller numbers than their parents; rules refer to ea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..budget import Budget
@@ -62,7 +62,9 @@ class NodePool:
         self.node_of: dict[int, int] = {}
         self._number: dict[Node, int] = {}
         self._inside: dict[int, list[int]] = {}
-        self._recurring: tuple[list[tuple[str, int]], tuple[dict[str, int], set[str]]] | None = None
+        self._mentioned: list[tuple[str, int]] = []  # the rules of which this is known:
+        self._mentions: dict[str, set[str]] = {}
+        self._recurring: tuple[dict[str, int], set[str]] | None = None
         self.empty = self.add((SEQUENCE, ()))
         self.nothing = self.add((CHOICE, ()))
 
@@ -150,17 +152,26 @@ class NodePool:
 
     def mentions(self) -> dict[str, set[str]]:
         """For every rule the rules that it mentions."""
-        nodes = self.nodes
-        return {
-            rule: {nodes[n][1] for n in self.inside(root) if nodes[n][0] == REF} for rule, root in self.rules.items()
-        }
+        rules = list(self.rules.items())
+        if self._mentioned != rules:
+            nodes = self.nodes
+            self._mentions = {
+                rule: {nodes[n][1] for n in self.inside(root) if nodes[n][0] == REF} for rule, root in rules
+            }
+            self._mentioned, self._recurring = rules, None
+        return self._mentions
+
+    def keep_mentions(self) -> None:
+        """The rules have other nodes now, but mention what they did."""
+        assert self._mentions.keys() == self.rules.keys()
+        self._mentioned = list(self.rules.items())
 
     def recurring(self) -> tuple[dict[str, int], set[str]]:
         """The components of rules that mention each other, and which rules recur: see the function of that name."""
-        rules = list(self.rules.items())
-        if self._recurring is None or self._recurring[0] != rules:
-            self._recurring = rules, recurring(self.mentions())
-        return self._recurring[1]
+        mentions = self.mentions()
+        if self._recurring is None:
+            self._recurring = recurring(mentions)
+        return self._recurring
 
 
 def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
@@ -177,6 +188,7 @@ def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., 
     for rule, root in pool.rules.items():
         if rule in grammar.groups:
             pool.rules[rule] = pool.add((CALL, root))
+    pool.keep_mentions()
     _enclose_recursion(pool)
     return pool
 
@@ -305,42 +317,65 @@ def split_literal(data: bytes) -> list[bytes]:
 
 def rewrite(
     pool: NodePool,
-    swap: Callable[[int], int | None] = lambda n: None,
-    regroup: Callable[[list[int]], list[int]] = lambda items: items,
-    rechoose: Callable[[str, list[int]], list[int]] = lambda rule, options: options,
+    swap: Callable[[int], int | None] | None = None,
+    regroup: Callable[[Sequence[int]], Sequence[int]] | None = None,
+    rechoose: Callable[[str, Sequence[int]], Sequence[int]] | None = None,
 ) -> None:
     """Rebuild every rule bottom-up.
 
     ``swap(n)`` gives what stands for node n, or None to rebuild it from its children; ``regroup`` changes the rebuilt
     items of every sequence, ``rechoose`` the options of every choice of a rule.
     """
-    done: dict[int, int] = {}
+    nodes = pool.nodes
+    done: set[int] = set()
+    changed: dict[int, int] = {}
     for rule, root in list(pool.rules.items()):
         for n in pool.inside(root):
             if n in done:
                 continue
-            node = pool.nodes[n]
+            done.add(n)
+            node = nodes[n]
             kind = node[0]
-            new = swap(n)
-            if new is not None:
-                done[n] = new
-            elif kind == SEQUENCE:
-                items = regroup([done[c] for c in node[1]])
-                done[n] = n if tuple(items) == node[1] else pool.sequence(items)
-            elif kind == CHOICE:
-                options = rechoose(rule, [done[c] for c in node[1]])
-                done[n] = n if tuple(options) == node[1] else pool.choice(options)
-            elif kind not in (REPEAT, CALL, QUOTED) or done[node[1]] == node[1]:
-                done[n] = n
-            elif kind == REPEAT:
-                done[n] = pool.repeat(done[node[1]], node[2], node[3])
-            else:
-                done[n] = pool.nothing if done[node[1]] == pool.nothing else pool.add((kind, done[node[1]]))
-        pool.rules[rule] = done[root]
+            new = swap(n) if swap is not None else None
+            if new is None:
+                new = n
+                if kind in (SEQUENCE, CHOICE):
+                    old: Sequence[int] = node[1]
+                    parts = old if changed.keys().isdisjoint(old) else [changed.get(c, c) for c in old]
+                    if kind == SEQUENCE and regroup is not None:
+                        parts = regroup(parts)
+                    elif kind == CHOICE and rechoose is not None:
+                        parts = rechoose(rule, parts)
+                    if parts is not old and tuple(parts) != old:
+                        new = pool.sequence(parts) if kind == SEQUENCE else pool.choice(parts)
+                elif kind in (REPEAT, CALL, QUOTED) and node[1] in changed:
+                    item = changed[node[1]]
+                    if kind == REPEAT:
+                        new = pool.repeat(item, node[2], node[3])
+                    else:
+                        new = pool.nothing if item == pool.nothing else pool.add((kind, item))
+            if new != n:
+                changed[n] = new
+        pool.rules[rule] = changed.get(root, root)
 
 
 def _trim(pool: NodePool) -> None:
     """Drop rules that derive nothing or that the start rule does not reach."""
+    if pool.nothing in pool.rules.values() or pool.recurring()[1]:  # else no rule derives nothing
+        _drop_dead(pool)
+    mentions = pool.mentions()
+    reached = dict.fromkeys(pool.entries)
+    todo = list(reached)
+    for rule in todo:
+        todo += mentions[rule].difference(reached)
+        reached.update(dict.fromkeys(mentions[rule]))
+    if len(reached) < len(pool.rules):
+        pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
+        pool.mentions()
+
+
+def _drop_dead(pool: NodePool) -> None:
+    """Drop mentions of rules that derive nothing."""
     productive = _productive(pool)
     for entry in pool.entries:
         if not productive[pool.rules[entry]]:
@@ -352,13 +387,6 @@ def _trim(pool: NodePool) -> None:
     dead = {rule for rule, root in pool.rules.items() if not productive[root]}
     if dead:
         rewrite(pool, lambda n: pool.nothing if pool.nodes[n][0] == REF and pool.nodes[n][1] in dead else None)
-    mentions = pool.mentions()
-    reached = dict.fromkeys(pool.entries)
-    todo = list(reached)
-    for rule in todo:
-        todo += mentions[rule].difference(reached)
-        reached.update(dict.fromkeys(mentions[rule]))
-    pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
 
 
 def _productive(pool: NodePool) -> list[bool]:
@@ -440,7 +468,7 @@ def _brackets(pool: NodePool) -> dict[int, int]:
     return literals | {n: named[node[1]] for n, node in enumerate(nodes) if node[0] == REF and node[1] in named}
 
 
-def _group(pool: NodePool, brackets: dict[int, int], items: list[int]) -> list[int]:
+def _group(pool: NodePool, brackets: dict[int, int], items: Iterable[int]) -> list[int]:
     """Every balanced group ``{ … }``, ``[ … ]``, ``( … )`` among the items as one CALL, ``" … "`` as one QUOTED."""
     out: list[int] = []
     opened: list[tuple[int, int]] = []  # (byte, index in out)
