@@ -27,16 +27,15 @@ import numpy as np
 from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE
 
 from ..grammar.ir import Mark
-from .pasts import ABSENT, UNKNOWN, last_read, spread, stay
+from .pasts import UNKNOWN, in_common, last_read, spread, stay
 
 if TYPE_CHECKING:
     from .nfa import Nfa
     from .workspace import Workspace
 
 _KIND_OF_MARK = {"name": NAME, "arguments": ARGUMENTS, "key": KEY, "value": VALUE, "string": STRING}
-_MAY_BE = [TEXT, REASONING, VALUE, STRING]  # what a state that is not settled may lie in
+_MAY_BE = np.array([TEXT, REASONING, VALUE, STRING])  # what a state that is not settled may lie in
 _SEVERAL = 1 << 24  # more than there are tools
-_PARTS = 1 << KEY | 1 << VALUE | 1 << STRING  # of the arguments
 
 
 class Region(NamedTuple):
@@ -108,7 +107,7 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
     tools = _ToolSets()
     state_tools, several = tools.of(members.of(tool_of))
     separable = bool(stay(space.address, tool_of, np.unique(members.where(several).data)))
-    state_rows = _common(members.of(last), members.of(kind_of))
+    state_rows = in_common(last, kind_of, members.data, members.ends, _MAY_BE)
 
     data, ends = pools["symbols"].flat()
     backs = _Segments(data[1::2], ends >> 1)
@@ -174,25 +173,9 @@ class _Segments:
         before = np.concatenate([[0], np.cumsum(member)])
         return np.diff(before[self.ends]) > 0
 
-    def reduce(self, function: np.ufunc, data: np.ndarray | None = None) -> np.ndarray:
-        """A function over each of the rows, none of which is empty; perhaps over other data for their numbers."""
-        return function.reduceat(self.data if data is None else data, self.ends[:-1])
-
-
-def _common(last: _Segments, kinds: _Segments) -> np.ndarray:
-    """Kind, age and whether the region has ended, of states, from the ages and kinds of their members."""
-    read = last.data != ABSENT
-    everywhere = last.reduce(np.logical_and, read)
-    kind = np.where(everywhere.sum(axis=1) == 1, everywhere.argmax(axis=1), UNSETTLED)
-    most = last.reduce(np.maximum)
-    least = last.reduce(np.minimum, np.where(last.data < 0, np.iinfo(np.int16).max, last.data))
-    column = np.arange(len(kind)), np.maximum(kind, 0)
-    age = np.where(most[column] == least[column], most[column], UNKNOWN)
-    some = last.reduce(np.logical_or, read)[:, _MAY_BE]
-    may_be = np.where(some.sum(axis=1) == 1, np.array(_MAY_BE)[some.argmax(axis=1)], UNKNOWN)
-    bits = kinds.reduce(np.bitwise_or, 1 << kinds.data)
-    within = (bits >> np.maximum(kind, 0) & 1 > 0) | ((kind == ARGUMENTS) & (bits & _PARTS > 0))
-    return np.stack([kind, np.where(kind == UNSETTLED, may_be, age), (kind >= 0) & ~within], axis=1)
+    def reduce(self, function: np.ufunc) -> np.ndarray:
+        """A function over each of the rows, none of which is empty."""
+        return function.reduceat(self.data, self.ends[:-1])
 
 
 class _ToolSets:

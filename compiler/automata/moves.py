@@ -72,7 +72,10 @@ class Moves:
         """Sort in what was added; ``states`` is how many there are now."""
         if self._more or states + 1 > len(self.offset):
             before = np.repeat(np.arange(len(self.offset) - 1, dtype=np.int32), np.diff(self.offset))
-            added = [(state, *row) for state, rows in self._more.items() for row in rows]
+            added: list[int] = []
+            for state, more in self._more.items():
+                for row in more:
+                    added += (state, *row)
             rows = np.concatenate([before[:, None], self.data], axis=1)
             self._more = {}
             self._sort(np.concatenate([rows, np.array(added, np.int32).reshape(-1, 1 + self.columns)]), states)

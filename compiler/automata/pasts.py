@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from toolc.runtime.memory import read_long, write_long
-from toolc.runtime.tables import AROUND
+from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, STRING, UNSETTLED, VALUE
 
 from .workspace import (
     CALL,
@@ -41,6 +41,7 @@ from .workspace import (
 KINDS = 8  # of regions: AROUND and on
 ABSENT, UNKNOWN = -2, -1  # no such symbol was read; ways disagree
 _MOST = 255  # ages are counted so far
+_PARTS = 1 << KEY | 1 << VALUE | 1 << STRING  # of the arguments
 # Columns of a past behind those of the region before: own symbols; 1 if a way has none. Of one type, for one `_join`.
 _HERE, _NONE = np.int64(KINDS), np.int64(KINDS + 1)
 
@@ -124,6 +125,53 @@ def last_read(w, kind_of, starts):  # type: ignore[no-untyped-def]
             past[s, AROUND] = UNKNOWN
         _join(past, s, np.int64(kind_of[s]), np.int64(past[s, _HERE]))
     return past[:, :KINDS].copy()
+
+
+@njit(cache=True)
+def in_common(last, kind_of, members, ends, may_be):  # type: ignore[no-untyped-def]
+    """What local states tell of their last symbol, from the ages of their members (marks.py).
+
+    Args:
+        last: as `last_read` gives it.
+        members: int32 [·]: the NFA states of each local state;  ends: int64 [states + 1]: where they begin.
+        may_be: int64 [·]: kinds that one that is not settled may lie in.
+
+    Returns:
+        int32 [states, 3]: kind; age, or of what is not settled the one kind that it may be; whether the region ended.
+    """
+    out = np.empty((ends.size - 1, 3), np.int32)
+    read = np.empty(KINDS, np.int64)  # how many of the members may have read this last
+    for s in range(ends.size - 1):
+        read[:] = 0
+        bits = 0
+        for i in range(ends[s], ends[s + 1]):
+            bits |= 1 << kind_of[members[i]]
+            for k in range(KINDS):
+                read[k] += last[members[i], k] != ABSENT
+        kind = UNSETTLED
+        settled = 0
+        for k in range(KINDS):
+            if read[k] == ends[s + 1] - ends[s]:
+                kind = k
+                settled += 1
+        if settled != 1:
+            found = 0
+            out[s, 0], out[s, 1], out[s, 2] = UNSETTLED, UNKNOWN, 0
+            for k in may_be:
+                if read[k]:
+                    found += 1
+                    out[s, 1] = k if found == 1 else UNKNOWN
+            continue
+        age = UNKNOWN
+        agree = True
+        for i in range(ends[s], ends[s + 1]):
+            one = last[members[i], kind]
+            if one >= 0:
+                agree &= age < 0 or age == one
+                age = one
+        within = bits >> kind & 1 or (kind == ARGUMENTS and bits & _PARTS)
+        out[s, 0], out[s, 1], out[s, 2] = kind, age if agree else UNKNOWN, 0 if within else 1
+    return out
 
 
 @njit(cache=True)

@@ -169,11 +169,16 @@ class _Determiniser:
         self.budget = budget
         self.symbol_class, self.mask_class, self.mask_offset = _classes(nfa.masks, len(nfa.specials))
         self.classes = int(self.symbol_class.max()) + 1
+        self._classes_of: dict[int, list[int]] = {}
         self.space = Workspace(self._flatten(), self.classes)
 
     def classes_of(self, mask: int) -> list[int]:
         """The classes of a mask, by number."""
-        return self.mask_class[self.mask_offset[mask] : self.mask_offset[mask + 1]].tolist()
+        found = self._classes_of.get(mask)
+        if found is None:
+            found = self.mask_class[self.mask_offset[mask] : self.mask_offset[mask + 1]].tolist()
+            self._classes_of[mask] = found
+        return found
 
     def _flatten(self) -> dict[str, np.ndarray]:
         """The NFA as the arrays that the kernels read."""

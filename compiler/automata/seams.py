@@ -21,24 +21,18 @@ def begin_twins(nfa: Nfa) -> Twins:
     Where a counted loop follows, or the end of a group, it leads to what follows, as if there were no border.
     """
     twins: Twins = {}
+    known: dict[tuple[int, int], list[int] | None] = {}  # most calls lie in one place
     for last, back in nfa.behind.items():
-        tool = nfa.regions[nfa.where(last).region].tool
-        first, todo = {back}, [back]
-        plain = True
-        while todo:
-            s = todo.pop()
-            if s in nfa.fresh:
-                continue
-            plain = plain and not (s in nfa.final or nfa.guards.of(s) or nfa.where(s).scope != nfa.where(last).scope)
-            for target, enters in nfa.free.of(s):
-                plain = plain and not enters
-                if target not in first:
-                    first.add(target)
-                    todo.append(target)
-        if not plain:
+        place = nfa.where(last)
+        at = back, place.scope
+        first = known[at] if at in known else _following(nfa, *at)
+        if first is None or nfa.behind.keys().isdisjoint(first):  # else the others' moves are still to come
+            known[at] = first
+        if first is None:
             nfa.free.add(last, (back, 0))
             continue
-        for s in sorted(first):
+        tool = nfa.regions[place.region].tool
+        for s in first:
             if s in nfa.fresh:
                 if (s, tool) not in twins:
                     twins[s, tool] = nfa.copy_of(s, tool)
@@ -48,6 +42,24 @@ def begin_twins(nfa: Nfa) -> Twins:
                 nfa.edges.add(last, *nfa.edges.of(s))
                 nfa.calls.add(last, *nfa.calls.of(s))
     return twins
+
+
+def _following(nfa: Nfa, back: int, scope: int) -> list[int] | None:
+    """The states that one leads to without reading, up to borders, itself too; None where a counted loop or the end of
+    a group is among them, or another scope."""
+    first, todo = {back}, [back]
+    for s in todo:
+        if s in nfa.fresh:
+            continue
+        if s in nfa.final or nfa.guards.of(s) or nfa.where(s).scope != scope:
+            return None
+        for target, enters in nfa.free.of(s):
+            if enters:
+                return None
+            if target not in first:
+                first.add(target)
+                todo.append(target)
+    return sorted(first)
 
 
 def finish_twins(nfa: Nfa, twins: Twins) -> None:

@@ -15,6 +15,8 @@ from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, 
 __all__ = ["dump", "expr_nullable", "leaves", "left_corners", "nullable", "productive", "reachable",
            "recursive_components", "references", "regex_nullable", "strong_components"]  # fmt: skip
 
+_CLOSED = 1 << 62
+
 
 def leaves(expr: Expr) -> tuple[Expr, ...]:
     """What an expression is made of, left to right: literals, terminals, special tokens, references.
@@ -143,76 +145,48 @@ def left_corners(expr: Expr, empty: set[str]) -> Iterator[str]:
 
 
 def strong_components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Strongly connected components of a graph, those that are led to first, members in the graph's order."""
-    order = _without_circles(edges)
-    return _components(edges) if order is None else [[name] for name in order]
+    """Strongly connected components of a graph, those that are led to first, members in the graph's order.
 
-
-def _without_circles(edges: Mapping[str, Iterable[str]]) -> list[str] | None:
-    """The vertices of a graph, those that are led to first; None where it has a circle."""
-    closed: dict[str, bool] = {}  # those that were met; False while one is on the path
-    out: list[str] = []
+    Source: Tarjan 1972.
+    """
+    met: dict[str, int] = {}  # when; _CLOSED of those whose component is found
+    open_: list[str] = []
+    out: list[list[str]] = []
+    place: dict[str, int] = {}
     for root in edges:
-        if root in closed:
+        if root in met:
             continue
-        closed[root] = False
-        path = [(root, iter(edges[root]))]
+        met[root] = len(met)
+        open_.append(root)
+        path, lows = [(root, iter(edges[root]))], [met[root]]
         while path:
             name, targets = path[-1]
+            low = lows[-1]
             for target in targets:
-                known = closed.get(target)
+                known = met.get(target)
                 if known is None:
-                    closed[target] = False
+                    lows[-1] = low
+                    met[target] = len(met)
+                    open_.append(target)
                     path.append((target, iter(edges[target])))
+                    lows.append(met[target])
                     break
-                if not known:
-                    return None
+                if known < low:
+                    low = known
             else:
-                closed[name] = True
-                out.append(name)
                 path.pop()
-    return out
-
-
-def _components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """See `strong_components`: Tarjan 1972."""
-    listed = {name: list(targets) for name, targets in edges.items()}
-    place = {name: n for n, name in enumerate(edges)}
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    open_: set[str] = set()
-    out: list[list[str]] = []
-    for root in edges:
-        if root in index:
-            continue
-        path: list[tuple[str, int]] = [(root, 0)]
-        while path:
-            name, at = path.pop()
-            if at == 0:
-                index[name] = low[name] = len(index)
-                stack.append(name)
-                open_.add(name)
-            targets = listed[name]
-            while at < len(targets):
-                target = targets[at]
-                at += 1
-                if target not in index:
-                    path.append((name, at))
-                    path.append((target, 0))
-                    break
-                if target in open_:
-                    low[name] = min(low[name], index[target])
-            else:
-                if low[name] == index[name]:
-                    part: list[str] = []
-                    while not part or part[-1] != name:
-                        part.append(stack.pop())
-                        open_.discard(part[-1])
-                    out.append(sorted(part, key=place.__getitem__))
-                if path:
-                    above = path[-1][0]
-                    low[above] = min(low[above], low[name])
+                lows.pop()
+                if low < met[name]:
+                    lows[-1] = min(low, lows[-1])
+                elif open_[-1] == name:
+                    met[open_.pop()] = _CLOSED
+                    out.append([name])
+                else:
+                    at = open_.index(name)
+                    place = place or {one: n for n, one in enumerate(edges)}
+                    out.append(sorted(open_[at:], key=place.__getitem__))
+                    met.update(dict.fromkeys(open_[at:], _CLOSED))
+                    del open_[at:]
     return out
 
 

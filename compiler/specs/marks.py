@@ -17,6 +17,7 @@ from .model import ToolSpec, want
 _HINTS = {"readOnlyHint": "read_only", "idempotentHint": "idempotent", "destructiveHint": "destructive"}
 MARKS = {"read_only": bool, "idempotent": bool, "destructive": bool, "version": str}
 KEY = "x-toolc"
+_TELLING = frozenset(("default", "$ref", "properties", "items"))
 _DEEPEST = 16  # references are followed so far: a default nested deeper is left to the tool
 
 
@@ -51,7 +52,7 @@ def defaults_of(tool: ToolSpec) -> str | None:
 
 
 def _tree(schema: Any, document: Any, depth: int) -> dict[str, Any] | None:
-    if depth > _DEEPEST or not isinstance(schema, dict):
+    if depth > _DEEPEST or not isinstance(schema, dict) or _TELLING.isdisjoint(schema):
         return None
     out: dict[str, Any] = {}
     if "default" in schema:
