@@ -37,8 +37,10 @@ def factor(pool: NodePool, budget: Budget) -> None:
         rewrite(pool, rechoose=lambda rule, options: _merge_calls(pool, budget, rule, options))
 
 
-def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[int]) -> list[int]:
+def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[int]) -> Sequence[int]:
     """Options with the groups of one kind of bracket merged, in the place of the first."""
+    if len(options) < _FEWEST:
+        return options
     groups: dict[tuple[int, int], list[int]] = {}
     for option in options:
         brackets = _brackets(pool, option)

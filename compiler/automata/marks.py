@@ -47,13 +47,14 @@ class Region(NamedTuple):
 
     def inside(self, mark: Mark) -> Region:
         """The region of a marked rule in this one."""
+        kind, tool, reasoning = self
         if mark.kind == "tool":
-            return self._replace(tool=mark.number)
+            return Region(kind, mark.number, reasoning)
         if mark.kind == "reasoning":
-            return self._replace(reasoning=True)
+            return Region(kind, tool, True)
         if mark.kind == "text":
-            return self._replace(kind=REASONING if self.reasoning else TEXT)
-        return self._replace(kind=_KIND_OF_MARK[mark.kind])
+            return Region(REASONING if reasoning else TEXT, tool, reasoning)
+        return Region(_KIND_OF_MARK[mark.kind], tool, reasoning)
 
 
 OUTSIDE = Region(AROUND, -1, False)

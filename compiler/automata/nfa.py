@@ -335,7 +335,7 @@ class Nfa:
 
     def _fill(self) -> None:
         """Make the moves of the states that wait for them, the newest first."""
-        pool, tasks, begun, memo, inner = self.pool, self._tasks, self._begun, self._memo, self._inner
+        pool, tasks, begun, memo, inner_of = self.pool, self._tasks, self._begun, self._memo, self._inner_of
         nodes, empty, free, place = pool.nodes, pool.empty, self.free.rows, self.place
         literal, terminal, called = self._splices.literal, self._splices.terminal, self.choices.called
         limit = 1024
@@ -353,7 +353,8 @@ class Nfa:
                 terminal(node[1], entry, back)
             elif kind == SEQUENCE:
                 target, around = back, place[back]
-                for item in inner(number)[:0:-1]:
+                items = inner_of.get(number) or self._inner(number)
+                for item in items[:0:-1]:
                     if item != empty:  # as in `_get`: calls of it would cost more than what it does
                         key = (item, target, height)
                         found = memo.get(key)
@@ -362,10 +363,10 @@ class Nfa:
                             place.append(around)
                             tasks.append((found, key))
                         target = found
-                self._begin(entry, node[1][0], target, height)
+                self._begin(entry, items[0], target, height)
             elif kind == CHOICE:
                 around = place[back]
-                for option in inner(number):
+                for option in inner_of.get(number) or self._inner(number):
                     if height < 0 or self.facts.height[option] <= height:
                         target = back
                         if option != empty:  # likewise
@@ -432,10 +433,10 @@ class Nfa:
         tells on which side the last byte was: the first moves of both sides are copied to states at the border. Those
         behind a tool's call are copied to a state of that call, so that the symbol that ends it says whose it was.
         """
-        place = self.where(back)
-        outer = self.regions[place.region]
+        instance, scope, region = self.where(back)
+        outer = self.regions[region]
         inner = outer.inside(self._marks[rule])
-        inside = self.at(place._replace(region=self._region(inner)))
+        inside = self.at(Place(instance, scope, self._region(inner)))
         last = self._new(inside)
         first = self._get(self.pool.rules[rule], last, height)
         if inner.tool != outer.tool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from toolc.runtime.memory import read_int, read_long, write_int, write_long
+from toolc.runtime.memory import BARE, kernel, read_int, read_long, write_int, write_long
 
 from .pool import Pool, intern_at, room
 
@@ -229,8 +229,10 @@ def sort(place, count):  # type: ignore[no-untyped-def]
         gap >>= 1
 
 
-def _address(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])  # a third of the time of `ctypes.data`
+@kernel(**BARE)
+def _address(array):  # type: ignore[no-untyped-def]
+    """Where an array begins; numpy takes six times as long to say it."""
+    return array.ctypes.data
 
 
 def _place_of(pool: Pool) -> list[int]:
