@@ -345,7 +345,7 @@ class Nfa:
             entry, (number, back, height) = task
             node = nodes[number]
             kind = node[0]
-            if number in called and entry not in self._first:
+            if called and number in called and entry not in self._first:
                 self._call(entry, number, back, height)
             elif kind == LITERAL:
                 literal(node[1], entry, back)

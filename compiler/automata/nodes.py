@@ -212,13 +212,14 @@ class _Interning:
     def node(self, expr: ir.Expr, rule: str) -> int:
         """The node of an expression of a rule."""
         pool = self.pool
-        found = pool.node_of.get(id(expr))
+        known = pool.node_of
+        found = known.get(id(expr))
         if found is not None:
             return found
         if isinstance(expr, ir.Ref):
             number = pool.add((REF, expr.name))
         elif isinstance(expr, ir.Sequence):
-            number = pool.sequence([self.node(item, rule) for item in expr.items])
+            number = pool.sequence([known.get(id(item)) or self.node(item, rule) for item in expr.items])
         elif isinstance(expr, ir.Literal):
             pieces = split_literal(expr.data)
             number = (
@@ -229,14 +230,14 @@ class _Interning:
         elif isinstance(expr, ir.Repeat):
             number = pool.repeat(self.node(expr.item, rule), expr.low, expr.high)
         elif isinstance(expr, ir.Choice):
-            number = pool.choice([self.node(option, rule) for option in expr.options])
+            number = pool.choice([known.get(id(option)) or self.node(option, rule) for option in expr.options])
         elif isinstance(expr, ir.Terminal):
             number = self._terminal(expr, rule)
         elif isinstance(expr, ir.Special):
             number = pool.add((SPECIAL, expr.name))
         else:
             raise AssertionError("a Text is made a Terminal before this: see resolve_specials")
-        pool.node_of[id(expr)] = number
+        known[id(expr)] = number
         return number
 
     def _terminal(self, expr: ir.Terminal, rule: str) -> int:

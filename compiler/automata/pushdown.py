@@ -17,7 +17,6 @@ Invariants   state 0 is dead, 1 finished; every other state can reach the end; n
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -92,8 +91,11 @@ class Automaton:
     @cached_property
     def thresholds(self) -> list[tuple[int, ...]]:
         """Per state."""
-        ends, values = self.threshold_offset.tolist(), self.threshold.tolist()
-        return [tuple(values[a:b]) for a, b in itertools.pairwise(ends)]
+        begins, values = self.threshold_offset, self.threshold.tolist()
+        out: list[tuple[int, ...]] = [()] * (len(begins) - 1)  # most states have none
+        for q in np.flatnonzero(np.diff(begins)).tolist():
+            out[q] = tuple(values[begins[q] : begins[q + 1]])
+        return out
 
     @cached_property
     def returns(self) -> dict[tuple[int, int], tuple[int, int]]:

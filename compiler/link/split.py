@@ -370,8 +370,11 @@ def _say(expr: Expr, said: list[bytes], order: dict[str, int], todo: list[str]) 
         kind, parts = (b"s(", expr.items) if isinstance(expr, Sequence) else (b"c(", expr.options)
         said.append(kind)
         for part in parts:
-            _say(part, said, order, todo)
-            said.append(b",")
+            if type(part) is Literal:
+                said.append(b"l%d:%b," % (len(part.data), part.data))
+            else:
+                _say(part, said, order, todo)
+                said.append(b",")
         said.append(b")")
     elif isinstance(expr, Repeat):
         said.append(b"n%d:%d(" % (expr.low, -1 if expr.high is None else expr.high))
