@@ -52,13 +52,11 @@ class Moves:
 
     def _sort(self, rows: np.ndarray, states: int) -> None:
         self.data, self.offset = _by_state(rows, states)
-        self._begins: list[int] = []  # the same, once a state is asked for
+        self._begins = memoryview(self.offset)  # the same, told sooner
 
     def of(self, state: int) -> list[tuple[int, ...]]:
         """The rows of a state."""
         begins = self._begins
-        if not begins:
-            begins = self._begins = self.offset.tolist()
         rows: list[tuple[int, ...]] = []
         if state + 1 < len(begins) and begins[state] < begins[state + 1]:
             rows = list(map(tuple, self.data[begins[state] : begins[state + 1]].tolist()))

@@ -30,8 +30,9 @@ class Pool:
         places = max(256, 1 << (2 * expected + 4).bit_length())
         self.data = np.empty(2 * longest + length * expected + 1024, np.int32)
         self.offset = np.zeros(places, np.int64)
-        self.table = np.full(places, -1, np.int32) if distinct else np.empty(places, np.int32)
+        self.table = np.empty(places, np.int32)
         self.count = np.zeros(1, np.int64)
+        self.clear()
 
     def __len__(self) -> int:
         return int(self.count[0])
