@@ -14,7 +14,7 @@ from dataclasses import replace
 from .. import regex as rx
 from ..errors import GrammarError
 from .analysis import expr_nullable, left_corners, nullable, strong_components
-from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Ref, Repeat, Sequence, Terminal, choice, sequence
+from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
 
 _MOST_RULES = 12
 _MOST_NODES = 20_000
@@ -57,9 +57,12 @@ def without_left_recursion(grammar: Grammar) -> Grammar:
 
 def _may_recur(grammar: Grammar) -> bool:
     """Whether some rule may lead to itself first, were all rules nullable: what is asked first, as it is told soon."""
-    first: dict[str, list[str]] = {}
+    first: dict[str, list[str]] = {}  # of the rules that may begin with one
     for name, expr in grammar.rules.items():
-        _may_begin(expr, first.setdefault(name, []))
+        found: list[str] = []
+        _may_begin(expr, found)
+        if found:
+            first[name] = found
     done: set[str] = set()
     for root in first:
         path, open_ = [(root, iter(first[root]))], {root}
@@ -82,6 +85,8 @@ def _may_recur(grammar: Grammar) -> bool:
 def _may_begin(expr: Expr, found: list[str]) -> bool:
     """Add the rules that may stand first in an expression; whether it may be empty, were all rules."""
     kind = type(expr)
+    if kind is Literal:
+        return False
     if kind is Sequence:
         return all(_may_begin(item, found) for item in expr.items)  # type: ignore[union-attr]
     if kind is Choice:

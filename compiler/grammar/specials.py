@@ -64,6 +64,7 @@ _TEXTS: dict[str, Literal_["", "last", "other"]] = {"_text": "", "_last_text": "
 _OTHERWISE: dict[str, Literal_["refuse", "text", "end"]] = {"_tag": "text", "_token": "refuse", "_end": "end"}
 _ANYTHING = rx.repeat(rx.ANY, 0, None)
 _BLANKS = rx.repeat(rx.Chars(((9, 10), (13, 13), (32, 32))), 0, None)
+_OPEN = frozenset((Special, Text))
 
 
 def meaning(params: tuple[str, ...]) -> str | None:
@@ -189,7 +190,7 @@ class _Resolver:
 
 def _is_open(expr: Expr) -> bool:
     """Whether something in an expression is to be settled; in rules of schemas nothing is."""
-    return any(isinstance(leaf, (Special, Text)) for leaf in leaves(expr))
+    return not _OPEN.isdisjoint(map(type, leaves(expr)))
 
 
 def text_regex(stops: Iterable[str], kind: str) -> rx.Regex:
