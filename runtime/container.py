@@ -6,9 +6,9 @@ Layout       8 bytes magic, uint32 version, header length, stream length and CRC
              of 64, zeros between; the file ends with the last of them.
              The header digest is BLAKE2b-128 of magic, version and header, which holds the digests of what the stream
              unpacks to (packing.py) and of every mapped array. It is the content address, too: nothing that depends on
-             zlib goes into it. The CRC-32 tells an edited stream from one that another zlib wrote.
+             deflate.py does goes into it. The CRC-32 tells an edited stream from one that another library wrote.
 Leaves out   what the arrays mean: see vocab.py and tables.py.
-Invariants   equal input gives equal bytes (with one zlib) and one address (with any); a file is whole or absent;
+Invariants   equal input gives one address, and equal bytes where it is deflated alike; a file is whole or absent;
              nothing is unpickled or executed; an array is handed out only after every check of `open_container`
              passed. A mapped file is trusted not to be overwritten in place while open (our writer replaces files, it
              never rewrites them).
@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
+from .deflate import deflated, inflated
 from .errors import BundleError
 from .packing import Kind, pack, unpack
 
@@ -45,8 +46,6 @@ MAX_NAME_BYTES = 64
 MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
-DEFLATE_LEVEL = 1
-RAW = -zlib.MAX_WBITS  # without the frame and checksum of zlib
 MAX_PACKED = 1 << 20  # larger arrays are worth mapping, if nothing else is said,
 MAX_COMB = 1 << 26  # but for combs, which take a tenth when packed
 MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
@@ -153,7 +152,7 @@ class Contents:
 
     def _parts(self) -> Iterator[bytes | memoryview]:
         """The file: what is before the stream, it, and the mapped arrays, with the zeros between them."""
-        stream = _deflated(self._packed) if self._packed else b""
+        stream = deflated(self._packed) if self._packed else b""
         lengths = len(self._header), len(stream), zlib.crc32(stream)
         prefix = PREFIX.pack(self._magic, self._version, *lengths, self._digest)
         end = 0
@@ -171,12 +170,6 @@ class Contents:
         """Write the file, whole or not at all (`replace_file`); return its address, hex."""
         replace_file(Path(path), self._parts())
         return self.digest
-
-
-def _deflated(data: bytes) -> bytes:
-    """Raw deflate in the codes that the format fixes: a tenth longer, and inflated in a sixth less time."""
-    stream = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, RAW, zlib.DEF_MEM_LEVEL, zlib.Z_FIXED)
-    return stream.compress(data) + stream.flush()
 
 
 def _flat(array: np.ndarray) -> np.ndarray:
@@ -359,14 +352,10 @@ def _check_digest(name: str, field: str, data: Any, want: bytes) -> None:
 
 def _unpack(name: str, header: Header, stored: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """The packed arrays and where they lie; what is inflated is never more than the header says."""
-    stream = zlib.decompressobj(RAW)
     try:
-        # One more: the end of the stream is read, too.
-        data = stream.decompress(stored.data, header.size + 1) if stored.size else b""
-    except zlib.error as error:
-        raise refuse(name, "packed/stream", str(error), "a stream of deflate", UNSOUND) from error
-    if len(data) != header.size or (stored.size and not stream.eof) or stream.unused_data:
-        raise refuse(name, "packed/stream", "a stream of another size", f"{header.size} bytes", UNSOUND)
+        data = inflated(stored.data, header.size)
+    except ValueError as error:
+        raise refuse(name, "packed/stream", str(error), f"one that inflates to {header.size} bytes", UNSOUND) from error
     _check_digest(name, "packed/digest", data, header.digest)
     try:
         room = unpack(np.frombuffer(data, np.uint8), list(header.small.values()), header.forms)
