@@ -21,12 +21,13 @@ from numba import njit
 from toolc.runtime.memory import BARE
 
 from ..automata.pool import Pool, intern, room
-from .ladders import Space
+from .ladders import MOST_STEPS, Space
 
 HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 16
 _BY_VALUE = 1 << 12  # walks that a state may have at values near a threshold
 _ROUND_BITS = 20  # 23 are there
+_LONGEST_CUT = 10 + 4 * MOST_STEPS
 
 
 class Memo(NamedTuple):
@@ -37,7 +38,7 @@ class Memo(NamedTuple):
     the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
     2 * threshold + 2 (-2 - threshold stands where one walk for several values fails); number of the piece;
     pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives;  space: scratch
-    (ladders.py).
+    (ladders.py);  cuts: arrays of a pool;  lower int32 [·, MOST_STEPS]: see `lower_pieces`.
     """
 
     round_: np.ndarray
@@ -46,6 +47,8 @@ class Memo(NamedTuple):
     keys: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     found: np.ndarray
     space: Space
+    cuts: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    lower: np.ndarray
 
 
 class Pieces:
@@ -58,7 +61,9 @@ class Pieces:
         self._round = np.zeros(2, np.int64)
         self._slots = np.zeros((_SLOTS, 3), np.int64)
         self._used = _SLOTS
-        self._found = np.zeros((self.keys.table.size // 2, 6), np.int32)
+        self._found = np.zeros((self.keys.places, 6), np.int32)
+        self._cuts = Pool(_LONGEST_CUT, expected=512, length=16)
+        self._lower = np.zeros((self._cuts.places, MOST_STEPS), np.int32)
         self._space = Space.make(records, depth)
         self._add_empty()
 
@@ -68,7 +73,8 @@ class Pieces:
     @property
     def nbytes(self) -> int:
         """Of the arrays."""
-        return self.pieces.nbytes + self.keys.nbytes + self._slots.nbytes + self._found.nbytes
+        pools = self.pieces.nbytes + self.keys.nbytes + self._cuts.nbytes
+        return pools + self._slots.nbytes + self._found.nbytes + self._lower.nbytes
 
     def expect(self, rows: int, counts: bool) -> None:
         """Walks by first byte and op of an automaton with so many op rows, which counts or does not: what is small
@@ -79,6 +85,7 @@ class Pieces:
         """Forget all and keep the room."""
         self.pieces.clear()
         self.keys.clear()
+        self._cuts.clear()
         self.forget()
         if self._round[0] >> _ROUND_BITS:
             self._round[0] = 1
@@ -94,8 +101,9 @@ class Pieces:
     def memo(self) -> Memo:
         """As the kernels take it."""
         return Memo(
-            self._round, self._slots[: self._used], self.pieces.arrays, self.keys.arrays, self._found, self._space
-        )
+            self._round, self._slots[: self._used], self.pieces.arrays, self.keys.arrays, self._found, self._space,
+            self._cuts.arrays, self._lower,
+        )  # fmt: skip
 
     def forget(self) -> None:
         """Forget the walks by first byte and op: the next ones are over another trie, or in another mode."""
@@ -105,9 +113,9 @@ class Pieces:
         """Make room for more."""
         self.pieces.grow()
         self.keys.grow()
-        more = self.keys.table.size // 2 - len(self._found)
-        if more:
-            self._found = np.concatenate([self._found, np.zeros((more, 6), np.int32)])
+        self._cuts.grow()
+        self._found = _with_rows(self._found, self.keys.places)
+        self._lower = _with_rows(self._lower, self._cuts.places)
 
     def add(self, tokens: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Numbers int32 [·] of the pieces that are lists of tokens, int32, one behind the other."""
@@ -116,6 +124,13 @@ class Pieces:
         while (at := _add(self.pieces.arrays, self.pieces.longest, tokens, ends, at, out)) < ends.size:
             self.pieces.grow()
         return out
+
+
+def _with_rows(table: np.ndarray, rows: int) -> np.ndarray:
+    """A table int32 [·, ·] with room for so many rows."""
+    if len(table) == rows:
+        return table
+    return np.concatenate([table, np.zeros((rows - len(table), table.shape[1]), np.int32)])
 
 
 @njit(cache=True)
@@ -182,3 +197,52 @@ def piece_at(pieces, source, parts, value, space):  # type: ignore[no-untyped-de
             data[begin + 3] = end - begin - HEAD
             first += last
     return intern(data, offset, table, count, end)
+
+
+@njit(cache=True, **BARE)
+def cuts_fit(cuts):  # type: ignore[no-untyped-def]
+    """Whether `lower_pieces` can be called."""
+    data, offset, table, count = cuts
+    return room(data, offset, table, count, _LONGEST_CUT)
+
+
+@njit(cache=True, **BARE)
+def lower_pieces(memo, source, parts, steps):  # type: ignore[no-untyped-def]
+    """What states of a ladder below the one that was walked find, by their height: a row of ``memo.lower``.
+
+    A token or record says by itself behind how many rungs it comes. So equal pieces of two ladders with the same rungs
+    fall apart into equal ones, if walks met counters, frames and decisions behind as many rungs, too.
+
+    Args:
+        memo: see `Memo`; its ``space`` holds the parts and the rungs, its ``lower`` receives -1 for what nobody has
+            made yet.
+        source, parts: as for `piece_at`;  steps: how many states there are below.
+    """
+    data, offset, table, count = memo.cuts
+    below, bits, way = memo.space.below, memo.space.bytes_, memo.space.way
+    for level in range(steps):
+        for k in range(4):
+            way[level, k] = 0
+    for part in range(parts):
+        level = below[part, 0]
+        if level < steps:
+            for k in range(4):
+                way[level, k] = max(way[level, k], below[part, 10 + k])
+    end = np.int64(offset[count[0]])
+    data[end], data[end + 1] = source, steps
+    end += 2
+    for word in range(4):
+        data[end], data[end + 1] = bits[0, word] & np.uint64(0xFFFFFFFF), bits[0, word] >> np.uint64(32)
+        end += 2
+    most = tallest = marks = np.int64(0)
+    for level in range(steps):
+        mark = way[level, 2] | way[level, 3] << 1
+        if way[level, 0] > most or way[level, 1] > tallest or mark & ~marks:
+            most, tallest, marks = max(most, way[level, 0]), max(tallest, way[level, 1]), marks | mark
+            data[end], data[end + 1], data[end + 2], data[end + 3] = level, most, tallest, marks
+            end += 4
+    known = count[0]
+    n = intern(data, offset, table, count, end)
+    if n == known:
+        memo.lower[n, :steps] = -1
+    return n

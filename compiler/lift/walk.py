@@ -24,7 +24,7 @@ from ..automata.pool import intern, room
 from .children import Children, next_child
 from .counting import descend_counting
 from .ladders import descend
-from .pieces import HEAD, intern_piece, piece_at
+from .pieces import HEAD, cuts_fit, intern_piece, lower_pieces, piece_at
 
 _NEVER = 1 << 40  # no counter comes so far
 _MOST_VALUES = 64  # of a counter that one walk is for
@@ -368,7 +368,7 @@ def walk_states(  # type: ignore[no-untyped-def]
                 n = slots[slot, 2]
                 share = slots[slot, 1] == 2 * low + 2
             else:
-                if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
+                if not room(pieces, piece_offset, piece_table, piece_count, limits[2]) or not cuts_fit(memo.cuts):
                     return j
                 steps = np.int64(height[q]) - 1 if op == step[q] else np.int64(0)  # of the state that x leads to
                 last, apart = c, -2 - low  # under `apart` stands that one walk cannot be for many values
@@ -428,12 +428,15 @@ def walk_states(  # type: ignore[no-untyped-def]
                         return j
                 else:
                     _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n)
+                cut = lower_pieces(memo, source, parts, steps) if steps > 0 else np.int64(0)
                 while steps > 0 and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     steps -= 1
                     op = np.int64(step[op >> 3])
                     slot, shared = _look_up(memo, low, high, op << 8 | x, c)
                     if slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x:
-                        lower = piece_at(memo.pieces, source, parts, steps, space)
+                        lower = np.int64(memo.lower[cut, steps])
+                        if lower < 0:
+                            lower = memo.lower[cut, steps] = piece_at(memo.pieces, source, parts, steps, space)
                         far = not shared and c + pieces[piece_offset[lower]] < high
                         _remember(memo, op << 8 | x, 2 * low + 2 if far else 2 * c + 1, lower)
             firsts[nth, 2], firsts[nth, 3] = n, high - pieces[piece_offset[n]] if share else c + 1
