@@ -24,8 +24,38 @@ _LOOKS = 8  # at pairs of states, for each state; after these, no more sets are 
 
 
 @njit(cache=True)
-def _plain_only(m, classes):  # type: ignore[no-untyped-def]
-    """Which states keep to the invariants on symbols of some classes: bool [states]."""
+def _runs(m, bytes_):  # type: ignore[no-untyped-def]
+    """Runs of some bytes on which a state has one op, not dead: where those of each begin int64 [states + 1], and int32
+    [·, 3]: the first byte, the one after the last, the op."""
+    states = m.state_row.size - 1
+    begin = np.zeros(states + 1, np.int64)
+    most = 0
+    for q in range(states):
+        for word in range(4):
+            most += count_bits(m.alive[m.state_row[q], word] & bytes_[0, word])
+    run = np.empty((most, 3), np.int32)
+    count = 0
+    for q in range(states):
+        row = m.state_row[q]
+        for word in range(4):
+            have = m.alive[row, word] & bytes_[0, word]
+            while have != 0:
+                lowest = have & (~have + np.uint64(1))
+                have ^= lowest
+                byte = word << 6 | count_bits(lowest - np.uint64(1))
+                op = m.ops[row, m.symbol_class[byte]]
+                if count > begin[q] and run[count - 1, 1] == byte and run[count - 1, 2] == op:
+                    run[count - 1, 1] = byte + 1
+                else:
+                    run[count, 0], run[count, 1], run[count, 2] = byte, byte + 1, op
+                    count += 1
+        begin[q + 1] = count
+    return begin, run
+
+
+@njit(cache=True)
+def _plain_only(m, begin, run):  # type: ignore[no-untyped-def]
+    """Which states keep to the invariants on bytes of which the runs are given: bool [states]."""
     states = m.state_row.size - 1
     out = np.ones(states, np.bool_)
     changed = True
@@ -36,14 +66,34 @@ def _plain_only(m, classes):  # type: ignore[no-untyped-def]
         sweeps += 1
         changed = False
         for q in range(states - 1, 0, -1):  # most ways lead to a larger number
+            if not out[q]:
+                continue
             fine = m.state_row[q + 1] - m.state_row[q] == 1 and not m.narrow_state[q]
-            for k in classes:
-                op = m.ops[m.state_row[q], k]
-                fine = fine and op & 7 < PUSH and out[op >> 3]
-            if out[q] and not fine:
+            for r in range(begin[q], begin[q + 1]):
+                fine = fine and run[r, 2] & 7 < PUSH and out[run[r, 2] >> 3]
+            if not fine:
                 out[q] = False
                 changed = True
     return out
+
+
+@njit(cache=True)
+def _hashes(begin, run, plain):  # type: ignore[no-untyped-def]
+    """int64 [states]: of states that are plain, equal for copies whose states are numbered in one order."""
+    hashes = np.zeros(plain.size, np.int64)
+    for _ in range(_SWEEPS):
+        for q in range(plain.size - 1, 0, -1):
+            if not plain[q]:
+                continue
+            own, last, after = np.int64(1), np.int64(-1), np.int32(-1)  # the last one's hash, and where it ends
+            for r in range(begin[q], begin[q + 1]):
+                now = hashes[run[r, 2] >> 3]
+                if now != last or run[r, 0] != after:
+                    own = (own ^ after) * 0x9E3779B1 & 0xFFFFFFFFFFFF
+                    own = (own ^ run[r, 0] << 40 ^ now) * 0x9E3779B1 & 0xFFFFFFFFFFFF
+                last, after = now, run[r, 1]
+            hashes[q] = (own ^ after) * 0x9E3779B1 & 0xFFFFFFFFFFFF
+    return hashes
 
 
 @njit(cache=True)
@@ -106,14 +156,9 @@ def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
         wide[n] = count >= _FEWEST
     if wide.sum() < 2:
         return out
-    plain = _plain_only(m, classes)
-    hashes = np.zeros(plain.size, np.int64)  # of copies they are equal if their states are numbered in one order
-    for _ in range(_SWEEPS):
-        for q in range(plain.size - 1, 0, -1):
-            own = np.int64(0)
-            for k in classes:
-                own = (own ^ hashes[m.ops[m.state_row[q], k] >> 3]) * 0x9E3779B1 & 0xFFFFFFFFFFFF
-            hashes[q] = own + 1
+    begin, run = _runs(m, bytes_)
+    plain = _plain_only(m, begin, run)
+    hashes = _hashes(begin, run, plain)
     parent = np.arange(plain.size).astype(np.int32)
     joined = np.empty((plain.size, 3), np.int32)
     size = 2

@@ -128,10 +128,8 @@ def bytes_to_call(row_of, offset, column, value, cells, push, calls, width, most
     """
     rows = offset.size - 2
     before = np.zeros(width, np.bool_)
-    near = np.full(rows, most + 1, np.int32)  # the same for rows
-    begin = np.zeros(rows + 1, np.int64)  # the states that each goes on to in its frame, some of them twice
-    after = np.empty(value.size, np.int32)
-    count = np.int64(0)
+    near = np.full(rows + 1, most + 1, np.int32)  # the same for rows
+    into = np.zeros(cells.size + 4, np.int64)  # where the rows begin that go on to each state, some of them twice
     for r in range(rows):
         last = np.int32(0)
         for i in range(offset[r], offset[r + 1]):
@@ -142,25 +140,52 @@ def bytes_to_call(row_of, offset, column, value, cells, push, calls, width, most
                 near[r] = min(near[r], np.int32(1 if calls[op >> 3] else 2))
             elif op >> 3 != last:
                 last = op >> 3
-                after[count] = last
-                count += 1
-        begin[r + 1] = count
-    for level in range(1, most + 1):
-        grew = level <= 2
-        for q in range(cells.size):
-            end = cells[q + 1] - 2 if q + 1 < cells.size else row_of.size
-            for cell in range(cells[q] - 2, end):
-                if near[row_of[cell]] == level and found[q + 2] > level:
-                    found[q + 2] = level
-                    grew = True
-        if not grew:
-            break
+                into[last + 2] += 1
+    for q in range(into.size - 1):
+        into[q + 1] += into[q]
+    row_into = np.empty(into[-1], np.int32)
+    for r in range(rows):
+        last = np.int32(0)
+        for i in range(offset[r], offset[r + 1]):
+            op = value[i]
+            if op & 7 < 4 and op >> 3 != last:
+                last = op >> 3
+                row_into[into[last + 1]] = r
+                into[last + 1] += 1
+    having = np.zeros(rows + 3, np.int64)  # where the states begin that have each row, some of them twice
+    for r in row_of:
+        having[r + 2] += 1
+    for r in range(rows + 2):
+        having[r + 1] += having[r]
+    state = np.empty(row_of.size, np.int32)
+    q = 2
+    for cell in range(row_of.size):
+        while q - 1 < cells.size and cells[q - 1] - 2 <= cell:
+            q += 1
+        state[having[row_of[cell] + 1]] = q
+        having[row_of[cell] + 1] += 1
+    queue = np.empty(rows, np.int32)  # of rows, by their numbers of bytes
+    count = 0
+    for level in range(1, min(2, most) + 1):
         for r in range(rows):
-            if near[r] > level + 1:
-                for i in range(begin[r], begin[r + 1]):
-                    if found[after[i]] == level:
-                        near[r] = level + 1
-                        break
+            if near[r] == level:
+                queue[count] = r
+                count += 1
+    taken = 0
+    while taken < count:
+        level = near[queue[taken]]
+        for i in range(having[queue[taken]], having[queue[taken] + 1]):
+            q = state[i]
+            if found[q] <= level:
+                continue
+            found[q] = level
+            for k in range(into[q], into[q + 1]):
+                if near[row_into[k]] > level + 1:
+                    near[row_into[k]] = level + 1
+                    if level < most:
+                        queue[count] = row_into[k]
+                        count += 1
+        taken += 1
     for r in range(rows):
         for i in range(offset[r], offset[r + 1]):
             op = value[i]
