@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from .memory import kernel
+from .memory import kernel, read_long_at
 from .memory import read_byte as _byte
 from .memory import read_int as _int
 
@@ -105,12 +105,12 @@ def _runs(comb, places):  # type: ignore[no-untyped-def]
     they are; and whether it is a comb."""
     start = np.empty(places + 1, np.int32)  # of places of one owner and value
     count = np.int64(0)
-    last_owner, last_value = np.int64(-2), np.int64(0)
+    last = ~read_long_at(comb) if places > 0 else np.uint64(0)
     for place in range(places):  # without a branch, as hardly any would be foreseen
-        owner, value = _int(comb, 2 * place), _int(comb, 2 * place + 1)
+        both = read_long_at(comb + 8 * place)
         start[count] = place
-        count += (owner != last_owner) | (value != last_value) | (place == 0)
-        last_owner, last_value = owner, value
+        count += both != last
+        last = both
     start[count] = places
     runs = np.empty((4, count), np.int32)
     taken = np.int64(0)
