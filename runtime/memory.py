@@ -113,6 +113,16 @@ def write_long(context, address, index, value):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def read_long_at(context, address):  # type: ignore[no-untyped-def]
+    """The uint64 at any address."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(_pointer(builder, arguments[0], 64), align=1)
+
+    return numba.uint64(numba.int64), codegen
+
+
+@intrinsic
 def toggle(context, address, token):  # type: ignore[no-untyped-def]
     """Flip bit `token` of the mask at an address."""
 
