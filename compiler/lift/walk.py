@@ -76,16 +76,19 @@ class Walkable(NamedTuple):
 
 
 @njit(cache=True)
-def tokens_of(order, token_offset, tokens, units):  # type: ignore[no-untyped-def]
-    """Whether tokens of a part end at each place, and which: int64, -1 for none or several."""
-    own = np.zeros(order.size, np.bool_)
-    token = np.full(order.size, -1, np.int64)
+def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, units):  # type: ignore[no-untyped-def]
+    """What a walk wants of the places of a part, see `Walkable`."""
+    out = np.empty((order.size, 2), np.int64)
     for i in range(order.size):
-        for k in range(token_offset[order[i]], token_offset[order[i] + 1]):
+        node = np.int64(order[i])
+        ends, own = np.int64(0), np.int64(-1)
+        for k in range(token_offset[node], token_offset[node + 1]):
             if units[tokens[k]] < 0:
-                token[i] = -1 if own[i] else tokens[k]
-                own[i] = True
-    return own, token
+                own = np.int64(tokens[k]) if ends == 0 else np.int64(-1)
+                ends = 1
+        out[i, 0] = np.int64(skip[i]) | np.int64(node_byte[node]) << 32 | np.int64(node_depth[node]) << 40 | ends << 62
+        out[i, 1] = node | own + 1 << 32
+    return out
 
 
 @njit(cache=True, **BARE)

@@ -17,7 +17,7 @@ from .collapse import Collapsed, collapse
 from .costs import Memo
 from .scratch import Scratch
 from .slices import unit_automata
-from .walk import Walkable, tokens_of
+from .walk import Walkable, packed_places
 from .within import death_bytes
 
 # In the place of a slice:
@@ -146,13 +146,14 @@ class Words:
     def _left_out(self, s: int) -> np.ndarray:
         """int32 [V]: -1 for the tokens of ``rest(s)``; elsewhere the units in slice s, or 0."""
         if s == PLAIN:
-            return self._plain()
+            return self._plain
         if s >= OTHERS_TOO - 1:
-            return np.maximum(-1 - self._plain(), self._left_out(s - OTHERS_TOO))
+            return np.maximum(-1 - self._plain, self._left_out(s - OTHERS_TOO))
         if s >= PLAIN_TOO - 1:
-            return np.maximum(self._plain(), self._left_out(s - PLAIN_TOO))
+            return np.maximum(self._plain, self._left_out(s - PLAIN_TOO))
         return self.count(s) if 0 <= s < NOTHING else np.full(self.vocab.size, min(s, 0), np.int32)
 
+    @cached_property
     def _plain(self) -> np.ndarray:
         """int32 [V]: 0 for tokens of plain bytes, -1 for the others."""
         v = self.vocab
@@ -164,12 +165,7 @@ class Words:
     def _packed(self, order: np.ndarray, skip: np.ndarray, units: np.ndarray) -> np.ndarray:
         """See `Walkable`."""
         v = self.vocab
-        own, token = tokens_of(order, v.node_token_offset, v.node_tokens, units)
-        out = np.empty((order.size, 2), np.int64)
-        wide = [x.astype(np.int64) for x in (skip, v.node_byte[order], v.node_depth[order], own)]
-        out[:, 0] = wide[0] | wide[1] << 32 | wide[2] << 40 | wide[3] << 62
-        out[:, 1] = order | (token + 1) << 32
-        return out
+        return packed_places(order, skip, v.node_byte, v.node_depth, v.node_token_offset, v.node_tokens, units)
 
     def listed(self, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How many tokens of slice s come before each node, int32 [nodes + 1]; those in preorder; their units."""
