@@ -85,7 +85,7 @@ def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, unit
         for k in range(token_offset[node], token_offset[node + 1]):
             if units[tokens[k]] < 0:
                 own = np.int64(tokens[k]) if ends == 0 else np.int64(-1)
-                ends = 1
+                ends = np.int64(1)
         out[i, 0] = np.int64(skip[i]) | np.int64(node_byte[node]) << 32 | np.int64(node_depth[node]) << 40 | ends << 62
         out[i, 1] = node | own + 1 << 32
     return out

@@ -123,7 +123,6 @@ class _Move:
     def __init__(self, prefix: str, stubs: Sequence[int]) -> None:
         self.prefix = prefix
         self._stubs = stubs
-        self._known: dict[int, Expr] = {}
 
     def of(self, expr: Expr) -> Expr:
         """The same in the group."""

@@ -15,20 +15,23 @@ from toolc.compiler import warmup
 from toolc.compiler.warmup import LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
-# document, counters, a format, objects that exclude each other.
+# document, counters, a format, an open object, objects that exclude each other, a few and many.
 FIRST_USE = """
 import contextlib, io, json
 from importlib.resources import files
 from toolc.compiler import compile_schema, compile_tools
 from toolc.compiler.commands import demo
 from toolc.compiler.warmup import called
+ABC = "abcdefghijklmnopqr"
 with contextlib.redirect_stdout(io.StringIO()):
     demo.run(rows=2, seed=0, as_json=True)
 compile_tools((files("toolc.tools_specs") / "shop_openapi.json").read_bytes())
 texts = {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}, "maxItems": 30}
 link = {"type": "string", "format": "uri"}
 ones = [{"type": "object", "properties": {"a": {"enum": [n]}, n: {"type": "string"}}, "required": [n]} for n in "xyz"]
-for schema in (texts, link, {"oneOf": ones}):
+open_ = {"type": "object", "properties": {"a": {"type": "string"}}}
+many = [{"type": "object", "properties": {"k": {"const": n}, n: {"type": "string"}}, "required": ["k"]} for n in ABC]
+for schema in (texts, link, {"oneOf": ones}, open_, {"oneOf": many}):
     compile_schema(schema)
 print(json.dumps(called()))
 """
