@@ -166,6 +166,7 @@ def test_regions_inside_of_strings(case: str, name: str, monkeypatch: pytest.Mon
         walked.append(own.size)
         return of_region(self, home, jobs, own, region)
 
+    compile_schema(True, vocab(name))  # any JSON, which has regions of its own, is a part from now on
     monkeypatch.setattr(Regions, "_of_region", watched)
     compiled = compile_schema(REGIONS[case], vocab(name))
     assert (sum(walked) > 30) == (case != "alive-whatever-is-counted")
