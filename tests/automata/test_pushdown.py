@@ -112,3 +112,13 @@ def test_a_million_characters_cost_no_more_than_a_hundred() -> None:
         build_automaton(read_grammar(f'start: "\\"" C~0..{n} "\\""\nC: /[^"]/')).counts for n in (100, 1_000_000)
     )
     assert one == many
+
+
+@pytest.mark.parametrize("item", ['"ab"', "/[a-f]+/", 'k ":" v', '"{" k "}"'])
+def test_what_is_read_once_and_then_again_is_one_copy(item: str) -> None:
+    """``X (, X)*`` has the states of ``X`` once, and so as many as ``X`` and a comma."""
+    rules = f'\nx: {item}\nk: "p" | "q"\nv: "r" k\n'
+    once = build_automaton(read_grammar('start: "<" x ">"' + rules))
+    again = build_automaton(read_grammar('start: "<" x ("," x)* ">"' + rules))
+    assert again.state_row.size <= once.state_row.size + 1
+    assert again.stack_symbols == once.stack_symbols
