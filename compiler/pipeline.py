@@ -261,7 +261,7 @@ def _compile(
         with budget.blaming(automaton.largest_rule):
             made = lift(automaton, vocab, ends, budget)
             clock.begin("close")
-            found = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
+            found = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget, ladders=made.ladders)
         tables, counts = made.tables.but(**found), made.counts
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}

@@ -28,7 +28,7 @@ def _isal() -> Any:
     return isal_zlib
 
 
-def deflated(data: bytes) -> bytes:
+def deflated(data: bytes | memoryview) -> bytes:
     """A stream that inflates to the data."""
     isal = _isal()
     if isal is not None:

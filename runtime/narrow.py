@@ -1,15 +1,13 @@
 """Columns packed by a kernel, in one pass over all of them; packing.py tells what they are, and packs them alike.
 
 Leaves out   which arrays climb or are combs, and where the bytes go: see packing.py.
-Invariants   bytes and forms are those of packing.py's plain passes, whatever the arrays hold; nothing is written
-             outside of `out` and `forms`, which have room for the widest columns there can be (`packed_room`).
+Invariants   bytes and forms are those of packing.py's plain passes, whatever the arrays hold; there is room for the
+             widest columns that there can be (`_room`).
 Arrays       arrays int64 [n, 5]: of each how many columns, how many numbers, bytes of one (1 or 4), CLIMBS | COMB of
-             packing.py, its address. out uint8 [·], forms uint32 [·, 3].
+             packing.py, its address.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numba
 import numpy as np
@@ -19,12 +17,18 @@ from .memory import read_byte as _byte
 from .memory import read_int as _int
 
 _MASK = 0xFFFFFFFF
+_BLOCK = 2048  # places of a comb that are looked at twice, while they are near
 
 
-def packed_room(arrays: Sequence[Sequence[int]]) -> tuple[int, int]:
+@numba.njit
+def _room(arrays):  # type: ignore[no-untyped-def]
     """How many bytes and forms these arrays take at most."""
-    size = sum((8 if kind & 32 else 4) * numbers + 16 * columns for columns, numbers, _, kind, _ in arrays)
-    return size, sum(max(columns, 5) for columns, *_ in arrays)
+    size = forms = 0
+    for a in range(arrays.shape[0]):
+        columns, numbers, kind = arrays[a, 0], arrays[a, 1], arrays[a, 3]
+        size += (8 if kind & 32 else 4) * numbers + 16 * columns
+        forms += max(columns, 5)
+    return size, forms
 
 
 @numba.njit
@@ -100,35 +104,57 @@ def _write_column(numbers, climbs, out, place, form):  # type: ignore[no-untyped
 
 
 @numba.njit
-def _runs(comb, places):  # type: ignore[no-untyped-def]
-    """Of the runs of a comb places that nobody owns before it, length, first column and value, int32 [4, ·]; how many
-    they are; and whether it is a comb."""
-    start = np.empty(places + 1, np.int32)  # of places of one owner and value
-    count = np.int64(0)
-    last = ~read_long_at(comb) if places > 0 else np.uint64(0)
-    for place in range(places):  # without a branch, as hardly any would be foreseen
-        both = read_long_at(comb + 8 * place)
-        start[count] = place
-        count += both != last
-        last = both
-    start[count] = places
-    runs = np.empty((4, count), np.int32)
-    taken = np.int64(0)
-    gap = np.int64(0)
-    good = True
-    for i in range(count):
-        begin, length = np.int64(start[i]), np.int64(start[i + 1] - start[i])
-        owner, value = _int(comb, 2 * begin), _int(comb, 2 * begin + 1)
-        good &= (owner >= -1) & (owner <= begin) & ((owner >= 0) | (value == 0))
-        runs[0, taken], runs[1, taken], runs[2, taken], runs[3, taken] = gap, length, begin - owner, value
-        taken += owner >= 0
-        gap = length if owner < 0 else np.int64(0)
-    return runs, taken, good
+def _runs(comb, places, lanes, values):  # type: ignore[no-untyped-def]
+    """The runs of a comb: how many there are, whether it is a comb, and whether the lanes hold their numbers.
+
+    Args:
+        lanes: [3, places], receives places that nobody owns before it, length, first column;  values: int32 [places].
+    """
+    start = np.empty(_BLOCK + 1, np.int32)  # of the places of one owner and value that end in a block
+    taken = begin = gap = np.int64(0)
+    good = fits = True
+    last = read_long_at(comb) if places > 0 else np.uint64(0)
+    for first in range(0, places, _BLOCK):
+        count = np.int64(0)
+        for place in range(first, min(first + _BLOCK, places)):  # without a branch, as hardly any would be foreseen
+            both = read_long_at(comb + 8 * place)
+            start[count] = place
+            count += both != last
+            last = both
+        if first + _BLOCK >= places:
+            start[count] = places
+            count += 1
+        for i in range(count):
+            length = start[i] - begin
+            owner, value = _int(comb, 2 * begin), _int(comb, 2 * begin + 1)
+            column = begin - owner
+            good &= (owner >= -1) & (owner <= begin) & ((owner >= 0) | (value == 0))
+            lanes[0, taken], lanes[1, taken], lanes[2, taken], values[taken] = gap, length, column, value
+            held = (lanes[0, taken] == gap) & (lanes[1, taken] == length) & (lanes[2, taken] == column)
+            fits &= held | (owner < 0)
+            taken += owner >= 0
+            gap = length if owner < 0 else np.int64(0)
+            begin = np.int64(start[i])
+    return taken, good, fits
 
 
-@kernel("UniTuple(int64, 2)(int64[:, ::1], uint8[::1], uint32[:, ::1])")
-def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
-    """Write the columns of the arrays and their forms; how many bytes and how many forms there are."""
+@numba.njit
+def _write_runs(lanes, values, out, place, forms):  # type: ignore[no-untyped-def]
+    """Write the columns of the runs of a comb and their forms uint32 [5, 3]; the place after them."""
+    forms[0, 0], forms[0, 1], forms[0, 2] = 32, values.size, 0
+    for k in range(3):
+        place = _write_column(lanes[k][: values.size], False, out, place, forms[1 + k])
+    return _write_column(values, False, out, place, forms[4])
+
+
+@kernel("Tuple((uint8[::1], uint32[:, ::1]))(int64[:, ::1])")
+def write_columns(arrays):  # type: ignore[no-untyped-def]
+    """The columns of the arrays, uint8 [·], and their forms, uint32 [·, 3].
+
+    What is asked for here comes in small pages: hardly any of it is ever touched, and numpy would ask for large ones.
+    """
+    size, most = _room(arrays)
+    out, forms = np.empty(size, np.uint8), np.empty((most, 3), np.uint32)
     place = n = np.int64(0)
     for a in range(arrays.shape[0]):
         columns, item, kind, at = arrays[a, 0], arrays[a, 2], arrays[a, 3], arrays[a, 4]
@@ -136,13 +162,16 @@ def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
             continue
         size = arrays[a, 1] // columns
         if kind & 32:
-            runs, count, good = _runs(at, size)
+            lanes, values = np.empty((3, size), np.uint8), np.empty(size, np.int32)
+            count, good, fits = _runs(at, size, lanes, values)
+            if good and fits:
+                place = _write_runs(lanes, values[:count], out, place, forms[n:])
+            elif good:  # rows of more columns than nearly all combs have
+                wide = np.empty((3, size), np.int32)
+                _runs(at, size, wide, values)
+                place = _write_runs(wide, values[:count], out, place, forms[n:])
             if good:
-                forms[n, 0], forms[n, 1], forms[n, 2] = 32, count, 0
-                for k in range(4):
-                    n += 1
-                    place = _write_column(runs[k][:count], False, out, place, forms[n])
-                n += 1
+                n += 5
                 continue
         numbers = np.empty(size, np.int32)
         for j in range(columns):
@@ -153,4 +182,4 @@ def write_columns(arrays, out, forms):  # type: ignore[no-untyped-def]
                     numbers[i] = _int(at, i * columns + j)
             place = _write_column(numbers, kind & 8 != 0, out, place, forms[n])
             n += 1
-    return place, n
+    return out[:place], forms[:n]

@@ -53,7 +53,7 @@ def pack(
     climbing: Collection[str] = (),
     combs: Collection[str] = (),
     addresses: Mapping[str, int] | None = None,
-) -> tuple[bytes, np.ndarray]:
+) -> tuple[bytes | memoryview, np.ndarray]:
     """The bytes of arrays and the forms of their columns.
 
     Args:
@@ -69,9 +69,9 @@ def pack(
 
 def _write_at_once(
     arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str], addresses: Mapping[str, int]
-) -> tuple[bytes, np.ndarray]:
+) -> tuple[memoryview, np.ndarray]:
     """What `pack` gives, by the kernel of narrow.py."""
-    from .narrow import packed_room, write_columns
+    from .narrow import write_columns
 
     alive: list[np.ndarray] = []
     table: list[tuple[int, ...]] = []
@@ -83,10 +83,8 @@ def _write_at_once(
         comb = COMB if name in combs and array.dtype.kind == "i" and array.ndim == 2 and array.shape[1] == 2 else 0
         kind = comb | (CLIMBS if name in climbing else 0)
         table.append((columns_of(array.shape), array.size, array.itemsize, kind, address))
-    size, most = packed_room(table)
-    out, forms = np.empty(size, np.uint8), np.empty((most, 3), np.uint32)
-    size, count = write_columns(np.array(table, np.int64).reshape(-1, 5), out, forms)
-    return out[:size].tobytes(), forms[:count].astype("<u4")
+    out, forms = write_columns(np.array(table, np.int64).reshape(-1, 5))
+    return out.data, forms.astype("<u4", copy=False)
 
 
 def _write_one_by_one(

@@ -138,7 +138,7 @@ class Tables:
             flags = held[name].flags
             if flags.writeable or not flags.c_contiguous:
                 view = np.ascontiguousarray(held[name]).view()
-                view.flags.writeable = False
+                view.setflags(write=False)
                 held[name] = view
 
     @staticmethod

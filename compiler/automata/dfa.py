@@ -64,13 +64,14 @@ def make_dfa(class_of_byte: np.ndarray, table: np.ndarray, accepting: np.ndarray
     """
     if not minimal:
         table, accepting = minimise_table(np.asarray(table, np.int32), np.asarray(accepting, bool))
-    classes, table = _by_class(np.asarray(class_of_byte, np.int64), np.ascontiguousarray(table, np.int32))
-    return Dfa(classes, *number(table, np.asarray(accepting, bool)))
+    columns, table = np.asarray(class_of_byte, np.int64), np.ascontiguousarray(table, np.int32)
+    return Dfa(*_in_order(columns, table, np.asarray(accepting, bool)))
 
 
 @kernel()
-def _by_class(class_of_byte, table):  # type: ignore[no-untyped-def]
-    """Columns that act alike joined, and numbered by their first byte: uint8 [256], and int32 [states, fewer]."""
+def _in_order(class_of_byte, table, accepting):  # type: ignore[no-untyped-def]
+    """Columns that act alike joined, and numbered by their first byte, then states numbered by discovery: uint8 [256],
+    int32 [states, fewer] and bool [states]."""
     states, columns = table.shape
     digest = np.zeros(columns, np.uint64)
     for s in range(states):
@@ -100,7 +101,8 @@ def _by_class(class_of_byte, table):  # type: ignore[no-untyped-def]
     for s in range(states):
         for n in range(count):
             out[s, n] = table[s, first[n]]
-    return classes, out
+    out, final = number(out, accepting, 0)
+    return classes, out, final
 
 
 def minimise(dfa: Dfa) -> Dfa:
@@ -195,12 +197,10 @@ def without_beginnings(dfa: Dfa, texts: Sequence[bytes]) -> Dfa:
     data = np.frombuffer(b"".join(texts), np.uint8)
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     used = np.flatnonzero(np.bincount(data, minlength=256))
-    free = np.ones(256, bool)
-    free[used] = False
-    others = np.unique(dfa.class_of_byte[free])
-    classes = np.searchsorted(others, dfa.class_of_byte)  # and a column for each byte of the texts
-    classes[used] = np.arange(len(others), len(others) + len(used))
-    rows = np.take(dfa.next_state, np.concatenate([others, dfa.class_of_byte[used]]), axis=1)
+    columns = dfa.next_state.shape[1]
+    classes = dfa.class_of_byte.astype(np.int64)
+    classes[used] = np.arange(columns, columns + len(used))  # a column for each byte of the texts
+    rows = np.concatenate([dfa.next_state, dfa.next_state[:, dfa.class_of_byte[used]]], axis=1)
     size = dfa.size + len(data) + 1
     table, accepting = np.empty((size, rows.shape[1]), np.int32), np.empty(size, bool)
     start = _along(rows, dfa.accepting, classes, data, ends, table, accepting)
@@ -217,7 +217,7 @@ def _along(rows, accepting, column, data, ends, out, final):  # type: ignore[no-
     Args:
         rows: int32 [states, columns].
         accepting: bool [states].
-        column: int64 [256], that of every byte, no two bytes of the texts in one.
+        column: int64 [256], that of every byte, no two bytes of the texts in one; columns of no byte are left out.
         data: uint8 [·], the texts; text n ends at ends[n].
         out, final: like ``rows`` and ``accepting``, for the result, copies last; with room.
 
@@ -225,6 +225,8 @@ def _along(rows, accepting, column, data, ends, out, final):  # type: ignore[no-
         the copy of state 0, or the state that it equals, or -1.
     """
     size, columns = rows.shape
+    read = np.zeros(columns, np.bool_)
+    read[column] = True
     # The trie of the texts: of each node its byte, a child, the next child of its parent, the state at it.
     most = data.size + 1
     byte, child, sibling = np.zeros(most, np.int64), np.full(most, -1, np.int64), np.full(most, -1, np.int64)
@@ -258,7 +260,7 @@ def _along(rows, accepting, column, data, ends, out, final):  # type: ignore[no-
         if n >= size and (source < 0 or refused[node]):
             continue
         for k in range(columns):
-            out[count, k] = rows[source, k]
+            out[count, k] = rows[source, k] if read[k] else -1
         final[count] = accepting[source]
         found = child[node] if n >= size else -1
         while found >= 0:

@@ -32,8 +32,7 @@ _CUT_ROOM = 4096  # states of a product of terminals that are cut
 
 def factor(pool: NodePool, budget: Budget) -> None:
     """Merge groups that are alternatives of one another, and factor their bodies."""
-    choices = (pool.nodes[n] for root in pool.rules.values() for n in pool.inside(root))
-    if any(node[0] == CHOICE and len(node[1]) >= _FEWEST for node in choices):
+    if any(node[0] == CHOICE and len(node[1]) >= _FEWEST for node in pool.nodes):
         rewrite(pool, rechoose=lambda rule, options: _merge_calls(pool, budget, rule, options))
 
 

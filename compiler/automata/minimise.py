@@ -26,12 +26,6 @@ def minimise_table(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray
     return _minimal(np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
 
 
-def number(table: np.ndarray, accepting: np.ndarray, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The part reachable from ``start``, numbered breadth first over the columns."""
-    order, new = _discover(np.ascontiguousarray(table, np.int32), start)
-    return new[table[order]], accepting[order]
-
-
 @kernel()
 def _discover(table, start):  # type: ignore[no-untyped-def]
     """States in the order of their discovery, and the place of each there; -1 for those not found, and at the end."""
@@ -49,6 +43,18 @@ def _discover(table, start):  # type: ignore[no-untyped-def]
                 count += 1
         at += 1
     return order[:count], new
+
+
+@kernel()
+def number(table, accepting, start):  # type: ignore[no-untyped-def]
+    """The part reachable from ``start``, numbered breadth first over the columns."""
+    order, new = _discover(table, start)
+    out, final = np.empty((order.size, table.shape[1]), np.int32), np.empty(order.size, np.bool_)
+    for n in range(order.size):
+        final[n] = accepting[order[n]]
+        for k in range(table.shape[1]):
+            out[n, k] = new[table[order[n], k]]
+    return out, final
 
 
 @njit(cache=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,12 @@ import numpy as np
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .facts import EXPAND_STATES, SIZE_CAP, Facts
+from .filling import ASK, DONE, Filling
 from .marks import OUTSIDE, Region
 from .moves import Moves
-from .nodes import CALL, CHOICE, COUNTED, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL
+from .nodes import CALL, COUNTED, REF, REPEAT, SPECIAL
 from .seams import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
-from .splice import Splices
+from .splice import splice_literals, splice_terminals
 
 END_OF_TURN = 256  # the first symbol that is not a byte
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
@@ -66,10 +68,6 @@ class Loop:
     body: int
 
 
-_Key = tuple[int, int, int]
-"""A node, the state to which its texts lead, and the height that they may have at most, or -1."""
-
-
 class Nfa:
     """NFA states and their moves.
 
@@ -95,7 +93,6 @@ class Nfa:
         self.choices = choices
         self.budget = budget
         self.edges, self.free, self.guards, self.calls = map(Moves, (3, 2, 3, 4))
-        self.place: list[int] = []  # of every state, a number in `places`
         self.places: list[Place] = []
         self._place_number: dict[Place, int] = {}
         self.final: dict[int, int] = {}
@@ -110,20 +107,15 @@ class Nfa:
         self.instances: list[tuple[int, bool]] = []
         self._instance_number: dict[tuple[int, bool], int] = {}
         self.starts: list[int] = []
-        self._first: set[int] = set()  # the same states
-        self._memo: dict[_Key, int] = {}
         self._behind_names: dict[int, int] = {}  # node → what stands behind its names
-        self._inner_of: dict[int, tuple[int, ...]] = {}
-        self._tasks: list[tuple[int, _Key]] = []  # states whose moves are to be made
-        self._begun: list[tuple[int, _Key]] = []  # those whose moves are made
-        self._splices = Splices(pool.dfas, self.place)
         self.choices = self._separate_counters(choices)
+        self._filling = Filling(facts, self.choices.called, self.choices.inlined, self._named)
         self._build()
 
     @property
     def size(self) -> int:
         """How many states there are."""
-        return len(self.place)
+        return self._filling.size
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
@@ -183,16 +175,14 @@ class Nfa:
 
     def where(self, state: int) -> Place:
         """The place of a state."""
-        return self.places[self.place[state]]
+        return self.places[self._filling.place(state)]
 
     def _new(self, place: int) -> int:
-        self.place.append(place)
-        return len(self.place) - 1
+        return self._filling.new(place)
 
     def _beside(self, state: int) -> int:
         """A state in the place of another one."""
-        self.place.append(self.place[state])
-        return len(self.place) - 1
+        return self._filling.new(self._filling.place(state))
 
     def copy_of(self, state: int, tool: int | None = None) -> int:
         """A state in the place of another one, as yet without moves; perhaps one of a tool's call."""
@@ -236,11 +226,9 @@ class Nfa:
             number = self._instance_number[key] = len(self.instances)
             self.instances.append(key)
             place = self.at(Place(number, -1, 0))
-            end, entry = self._new(place), self._new(place)
+            end = self._new(place)
             self.final[end] = number
-            self.starts.append(entry)
-            self._first.add(entry)
-            self._tasks.append((entry, (node, end, self.facts.height[node] if shallow else -1)))
+            self.starts.append(self._filling.first(node, end, self.facts.height[node] if shallow else -1))
         return number
 
     def _build(self) -> None:
@@ -251,10 +239,16 @@ class Nfa:
         self.edges.rows += (root, turn, self.finished, 0, self.finished, turn, self.finished, 0)
         self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
         self.starts.append(self.entries[0])
-        self._first.add(self.entries[0])
-        self._fill()
+        self._filling.let_first(self.entries[0])
+        while (code := self._filling.run()) != DONE:
+            if code == ASK:
+                self._decide(*self._filling.pop())
+            else:
+                self._check()
         self._check()
-        self._splices.finish(self)
+        self.free.blocks.append(self._filling.rows("free"))
+        splice_terminals(self, self._filling.rows("use"))
+        splice_literals(self, self._filling.rows("text"))
         moves = self.edges, self.free, self.guards, self.calls
         for one in moves:
             one.settle(self.size)
@@ -266,7 +260,8 @@ class Nfa:
             finish_entered(self, entered)
             for one in moves:
                 one.finish(self.size)
-        self.instance, self.scope, self.region = np.array(self.places, np.int32).T[:, np.array(self.place, np.int32)]
+        places = np.array(self.places, np.int32).T
+        self.instance, self.scope, self.region = places[:, self._filling.rows("place")[:, 0]]
 
     def _check(self) -> None:
         with self.budget.blaming(self.largest_rule):
@@ -280,7 +275,7 @@ class Nfa:
         rule_of: dict[int, str] = {}
         for (callee, _), entry in zip(self.instances, self.starts, strict=False):
             rule_of[entry] = self.facts.rule_of(callee)
-        for (node, back, _), state in self._memo.items():  # what is behind a state is there before it
+        for node, back, _, state in self._filling.rows("known").tolist():  # what is behind a state is there before it
             rule = self.facts.rule_of(node)
             if self.facts.is_shared(node) or not of_spec[rule]:  # blanks and the like belong to what is behind them
                 rule = rule_of.get(back) or rule_of.get(self.starts[self.where(back).instance], rule)
@@ -290,7 +285,7 @@ class Nfa:
         owner = np.full(self.size, -1)
         for state, rule in rule_of.items():
             owner[state] = number[rule]
-        for entry, first, count in self._splices.blocks():
+        for entry, first, count in self._filling.blocks():
             owner[first : first + count] = owner[entry]
         beside = np.maximum.accumulate(np.where(owner < 0, 0, np.arange(self.size)))
         owner = owner[beside if states is None else beside[states]]
@@ -311,115 +306,41 @@ class Nfa:
             self._behind_names[node] = named
         return named
 
-    def _inner(self, node: int) -> tuple[int, ...]:
-        """The items of a sequence, or the options of a choice, behind the names of rules."""
-        found = self._inner_of.get(node)
-        if found is None:
-            nodes = self.pool.nodes
-            found = self._inner_of[node] = tuple([self._named(n) if nodes[n][0] == REF else n for n in nodes[node][1]])
-        return found
-
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
-        if self.pool.nodes[node][0] == REF:
-            node = self._named(node)
-        if node == self.pool.empty:
-            return back
-        key = (node, back, height)
-        state = self._memo.get(key)
-        if state is None:
-            state = self._memo[key] = len(self.place)
-            self.place.append(self.place[back])
-            self._tasks.append((state, key))
-        return state
+        return self._filling.get(self._named(node), back, height)
 
-    def _fill(self) -> None:
-        """Make the moves of the states that wait for them, the newest first."""
-        pool, tasks, begun, memo, inner_of = self.pool, self._tasks, self._begun, self._memo, self._inner_of
-        nodes, empty, free, place = pool.nodes, pool.empty, self.free.rows, self.place
-        literal, terminal, called = self._splices.literal, self._splices.terminal, self.choices.called
-        limit = 1024
-        while tasks:
-            task = tasks.pop()
-            begun.append(task)
-            entry, (number, back, height) = task
-            node = nodes[number]
-            kind = node[0]
-            if called and number in called and entry not in self._first:
-                self._call(entry, number, back, height)
-            elif kind == LITERAL:
-                literal(node[1], entry, back)
-            elif kind == TERMINAL:
-                terminal(node[1], entry, back)
-            elif kind == SEQUENCE:
-                target, around = back, place[back]
-                items = inner_of.get(number) or self._inner(number)
-                for item in items[:0:-1]:
-                    if item != empty:  # as in `_get`: calls of it would cost more than what it does
-                        key = (item, target, height)
-                        found = memo.get(key)
-                        if found is None:
-                            found = memo[key] = len(place)
-                            place.append(around)
-                            tasks.append((found, key))
-                        target = found
-                self._begin(entry, items[0], target, height)
-            elif kind == CHOICE:
-                around = place[back]
-                for option in inner_of.get(number) or self._inner(number):
-                    if height < 0 or self.facts.height[option] <= height:
-                        target = back
-                        if option != empty:  # likewise
-                            key = (option, back, height)
-                            found = memo.get(key)
-                            if found is None:
-                                found = memo[key] = len(place)
-                                place.append(around)
-                                tasks.append((found, key))
-                            target = found
-                        free += (entry, target, 0)
-            elif kind == REPEAT:
-                self._repeat(entry, number, back, height)
-            elif kind == QUOTED or (kind == CALL and node[1] in self.choices.inlined):
-                self._begin(entry, node[1], back, height)
-            elif kind == CALL:
-                self._call(entry, node[1], back, height)
-            elif kind == COUNTED and self.counted(number):
-                self._count_units(entry, number, back)
-            elif kind == COUNTED:
-                self._check_copies(number)
-                terminal(pool.copies[number](), entry, back)
-            elif kind == SPECIAL:
-                self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
-            elif node[1] in self._marks:  # else it is one of rules that only name each other in a circle
-                self._mark(entry, node[1], back, height)
-            if len(place) > limit:
-                limit = len(place) + 1024
-                self._check()
+    def _decide(self, entry: int, first: bool, number: int, back: int, height: int) -> None:
+        """Make the moves of a state from which more than sequences and choices is read."""
+        node = self.pool.nodes[number]
+        kind = node[0]
+        if number in self.choices.called and not first:
+            self._call(entry, number, back, height)
+        elif kind == REPEAT:
+            self._repeat(entry, number, back, height)
+        elif kind == CALL:
+            self._call(entry, node[1], back, height)
+        elif kind == COUNTED and self.counted(number):
+            self._count_units(entry, number, back)
+        elif kind == COUNTED:
+            self._check_copies(number)
+            self._filling.terminal(self.pool.copies[number](), entry, back)
+        elif kind == SPECIAL:
+            self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
+        elif node[1] in self._marks:  # else it is one of rules that only name each other in a circle
+            self._mark(entry, node[1], back, height)
 
     @cached_property
     def string_entries(self) -> list[tuple[int, int]]:
         """(state, node) of every inlined string."""
-        kinds, called = (QUOTED, LITERAL, TERMINAL, COUNTED), self.choices.called
+        starts, called = set(self.starts), self.choices.called
+        frames = zip(self.starts[1:], (node for node, _ in self.instances[1:]), strict=True)
+        begun = chain(self._filling.begun(), frames)
         return [
-            (entry, number)
-            for entry, (number, _, _) in self._begun
-            if self.pool.nodes[number][0] in kinds
-            and self.facts.is_string(number)
-            and (number not in called or entry in self._first)
+            (entry, node)
+            for entry, node in begun
+            if self.facts.is_string(node) and (node not in called or entry in starts)
         ]
-
-    def _begin(self, entry: int, node: int, back: int, height: int) -> None:
-        """Let a state be the one from which a text of the node leads to ``back``, and no other."""
-        if self.pool.nodes[node][0] == REF:
-            node = self._named(node)
-        key = (node, back, height)
-        alike = self.place[entry] == self.place[back]
-        if node == self.pool.empty or key in self._memo or not alike or entry in self._first:
-            self.free.rows += (entry, self._get(node, back, height), 0)
-        else:
-            self._memo[key] = entry
-            self._tasks.append((entry, key))
 
     def _call(self, entry: int, callee: int, back: int, height: int) -> None:
         shallow = self._instance(callee, True) if self.facts.recursive and self.facts.may_be_deeper(callee) else -1
@@ -453,7 +374,7 @@ class Nfa:
     def _count_units(self, entry: int, number: int, back: int) -> None:
         """A terminal whose units are counted, see counted.py: a state per state of the product."""
         self._check_scope(number, back)
-        c, outside = self.pool.counted[number], self.place[back]
+        c, outside = self.pool.counted[number], self._filling.place(back)
         inside = self.at(self.where(back)._replace(scope=len(self.loops)))
         self.loops.append(Loop(number, -1, -1))
         quote = self.mask(1 << _QUOTE)
@@ -525,11 +446,6 @@ class Nfa:
             self._count(entry, number, low, back, height)
             return
         self._check_copies(number)
-        if high is None and low == 0 and entry not in self._first and not self.facts.is_marked(item):
-            # The state is the loop's own head, so in `X (, X)*` both X lead to one state, and are one. Marks depend on
-            # how often they were read.
-            self.free.rows += (entry, back, 0, entry, self._get(item, entry, height), 0)
-            return
         if high is None:
             head = self._beside(back)
             self.free.rows += (head, back, 0, head, self._get(item, head, height), 0)

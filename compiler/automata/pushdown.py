@@ -23,11 +23,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 from ..budget import Budget
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
 from .determinise import determinise
-from .distinct import distinct_rows
 from .factor import factor
 from .facts import Facts
 from .marks import Marks, read_marks
@@ -360,14 +361,40 @@ def _classes(masks: list[int], specials: int) -> tuple[np.ndarray, np.ndarray, n
     """
     symbols = END_OF_TURN + 1 + specials
     size = (symbols + 7) // 8
-    packed = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in masks), np.uint8)
-    member = np.unpackbits(packed.reshape(len(masks), size), axis=1, count=symbols, bitorder="little")
-    columns = np.zeros((symbols, (len(masks) + 31) // 32 * 4), np.uint8)
-    columns[:, : (len(masks) + 7) // 8] = np.packbits(member, axis=0).T
-    symbol_class, representative = distinct_rows(columns.view(np.int32))
-    which, of_mask = np.nonzero(member[:, representative])
-    return (
-        symbol_class.astype(np.int32),
-        of_mask.astype(np.int32),
-        np.searchsorted(which, np.arange(len(masks) + 1)).astype(np.int32),
-    )
+    packed = np.frombuffer(b"".join([mask.to_bytes(size, "little") for mask in masks]), np.uint8)
+    return _told_apart(packed.reshape(len(masks), size), symbols)
+
+
+@kernel()
+def _told_apart(masks, symbols):  # type: ignore[no-untyped-def]
+    """The same of masks uint8 [·, ·], bit s & 7 of byte s >> 3 for symbol s; all int32."""
+    parts = np.zeros(symbols, np.int64)  # symbols that the masks so far treat alike share one
+    room = masks.shape[0] * symbols + 1
+    made, cut = np.empty(room, np.int64), np.full(room, -1, np.int64)
+    count, read = 1, 0
+    for n in range(masks.shape[0]):
+        for s in range(symbols):
+            if masks[n, s >> 3] >> (s & 7) & 1:
+                read += 1
+                part = parts[s]
+                if cut[part] != n:
+                    cut[part], made[part] = n, count
+                    count += 1
+                parts[s] = made[part]
+    number = np.full(count, -1, np.int64)
+    symbol_class, first, classes = np.empty(symbols, np.int32), np.empty(symbols, np.int64), 0
+    for s in range(symbols):
+        if number[parts[s]] < 0:
+            number[parts[s]] = classes
+            first[classes] = s
+            classes += 1
+        symbol_class[s] = number[parts[s]]
+    of_mask, offset = np.empty(read, np.int32), np.zeros(masks.shape[0] + 1, np.int32)
+    found = 0
+    for n in range(masks.shape[0]):
+        for k in range(classes):
+            if masks[n, first[k] >> 3] >> (first[k] & 7) & 1:
+                of_mask[found] = k
+                found += 1
+        offset[n + 1] = found
+    return symbol_class, of_mask[:found].copy(), offset

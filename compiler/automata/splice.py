@@ -8,9 +8,9 @@ Invariants   a state of a terminal that accepts and goes nowhere is the state be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -185,74 +185,46 @@ def _place_texts(use, length, data, number, edges):  # type: ignore[no-untyped-d
             n += 1
 
 
-class Splices:
-    """Blocks of an NFA that have their states and wait for their moves.
+def splice_terminals(nfa: Nfa, use: np.ndarray) -> None:
+    """Give the blocks of terminals their moves.
 
     Args:
-        dfas: the automata of terminals.
-        place: as in `Nfa`: grows by the states of every block.
+        use: int32 [·, 4]: node, entry, back, first state of its own of every use.
     """
+    if not len(use):
+        return
+    uses = Counter(use[:, 0].tolist())  # in the order of their first use
+    nodes, dfas = nfa.pool.nodes, nfa.pool.dfas
+    pieces = [piece_of(dfas[nodes[node][1]]) for node in uses]
+    place = np.zeros(max(uses) + 1, np.int32)
+    place[list(uses)] = np.arange(len(uses))
+    use = np.ascontiguousarray(use[np.argsort(place[use[:, 0]], kind="stable"), 1:])
+    masks = np.array(nfa.mask_numbers(chain.from_iterable(one.masks for one in pieces)), np.int32)
+    sizes = np.array(
+        [
+            (count, one.reads, len(one.moves) - one.reads, len(one.masks))
+            for one, count in zip(pieces, uses.values(), strict=True)
+        ],
+        np.int64,
+    )
+    edges = np.empty((int(sizes[:, 0] @ sizes[:, 1]), 4), np.int32)
+    free = np.empty((int(sizes[:, 0] @ sizes[:, 2]), 3), np.int32)
+    _place(use, sizes, np.concatenate([one.moves for one in pieces]), masks, edges, free)
+    nfa.edges.blocks.append(edges)
+    nfa.free.blocks.append(free)
 
-    def __init__(self, dfas: list[Dfa], place: list[int]) -> None:
-        self._dfas = dfas
-        self._place = place
-        self._uses: dict[int, tuple[list[int], int]] = {}  # automaton → entry, back, first state, …; states
-        self._texts: list[bytes] = []
-        self._ends: list[int] = []  # entry, back, first state of its own of every text
 
-    def terminal(self, number: int, entry: int, back: int) -> None:
-        """Read a text of an automaton, by its number, between two states."""
-        found = self._uses.get(number)
-        if found is None:
-            found = self._uses[number] = [], piece_of(self._dfas[number]).own
-        uses, own = found
-        place = self._place
-        uses += (entry, back, len(place))
-        place += [place[back]] * own
-
-    def literal(self, text: bytes, entry: int, back: int) -> None:
-        """Read these bytes between two states."""
-        place = self._place
-        self._texts.append(text)
-        self._ends += (entry, back, len(place))
-        place += [place[back]] * (len(text) - 1)
-
-    def blocks(self) -> Iterator[tuple[int, int, int]]:
-        """Of every block its entry, the first state of its own, and how many it has."""
-        for uses, own in self._uses.values():
-            yield from zip(uses[::3], uses[2::3], repeat(own))
-        yield from zip(self._ends[::3], self._ends[2::3], (len(text) - 1 for text in self._texts), strict=True)
-
-    def finish(self, nfa: Nfa) -> None:
-        """Give all blocks their moves."""
-        if self._uses:
-            self._finish_terminals(nfa)
-        if self._texts:
-            self._finish_literals(nfa)
-
-    def _finish_terminals(self, nfa: Nfa) -> None:
-        pieces = [piece_of(self._dfas[number]) for number in self._uses]
-        use = np.array(list(chain.from_iterable(uses for uses, _ in self._uses.values())), np.int32).reshape(-1, 3)
-        masks = np.array(nfa.mask_numbers(chain.from_iterable(one.masks for one in pieces)), np.int32)
-        sizes = np.array(
-            [
-                (len(uses) // 3, one.reads, len(one.moves) - one.reads, len(one.masks))
-                for one, (uses, _) in zip(pieces, self._uses.values(), strict=True)
-            ],
-            np.int64,
-        )
-        edges = np.empty((int(sizes[:, 0] @ sizes[:, 1]), 4), np.int32)
-        free = np.empty((int(sizes[:, 0] @ sizes[:, 2]), 3), np.int32)
-        _place(use, sizes, np.concatenate([one.moves for one in pieces]), masks, edges, free)
-        nfa.edges.blocks.append(edges)
-        nfa.free.blocks.append(free)
-
-    def _finish_literals(self, nfa: Nfa) -> None:
-        data = np.frombuffer(b"".join(self._texts), np.uint8)
-        used = np.flatnonzero(np.bincount(data))
-        number = np.zeros(256, np.int32)
-        number[used] = nfa.mask_numbers(1 << byte for byte in used.tolist())
-        edges = np.empty((len(data), 4), np.int32)
-        length = np.array(list(map(len, self._texts)), np.int32)
-        _place_texts(np.array(self._ends, np.int32).reshape(-1, 3), length, data, number, edges)
-        nfa.edges.blocks.append(edges)
+def splice_literals(nfa: Nfa, use: np.ndarray) -> None:
+    """The same of literals."""
+    if not len(use):
+        return
+    nodes = nfa.pool.nodes
+    texts = [nodes[n][1] for n in use[:, 0].tolist()]
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    used = np.flatnonzero(np.bincount(data))
+    number = np.zeros(256, np.int32)
+    number[used] = nfa.mask_numbers(1 << byte for byte in used.tolist())
+    edges = np.empty((len(data), 4), np.int32)
+    length = np.array(list(map(len, texts)), np.int32)
+    _place_texts(np.ascontiguousarray(use[:, 1:]), length, data, number, edges)
+    nfa.edges.blocks.append(edges)

@@ -49,26 +49,22 @@ def subsets(nodes: Nodes, watch: Callable[[int], None]) -> tuple[np.ndarray, np.
     """
     size, classes = nodes.set_of.size, nodes.member.shape[1]
     pool = Pool(size + 1, 2 * size, 2)
-    rows = np.empty((2 * size, classes), np.int32)
+    rows, final = np.empty((2 * size, classes), np.int32), np.empty(2 * size, bool)
     at = 0
     while True:
-        at = _expand(*nodes, at, *pool.arrays, size + 1, rows)
+        at = _expand(*nodes, at, *pool.arrays, size + 1, rows, final)
         watch(len(pool))
         if at == len(pool):
             break
         pool.grow()
         if at == len(rows):
-            rows = np.concatenate([rows, np.empty_like(rows)])
-    data, ends = pool.flat()
-    full = np.flatnonzero(np.diff(ends))
-    accepting = np.zeros(at, bool)
-    accepting[full] = data[ends[full]] == 0
-    return rows[:at], accepting
+            rows, final = np.concatenate([rows, np.empty_like(rows)]), np.concatenate([final, np.empty_like(final)])
+    return rows[:at], final[:at]
 
 
 @kernel()
 def _expand(  # type: ignore[no-untyped-def]
-    set_of, next_of, fork_offset, fork, member, start, at, data, offset, slots, count, longest, rows
+    set_of, next_of, fork_offset, fork, member, start, at, data, offset, slots, count, longest, rows, final
 ):
     """Expand states from ``at`` on, until there is no more, there is no room, or enough is done.
 
@@ -76,6 +72,7 @@ def _expand(  # type: ignore[no-untyped-def]
         set_of … start: the nodes.
         data … count: the pool of the states; ``longest`` is that of its sequences.
         rows: int32 [·, classes], receives the state behind each class, -1 is dead.
+        final: bool [·], receives whether a state is accepting.
 
     Returns:
         the first state that is not expanded.
@@ -158,6 +155,7 @@ def _expand(  # type: ignore[no-untyped-def]
                 sort(data.ctypes.data + 4 * place, tail - place)
                 target[g] = intern(data, offset, slots, count, tail)
         if state >= 0:
+            final[state] = end > begin and data[begin] == 0
             for k in range(classes):
                 rows[state, k] = target[group[k]]
         state += 1

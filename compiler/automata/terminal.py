@@ -10,7 +10,7 @@ Looking      A look-ahead seen while reading becomes an *obligation* on that thr
              refused. ``^``, ``\A`` are look-behinds for nothing before; ``$``, ``\Z`` look-aheads for nothing after;
              what lies outside the terminal's own text is not seen. ``\B`` holds in the empty text, as in ECMA-262 and
              in Python from 3.14 on.
-Leaves out   parsing (../regex), the byte level (utf8.py), merging (minimise.py).
+Leaves out   parsing (../regex), classes (code_points.py), the byte level (utf8.py), merging (minimise.py).
 Invariants   node 0 is the end of the text, node 1 the end of a look-ahead's item (any text may follow). Results are
              kept by value, so equal expressions cost once.
 """
@@ -23,14 +23,17 @@ from itertools import chain
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 from .. import regex as rx
 from ..budget import Budget
 from ..errors import UnsupportedError
 from ..regex import charset
+from .code_points import class_code_points
 from .dfa import Dfa, make_dfa, without_beginnings
 from .minimise import minimise_table
 from .subsets import Nodes, subsets
-from .utf8 import Segment, to_bytes
+from .utf8 import to_bytes
 
 _FINAL, _SINK = 0, 1
 _KEPT = 4096
@@ -64,8 +67,8 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     texts = _texts(regex)
     if texts is not None:
-        budget.check("states", _size(regex) + 2, place)
-        return _of_texts([text.encode() for text in texts], budget, place)
+        budget.check("states", sum(map(len, texts)), place)
+        return _of_texts([text.encode() for text in texts])
     if _looks(regex):
         regex = _without_idle_anchors(regex, True, True)
         cut = _refused_beginnings(regex)
@@ -75,14 +78,12 @@ def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     budget.check("states", _size(regex) + 2, place)
     nfa = _Nfa(place)
     start = nfa.build(regex, _FINAL)
-    segments, masks, classes = _partition(nfa.sets)
-    if not classes:
-        classes = 1
+    segments, member = class_code_points(nfa.sets)
     if nfa.looks:
-        moves, ends = _determinise_looking(nfa, start, masks, budget, place)
-        table, accepting = _table(moves, classes), np.array(ends, bool)
+        moves, ends = _determinise_looking(nfa, start, _masks(member), budget, place)
+        table, accepting = _table(moves, member.shape[1]), np.array(ends, bool)
     else:
-        nodes = nfa.nodes(start, masks, classes)
+        nodes = nfa.nodes(start, member)
         table, accepting = subsets(nodes, partial(_check, budget, nodes.set_of.size, place))
     return to_bytes(*minimise_table(table, accepting), segments)
 
@@ -92,23 +93,45 @@ def _check(budget: Budget, nodes: int, place: str | None, states: int) -> None:
     budget.check("pattern_states", states - nodes, place)
 
 
-def _of_texts(texts: list[bytes], budget: Budget, place: str | None) -> Dfa:
-    """Exactly these texts: a node for each of their bytes."""
-    data = np.frombuffer(b"".join(texts), np.uint8)
-    used = np.flatnonzero(np.bincount(data, minlength=1))
-    classes = np.full(256, len(used), np.int64)
-    classes[used] = np.arange(len(used))
-    ends = np.cumsum([0, *map(len, texts)])
-    size = len(data) + 2
-    set_of, next_of = np.full(size, -1, np.int32), np.arange(1, size + 1, dtype=np.int32)
-    set_of[1:-1] = classes[data]
-    next_of[ends[1:]] = _FINAL
-    firsts = np.where(ends[:-1] < ends[1:], ends[:-1] + 1, _FINAL).astype(np.int32)
-    fork_offset = np.zeros(size + 1, np.int32)
-    fork_offset[-1] = len(firsts)
-    nodes = Nodes(set_of, next_of, fork_offset, firsts, np.eye(len(used), len(used) + 1, dtype=bool), size - 1)
-    table, accepting = subsets(nodes, partial(_check, budget, size, place))
-    return make_dfa(classes, *minimise_table(table, accepting), minimal=True)
+def _of_texts(texts: list[bytes]) -> Dfa:
+    """Exactly these texts."""
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    return make_dfa(*_tree(np.frombuffer(b"".join(texts), np.uint8), ends))
+
+
+@kernel()
+def _tree(data, ends):  # type: ignore[no-untyped-def]
+    """The tree of some texts: the column of every byte, int64 [256], the last one for those in no text; table int32
+    [states, columns] and accepting bool [states].
+
+    Args:
+        data: uint8 [·], the texts; text n ends at ends[n].
+    """
+    column, columns = np.full(256, -1, np.int64), 0
+    for byte in data:
+        if column[byte] < 0:
+            column[byte] = columns
+            columns += 1
+    for byte in range(256):
+        if column[byte] < 0:
+            column[byte] = columns
+    table, last = np.full((256, columns + 1), -1, np.int32), np.empty(ends.size, np.int64)
+    states, at = 1, 0
+    for n in range(ends.size):
+        state = 0
+        while at < ends[n]:
+            k = column[data[at]]
+            if table[state, k] < 0:
+                if states == table.shape[0]:
+                    table = np.concatenate((table, np.full(table.shape, -1, np.int32)))
+                table[state, k] = states
+                states += 1
+            state = table[state, k]
+            at += 1
+        last[n] = state
+    accepting = np.zeros(states, np.bool_)
+    accepting[last] = True
+    return column, table[:states], accepting
 
 
 # -- anchors ---------------------------------------------------------------------------------------------------------
@@ -252,11 +275,8 @@ class _Nfa:
         self.look.append(None)
         return len(self.set_of) - 1
 
-    def nodes(self, start: int, masks: list[int], classes: int) -> Nodes:
-        """The same as arrays, where nothing looks; ``masks`` are the classes of every set as bits."""
-        member = np.zeros((len(masks), classes), bool)
-        for n, mask in enumerate(masks):
-            member[n, _bits(mask)] = True
+    def nodes(self, start: int, member: np.ndarray) -> Nodes:
+        """The same as arrays, where nothing looks; ``member`` is bool [sets, classes]."""
         offset = np.cumsum([0, *map(len, self.forks)], dtype=np.int32)
         fork = np.array(list(chain.from_iterable(self.forks)), np.int32)
         return Nodes(np.array(self.set_of, np.int32), np.array(self.next_of, np.int32), offset, fork, member, start)
@@ -340,29 +360,9 @@ class _Nfa:
 # -- classes of code points ------------------------------------------------------------------------------------------
 
 
-def _partition(sets: dict[charset.Ranges, int]) -> tuple[list[Segment], list[int], int]:
-    """Code points by class: segments of what is in any set, bits of every set, number of classes."""
-    cuts = sorted({end for ranges in sets for low, high in ranges for end in (low, high + 1)})
-    at = {cut: n for n, cut in enumerate(cuts)}
-    signature = [0] * len(cuts)
-    for ranges, n in sets.items():
-        bit = 1 << n
-        for low, high in ranges:
-            for k in range(at[low], at[high + 1]):
-                signature[k] |= bit
-    classes: dict[int, int] = {}
-    segments: list[Segment] = []
-    for k, found in enumerate(signature):
-        if found:
-            segments.append((cuts[k], cuts[k + 1] - 1, classes.setdefault(found, len(classes))))
-    masks = [0] * len(sets)
-    for found, n in classes.items():
-        bit = 1 << n
-        while found:
-            lowest = found & -found
-            masks[lowest.bit_length() - 1] |= bit
-            found ^= lowest
-    return segments, masks, len(classes)
+def _masks(member: np.ndarray) -> list[int]:
+    """The classes of every set as bits."""
+    return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(member, axis=1, bitorder="little")]
 
 
 def _bits(mask: int) -> list[int]:

@@ -89,6 +89,12 @@ def _leads(segments: tuple[Segment, ...]) -> tuple[tuple[int, int, int, Shape, t
 
 def to_bytes(table: np.ndarray, accepting: np.ndarray, segments: list[Segment]) -> Dfa:
     """The byte automaton of a minimal trim automaton over code points."""
+    if not segments or segments[-1][1] < 0x80:
+        classes = np.full(256, table.shape[1], np.int64)
+        for first, last, label in segments:
+            classes[first : last + 1] = label
+        none = np.full((len(table), 1), -1, np.int32)
+        return make_dfa(classes, np.concatenate([table, none], axis=1), accepting, minimal=True)
     alive = np.any(table >= 0, axis=0).tolist()
     segments = [one for one in segments if alive[one[2]]]
     ascii_class = np.full(128, -1, np.intp)

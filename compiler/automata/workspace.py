@@ -230,14 +230,14 @@ def sort(place, count):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
-def _address(array):  # type: ignore[no-untyped-def]
+def address_of(array):  # type: ignore[no-untyped-def]
     """Where an array begins; numpy takes six times as long to say it."""
     return array.ctypes.data
 
 
 def _place_of(pool: Pool) -> list[int]:
     """What the table of addresses holds of a pool."""
-    return [*map(_address, pool.arrays), pool.data.size, pool.table.size, pool.longest]
+    return [*map(address_of, pool.arrays), pool.data.size, pool.table.size, pool.longest]
 
 
 class Workspace:
@@ -290,7 +290,7 @@ class Workspace:
     def _carve(self, sizes: dict[str, int]) -> None:
         """Make arrays out of one block, which costs less than each alone does."""
         block = np.zeros(sum(sizes.values()), np.int32)
-        address, begin = _address(block), 0
+        address, begin = address_of(block), 0
         for name, size in sizes.items():
             self.arrays[name] = block[begin : begin + size]
             self.table[FIELDS[name]] = address + 4 * begin
@@ -298,7 +298,7 @@ class Workspace:
 
     def _keep(self, name: str, array: np.ndarray) -> None:
         self.arrays[name] = array
-        self.table[FIELDS[name]] = _address(array)
+        self.table[FIELDS[name]] = address_of(array)
         if name == "ops":
             self.table[ROWS] = len(array)
         elif name == "threshold":
@@ -311,7 +311,7 @@ class Workspace:
 
     @property
     def address(self) -> int:
-        return _address(self.table)
+        return address_of(self.table)
 
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the finished states: ops int32 [rows, classes], ends of their rows, ends of their thresholds."""

@@ -7,6 +7,7 @@ Invariants   results depend on the rules' expressions and their order only, neve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from .. import regex as rx
@@ -50,6 +51,7 @@ def references(expr: Expr) -> list[str]:
     return [leaf.name for leaf in leaves(expr) if isinstance(leaf, Ref)]
 
 
+@lru_cache(4096)
 def regex_nullable(regex: rx.Regex) -> bool:
     """Whether an expression matches the empty text (asked of the empty text alone)."""
     if isinstance(regex, rx.Concat):

@@ -143,6 +143,7 @@ def assemble(
     if options.whitespace != "flexible" and writer.encoding.blanks:
         restrictions.add("blanks")
     rules, terminals = writer.definitions
+    writer.normaliser.close()
     if common is not None:
         rules, terminals = _with_common(common, pieces, rules, terminals)
     return Assembled(

@@ -91,6 +91,7 @@ class Repeat:
 
 EMPTY = Sequence(())
 NOTHING = Choice(())
+_FEW = 8  # so many options are compared each with each
 
 
 def sequence(*items: Expr) -> Expr:
@@ -106,11 +107,17 @@ def sequence(*items: Expr) -> Expr:
 
 def choice(*options: Expr) -> Expr:
     """A Choice in normal form: flattened, duplicates dropped, one option unwrapped."""
-    flat: dict[Expr, None] = {}
+    flat: list[Expr] = []
     for option in options:
-        for one in option.options if type(option) is Choice else (option,):
-            flat.setdefault(one)
-    return next(iter(flat)) if len(flat) == 1 else Choice(tuple(flat))
+        if type(option) is Choice:
+            flat.extend(option.options)
+        else:
+            flat.append(option)
+    if len(flat) > _FEW:
+        flat = list(dict.fromkeys(flat))
+    else:  # hashes are of all that is inside, and most that differ differ soon
+        flat = [one for n, one in enumerate(flat) if one not in flat[:n]]
+    return flat[0] if len(flat) == 1 else Choice(tuple(flat))
 
 
 @dataclass(frozen=True)

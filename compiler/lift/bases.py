@@ -78,13 +78,15 @@ def rank_bases(read, units):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def choose_bases(m, units, set_of, ranked, jobs, rank, out):  # type: ignore[no-untyped-def]
+def choose_bases(m, units, set_of, ranked, size, slice_, jobs, rank, out):  # type: ignore[no-untyped-def]
     """The slice that agrees best with each job's state on its first bytes.
 
     Args:
         set_of: int64 [rows]: the set of bytes of an op row, by its number in ``ranked``, see `rank_bases`.
+        size: int32 [slices]: tokens of each;  slice_: int32 [jobs]: what each would start from otherwise, -1 for none.
         rank: int32 [jobs]: only slices that agree less than this are looked at; receives how the chosen one agrees.
-        out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive.
+        out: int32 [jobs], receives the unit state, -1 where more bytes of every slice are dead than alive, or the
+            chosen one is hardly larger than the other.
     """
     for j in range(jobs.shape[0]):
         out[j] = -1
@@ -96,7 +98,8 @@ def choose_bases(m, units, set_of, ranked, jobs, rank, out):  # type: ignore[no-
             u = np.int64(agrees & 255)
             if agrees < rank[j] and (units.boundary[u] or not _leaves(m, units, row, u)):
                 best = agrees
-                out[j] = u
+                if 4 * size[u] > (5 * size[slice_[j]] if slice_[j] >= 0 else 0):
+                    out[j] = u
                 break
         rank[j] = best
 

@@ -38,12 +38,14 @@ from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
 from .forced import forced_arrays
+from .ladders import Ladders, ends_of_ladders
 from .words import PLAIN, Words, plain_bytes
 
 MOST_CELLS = 1 << 18
 MOST_WALKS = 1 << 10  # close cells of counting states; of more, no token is tried but the worst assumed
 MOST_EXACT = 1 << 12  # cells of which every token is walked; of more, those of plain text are not
 _LOOSE = 1  # so much more than its bound a cell may seem to need after a token, and nothing is looked at closer
+_WORTH = 32  # cells with a slice for which it is worked out what its bytes can lead to
 _BATCH = 1024  # walks between two looks at the clock
 
 Profiles = tuple[np.ndarray, np.ndarray]  # contents int32 [·] (walk.py), and where each begins, int64 [profiles + 1]
@@ -57,16 +59,17 @@ def close_arrays(
     encode: Encode | None = None,
     budget: Budget | None = None,
     held: Mapping[int, int] | None = None,
+    ladders: Ladders | None = None,
 ) -> dict[str, np.ndarray]:
     """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
 
     Args:
-        rows, profiles: see `Lifted`.
+        rows, profiles, ladders: see `Lifted`.
         held: states without transitions whose bound is known: what stands in their place is elsewhere (../link).
 
     Raises BudgetError: it took too many seconds.
     """
-    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {})
+    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {}, ladders)
     found = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
     return found | forced_arrays(t, vocab, close.a, encode)
@@ -74,9 +77,11 @@ def close_arrays(
 
 class _Close:
     def __init__(
-        self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget, held: Mapping[int, int]
-    ) -> None:
+        self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget, held: Mapping[int, int],
+        ladders: Ladders | None,
+    ) -> None:  # fmt: skip
         self.t = t
+        self.ladders = ladders
         self.ops = rows
         self.profiles = profiles
         self.held = np.array(list(held), np.int64)
@@ -191,6 +196,8 @@ class _Close:
 
     def _owed_lows(self) -> dict[int, list[int]]:
         """The least counter of every owed cell, of the stack symbols that have more than one."""
+        if not self.lows:
+            return {}
         found: dict[int, set[int]] = {}
         counts = np.diff(self.a.close_first) > 1
         symbol_of = np.repeat(np.arange(self.back_offset.size - 1), np.diff(self.back_offset))
@@ -210,6 +217,8 @@ class _Close:
         """Bounds of cells that no way along single bytes has: a vocabulary may lack some. By trying every token."""
         a = self.a
         x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
+        if not x.size:
+            return
         x = x[np.diff(rows.ops.offset)[rows.of_close[x]] > 0]  # that read something
         while True:
             x = x[a.bound[x] >= NEVER]
@@ -254,18 +263,27 @@ class _Close:
         return out
 
     def _after(self, rows: ways.Rows) -> np.ndarray:
-        """`close_after` int32 [close cells, modes].
+        """`close_after` int32 [close cells, modes]."""
+        after = np.zeros((self.a.bound.size, self.t.modes), np.int32)
+        stands, least = self._stands(rows)
+        self._try(rows, np.flatnonzero((self._state > 1) & (stands == np.arange(stands.size))), after)
+        apart = np.flatnonzero((after[stands] != after[least]).any(axis=1))
+        if apart.size:
+            self._try(rows, apart, after)
+            stands[apart] = apart
+        return after[stands]
+
+    def _try(self, rows: ways.Rows, x: np.ndarray, after: np.ndarray) -> None:
+        """`_after` of some close cells.
 
         Tokens of a slice cost at most what its bytes can lead to; the other tokens are walked.
         """
         a, t, state = self.a, self.t, self._state
-        after = np.zeros((a.bound.size, t.modes), np.int32)
-        stands = self._stands(rows)
-        x = np.flatnonzero((state > 1) & (stands == np.arange(stands.size)))
-        counted = np.diff(a.close_first)[state[x]] > 1
-        if np.count_nonzero(counted) > MOST_WALKS:
-            after[x[counted]] = self._after_any_text(rows)[x[counted], None]
-            x = x[~counted]
+        if self.lows:
+            counted = np.diff(a.close_first)[state[x]] > 1
+            if np.count_nonzero(counted) > MOST_WALKS:
+                after[x[counted]] = self._after_any_text(rows)[x[counted], None]
+                x = x[~counted]
         pushed = np.ones(x.size, bool)
         for mode in range(t.modes):
             slices, along = self._slices(rows, x, mode)
@@ -276,10 +294,10 @@ class _Close:
                 out = self._dearest(x[some], mode, s)
                 after[x[some], mode] = np.maximum(out[:, 0], along[some])
                 pushed[some] = out[:, 3] > 0
-        return after[stands]
 
-    def _stands(self, rows: ways.Rows) -> np.ndarray:
-        """int64 [close cells]: the cell of the same state that is walked in the place of each.
+    def _stands(self, rows: ways.Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Close cells that cost as much as each or more, and as much or less, int64 [close cells] each: of the same
+        state, where from the first is not looked further, or the ends of its ladder.
 
         From some count on, more only takes transitions away and bounds down, whatever the state. What a token costs
         from a count beyond that, it costs at least from a lesser one: all counts on its way are apart by as much, or
@@ -287,21 +305,25 @@ class _Close:
         """
         low, bound, row = self.a.low, self.a.bound, rows.of_close
         cells = np.arange(low.size)
+        ends = cells, cells
+        if self.ladders is not None:
+            ends = ends_of_ladders(*self.ladders, self.a.close_first, bound)
         if not self.lows:
-            return cells
+            return ends
         later = np.flatnonzero(low > 0)  # the cell before each is of the same state
         grows = (bound[later] > bound[later - 1]) | ~_within(rows.ops, row[later], row[later - 1])
         later = later[low[later - 1] >= low[later[grows]].max(initial=0)]
         first = cells.copy()
         first[later] = 0
-        return np.maximum.accumulate(first)
+        first = np.maximum.accumulate(first)
+        return ends[0][first], ends[1][first]
 
     def _slices(self, rows: ways.Rows, x: np.ndarray, mode: int) -> tuple[np.ndarray, np.ndarray]:
         """The slice (words.py) of close cells whose tokens are not walked, int32 [·], and what those can cost: 0 where
         it is -1.
 
         Plain text where it costs hardly more than the cell's own bound, as in literals and between values, or the cell
-        is one of a string; or the slice of the cell's row, as in numbers.
+        is one of a string; or the slice of the cell's row, as in numbers, where that is one of many.
         """
         t, a, json = self.t, self.a, self.words.json
         slices, found = np.full(x.size, -1, np.int32), np.zeros(x.size, np.int32)
@@ -315,8 +337,9 @@ class _Close:
         if np.count_nonzero(many) > MOST_EXACT:
             chosen |= many
         slices[chosen], found[chosen] = PLAIN, along[chosen]
-        for s in np.unique(own[~chosen]).tolist():
-            if s >= 0 and not json[s]:
+        cells = np.bincount(own[~chosen] + 1, minlength=1)
+        for s in np.flatnonzero(cells[1:] >= _WORTH).tolist():
+            if not json[s]:
                 along = self._along(rows, s)[x]
                 some = ~chosen & (own == s) & (along < NEVER)
                 slices[some], found[some] = s, along[some]

@@ -40,13 +40,13 @@ from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
-from .slices import DIGITS, URI
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
 from .within import allow_just_the_slice
 from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, Words, plain_bytes
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _NO_SPECIALS = np.zeros((0, 2), np.int32)
+_PLAIN_BITS = np.packbits(plain_bytes(), bitorder="little").view(np.uint64).reshape(1, 4)
 _BATCH = 2048  # walks between two looks at the clock
 
 
@@ -58,12 +58,14 @@ class Lifted(NamedTuple):
         rows: of the comb of transitions, by cell.
         profiles: contents of the exit profiles int32 [·]: mode, node, R, node, R, … (walk.py), and where each begins,
             int64 [profiles + 1].
+        ladders: of the states.
         counts: of states, rows, …
     """
 
     tables: Tables
     rows: CombRows
     profiles: tuple[np.ndarray, np.ndarray]
+    ladders: Ladders
     counts: dict[str, int]
 
 
@@ -98,13 +100,12 @@ class _Lift:
         self.machine = m = self._machine(alive)
         self.ladders = Ladders(*find_ladders(m.ops, m.state_row, m.narrow_state))
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
-        plain = plain_bytes()
-        bits = np.packbits(plain, bitorder="little").view(np.uint64).reshape(1, 4)
-        self.plain = bits, np.unique(automaton.symbol_class[:256][plain]).astype(np.int32)
+        read = np.zeros(automaton.classes, bool)
+        read[automaton.symbol_class[:256][plain_bytes()]] = True
+        self.plain = _PLAIN_BITS, np.flatnonzero(read).astype(np.int32)
         self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
-        self.homes = np.flatnonzero(units.boundary).astype(np.int32)
         self.units = units_beside(units, automaton.symbol_class)
         self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, scratch, budget)
         self.ahead = thresholds_ahead(automaton)
@@ -164,10 +165,9 @@ class _Lift:
         w, m = self.words, self.machine
         units = w.units
         choice = np.zeros((len(jobs), 3), np.int32)
-        copied = units.names.index(DIGITS)
         choose_slices(
-            m, self.units, self.homes, _PROBE, self.counts_on, copied,
-            int(w.most_units[copied]), units.names.index(URI), self.limit, jobs, w.pairs, choice,
+            m, self.units, w.homes, _PROBE, self.counts_on, w.copied, w.most_units[w.copied], w.poor, self.limit, jobs,
+            w.pairs, choice,
         )  # fmt: skip
         slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
         extra = np.full(len(jobs), -1, np.int32)
@@ -348,7 +348,8 @@ class _Lift:
             if not wave.size:
                 break
             known.update(wave.tolist())
-            keys = np.stack([wave >> 32, wave & (1 << 32) - 1], axis=1).astype(np.int32)
+            keys = np.empty((wave.size, 2), np.int32)
+            keys[:, 0], keys[:, 1] = wave >> 32, wave & (1 << 32) - 1
             found = self.cells(keys, self.chain_thresholds(keys), self.chain_runs)
             exits, above = found.exits, a.below[keys[found.owner, 1]]
             chains.append(found)
@@ -417,7 +418,7 @@ class _Lift:
             "walks": self.walks,
         }
         content, begin = (part.copy() for part in self.profiles.flat())  # the pool is memory of the next lift
-        return Lifted(without_close(arrays), rows, (content, begin), counts)
+        return Lifted(without_close(arrays), rows, (content, begin), self.ladders, counts)
 
     def _rows(self, states: Cells) -> CombRows:
         """The distinct op rows, by cell."""
@@ -451,10 +452,16 @@ def lift(automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget:
         end_of_turn: ids that end a turn; allowed exactly where the text may end.
 
     Raises:
-        VocabError: a special token is missing.
+        VocabError: a special token is missing, or the vocab has other slices.
         BudgetError: too many rows, bytes or seconds.
     """
     words = Words.of(vocab)
+    if not words.own_slices:
+        raise VocabError(
+            "the vocab was made by another version of toolc: its slices are others",
+            place=vocab.name,
+            hint="give the tokenizer's own files, or a vocab file that this version wrote",
+        )
     scratch = words.take_scratch()
     made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch).lifted()
     words.hand_back(scratch)

@@ -17,7 +17,7 @@ from ..automata.distinct import distinct_rows
 from ..budget import Budget
 from .bases import choose_bases, find_regions, rank_bases
 from .collapse import byte_classes
-from .collapsed import scratch_for_parting, walk_collapsed
+from .collapsed import Parting, scratch_for_parting, walk_collapsed
 from .scratch import Scratch
 from .simulate import Units
 from .walk import Machine
@@ -68,9 +68,9 @@ class Regions:
         self.scratch = scratch
         self.budget = budget
         self._size = np.diff(words.vocab.slice_token_offset)
+        self._small = np.append(2 * self._size < self._size.max(), True)  # the last answers for none
         self._place: np.ndarray | None = None
         self._found = np.empty((1 << 12, 3), np.int32)
-        self._parting = scratch_for_parting(machine.threshold_offset, len(words.state))
 
     def larger(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
         """Rows over the slices that agree best with jobs which would start from a small one, many to a region.
@@ -80,18 +80,22 @@ class Regions:
             slice_: the slice that each would start from otherwise, -1 for none.
             which: int [·]: the jobs to look at.
         """
-        size = np.append(self._size, 0)  # the last answers for -1
-        chosen = which[2 * size[slice_[which]] < size.max()]
+        if which.size < _WORTH:
+            return
+        chosen = which[self._small[slice_[which]]]
         m = self.machine
         rank = np.full(chosen.size, _ANY, np.int32)
         while chosen.size >= _WORTH:
             base = np.empty(chosen.size, np.int32)
-            choose_bases(m, self.units, *self._ranked, jobs[chosen], rank, base)
-            base[4 * size[base] <= 5 * size[slice_[chosen]]] = -1
+            choose_bases(m, self.units, *self._ranked, self._size, slice_[chosen], jobs[chosen], rank, base)
             leave = np.zeros(len(jobs), bool)
             yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
             again = leave[chosen]  # a smaller slice may stay inside of the frame
             chosen, rank = chosen[again], rank[again]
+
+    @cached_property
+    def _parting(self) -> Parting:
+        return scratch_for_parting(self.machine.threshold_offset, len(self.words.state))
 
     @cached_property
     def _ranked(self) -> tuple[np.ndarray, np.ndarray]:
@@ -103,16 +107,18 @@ class Regions:
 
     def same(self, jobs: np.ndarray, slice_: np.ndarray, which: np.ndarray) -> Iterator[RegionRows]:
         """Rows of jobs over the very slices that they would start from, many to a region; see `larger`."""
-        yield from self._of_slices(jobs, slice_[which], which, np.zeros(len(jobs), bool), _WORTH_ALONE)
+        if which.size >= _WORTH_ALONE:
+            yield from self._of_slices(jobs, slice_[which], which, np.zeros(len(jobs), bool), _WORTH_ALONE)
 
     def _of_slices(
         self, jobs: np.ndarray, base: np.ndarray, chosen: np.ndarray, leave: np.ndarray, worth: int
     ) -> Iterator[RegionRows]:
         """Rows over slices, ``base``; ``leave``, bool [all jobs], receives which jobs leave their frames there."""
-        many = np.bincount(base[base >= 0], minlength=self.units.boundary.size) >= worth
-        some = many[base] & (base >= 0)
-        if not some.any():
+        many = np.bincount(base + 1, minlength=2) >= worth
+        many[0] = False
+        if not many.any():
             return
+        some = many[base + 1]
         chosen, home = chosen[some], base[some]
         states = self.limit.shape[0]
         pairs, seed = np.unique(home.astype(np.int64) * states + jobs[chosen, 0], return_inverse=True)
@@ -130,22 +136,19 @@ class Regions:
             expected = 2 * len(self._found)
         found = self._found[:count]
         root_of_job = parent[seed.reshape(-1)]
-        for root in np.unique(root_of_job).tolist():
-            inside = root_of_job == root
-            if not fine[root]:
-                leave[chosen[inside]] = True
-                continue
-            region = found[found[:, 2] == root, :2]
-            # What decides against a tool has to be seen by a walk (automata/marks.py).
-            if self.machine.narrow_state[region[:, 0]].any():
-                continue
-            classes = None
-            for one in np.unique(home[inside]).tolist():
-                own = chosen[inside & (home == one)]
-                if own.size >= worth:
-                    if classes is None:
-                        classes = byte_classes(self.machine, self.units, region)
-                    yield self._of_region(one, jobs, own, classes)
+        leave[chosen[~fine[root_of_job]]] = True
+        both = root_of_job.astype(np.int64) << 32 | home
+        both, which, sizes = np.unique(both, return_inverse=True, return_counts=True)
+        classes: dict[int, np.ndarray | None] = {}
+        for n in np.flatnonzero((sizes >= worth) & fine[both >> 32]).tolist():
+            root, one = divmod(int(both[n]), 1 << 32)
+            if root not in classes:
+                region = found[found[:, 2] == root, :2]
+                # What decides against a tool has to be seen by a walk (automata/marks.py).
+                decides = self.machine.narrow_state[region[:, 0]].any()
+                classes[root] = None if decides else byte_classes(self.machine, self.units, region)
+            if (read := classes[root]) is not None:
+                yield self._of_region(one, jobs, chosen[which == n], read)
 
     def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, classes: np.ndarray) -> RegionRows:
         w = self.words

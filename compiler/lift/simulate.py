@@ -243,21 +243,18 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
 
 
 @njit(cache=True)
-def copies(m, loop, q, most):  # type: ignore[no-untyped-def]
-    """How many units a state reads that copies a loop of one-byte units; -1 where it is no such chain.
+def copies(m, units, u, q, most):  # type: ignore[no-untyped-def]
+    """How many units a state reads that copies the loop of a unit state, of one byte each; -1: it is no such chain.
 
     Every text of so many units is alive and none of one more; a chain of ``most`` units or more counts as UNLIMITED.
-
-    Args:
-        loop: uint8: the bytes that are units.
     """
     for n in range(most):
         if m.threshold_offset[q + 1] > m.threshold_offset[q]:
             return -1
         row = m.state_row[q]
-        target = m.ops[row, m.symbol_class[loop[0]]]
-        for byte in loop:
-            if m.ops[row, m.symbol_class[byte]] != target:
+        target = m.ops[row, m.symbol_class[units.byte[units.first[u]]]]
+        for place in range(units.first[u] + 1, units.first[u + 1]):
+            if m.ops[row, m.symbol_class[units.byte[place]]] != target:
                 return -1
         if target == 0:
             return n
@@ -275,13 +272,13 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
         homes: int32, unit states between units, the richest automaton first.
         probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
         ahead: bool [states]: the counter can meet a threshold: only what the counter bounds is of use.
-        copied: the unit state of the automaton whose units may be copied (see `copies`);  most: units of its tokens.
+        copied: int32, the unit states of the automata whose units may be copied (see `copies`);  most: units of the
+            tokens of each.
         poor: from this unit state on slices are small: a larger one with exceptions is better.
         jobs: int32 [·, 2]: state and counter.
         out: int32 [·, 3], receives per job the unit state (-1: none), whether exceptions must be looked for, and the
             counter value that units may fill up to.
     """
-    loop = np.array([byte for byte in range(256) if units.next_unit[copied, byte] == copied], np.uint8)
     ops = np.zeros(probe.size, np.int32)
     known = -1  # the op row of the job before
     for j in range(jobs.shape[0]):
@@ -317,14 +314,18 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
             if best < poor:
                 continue
         elif not ahead[q]:
-            first = m.alive[m.state_row[q]]
-            any_ = False
-            for word in range(4):
-                any_ |= first[word] & units.alive[copied, word] != 0
-            count = copies(m, loop, q, most) if any_ else -1
+            count = np.int64(-1)
+            for k in range(copied.size):
+                any_ = False
+                for word in range(4):
+                    any_ |= m.alive[m.state_row[q], word] & units.alive[copied[k], word] != 0
+                if any_:
+                    count = np.int64(copies(m, units, copied[k], q, most[k]))
+                    if count > 0:
+                        out[j, 0] = copied[k]
+                        out[j, 2] = count
+                        break
             if count > 0:
-                out[j, 0] = copied
-                out[j, 2] = count
                 continue
         if 2 * stay <= probe.size:
             continue

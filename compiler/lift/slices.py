@@ -21,7 +21,7 @@ import numpy as np
 DEAD = 255
 URI = "uri"
 WORD = "word"
-DIGITS = "digits"  # name of the automaton whose units are also followed through copies, see simulate.py
+COPIED = DIGITS, BLANKS = "digits", "blanks"  # automata whose units are also followed through copies, see simulate.py
 _HEX = b"0123456789abcdefABCDEF"
 
 
@@ -137,6 +137,13 @@ def _digits(b: _Builder) -> int:
     return home
 
 
+def _blanks(b: _Builder) -> int:
+    """White space of JSON."""
+    home = b.state(BLANKS)
+    b.on(home, b" \t\n\r", home)
+    return home
+
+
 def _text(b: _Builder) -> int:
     """Any UTF-8 text."""
     home = b.state("text")
@@ -182,7 +189,10 @@ class UnitAutomata:
 def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""
     b = _Builder()
-    homes = [_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _untagged(b), _uri(b), _word(b), _digits(b)]
+    homes = [
+        *(_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _untagged(b), _uri(b), _word(b), _digits(b)),
+        _blanks(b),
+    ]
     next_unit = np.full((len(b.names), 256), DEAD, np.uint8)
     for state, moves in enumerate(b.moves):
         for byte, target in moves.items():

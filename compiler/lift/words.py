@@ -6,7 +6,7 @@ Invariants   made once per Vocab object and kept on it; slices are cut out of th
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .children import Children, index_children
 from .collapse import Collapsed, collapse
 from .costs import Memo
 from .scratch import Scratch
-from .slices import unit_automata
+from .slices import COPIED, URI, unit_automata
 from .walk import Walkable, packed_places
 from .within import death_bytes
 
@@ -30,6 +30,7 @@ OTHERS_TOO = 1 << 22  # all others
 _MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
 
 
+@cache
 def plain_bytes() -> np.ndarray:
     """bool [256]: bytes of which most tokens consist, and on which most texts keep their form: no quote, no backslash,
     and of the controls only white space."""
@@ -37,6 +38,7 @@ def plain_bytes() -> np.ndarray:
     found[:32] = False
     found[list(b"\t\n\r")] = True
     found[list(b'"\\')] = False
+    found.setflags(write=False)
     return found
 
 
@@ -45,7 +47,10 @@ class Words:
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
-        self.units = unit_automata()
+        self.units = units = unit_automata()
+        self.homes = np.flatnonzero(units.boundary).astype(np.int32)
+        self.copied = np.array([units.names.index(name) for name in COPIED], np.int32)
+        self.poor = units.names.index(URI)  # from this one on slices are small
         n = vocab.node_byte.size
         none = np.full(vocab.size, -1, np.int32)
         self.whole = Walkable(

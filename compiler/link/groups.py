@@ -128,14 +128,14 @@ class _Move:
         """The same in the group."""
         if isinstance(expr, ir.Ref):
             return ir.Ref(self.prefix + expr.name)
-        if isinstance(expr, ir.Terminal):
-            return ir.Terminal(expr.regex, self.prefix + expr.name if expr.name else "")
         if isinstance(expr, ir.Literal):
             return ir.Literal(_STUB.sub(self._stub, expr.data)) if b"\xff" in expr.data else expr
-        if isinstance(expr, ir.Sequence):
-            return ir.sequence(*map(self.of, expr.items))
+        if isinstance(expr, ir.Sequence):  # in normal form before as after
+            return ir.Sequence(tuple([self.of(item) for item in expr.items]))
         if isinstance(expr, ir.Choice):
-            return ir.choice(*map(self.of, expr.options))
+            return ir.Choice(tuple([self.of(option) for option in expr.options]))
+        if isinstance(expr, ir.Terminal) and expr.name:
+            return ir.Terminal(expr.regex, self.prefix + expr.name)
         return ir.Repeat(self.of(expr.item), expr.low, expr.high) if isinstance(expr, ir.Repeat) else expr
 
     def _stub(self, found: re.Match[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolc.runtime.comb import CombRows
-from toolc.runtime.memory import copy, kernel, read_int
+from toolc.runtime.memory import copy, kernel, read_int, read_long_at
 from toolc.runtime.tables import NEVER, PUSH
 
 from .part import DELTA, GROUPS, READ, Part
@@ -231,17 +231,18 @@ def _gather(fields, by, head, skip, columns, out):  # type: ignore[no-untyped-de
 @kernel()
 def _gather_delta(fields, base, state, push, out):  # type: ignore[no-untyped-def]
     """Write the combs of transitions of parts each in its place; states from 2 on and pushes are moved."""
+    both_of = out.reshape(-1).view(np.uint64)
     for n in range(fields.shape[0]):
-        at, rows = np.int64(base[n]), fields[n, 1]
-        copy(out.ctypes.data + 8 * at, fields[n, 0], 8 * rows)
-        add, states, pushes = np.int32(at), np.int32(state[n] - 2 << 3), np.int32(push[n] << 3)
-        moved = out[at : at + rows]
+        begin, address, rows = np.int64(base[n]), fields[n, 0], fields[n, 1]
+        add, states, pushes = np.int32(begin), np.int32(state[n] - 2 << 3), np.int32(push[n] << 3)
         for i in range(rows):
-            op = moved[i, 1]
+            both = read_long_at(address + 8 * i)
+            owner, op = np.int32(both), np.int32(both >> np.uint64(32))
             kind = op & np.int32(7)
             more = states if kind < PUSH else pushes if kind == PUSH else np.int32(0)
-            moved[i, 0] += add if moved[i, 0] >= 0 else np.int32(0)
-            moved[i, 1] = op + (more if op > 15 or kind == PUSH else np.int32(0))
+            owner += add if owner >= 0 else np.int32(0)
+            op += more if op > 15 or kind == PUSH else np.int32(0)
+            both_of[begin + i] = np.uint64(np.uint32(owner)) | np.uint64(np.uint32(op)) << np.uint64(32)
 
 
 @kernel()

@@ -202,7 +202,7 @@ class _Linker:
         """A part: of a unit, or the main one where ``entries`` is None."""
 
         def watch(symbol_class: np.ndarray, ops: np.ndarray) -> None:
-            if not is_finer(self.classes, symbol_class):
+            if not len(ops) and not is_finer(self.classes, symbol_class):  # the classes are the same each time
                 raise _Coarse
             if imports:
                 refuse_shared(symbol_class, ops)
@@ -220,13 +220,13 @@ class _Linker:
         symbols[list(stubs.symbol)] = True
         with self.budget.blaming(a.largest_rule):
             lifted = lift(replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget)
-        t, rows, profiles, counts = lifted
+        t, rows, profiles, ladders, counts = lifted
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
         t = t.but(state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            t = t.but(**close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held))
+            t = t.but(**close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held, ladders))
         # Of many tools most of the comb is old, and stays as it is.
         fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
         others = self.parts.values() if fewest else None

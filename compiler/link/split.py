@@ -357,25 +357,25 @@ def _digest(grammar: Grammar, imports: list[bytes]) -> bytes:
 
 def _say(expr: Expr, said: list[bytes], order: dict[str, int], todo: list[str]) -> None:
     """Append what an expression is, and to ``order`` and ``todo`` the rules that it is the first to name."""
-    if isinstance(expr, Literal):
-        said.append(b"l%d:%b" % (len(expr.data), expr.data))
-    elif isinstance(expr, Ref):
-        number = order.setdefault(expr.name, len(order))
+    kind = type(expr)
+    if kind is Ref:
+        number = order.setdefault(expr.name, len(order))  # type: ignore[union-attr]
         if number == len(todo):
-            todo.append(expr.name)
+            todo.append(expr.name)  # type: ignore[union-attr]
         said.append(b"r%d" % number)
-    elif isinstance(expr, Terminal):
-        said.append(_said_regex(expr.regex))
-    elif isinstance(expr, (Sequence, Choice)):
-        kind, parts = (b"s(", expr.items) if isinstance(expr, Sequence) else (b"c(", expr.options)
-        said.append(kind)
-        for part in parts:
+    elif kind is Sequence or kind is Choice:
+        said.append(b"s(" if kind is Sequence else b"c(")
+        for part in expr.items if kind is Sequence else expr.options:  # type: ignore[union-attr]
             if type(part) is Literal:
                 said.append(b"l%d:%b," % (len(part.data), part.data))
             else:
                 _say(part, said, order, todo)
                 said.append(b",")
         said.append(b")")
+    elif isinstance(expr, Literal):
+        said.append(b"l%d:%b" % (len(expr.data), expr.data))
+    elif isinstance(expr, Terminal):
+        said.append(_said_regex(expr.regex))
     elif isinstance(expr, Repeat):
         said.append(b"n%d:%d(" % (expr.low, -1 if expr.high is None else expr.high))
         _say(expr.item, said, order, todo)

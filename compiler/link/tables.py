@@ -36,15 +36,9 @@ def tables_of(
     exits, cell_row, chain_row = found["cell_exit"], found["cell_row"], found["chain_row"]
     profile, symbol = _moved_chains(joined, found), found["chain_symbol"]
     profiles, symbols = int(base["profile"][-1]), max(1, int(base["symbol"][-1]))
-    order = np.argsort(profile * np.int64(symbols) + symbol, kind="stable")
-    offset = np.zeros(profiles + 1, np.int32)
-    np.cumsum(np.bincount(profile, minlength=profiles), out=offset[1:])
-    chain_offset, chain = comb.pack(offset, symbol[order].astype(np.int32), order.astype(np.int32), symbols)
     chain_exit, chain_break = found["chain_exit"], found["chain_break"]
-    counts = chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
-    source = np.repeat(profile, counts)
-    leads = np.flatnonzero(chain_exit >= 0)
-    follows = np.stack([source[leads], chain_exit[leads]], axis=1)
+    offset, column, order, follows = _chains(profile, symbol, chain_break, chain_exit, profiles, symbols)
+    chain_offset, chain = comb.pack(offset, column, order, symbols)
     width = max(m.state_break.shape[1], chain_break.shape[1])
     closes = max(m.close_break.shape[1], m.owed_break.shape[1])
     row_of, rows = _rows(joined, specials, found)
@@ -128,6 +122,43 @@ def _move_chains(profile, imports, ends, base, imported, first):  # type: ignore
         begin = ends[n]
 
 
+@kernel()
+def _chains(profile, symbol, breaks, exits, profiles, symbols):  # type: ignore[no-untyped-def]
+    """Chains by profile and stack symbol, of equals the first first, as rows of a comb: offset, column, value, int32;
+    and int32 [·, 2]: the profile of every chain cell that exits with one, and that."""
+    at = np.zeros(symbols + 1, np.int64)
+    for g in symbol:
+        at[g + 1] += 1
+    for g in range(symbols):
+        at[g + 1] += at[g]
+    by_symbol = np.empty(symbol.size, np.int32)
+    for n in range(symbol.size):
+        by_symbol[at[symbol[n]]] = n
+        at[symbol[n]] += 1
+    offset = np.zeros(profiles + 2, np.int32)
+    for e in profile:
+        offset[e + 2] += 1
+    for e in range(profiles):
+        offset[e + 2] += offset[e + 1]
+    column, order = np.empty(symbol.size, np.int32), np.empty(symbol.size, np.int32)
+    for n in by_symbol:
+        place = offset[profile[n] + 1]
+        column[place], order[place] = symbol[n], n
+        offset[profile[n] + 1] += 1
+    follows = np.empty((exits.size, 2), np.int32)
+    cell = count = 0
+    for n in range(profile.size):
+        cells = 1
+        for b in range(breaks.shape[1]):
+            cells += breaks[n, b, 1]
+        for i in range(cell, cell + cells):
+            if exits[i] >= 0:
+                follows[count, 0], follows[count, 1] = profile[n], exits[i]
+                count += 1
+        cell += cells
+    return offset[: profiles + 1].copy(), column, order, follows[:count].copy()
+
+
 def _narrowing(
     joined: Joined, decided: list[int], deciding: set[tuple[int, int]], follows: np.ndarray, exits: np.ndarray,
     state_break: np.ndarray, profiles: int,
@@ -183,46 +214,87 @@ def _rows(
     """The number that each row of the joined numbering gets, and the rows: those in use, each content once."""
     base = joined.base
     ends = np.sort(specials[specials[:, 0] == 256, 1]).astype(np.int32)
-    of_row, base_of, dense_of = found["row_list"], found["list_base"], found["row_dense"]
     used = np.zeros(int(base["row"][-1]), bool)
     used[:2] = True
     _mark(used, found["cell_row"].reshape(-1))
     _mark(used, found["chain_row"])
     row_keys, list_keys = zip(*(part.keys for part in joined.parts), strict=True)
-    leader = _leaders(np.concatenate(row_keys), used)
-    list_leader = _leaders(np.concatenate(list_keys), np.ones(base_of.size, bool))
-    rows = np.flatnonzero(used & (leader == np.arange(leader.size)))
-    base_of = np.where(base_of >= 0, list_leader[base_of], -1)
-    wanted = list_leader[of_row[rows]]
-    kept = np.zeros(base_of.size, bool)
-    kept[:2] = kept[wanted] = True
-    kept[base_of[wanted][base_of[wanted] >= 0]] = True
-    lists = np.flatnonzero(kept)
-    denses = np.unique(dense_of[rows][dense_of[rows] >= 0])
-    # Where each list begins if the tokens of all parts stood one after the other, as their lists do.
-    begin = found["list_offset"]
-    begin[2:] += np.int32(ends.size)
-    offset = np.zeros(lists.size + 1, np.int64)
-    np.cumsum(begin[lists + 1] - begin[lists], out=offset[1:])
+    row_of, rows, row_list, row_dense, lists, list_base, offset, dense = _chosen(
+        used, np.concatenate(row_keys), np.concatenate(list_keys), found["row_list"], found["row_dense"],
+        found["list_base"], found["list_offset"], ends.size, int(base["dense"][-1]),
+    )  # fmt: skip
     tokens = np.empty(offset[-1], np.int32)
     tokens[: ends.size] = ends
-    _copy_lists(joined.fields(TOKENS)[:, 0].copy(), base["token"] + ends.size, begin, lists[2:], tokens[ends.size :])
-    number = np.full(leader.size, -1, np.int32)
-    number[rows] = np.arange(rows.size)
-
-    def under(n: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        return np.where(n >= 0, np.searchsorted(kept, n), -1)
-
-    return number[leader], {
+    fields = joined.fields(TOKENS)[:, 0].copy()
+    _copy_lists(fields, base["token"], found["list_offset"], lists[2:], tokens[ends.size :])
+    return row_of, {
         "row_slice": found["row_slice"][rows],
         "row_units": found["row_units"][rows],
-        "row_dense": under(dense_of[rows], denses),
-        "row_list": under(wanted, lists),
+        "row_dense": row_dense,
+        "row_list": row_list,
         "list_offset": offset,
         "list_tokens": tokens,
-        "list_base": under(base_of[lists], lists),
-        "dense": np.concatenate([part.arrays["dense"] for part in joined.parts])[denses],
+        "list_base": list_base,
+        "dense": np.concatenate([part.arrays["dense"] for part in joined.parts])[dense],
     }
+
+
+@kernel()
+def _chosen(used, row_keys, list_keys, row_list, row_dense, list_base, list_offset, ends, dense):  # type: ignore[no-untyped-def]
+    """The rows in use, each content once, and the lists and bit rows that they need, all in new numbers.
+
+    Args:
+        used: bool [rows]: some cell or chain has it;  row_keys, list_keys: see keys.py.
+        row_list, row_dense, list_base, list_offset: of all parts, as they stand side by side.
+        ends: how many tokens list 1 has;  dense: how many bit rows there are.
+
+    Returns:
+        the new number of every row; which rows there are, and list and bit row of each; which lists, the base of each
+        and where each begins; which bit rows.
+    """
+    leader = _leaders(row_keys, used)
+    list_leader = _leaders(list_keys, np.ones(list_base.size, np.bool_))
+    number, rows = np.full(leader.size, -1, np.int32), np.empty(leader.size, np.int64)
+    list_number, dense_number = np.full(list_base.size, -1, np.int32), np.full(dense, -1, np.int32)
+    list_number[:2] = 0
+    count = 0
+    for r in range(leader.size):
+        if used[r] and leader[r] == r:
+            number[r] = count
+            rows[count] = r
+            count += 1
+            own = list_leader[row_list[r]]
+            list_number[own] = 0
+            if list_base[own] >= 0:
+                list_number[list_leader[list_base[own]]] = 0
+            if row_dense[r] >= 0:
+                dense_number[row_dense[r]] = 0
+    for r in range(leader.size):
+        number[r] = number[leader[r]]
+    lists, denses = _count_up(list_number), _count_up(dense_number)
+    own_list, own_dense = np.empty(count, np.int32), np.empty(count, np.int32)
+    for n in range(count):
+        own_list[n] = list_number[list_leader[row_list[rows[n]]]]
+        own_dense[n] = dense_number[row_dense[rows[n]]] if row_dense[rows[n]] >= 0 else -1
+    base, offset = np.empty(lists.size, np.int32), np.zeros(lists.size + 1, np.int32)
+    for n in range(lists.size):
+        one = lists[n]
+        base[n] = list_number[list_leader[list_base[one]]] if list_base[one] >= 0 else -1
+        offset[n + 1] = offset[n] + (ends if one == 1 else list_offset[one + 1] - list_offset[one])
+    return number, rows[:count].copy(), own_list, own_dense, lists, base, offset, denses
+
+
+@kernel()
+def _count_up(number):  # type: ignore[no-untyped-def]
+    """Number those of some that are not -1, in their order; which they are, int64 [·]."""
+    found = np.empty(number.size, np.int64)
+    count = 0
+    for n in range(number.size):
+        if number[n] >= 0:
+            number[n] = count
+            found[count] = n
+            count += 1
+    return found[:count].copy()
 
 
 @kernel()

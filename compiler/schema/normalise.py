@@ -65,6 +65,11 @@ class Normaliser:
         self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
+        self._unions: dict[tuple[OneOf, str, int], Formula] = {}  # all that is in place is settled by then
+
+    def close(self) -> None:
+        """Let go of what refers back to this: no collector has to find all that many schemas have left, then."""
+        del self._unevaluated, self._brancher
 
     # -- one conj
 
@@ -180,6 +185,10 @@ class Normaliser:
 
     def _one_of(self, part: OneOf, kind: str) -> Formula:
         """``oneOf`` as a union: each schema without those of the others that it can overlap."""
+        key = (part, kind, self._tries)
+        found = self._unions.get(key)
+        if found is not None:
+            return found
         nodes = part.nodes
         options: list[Formula] = []
         for index, node in enumerate(nodes):
@@ -189,7 +198,8 @@ class Normaliser:
                 if at != index and not self._are_disjoint(node, other, kind)
             ]
             options.append(All((Literal(node), *others)))
-        return Some(tuple(options))
+        found = self._unions[key] = Some(tuple(options))
+        return found
 
     def _are_disjoint(self, one: Node, other: Node, kind: str) -> bool:
         """True only if surely no value of the kind satisfies both."""

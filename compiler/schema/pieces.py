@@ -111,6 +111,7 @@ def piece_of(
     writer = LarkWriter(options, budget, encoding, common)
     root = writer.add(schema, name=hint)
     piece = piece_written(writer, root)
+    writer.normaliser.close()
     size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
     _kept[key] = piece, size
     _characters_kept += size

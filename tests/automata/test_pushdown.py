@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from toolc.compiler.automata.pushdown import build_automaton
+from toolc.compiler.automata.pushdown import _classes, build_automaton
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, GrammarError, UnsatisfiableError
 from toolc.compiler.grammar.reader import read_grammar
@@ -122,3 +122,17 @@ def test_what_is_read_once_and_then_again_is_one_copy(item: str) -> None:
     again = build_automaton(read_grammar('start: "<" x ("," x)* ">"' + rules))
     assert again.state_row.size <= once.state_row.size + 1
     assert again.stack_symbols == once.stack_symbols
+
+
+def test_symbols_share_a_class_where_every_mask_treats_them_alike() -> None:
+    rng = random.Random(5)
+    for specials in (0, 3, 40):
+        symbols = 257 + specials
+        masks = [sum(1 << s for s in rng.sample(range(symbols), rng.choice([1, 2, 90, 250]))) for _ in range(12)]
+        symbol_class, of_mask, offset = _classes(masks, specials)
+        alike: dict[tuple[int, ...], int] = {}
+        expected = [alike.setdefault(tuple(mask >> s & 1 for mask in masks), len(alike)) for s in range(symbols)]
+        assert symbol_class.tolist() == expected
+        for n, mask in enumerate(masks):
+            found = of_mask[offset[n] : offset[n + 1]].tolist()
+            assert found == sorted({expected[s] for s in range(symbols) if mask >> s & 1})

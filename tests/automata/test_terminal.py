@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.grammar.expressions import anything, plain, texts
 from toolc.compiler import regex as rx
+from toolc.compiler.automata.code_points import class_code_points
 from toolc.compiler.automata.dfa import enumerate_texts, equals, minimise, utf8_texts
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
@@ -153,3 +154,15 @@ def test_empty_languages() -> None:
     assert terminal_dfa(rx.NOTHING).is_empty
     assert terminal_dfa(rx.parse_regex("a(?=b)c")).is_empty
     assert list(enumerate_texts(terminal_dfa(rx.EMPTY), 3)) == [b""]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=4), max_size=5))
+def test_classes_are_what_no_set_tells_apart(sets: list[list[tuple[int, int]]]) -> None:
+    normal = [charset.normal([(first, first + more) for first, more in one]) for one in sets]
+    segments, member = class_code_points(normal)
+    label = {code: which for first, last, which in segments for code in range(first, last + 1)}
+    held = {code: [any(a <= code <= b for a, b in one) for one in normal] for code in range(40)}
+    assert label.keys() == {code for code, of in held.items() if any(of)}
+    assert all(member[:, which].tolist() == held[code] for code, which in label.items())
+    assert list(dict.fromkeys(label.values())) == list(range(len(set(label.values()))))  # by first code point
+    assert len({tuple(held[code]) for code in label}) == len(set(label.values())) <= member.shape[1]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
+from toolc.compiler.errors import VocabError
 from toolc.compiler.lift import lift
 from toolc.compiler.lift.ladders import MOST_STEPS, find_ladders
 from toolc.compiler.link import cache
@@ -98,6 +100,28 @@ def test_masks_and_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 break
     monkeypatch.setattr(lift, "find_ladders", lambda *args: tuple(0 * x for x in find_ladders(*args)))
     assert compiled(case).digest == held.digest
+
+
+def test_blanks_are_a_slice() -> None:
+    """What a gap allows is cut from the tokens of nothing but blanks, and only the others are listed."""
+    held = compiled("3")
+    t, v, matcher = held.tables, held.vocab, Matcher(held)
+    for data, left in ((b"{", 3), (b" ", 2), (b"\n", 1)):
+        matcher.advance_bytes(data)
+        row = t.cell_row[t.state_cell[matcher.state], 0]
+        assert (v.meta["slices"][t.row_slice[row]], t.row_units[row]) == ("blanks", left)
+        at = t.row_list[row]
+        for token in t.list_tokens[t.list_offset[at] : t.list_offset[at + 1]]:
+            assert not v.token_bytes[v.token_offset[token] : v.token_offset[token + 1]].tobytes().isspace()
+    matcher.advance_bytes(b"\t")
+    assert t.row_slice[t.cell_row[t.state_cell[matcher.state], 0]] == -1
+
+
+def test_a_vocab_with_other_slices_is_refused() -> None:
+    held = vocab("builtin")
+    other = replace(held, meta={**held.meta, "slices": [*held.meta["slices"][:-1], "others"]})
+    with pytest.raises(VocabError, match="another version"):
+        compile_schema(SCHEMA, other)
 
 
 def test_what_is_a_ladder() -> None:

@@ -125,6 +125,18 @@ def test_runs_of_a_comb_lie_as_their_places_do() -> None:
     assert found is not None and (found[0] == comb).all()
 
 
+@pytest.mark.parametrize("free", [0, 255, 256, 2047, 2048])
+@pytest.mark.parametrize("owned", [1, 255, 256, 2047, 2048, 5000])
+def test_runs_of_any_length_are_packed_alike(free: int, owned: int) -> None:
+    """Where a byte is too small for one, and where a block of places ends with it."""
+    comb = np.array(2 * (free * [(-1, 0)] + owned * [(0, 9)]) + [(1, 3)], np.int32)
+    data, forms = packing._write_one_by_one({"x": comb}, (), "x")
+    at_once, same = packing._write_at_once({"x": comb}, (), "x", {})
+    assert at_once == data and (same == forms).all()
+    found = both(data, [comb], forms)
+    assert found is not None and (found[0] == comb).all()
+
+
 @pytest.mark.parametrize(("column", "number", "taken"), [(0, 3, True), (0, 4, False), (1, 3, True), (1, 255, False)])
 def test_runs_that_pass_the_end_are_refused(column: int, number: int, taken: bool) -> None:
     """Two of three places are taken, one is free: a wider gap or a longer run has room for three more."""
