@@ -98,7 +98,7 @@ def _run(
     if output is not None:
         _check_output(Path(output))
     options = _options(more)
-    with Progress() as progress:
+    with Progress(quiet=as_json) as progress:
         progress("spec")
         source, stem = read_source(spec, more["max_spec_bytes"])
         path = Path(output) if output is not None else Path(f"{stem}.toolc")
