@@ -41,8 +41,8 @@ from .rows import RowStore
 from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
-from .within import allow_just_the_slice
-from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, Words, plain_bytes
+from .within import allow_just_the_slice, leave_out_strays
+from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, STRAYS_TOO, Words, plain_bytes
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _NO_SPECIALS = np.zeros((0, 2), np.int32)
@@ -199,6 +199,7 @@ class _Lift:
         )
         trie = np.where(just & (extra < 0), NOTHING, slice_)
         self._share_plain(jobs, extra, trie)
+        leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)
         return _Bases(slice_, limit, most_units, reach, extra, trie)
 
     def _share_plain(self, jobs: np.ndarray, extra: np.ndarray, trie: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Token bytes → the flat trie and the slices of a vocab file.
+"""Token bytes → the flat trie and the slices of a vocab file; parts of that trie.
 
 Leaves out   reading tokenizers (../vocab), the file (runtime/vocab.py).
 Invariants   equal token tables give equal arrays; tokens without bytes are in no node and no slice.
@@ -87,6 +87,45 @@ def _skips(depth):  # type: ignore[no-untyped-def]
             skip[open_[top]] = n
         top -= 1
     return skip
+
+
+@njit(cache=True)
+def count_before(chosen, node_token_offset):  # type: ignore[no-untyped-def]
+    """For every node of a trie how many of the chosen places of its node_tokens come before it; int32 [nodes + 1].
+
+    Args:
+        chosen: bool [·].
+    """
+    out = np.empty(node_token_offset.size, np.int32)
+    count = 0
+    at = 0
+    for n in range(node_token_offset.size):
+        for k in range(at, node_token_offset[n]):
+            count += chosen[k]
+        at = max(at, node_token_offset[n])
+        out[n] = count
+    return out
+
+
+@njit(cache=True)
+def cut(before, skip):  # type: ignore[no-untyped-def]
+    """The part of a trie above some tokens: its nodes int32 [n], and for each the place of the next one outside of it.
+
+    Args:
+        before: int32 [nodes + 1], how many of the tokens come before each node;  skip: node_skip.
+    """
+    place = np.empty(before.size, np.int32)
+    count = 0
+    for n in range(skip.size):
+        place[n] = count
+        count += before[skip[n]] > before[n]
+    place[skip.size] = count
+    order, beyond = np.empty(count, np.int32), np.empty(count, np.int32)
+    for n in range(skip.size):
+        if place[n + 1] > place[n]:
+            order[place[n]] = n
+            beyond[place[n]] = place[skip[n]]
+    return order, beyond
 
 
 def build_slices(token_offset: np.ndarray, token_bytes: np.ndarray, units: UnitAutomata) -> dict[str, np.ndarray]:

@@ -3,7 +3,8 @@
 Every string has some twenty of them, and what lies outside of their slices is most of the vocabulary. A token outside
 of the slice of a unit state dies in the unit automaton at some byte. It is dead in a local state that simulates the
 unit state too, if at every state within a unit both live on the same bytes, and between units the local state does not
-live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary.
+live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary. Of the other states within a
+unit nearly all live on no byte at first but those of the unit state: tokens with another first byte need no walk.
 
 Leaves out   which states simulate which (simulate.py), all other states: their tokens are walked (walk.py).
 Arrays       unit states as in slices.py; sets of bytes are uint64 [4], as in children.py.
@@ -17,6 +18,7 @@ from numba import njit
 from .children import count_bits
 from .simulate import UNLIMITED
 from .slices import DEAD
+from .walk import row_at
 
 _MOST_PAIRS = 256  # of a local state and a unit state that are looked at for one state; a string has about 25
 _UNKNOWN, _FAILED = -1, -2
@@ -123,3 +125,24 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
                 out[j] = out[j] and here[word] & deaths[slice_[j], word] == 0
             count += 1
     return out
+
+
+@njit(cache=True)
+def leave_out_strays(m, unit_alive, boundary, jobs, trie, strays_too):  # type: ignore[no-untyped-def]
+    """Where a state begins within a unit, with no byte but those of the unit state, add ``strays_too`` to the number
+    of what is walked.
+
+    Args:
+        m, unit_alive, boundary, jobs: see `allow_just_the_slice`.
+        trie: int32 [jobs]: what is walked, see ``Words.rest``; changed.
+    """
+    for j in range(jobs.shape[0]):
+        s = trie[j]
+        if s < 0 or s >= boundary.size or boundary[s]:
+            continue
+        row = row_at(m, np.int64(jobs[j, 0]), np.int64(jobs[j, 1]))
+        fine = True
+        for word in range(4):
+            fine &= m.alive[row, word] & ~unit_alive[s, word] == 0
+        if fine:
+            trie[j] += strays_too

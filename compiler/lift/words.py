@@ -16,7 +16,8 @@ from .children import Children, index_children
 from .collapse import Collapsed, collapse
 from .costs import Memo
 from .scratch import Scratch
-from .slices import COPIED, URI, unit_automata
+from .slices import COPIED, DEAD, URI, unit_automata
+from .trie import count_before, cut
 from .walk import Walkable, packed_places
 from .within import death_bytes
 
@@ -26,6 +27,7 @@ NOTHING = 1 << 20  # all tokens: none lies outside
 # Added to the number of a slice, or to -1: further tokens that lie inside.
 PLAIN_TOO = 1 << 21  # those of plain bytes
 OTHERS_TOO = 1 << 22  # all others
+STRAYS_TOO = 1 << 23  # those that begin with a byte on which the unit state of the slice is dead
 
 _MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
 
@@ -118,7 +120,7 @@ class Words:
 
     def rest(self, s: int) -> Walkable:
         """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN, one
-        without tokens for NOTHING; see PLAIN_TOO, OTHERS_TOO."""
+        without tokens for NOTHING; see PLAIN_TOO and those below it."""
         if s == -1:
             return self.whole
         known = self._rest.get(s)
@@ -152,6 +154,9 @@ class Words:
         """int32 [V]: -1 for the tokens of ``rest(s)``; elsewhere the units in slice s, or 0."""
         if s == PLAIN:
             return self._plain
+        if s >= STRAYS_TOO:
+            alive = self.units.next_unit[s - STRAYS_TOO][self._first_byte] != DEAD
+            return np.where(alive, self._left_out(s - STRAYS_TOO), 0).astype(np.int32)
         if s >= OTHERS_TOO - 1:
             return np.maximum(-1 - self._plain, self._left_out(s - OTHERS_TOO))
         if s >= PLAIN_TOO - 1:
@@ -166,6 +171,12 @@ class Words:
         np.cumsum(~plain_bytes()[v.token_bytes], out=others[1:])
         begin, end = v.token_offset[:-1], v.token_offset[1:]
         return np.where((begin < end) & (others[begin] == others[end]), 0, -1).astype(np.int32)
+
+    @cached_property
+    def _first_byte(self) -> np.ndarray:
+        """uint8 [V]; 0 for tokens without bytes, which no trie holds."""
+        v = self.vocab
+        return np.append(v.token_bytes, np.uint8(0))[v.token_offset[:-1]]
 
     def _packed(self, order: np.ndarray, skip: np.ndarray, units: np.ndarray) -> np.ndarray:
         """See `Walkable`."""
@@ -210,15 +221,8 @@ class Words:
     def _part(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The nodes int32 [n] below which some of the tokens are that ``before`` counts, and for each the place of
         the next one outside of it."""
-        skip = self.vocab.node_skip
-        keep = before[skip] > before[:-1]
-        order = np.flatnonzero(keep).astype(np.int32)
-        place = np.zeros(keep.size + 1, np.int32)
-        np.cumsum(keep, out=place[1:])
-        return order, place[skip[order]]
+        return cut(before, self.vocab.node_skip)
 
     def _before(self, chosen: np.ndarray) -> np.ndarray:
         """For every node how many of the chosen places of node_tokens come before it; int32 [nodes + 1]."""
-        count = np.zeros(chosen.size + 1, np.int32)
-        np.cumsum(chosen, out=count[1:])
-        return count[self.vocab.node_token_offset]
+        return count_before(chosen, self.vocab.node_token_offset)

@@ -12,7 +12,7 @@ from toolc.compiler import compile_grammar, compile_schema
 from toolc.compiler.lift import lift
 from toolc.compiler.lift.slices import DEAD, unit_automata
 from toolc.compiler.lift.vocab import build_vocab
-from toolc.compiler.lift.words import Words
+from toolc.compiler.lift.words import STRAYS_TOO, Words
 from toolc.compiler.vocab.table import TokenTable
 from toolc.runtime import Matcher, Vocab
 from toolc.runtime.bundle import Bundle
@@ -96,3 +96,36 @@ def test_death_bytes(name: str) -> None:
                     break
                 at = int(units.next_unit[at, byte])
         assert {b for b in range(256) if int(words.deaths[u, b >> 6]) >> (b & 63) & 1} == expected
+
+
+def test_a_rest_without_strays() -> None:
+    words, units = Words.of(VOCABS["ends"]), unit_automata()
+    v = words.vocab
+    for u in range(len(units.names)):
+        tokens = [t for t in range(v.size) if v.token(t) and units.next_unit[u, v.token(t)[0]] != DEAD]
+        wanted = {t for t in tokens if words.count(u)[t] < 0}
+        part = words.rest(STRAYS_TOO + u)
+        ends = v.node_token_offset
+        found = [v.node_tokens[ends[n] : ends[n + 1]] for n in part.order.tolist()]
+        assert {t for some in found for t in some.tolist() if part.units[t] < 0} == wanted
+        above = {v.token(t)[:n] for t in wanted for n in range(1, len(v.token(t)) + 1)}
+        assert part.order.size == len(above), "no node more than they need"
+
+
+@pytest.mark.parametrize(("more", "strays"), [("", False), ("|<", True)])
+def test_states_that_read_strays_walk_them(more: str, strays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, kept = lift.leave_out_strays, []
+
+    def noted(*args: Any) -> None:
+        before = args[4].copy()
+        kernel(*args)
+        kept.extend(before[args[4] == before].tolist())
+
+    monkeypatch.setattr(lift, "leave_out_strays", noted)
+    text = r'[^"\\\x00-\x1f]|\\(["\\bfnrt]|u00[01][0-9a-fA-F]' + more + ")"
+    found = compile_grammar(f'start: /"({text})*"/', VOCABS["ends"]).bundle
+    assert (unit_automata().names.index("json-minimal:escape") in kept) == strays
+    matcher = Matcher(found)
+    for byte in b'"a\\':
+        matcher.advance(next(t for t in range(found.vocab.size) if found.vocab.token(t) == bytes([byte])))
+        np.testing.assert_array_equal(bits(matcher, found.vocab.size), brute_mask(found, matcher))
