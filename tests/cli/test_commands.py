@@ -44,18 +44,18 @@ def test_inspect_loads_nothing_heavy(bundle: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_help_and_version(toolc: Toolc) -> None:
-    assert "compile" in toolc("--help").stdout
-    assert toolc("--version").stdout.startswith("toolc ")
+def test_help_and_version(process: Toolc) -> None:
+    assert "compile" in process("--help").stdout
+    assert process("--version").stdout.startswith("toolc ")
     for command in ("compile", "grammar", "inspect", "check", "demo"):
-        assert "--json" in toolc(command, "-h").stdout
-    assert toolc("compile").returncode == 2
-    assert toolc("compile", "x.json", "--whitespace", "tight").returncode == 2
+        assert "--json" in process(command, "-h").stdout
+    assert process("compile").returncode == 2
+    assert process("compile", "x.json", "--whitespace", "tight").returncode == 2
 
 
 @pytest.mark.parametrize("spec", ["weather", "calculator", "funcqa", "shop_openapi", "tree_schema"])
-def test_compile_then_inspect(toolc: Toolc, repository: Path, tmp_path: Path, spec: str) -> None:
-    done = toolc("compile", repository / "tools_specs" / f"{spec}.json", "--json")
+def test_compile_then_inspect(process: Toolc, repository: Path, tmp_path: Path, spec: str) -> None:
+    done = process("compile", repository / "tools_specs" / f"{spec}.json", "--json")
     assert done.returncode == 0, done.stderr
     assert "built-in" in done.stderr
     report = json.loads(done.stdout)
@@ -67,13 +67,13 @@ def test_compile_then_inspect(toolc: Toolc, repository: Path, tmp_path: Path, sp
     assert set(report["seconds"]) == {"schema", "grammar", "tokenizer", "parts", "bundle"} | stages
     assert (report["parts"] is None) == (spec == "tree_schema")
     assert "blanks" in report["restrictions"]
-    rows = json.loads(toolc("inspect", path, "--keywords", "--json").stdout)["keywords"]
+    rows = json.loads(process("inspect", path, "--keywords", "--json").stdout)["keywords"]
     assert {"enforced"} <= {row["status"] for row in rows} and all("#" in row["place"] for row in rows)
-    assert rows[0]["keyword"] in toolc("inspect", path, "--keywords").stdout
-    about = json.loads(toolc("inspect", path, "--json").stdout)
+    assert rows[0]["keyword"] in process("inspect", path, "--keywords").stdout
+    about = json.loads(process("inspect", path, "--json").stdout)
     assert [tool["name"] for tool in about["tools"]] == report["tools"]
     assert about["digest"] == report["digest"]
-    shown = toolc("inspect", path)
+    shown = process("inspect", path)
     assert shown.returncode == 0 and all(name in shown.stdout for name in report["tools"])
 
 
@@ -202,8 +202,8 @@ def test_broken_spec_leaves_no_file(
 
 
 @pytest.mark.parametrize(("schema", "kind", "place"), [pytest.param(*row[1:], id=row[0]) for row in BROKEN_SCHEMAS])
-def test_broken_schema_leaves_no_file(toolc: Toolc, tmp_path: Path, schema: object, kind: str, place: str) -> None:
-    done = toolc("compile", "-", "--json", stdin=json.dumps(schema).encode())
+def test_broken_schema_leaves_no_file(process: Toolc, tmp_path: Path, schema: object, kind: str, place: str) -> None:
+    done = process("compile", "-", "--json", stdin=json.dumps(schema).encode())
     assert done.returncode == 3, done.stderr
     error = json.loads(done.stdout)
     assert (error["ok"], error["error"]) == (False, kind)
@@ -282,15 +282,15 @@ def test_a_bug_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_demo(toolc: Toolc, tmp_path: Path) -> None:
+def test_demo(process: Toolc, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    done = toolc("demo", "--rows", "6", "--json")
+    done = process("demo", "--rows", "6", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["ok"] and report["with"]["valid"] == 6 and report["with"]["ended"] == 6
     assert report["without"]["valid"] < 6
     assert list(tmp_path.iterdir()) == []
-    shown = toolc("demo", "--rows", "3")
+    shown = process("demo", "--rows", "3")
     assert shown.returncode == 0 and "valid" in shown.stdout and "raised by" in shown.stdout
 
 
@@ -331,10 +331,10 @@ def test_project_file(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
     assert (report["output"], report["protocol"]) == ("y.toolc", "json")
 
 
-def test_jobs_change_no_byte(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
+def test_jobs_change_no_byte(process: Toolc, repository: Path, tmp_path: Path) -> None:
     spec = repository / "tools_specs" / "weather.json"
     for name, jobs in (("one", ("--jobs", "1")), ("three", ("--jobs", "3")), ("all", ())):
-        assert toolc("compile", spec, *jobs, "-o", tmp_path / name).returncode == 0
+        assert process("compile", spec, *jobs, "-o", tmp_path / name).returncode == 0
     assert len({path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}) == 1
 
 
