@@ -117,11 +117,12 @@ class Pieces:
         self._found = _with_rows(self._found, self.keys.places)
         self._lower = _with_rows(self._lower, self._cuts.places)
 
-    def add(self, tokens: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Numbers int32 [·] of the pieces that are lists of tokens, int32, one behind the other."""
+    def add(self, tokens: np.ndarray, ends: np.ndarray, narrows: bool = False) -> np.ndarray:
+        """Numbers int32 [·] of the pieces that are lists of tokens, int32, one behind the other; ``narrows``: of states
+        that may decide against a tool."""
         out = np.empty(ends.size, np.int32)
         at = 0
-        while (at := _add(self.pieces.arrays, self.pieces.longest, tokens, ends, at, out)) < ends.size:
+        while (at := _add(self.pieces.arrays, self.pieces.longest, tokens, ends, narrows, at, out)) < ends.size:
             self.pieces.grow()
         return out
 
@@ -134,7 +135,7 @@ def _with_rows(table: np.ndarray, rows: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _add(pieces, longest, tokens, ends, at, out):  # type: ignore[no-untyped-def]
+def _add(pieces, longest, tokens, ends, narrows, at, out):  # type: ignore[no-untyped-def]
     """Intern lists from number ``at`` on; returns the number of the first one that found no room."""
     data, offset, table, count = pieces
     for j in range(at, ends.size):
@@ -144,6 +145,7 @@ def _add(pieces, longest, tokens, ends, at, out):  # type: ignore[no-untyped-def
         size = ends[j] - first
         begin = np.int64(offset[count[0]])
         data[begin : begin + HEAD] = 0
+        data[begin + 2] = narrows << 1
         data[begin + 3] = size
         data[begin + HEAD : begin + HEAD + size] = tokens[first : first + size]
         out[j] = intern(data, offset, table, count, begin + HEAD + size)

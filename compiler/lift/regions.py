@@ -139,18 +139,18 @@ class Regions:
         leave[chosen[~fine[root_of_job]]] = True
         both = root_of_job.astype(np.int64) << 32 | home
         both, which, sizes = np.unique(both, return_inverse=True, return_counts=True)
-        classes: dict[int, np.ndarray | None] = {}
+        classes: dict[int, tuple[np.ndarray, bool]] = {}
         for n in np.flatnonzero((sizes >= worth) & fine[both >> 32]).tolist():
             root, one = divmod(int(both[n]), 1 << 32)
             if root not in classes:
                 region = found[found[:, 2] == root, :2]
-                # What decides against a tool has to be seen by a walk (automata/marks.py).
-                decides = self.machine.narrow_state[region[:, 0]].any()
-                classes[root] = None if decides else byte_classes(self.machine, self.units, region)
-            if (read := classes[root]) is not None:
-                yield self._of_region(one, jobs, chosen[which == n], read)
+                narrows = bool(self.machine.narrow_state[region[:, 0]].any())
+                classes[root] = byte_classes(self.machine, self.units, region), narrows
+            yield self._of_region(one, jobs, chosen[which == n], *classes[root])
 
-    def _of_region(self, home: int, jobs: np.ndarray, own: np.ndarray, classes: np.ndarray) -> RegionRows:
+    def _of_region(
+        self, home: int, jobs: np.ndarray, own: np.ndarray, classes: np.ndarray, narrows: bool
+    ) -> RegionRows:
         w = self.words
         own = own[np.lexsort((jobs[own, 1], jobs[own, 0]))]
         trie = w.collapsed(home, classes)
@@ -164,6 +164,6 @@ class Regions:
                 self.machine, trie, self.units, self.limit, home, jobs[own[at:]],
                 w.state, self._parting, w.pairs, mark, out[at:],
             )  # fmt: skip
-            pieces[at : at + done] = self.scratch.pieces.add(tokens, ends)[out[at : at + done, 2]]
+            pieces[at : at + done] = self.scratch.pieces.add(tokens, ends, narrows)[out[at : at + done, 2]]
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)

@@ -162,9 +162,9 @@ def test_regions_inside_of_strings(case: str, name: str, monkeypatch: pytest.Mon
     walked: list[int] = []
     of_region = Regions._of_region
 
-    def watched(self, home, jobs, own, region):  # type: ignore[no-untyped-def]
+    def watched(self, home, jobs, own, *more):  # type: ignore[no-untyped-def]
         walked.append(own.size)
-        return of_region(self, home, jobs, own, region)
+        return of_region(self, home, jobs, own, *more)
 
     compile_schema(True, vocab(name))  # any JSON, which has regions of its own, is a part from now on
     monkeypatch.setattr(Regions, "_of_region", watched)

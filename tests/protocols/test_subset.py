@@ -14,10 +14,13 @@ from tests.cases.protocols import FAMILIES
 from tests.oracle_runtime import Oracle
 from tests.runtime.test_budget import copy, promised
 from toolc.compiler import Options, compile_grammar, compile_tools
+from toolc.compiler.lift.lift import Lifted, _Lift
+from toolc.compiler.lift.regions import Regions
+from toolc.compiler.link import link
 from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher, read_calls
 from toolc.runtime.bundle import Bundle
 
-from .test_masks import equal_walks
+from .test_masks import LONG, equal_walks
 from .test_protocols import BOTH, CALLS, EACH, TOOLS
 from .vocabularies import vocab_for
 
@@ -102,6 +105,35 @@ def budgets_are_kept(some: Bundle, seed: str) -> None:
                 matcher.advance(tokens[-1])
             assert len(tokens) <= budget
             assert {call.name for call in read_calls(some, tokens, entry)} <= chosen
+
+
+def test_states_of_a_region_that_decides_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No walk sees what tokens inside of a region do: any of its states may decide against a tool."""
+    of_region, decide, seen = Regions._of_region, list[np.ndarray](), list[np.ndarray]()
+
+    def watched(self, home, jobs, own, classes, narrows):  # type: ignore[no-untyped-def]
+        if narrows:
+            decide.append(np.unique(jobs[own, 0]))
+        return of_region(self, home, jobs, own, classes, narrows)
+
+    def lifted(self: _Lift) -> Lifted:
+        made = lift(self)
+        for states in decide:
+            assert np.isin(states, made.tables.narrowing).all()
+        seen.extend(decide)
+        decide.clear()
+        return made
+
+    lift = _Lift.lifted
+    monkeypatch.setattr(link, "split", lambda *_: None)  # one automaton of all tools
+    monkeypatch.setattr(_Lift, "lifted", lifted)
+    monkeypatch.setattr(Regions, "_of_region", watched)
+    vocab, options = vocab_for("qwen3_coder", False), Options(protocol="qwen3_coder")
+    two = [{"name": name, "input_schema": LONG} for name in ("f", "fg")]
+    whole = compile_tools(two, vocab, options=options).bundle
+    assert sum(states.size for states in seen) > 100
+    alone = compile_tools(two[1:], vocab, options=options).bundle
+    equal_walks(whole.subset(["fg"]), "required", alone, "required", "decides", walks=3)
 
 
 def test_close_cells_out_of_order_are_refused() -> None:
