@@ -5,9 +5,9 @@ choice among the tools changes.
 
 Leaves out   what becomes of the rows: see subset.py.
 Arrays       `Machine` and `Trie` as in docs/architecture.md; delta_before is delta as it was before transitions were
-             taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none); frames int32
-             [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A frame is named by the depth of the
-             byte that pushed it, so backing up needs no undo.
+             taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), where the
+             transitions begin; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
+             frame is named by the depth of the byte that pushed it, so backing up needs no undo.
 """
 
 from __future__ import annotations
@@ -46,13 +46,18 @@ class Trie(NamedTuple):
 
 
 @kernel()
-def find(m, q, c, symbol):  # type: ignore[no-untyped-def]
-    """The op of a state on a symbol, and whether it was taken out."""
+def transitions(m, q, c):  # type: ignore[no-untyped-def]
+    """Where the transitions of a state begin, in ``delta``."""
     cell = m.state_cell[q]
     for b in range(m.state_break.shape[1]):
         count = m.state_break[q, b, 1]
         cell += min(max(c - m.state_break[q, b, 0] + count, 0), count)
-    base = m.cell_delta[cell]
+    return m.cell_delta[cell]
+
+
+@kernel()
+def find(m, base, symbol):  # type: ignore[no-untyped-def]
+    """The op on a symbol among the transitions from ``base`` on, and whether it was taken out."""
     place = base + m.symbol_class[symbol]
     if m.delta[place, 0] != base:
         return 0, False
@@ -81,12 +86,13 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
         st[base, 0] = starts[s, 2]
         st[base, 1] = starts[s, 3]
         st[base, 2] = -1
+        st[base, 3] = transitions(m, starts[s, 2], starts[s, 3])
         while i < end:
             depth = t.node_depth[i]
             q = st[depth - 1, 0]
             c = st[depth - 1, 1]
             top = st[depth - 1, 2]
-            op, taken = find(m, q, c, t.node_byte[i])
+            op, taken = find(m, st[depth - 1, 3], t.node_byte[i])
             if taken:
                 missing = 1
             if op == 0:
@@ -128,6 +134,8 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             st[depth, 0] = q
             st[depth, 1] = c
             st[depth, 2] = top
+            if t.node_skip[i] > i + 1:
+                st[depth, 3] = transitions(m, q, c)
             i += 1
     result[0] = found
     result[1] = left
@@ -158,8 +166,9 @@ class Walker:
         """From a state: tokens, records, and whether something is missing that had been there."""
         tokens, records, missing = self.below([(0, self.trie.node_byte.size, q, c)], mode)
         more = []
+        base = transitions(self.machine, q, c)
         for token, symbol in self._special:
-            op, taken = find(self.machine, q, c, symbol)
+            op, taken = find(self.machine, base, symbol)
             missing = missing or bool(taken)
             if op:
                 more.append(token)
