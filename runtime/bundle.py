@@ -103,7 +103,8 @@ class Bundle:
         return self._contents.encode()
 
     def _pack(self, arrays: dict[str, np.ndarray]) -> Contents:
-        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS, _MOST_PACKED, self.tables.addresses)
+        known = vars(self.tables).get("addresses")  # else no kernel asks for them
+        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS, _MOST_PACKED, known)
 
     @cached_property
     def _contents(self) -> Contents:

@@ -169,7 +169,9 @@ class Tables:
     @cached_property
     def addresses(self) -> dict[str, int]:
         """Where every array lies, by its name in the file, for kernels that take numbers only (memory.py)."""
-        return {name: getattr(self, field).__array_interface__["data"][0] for name, field in FIELD_OF}
+        from .memory import address_of
+
+        return {name: address_of(getattr(self, field).reshape(-1)) for name, field in FIELD_OF}
 
     @property
     def states(self) -> int:

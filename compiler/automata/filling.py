@@ -21,12 +21,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numba import njit
 
-from toolc.runtime.memory import BARE, kernel, read_int, read_long, write_int, write_long
+from toolc.runtime.memory import BARE, address_of, kernel, read_int, read_long, write_int, write_long
 
 from .facts import Facts
 from .nodes import CALL, CHOICE, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, TERMINAL
 from .splice import piece_of
-from .workspace import address_of
 
 _COLUMNS = {"place": 1, "task": 4, "known": 4, "free": 3, "use": 4, "text": 4}
 _USUAL = (32, 4, 8, 8, 4, 4)  # rows of these for each node

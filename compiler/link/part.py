@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from toolc.runtime.comb import CombRows, rows_at
+from toolc.runtime.memory import address_of
 from toolc.runtime.tables import POP, PUSH, Tables
 
 from ..automata.pushdown import Automaton
@@ -115,7 +116,7 @@ class Part:
                 assert array.dtype == np.int32 and array.flags.c_contiguous
                 shape = array.shape
                 columns = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else shape[1] * shape[2]
-                found.append((array.ctypes.data, shape[0], columns))
+                found.append((address_of(array.reshape(-1)), shape[0], columns))
             known = self._fields[names] = np.array(found, np.int64)
         return known
 
