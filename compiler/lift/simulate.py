@@ -15,8 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from toolc.runtime.memory import BARE
+
 from .slices import UnitAutomata
-from .walk import find_op, row_at
+from .walk import row_at
 
 UNLIMITED = 2**31 - 1
 UNKNOWN, NO = -2, -1
@@ -68,10 +70,13 @@ def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
     return byte[:count].copy(), first
 
 
-@njit(cache=True)
+@njit(cache=True, **BARE)
 def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
-    """limit[q0, u0], worked out if it is UNKNOWN, with that of every pair that it depends on."""
-    if limit[q0, u0] != -2:
+    """limit[q0, u0], worked out if it is UNKNOWN, with that of every pair that it depends on.
+
+    A call with so many arrays takes twenty times as long as a look at the limit: loops look first.
+    """
+    if limit[q0, u0] != UNKNOWN:
         return limit[q0, u0]
     found = 1
     pairs[0, 0] = q0
@@ -187,6 +192,7 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
     st[0, 1] = c0
     st[0, 2] = u0
     st[0, 4] = 0  # units read so far
+    st[0, 5] = row_at(m, np.int64(q0), np.int64(c0))
     seen = 0
     while i < end:
         after = t.skip[i]
@@ -194,10 +200,9 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
             i = after
             continue
         depth = t.node_depth[i]
-        q = st[depth - 1, 0]
         c = st[depth - 1, 1]
         u = units.next_unit[st[depth - 1, 2], t.node_byte[i]]
-        op = find_op(m, q, c, t.node_byte[i])
+        op = m.ops[st[depth - 1, 5], m.symbol_class[t.node_byte[i]]]
         seen = max(seen, depth)
         if op == 0:
             for k in range(before[i], before[after]):
@@ -214,7 +219,9 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
         c = c if action == 0 else c + 1 if action == 1 else action - 2
         so_far = st[depth - 1, 4] + units.boundary[u]
         if units.boundary[u]:
-            room = simulate(m, units, limit, np.int64(q), np.int64(u), pairs)
+            room = limit[q, u]
+            if room == UNKNOWN:
+                room = simulate(m, units, limit, np.int64(q), np.int64(u), pairs)
             if room >= 0 and room != UNLIMITED and bound != UNLIMITED and (room != bound or c - c0 != so_far):
                 return -1
             if room >= 0 and room == bound and (bound != UNLIMITED or room - c >= most_units):
@@ -237,6 +244,8 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
         st[depth, 1] = c
         st[depth, 2] = u
         st[depth, 4] = so_far
+        if after > i + 1:
+            st[depth, 5] = row_at(m, np.int64(q), np.int64(c))
         i += 1
     st[0, 3] = seen
     return found
@@ -304,7 +313,10 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
         if out[j, 0] < 0:
             if 2 * stay > probe.size:
                 for u in homes:
-                    if simulate(m, units, limit, np.int64(q), np.int64(u), pairs) >= 0:
+                    room = limit[q, u]
+                    if room == UNKNOWN:
+                        room = simulate(m, units, limit, np.int64(q), np.int64(u), pairs)
+                    if room >= 0:
                         out[j, 0] = u
                         break
         best = limit.shape[1]
@@ -336,7 +348,9 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
             bound = -1  # of those states, which must agree
             for op in ops:
                 if op != 0:
-                    room = simulate(m, units, limit, np.int64(op >> 3), np.int64(u), pairs)
+                    room = limit[op >> 3, u]
+                    if room == UNKNOWN:
+                        room = simulate(m, units, limit, np.int64(op >> 3), np.int64(u), pairs)
                     if bound == -1:
                         bound = room
                     if room >= 0 and room == bound and (room == UNLIMITED or op & 7 == 1):
