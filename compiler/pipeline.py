@@ -309,7 +309,6 @@ def _compile(
         "keywords": meta["keywords"],
         "dropped": meta["dropped"],
         "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()},
-        "digest": bundle.digest,
         "key": key_of(meta),
     }
     return Compiled(bundle, assembled, report, options.standalone)

@@ -125,7 +125,8 @@ def _run(
         )
     file_bytes = os.path.getsize(path)
     if as_json:
-        print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **compiled.report})
+        about = {"digest": compiled.bundle.digest, **compiled.report}
+        print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **about})
         return
     _print(compiled, path, file_bytes)
 

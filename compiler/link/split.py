@@ -36,6 +36,7 @@ from ..grammar.ir import (
     sequence,
 )
 from ..grammar.pieces import inlined
+from .between import with_between
 from .tails import Opener, named, with_tails
 
 STUB = 255  # the byte around a stub's number
@@ -96,7 +97,8 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     marked = [named(grammar.rules, rule) for rule, mark in grammar.marks.items() if mark.kind == "arguments"]
     called = [rule for rule in marked if rule in grammar.apart or rule in grammar.rules]
     bracketed = [rule for rule in called if rule in grammar.apart or _bracketed(grammar, rule)]
-    return _Splitter(*with_tails(grammar, bracketed)).split(set(common), bracketed)
+    grammar, tails = with_tails(with_between(grammar, bracketed), bracketed)
+    return _Splitter(grammar, tails).split(set(common), bracketed)
 
 
 def stub(opener: Opener, number: int, closed: bool) -> Expr:

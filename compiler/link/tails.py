@@ -14,7 +14,7 @@ Invariants   the grammar derives the same texts, and marks them alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .. import regex as rx
@@ -26,6 +26,7 @@ from ..grammar.ir import (
     Expr,
     Grammar,
     Literal,
+    Mark,
     Ref,
     Repeat,
     Sequence,
@@ -60,7 +61,7 @@ class _Tails:
         self.rules = dict(grammar.rules)
         self.marks = dict(grammar.marks)
         self.places = dict(grammar.places)
-        self.groups: set[str] = set()
+        self.groups = set(grammar.groups)
         self.openers: dict[str, tuple[Opener, ...]] = {}
         self._nullable: dict[str, bool] = {}
         self._filled: dict[str, Expr] = {}
@@ -81,27 +82,27 @@ class _Tails:
             return  # arguments in brackets and nothing else
         expr = self.rules[place]
         items = expr.items if isinstance(expr, Sequence) else (expr,)
-        name, arguments = self._marked(items, "name"), self._marked(items, "arguments")
+        name, arguments = marked(items, self.marks, "name"), marked(items, self.marks, "arguments")
         if not 0 <= name < arguments or named(self.rules, items[arguments].name) in self.bracketed:  # type: ignore[union-attr]
             return
-        before = [piece for item in items[name + 1 : arguments] for piece in self._pieces(item)]
-        after = [piece for item in items[arguments + 1 :] for piece in self._pieces(item)]
+        before = written_out(items[name + 1 : arguments], self.rules, self.marks)
+        after = written_out(items[arguments + 1 :], self.rules, self.marks)
         opens, closes = _unmatched(before[::-1], OPENER, CLOSER), _unmatched(after, CLOSER, OPENER)
         single: tuple[Expr, ...] = ()
         if opens >= 0 or closes >= 0:
-            if min(opens, closes) < 0 or CLOSER[_byte(before[-1 - opens])] != _byte(after[closes]):
+            if min(opens, closes) < 0 or CLOSER[byte_of(before[-1 - opens])] != byte_of(after[closes]):
                 return
             first, last = len(before) - 1 - opens, closes
         else:
-            first, last = 0, max((k for k, piece in enumerate(after) if _symbols(piece)), default=-1)
-            if last < 0 or _byte(after[last]) in {*CLOSER, *OPENER}:
+            first, last = 0, max((k for k, piece in enumerate(after) if symbols(piece)), default=-1)
+            if last < 0 or byte_of(after[last]) in {*CLOSER, *OPENER}:
                 return
         body = [*before[first:], items[arguments], *after[:last]]
         tail = f"{rule}#tail"
         while tail in self.rules:
             tail += "#"
         try:
-            if opens < 0 and _symbols(after[last]) == 1 and all(map(self._empty, body)):
+            if opens < 0 and symbols(after[last]) == 1 and all(map(self._empty, body)):
                 single = (after[last],)
                 body = [self._not_empty(sequence(*body))]
             text = sequence(*body, after[last])
@@ -120,32 +121,6 @@ class _Tails:
         self.rules[place] = sequence(
             *items[: name + 1], *before[:first], choice(Ref(tail), *single), *after[last + 1 :]
         )
-
-    def _pieces(self, item: Expr, inside: frozenset[str] = frozenset()) -> list[Expr]:
-        """Delimiters and what stands between them: literals cut at their brackets, templates written out."""
-        if isinstance(item, Literal):
-            return [Literal(piece) for piece in split_literal(item.data)]
-        if isinstance(item, Sequence):
-            return [piece for part in item.items for piece in self._pieces(part, inside)]
-        if (
-            isinstance(item, Ref)
-            and item.name in self.rules
-            and item.name not in self.marks
-            and item.name not in inside
-        ):
-            expr = self.rules[item.name]
-            if isinstance(expr, (Literal, Sequence, Special, Terminal)):
-                return self._pieces(expr, inside | {item.name})
-        return [item]
-
-    def _marked(self, items: tuple[Expr, ...], kind: str) -> int:
-        """The place of the one item that is marked so, or -1."""
-        found = []
-        for k, item in enumerate(items):
-            mark = self.marks.get(item.name) if isinstance(item, Ref) else None
-            if mark is not None and mark.kind == kind:
-                found.append(k)
-        return found[0] if len(found) == 1 else -1
 
     def _may_be_part(self, text: Expr) -> bool:
         """Whether nothing but arguments is marked inside."""
@@ -242,7 +217,42 @@ def named(rules: dict[str, Expr], rule: str) -> str:
     return rule
 
 
-def _byte(piece: Expr) -> int:
+def marked(items: tuple[Expr, ...], marks: Mapping[str, Mark], kind: str) -> int:
+    """The place of the one item that is marked so, or -1."""
+    found = []
+    for k, item in enumerate(items):
+        mark = marks.get(item.name) if isinstance(item, Ref) else None
+        if mark is not None and mark.kind == kind:
+            found.append(k)
+    return found[0] if len(found) == 1 else -1
+
+
+def written_out(
+    items: Iterable[Expr],
+    rules: Mapping[str, Expr],
+    marks: Mapping[str, Mark],
+    inside: frozenset[str] = frozenset(),
+) -> list[Expr]:
+    """Delimiters and what stands between them: literals cut at their brackets, templates written out."""
+    out: list[Expr] = []
+    for item in items:
+        if isinstance(item, Literal):
+            out += map(Literal, split_literal(item.data))
+        elif isinstance(item, Sequence):
+            out += written_out(item.items, rules, marks, inside)
+        elif (
+            isinstance(item, Ref)
+            and item.name not in marks
+            and item.name not in inside
+            and isinstance(expr := rules.get(item.name), (Literal, Sequence, Special, Terminal))
+        ):
+            out += written_out([expr], rules, marks, inside | {item.name})
+        else:
+            out.append(item)
+    return out
+
+
+def byte_of(piece: Expr) -> int:
     """The byte of a literal of one byte, or -1."""
     return piece.data[0] if isinstance(piece, Literal) and len(piece.data) == 1 else -1
 
@@ -251,7 +261,7 @@ def _unmatched(pieces: list[Expr], ends: dict[int, int], begins: dict[int, int])
     """The place of the first bracket of one kind before which none of the other kind waits for it, or -1."""
     depth = 0
     for k, piece in enumerate(pieces):
-        byte = _byte(piece)
+        byte = byte_of(piece)
         if byte in begins:
             if depth == 0:
                 return k
@@ -261,7 +271,7 @@ def _unmatched(pieces: list[Expr], ends: dict[int, int], begins: dict[int, int])
     return -1
 
 
-def _symbols(piece: Expr) -> int:
+def symbols(piece: Expr) -> int:
     """How many symbols a delimiter has; 0 for anything else."""
     if isinstance(piece, Literal):
         return len(piece.data)
