@@ -11,11 +11,11 @@ Invariants   the grammar derives the same texts, and marks them alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..automata.nodes import CLOSER, OPENER
-from ..grammar.ir import Expr, Grammar, Literal, Ref, Sequence, Special, sequence
+from ..grammar.ir import Expr, Grammar, Literal, Mark, Ref, Sequence, Special, sequence
 from .tails import byte_of, marked, named, symbols, written_out
 
 MANY = 32  # calls of fewer tools stay as they are: each would wait for a frame, for little
@@ -31,12 +31,12 @@ def with_between(grammar: Grammar, bracketed: Iterable[str]) -> Grammar:
     parts = set(bracketed)
     alike: dict[tuple[Expr, ...], list[tuple[str, tuple[Expr, ...], int]]] = {}
     for rule, mark in marks.items():
-        expr = rules.get(named(rules, rule)) if mark.kind == "tool" else None
-        if not isinstance(expr, Sequence):
+        if mark.kind != "tool" or rule not in rules:
             continue
-        name, arguments = marked(expr.items, marks, "name"), marked(expr.items, marks, "arguments")
-        if 0 <= name < arguments and named(rules, expr.items[arguments].name) in parts:  # type: ignore[union-attr]
-            alike.setdefault(expr.items[name + 1 : arguments], []).append((rule, expr.items, name))
+        whole = _whole(rules, marks, named(rules, rule))
+        name, arguments = marked(whole, marks, "name"), marked(whole, marks, "arguments")
+        if 0 <= name < arguments and named(rules, whole[arguments].name) in parts:  # type: ignore[union-attr]
+            alike.setdefault(whole[name + 1 : arguments], []).append((rule, whole, name))
     groups = set(grammar.groups)
     for items, tools in alike.items():
         pieces = written_out(items, rules, marks)
@@ -53,6 +53,19 @@ def with_between(grammar: Grammar, bracketed: Iterable[str]) -> Grammar:
             rest = whole[name + 1 + len(items) :]
             rules[rule] = sequence(*whole[: name + 1], Ref(between), *pieces[last + 1 :], *rest)
     return replace(grammar, rules=rules, groups=frozenset(groups))
+
+
+def _whole(rules: Mapping[str, Expr], marks: Mapping[str, Mark], rule: str) -> tuple[Expr, ...]:
+    """What a tool's call consists of: the items of a rule, and of a template in it that has the name."""
+    expr = rules.get(rule)
+    items = expr.items if isinstance(expr, Sequence) else ()
+    if marked(items, marks, "name") >= 0:
+        return items
+    out: list[Expr] = []
+    for item in items:
+        inner = rules.get(item.name) if isinstance(item, Ref) and item.name not in marks else None
+        out += inner.items if isinstance(inner, Sequence) and marked(inner.items, marks, "name") >= 0 else (item,)
+    return tuple(out)
 
 
 def _tells_apart(opener: Expr, names: Iterable[Expr]) -> bool:
