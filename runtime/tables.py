@@ -164,14 +164,17 @@ class Tables:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Under their names in the file, in its order."""
-        return {name: getattr(self, field) for name, field in FIELD_OF}
+        held = self.__dict__
+        return {name: held[field] for name, field in FIELD_OF}
 
     @cached_property
     def addresses(self) -> dict[str, int]:
         """Where every array lies, by its name in the file, for kernels that take numbers only (memory.py)."""
         from .memory import address_of
 
-        return {name: address_of(getattr(self, field).reshape(-1)) for name, field in FIELD_OF}
+        return {
+            name: address_of(array if array.ndim == 1 else array.reshape(-1)) for name, array in self.arrays().items()
+        }
 
     @property
     def states(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from toolc.runtime.memory import kernel
 
 from ..regex import charset
+from .offsets import offsets
 from .utf8 import Segment
 
 
@@ -21,7 +22,7 @@ def class_code_points(sets: Collection[charset.Ranges]) -> tuple[list[Segment], 
 
     There is a class at least.
     """
-    offset = np.cumsum([0, *map(len, sets)])
+    offset = offsets(map(len, sets))
     flat = chain.from_iterable(chain.from_iterable(sets))
     segments, member = _cut(offset, np.array(list(flat), np.int64).reshape(-1, 2))
     return list(map(tuple, segments.tolist())), member

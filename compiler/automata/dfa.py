@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Dfa:
     next_state: np.ndarray
     accepting: np.ndarray
 
-    @property
+    @cached_property
     def is_empty(self) -> bool:
         """True if no text at all is accepted."""
         return not bool(self.accepting.any())

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from .dfa import Dfa, make_dfa
+from .offsets import offsets
 from .pool import Pool, intern, room
 
 _SOME = 256  # states that a product is expected to have
@@ -28,7 +29,7 @@ def parts(dfas: Sequence[Dfa], limit: int) -> list[tuple[Dfa, tuple[int, ...]]] 
     """
     by_byte = np.stack([d.class_of_byte for d in dfas], axis=1).astype(np.int32)
     columns, first, classes = np.unique(by_byte, axis=0, return_index=True, return_inverse=True)
-    begin = np.cumsum([0, *(d.size for d in dfas)], dtype=np.int32)
+    begin = offsets((d.size for d in dfas), np.int32)
     next_ = np.concatenate([d.next_state[:, column] for d, column in zip(dfas, columns.T, strict=True)])
     next_ += np.where(next_ >= 0, np.repeat(begin[:-1], np.diff(begin))[:, None], np.int32(0))
     order = np.argsort(first)  # columns by their first bytes, which states are discovered by

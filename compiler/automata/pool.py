@@ -35,7 +35,7 @@ class Pool:
         self.clear()
 
     def __len__(self) -> int:
-        return int(self.count[0])
+        return self.count.item()
 
     def __getitem__(self, number: int) -> np.ndarray:
         return self.data[self.offset[number] : self.offset[number + 1]]

@@ -34,6 +34,7 @@ from .facts import Facts
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool, read_nodes
+from .offsets import offsets
 from .stacks import stack_order
 from .terminal import terminal_dfa
 from .workspace import ALL_DONE, APART, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
@@ -199,10 +200,10 @@ class _Determiniser:
         for name, moves in (("edge", nfa.edges), ("free", nfa.free), ("guard", nfa.guards), ("call", nfa.calls)):
             out[name], out[f"{name}_offset"] = moves.data, moves.offset
             if name != "free":
-                out["core"] |= np.diff(moves.offset) > 0
+                out["core"] |= moves.offset[1:] > moves.offset[:-1]
         first = [self._first(instance) for instance in range(len(nfa.instances))]
         out["first_bad"] = np.array([bad for _, bad in first])
-        out["first_offset"] = np.cumsum([0, *(len(rows) for rows, _ in first)])
+        out["first_offset"] = offsets(len(rows) for rows, _ in first)
         out["first"] = np.array([row for rows, _ in first for row in rows], np.int32).reshape(-1, 2)
         return out
 

@@ -32,6 +32,7 @@ from ..regex import charset
 from .code_points import class_code_points
 from .dfa import Dfa, make_dfa, without_beginnings
 from .minimise import minimise_table
+from .offsets import offsets
 from .subsets import Nodes, subsets
 from .utf8 import to_bytes
 
@@ -277,7 +278,7 @@ class _Nfa:
 
     def nodes(self, start: int, member: np.ndarray) -> Nodes:
         """The same as arrays, where nothing looks; ``member`` is bool [sets, classes]."""
-        offset = np.cumsum([0, *map(len, self.forks)], dtype=np.int32)
+        offset = offsets(map(len, self.forks), np.int32)
         fork = np.array(list(chain.from_iterable(self.forks)), np.int32)
         return Nodes(np.array(self.set_of, np.int32), np.array(self.next_of, np.int32), offset, fork, member, start)
 

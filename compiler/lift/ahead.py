@@ -26,7 +26,7 @@ class Ahead(NamedTuple):
     @property
     def some(self) -> np.ndarray:
         """Which have any: bool [n]."""
-        return np.diff(self.offset) > 0
+        return self.offset[1:] > self.offset[:-1]
 
 
 def none_ahead(n: int) -> Ahead:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..automata.offsets import offsets
 from .ahead import Ahead
 from .rows import RowStore
 from .simulate import UNLIMITED
@@ -67,8 +68,8 @@ def no_cells(modes: int) -> Cells:
 def joined(parts: Sequence[Cells]) -> Cells:
     """The subjects of all parts, one after the other."""
     width = max(part.breaks.shape[1] for part in parts)
-    cells = np.cumsum([0, *(part.counter.size for part in parts)], dtype=np.int32)
-    subjects = np.cumsum([0, *(part.first.size for part in parts)], dtype=np.int32)
+    cells = offsets((part.counter.size for part in parts), np.int32)
+    subjects = offsets((part.first.size for part in parts), np.int32)
     return Cells(
         np.concatenate([part.first + cells[i] for i, part in enumerate(parts)]),
         np.concatenate([widened(part.breaks, width) for part in parts]),

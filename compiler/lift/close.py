@@ -30,6 +30,7 @@ from toolc.runtime.comb import CombRows
 from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
 
+from ..automata.distinct import distinct_numbers
 from ..budget import Budget
 from ..vocab.encode import Encode
 from . import costs
@@ -436,7 +437,7 @@ def _breaks(lows: Mapping[int, list[int]], owners: int) -> np.ndarray:
 
 def _within(rows: CombRows, some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """bool [·]: whether every entry of one row, int [·], is one of another, too."""
-    pairs, which = np.unique(some.astype(np.int64) * (rows.rows + 1) + others, return_inverse=True)
+    pairs, which, _, _ = distinct_numbers(some.astype(np.int64) * (rows.rows + 1) + others)
     some, others = np.divmod(pairs, rows.rows + 1)
     count = np.diff(rows.offset)[some]
     entry = np.repeat(rows.offset[some], count) + steps(count)

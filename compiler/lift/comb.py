@@ -26,7 +26,9 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     Returns:
         offset int32 [rows] and the comb int32 [·, 2].
     """
-    row_offset, columns, values = (x.astype(np.int32, copy=False) for x in (row_offset, columns, values))
+    row_offset, columns, values = (
+        x if x.dtype == np.int32 else x.astype(np.int32) for x in (row_offset, columns, values)
+    )
     order = _order(row_offset)
     # There is room for twice the entries: what is never touched costs nothing, and a larger array would have to be
     # filled anew.

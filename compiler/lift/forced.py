@@ -17,6 +17,7 @@ from toolc.runtime.bounds import MANY, Closing, most, op_at, owes
 from toolc.runtime.tables import NEVER, Tables
 from toolc.runtime.vocab import Vocab
 
+from ..automata.offsets import offsets
 from ..vocab.encode import Encode
 
 LONGEST = 96  # bytes of a forced text, at most
@@ -44,7 +45,7 @@ def forced_arrays(t: Tables, vocab: Vocab, closing: Closing, encode: Encode | No
         for i in used[np.argsort(first)].tolist():
             number_of[i] = found.setdefault(lists[i][0], len(found))
         number[state] = number_of[which]
-    offset = np.cumsum([0, *map(len, found)], dtype=np.int32)
+    offset = offsets(map(len, found), np.int32)
     return {
         "state_forced": number,
         "forced_after": after,

@@ -22,9 +22,10 @@ from toolc.runtime.comb import CombRows
 from toolc.runtime.tables import Tables, without_close
 from toolc.runtime.vocab import Vocab
 
-from ..automata.distinct import distinct_rows
+from ..automata.distinct import distinct_numbers, distinct_rows
 from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
+from ..automata.offsets import offsets
 from ..automata.pool import intern, room
 from ..automata.pushdown import Automaton
 from ..budget import Budget
@@ -209,8 +210,9 @@ class _Lift:
         own = own[~self.words.json[trie[own]]]
         like = find_alike(self.machine, *self.plain, jobs[own, 0])
         own, like = own[like >= 0], like[like >= 0]
-        both = trie[own].astype(np.int64) << 32 | like
-        _, first, which, count = np.unique(both, return_index=True, return_inverse=True, return_counts=True)
+        if own.size < 2:
+            return
+        _, which, first, count = distinct_numbers(trie[own].astype(np.int64) << 32 | like)
         chosen = own[first[count > 1]]
         if not chosen.size:
             return
@@ -229,7 +231,7 @@ class _Lift:
         order = np.argsort(trie, kind="stable")
         tries, extra, sorted_ = trie[order], extra[order], jobs[order]
         found = np.empty((len(jobs), 6), np.int32)
-        bounds = [0, *(np.flatnonzero(np.diff(tries)) + 1).tolist(), len(jobs)]
+        bounds = [0, *((tries[1:] != tries[:-1]).nonzero()[0] + 1).tolist(), len(jobs)]
         for begin, end in pairwise(bounds):
             if begin == end:
                 break  # no jobs
@@ -338,7 +340,7 @@ class _Lift:
     def lifted(self) -> Lifted:
         a = self.a
         states = self.cells(np.arange(a.state_row.size - 1, dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
-        set_offset = np.cumsum([0, *map(len, a.sets)])
+        set_offset = offsets(map(len, a.sets))
         sets = np.concatenate([np.zeros(0, np.int32), *a.sets]).astype(np.int32)
         exits, above = states.exits, a.top[states.owner]
         chains, wave, chain_of = [no_cells(1)], np.zeros(0, np.int64), [np.zeros((0, 2), np.int32)]
@@ -434,13 +436,11 @@ class _Lift:
 
 
 def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
-    offset = np.zeros(len(marks.tools) + 1, np.int32)
-    np.cumsum([len(tools) for tools in marks.tools], out=offset[1:])
     return {
         "state_mark": np.array(marks.state, np.int32),
         "symbol_mark": np.array(marks.symbol, np.int32),
         "mark": np.array(marks.table, np.int32).reshape(-1, 4),
-        "tool_offset": offset,
+        "tool_offset": offsets(map(len, marks.tools), np.int32),
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow.astype(np.int32),
     }

@@ -107,7 +107,8 @@ class Pieces:
 
     def forget(self) -> None:
         """Forget the walks by first byte and op: the next ones are over another trie, or in another mode."""
-        self._round += 1, -self._round[1]
+        self._round[0] += 1
+        self._round[1] = 0
 
     def grow(self) -> None:
         """Make room for more."""

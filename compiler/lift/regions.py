@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..automata.distinct import distinct_rows
+from ..automata.distinct import distinct_numbers, distinct_rows
 from ..budget import Budget
 from .bases import choose_bases, find_regions, rank_bases
 from .collapse import byte_classes
@@ -121,7 +121,7 @@ class Regions:
         some = many[base + 1]
         chosen, home = chosen[some], base[some]
         states = self.limit.shape[0]
-        pairs, seed = np.unique(home.astype(np.int64) * states + jobs[chosen, 0], return_inverse=True)
+        pairs, seed, _, _ = distinct_numbers(home.astype(np.int64) * states + jobs[chosen, 0])
         seeds = np.stack([pairs % states, pairs // states], axis=1).astype(np.int32)
         if self._place is None:
             self._place = self.scratch.filled("place", self.limit.shape, -1)
@@ -135,10 +135,10 @@ class Regions:
             )
             expected = 2 * len(self._found)
         found = self._found[:count]
-        root_of_job = parent[seed.reshape(-1)]
+        root_of_job = parent[seed]
         leave[chosen[~fine[root_of_job]]] = True
         both = root_of_job.astype(np.int64) << 32 | home
-        both, which, sizes = np.unique(both, return_inverse=True, return_counts=True)
+        both, which, _, sizes = distinct_numbers(both)
         classes: dict[int, tuple[np.ndarray, bool]] = {}
         for n in np.flatnonzero((sizes >= worth) & fine[both >> 32]).tolist():
             root, one = divmod(int(both[n]), 1 << 32)

@@ -44,7 +44,7 @@ class RowStore:
         row = self._rows.rows(3)
         list_of, numbers = _by_use(row[:, 2].copy(), len(self.lists))
         tokens, offset, base = difference_lists(self.lists.data, self.lists.offset, numbers, 32 * self.words)
-        size = np.diff(offset)
+        size = offset[1:] - offset[:-1]
         dense_of = np.full(numbers.size, -1, np.int32)
         dense = np.zeros((0, self.words), np.uint32)
         if size.max(initial=0) > self.words:

@@ -17,6 +17,7 @@ from toolc.runtime.comb import CombRows
 from toolc.runtime.memory import copy, kernel, read_int, read_long_at
 from toolc.runtime.tables import NEVER, PUSH
 
+from ..automata.offsets import offsets
 from .part import DELTA, GROUPS, READ, Part
 from .walk import Machine, bytes_to_call
 
@@ -144,7 +145,7 @@ class Joined:
     @cached_property
     def first_import(self) -> np.ndarray:
         """int64 [parts + 1]: where the imports of each begin."""
-        return np.cumsum([0, *map(len, self.imports)])
+        return offsets(map(len, self.imports))
 
     def delta(self) -> np.ndarray:
         """The comb of transitions; the dead state's row begins at 0, that of the finished one at 1."""

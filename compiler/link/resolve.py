@@ -18,7 +18,8 @@ from toolc.runtime.memory import kernel
 from toolc.runtime.tables import PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
-from ..automata.distinct import distinct_rows
+from ..automata.distinct import distinct_numbers, distinct_rows
+from ..automata.offsets import offsets
 from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
 from ..budget import Budget
@@ -227,10 +228,11 @@ class Resolve:
             out = self.walks.chains(jobs)
             found.append(out)
             more: dict[tuple[int, int], None] = {}
-            for n in np.flatnonzero(out[:, 1] >= 0).tolist():
-                after = int(out[n, 1])
-                out[n, 1] = self._profile(after)
-                more.update(dict.fromkeys((after, h) for h in self.a.sets[self.a.below[wave[n][1]]].tolist()))
+            for n, after in enumerate(out[:, 1].tolist()):
+                if after >= 0:
+                    out[n, 1] = self._profile(after)
+                    under = self.a.sets[self.a.below[wave[n][1]]]
+                    more.update(dict.fromkeys([(after, h) for h in under.tolist()]))
             wave = [pair for pair in more if pair not in place and pair not in self.outer]
         return place, np.concatenate(found)
 
@@ -264,14 +266,14 @@ class Resolve:
         """Rows behind those that there are, which are some of these and lists of further tokens, and their numbers."""
         x = self.arrays
         count = len(self.walks.lists)
-        pairs, which = np.unique(rows * np.int64(count) + lists, return_inverse=True)
+        pairs, which, _, _ = distinct_numbers(rows * np.int64(count) + lists)
         numbers, more = np.divmod(pairs, count)
         slices, units, dense, list_ = (x[name][numbers] for name in ("row_slice", "row_units", "row_dense", "row_list"))
         added = {n: np.sort(self.walks.lists[n]) for n in np.unique(more).tolist()}
         further = [added[n] for n in more.tolist()]
         offset, tokens, base = _with_more(
             x["list_offset"], x["list_tokens"], x["list_base"], list_,
-            np.cumsum([0, *map(len, further)]), np.concatenate([np.zeros(0, np.int32), *further]),
+            offsets(map(len, further)), np.concatenate([np.zeros(0, np.int32), *further]),
         )  # fmt: skip
         return {
             "row_slice": slices,
@@ -281,7 +283,7 @@ class Resolve:
             "list_offset": x["list_offset"][-1] + offset[1:],
             "list_tokens": tokens,
             "list_base": base,
-        }, (x["row_slice"].size + which.reshape(-1)).astype(np.int32)
+        }, (x["row_slice"].size + which).astype(np.int32)
 
     def _forget_unused(self) -> None:
         """Leave out chains of own profiles that no cell and no chain exits with any more."""
@@ -318,7 +320,7 @@ class Resolve:
         return {
             "outer_profile": np.array([e for e, _ in keys], np.int32),
             "outer_entry": np.array([k for _, k in keys], np.int32),
-            "outer_offset": np.cumsum([0, *map(len, listed)]).astype(np.int32),
+            "outer_offset": offsets(map(len, listed), np.int32),
             "outer_records": np.concatenate([np.zeros(0, np.int32), *listed]),
         }
 

@@ -12,6 +12,7 @@ from toolc.runtime.memory import copy, kernel
 from toolc.runtime.tables import Tables
 
 from ..automata.marks import Marks
+from ..automata.offsets import offsets
 from ..lift import comb
 from ..lift.chains import lead_to, longest_chain
 from .joined import Joined
@@ -43,8 +44,6 @@ def tables_of(
     closes = max(m.close_break.shape[1], m.owed_break.shape[1])
     row_of, rows = _rows(joined, specials, found)
     narrow = _narrowing(joined, decided, deciding, follows, exits, m.state_break, profiles)
-    set_offset = np.zeros(len(marks.tools) + 1, np.int32)
-    np.cumsum([len(tools) for tools in marks.tools], out=set_offset[1:])
     mark_number: dict[tuple[int, ...], int] = {}  # those of the main part are the first; no other names a tool
     number = [mark_number.setdefault(mark, len(mark_number)) for part in joined.parts for mark in part.distinct_marks]
     mark_of = np.array([0, *number], np.int32)  # the first is of what has none
@@ -73,7 +72,7 @@ def tables_of(
         "state_mark": mark_of[found["state_mark"]],
         "symbol_mark": mark_of[found["symbol_mark"]],
         "mark": np.array(list(mark_number), np.int32).reshape(-1, 4),
-        "tool_offset": set_offset,
+        "tool_offset": offsets(map(len, marks.tools), np.int32),
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow,
         "state_close": m.state_close,
