@@ -16,13 +16,29 @@ from toolc.runtime.tables import Tables
 
 
 def chain_keys(t: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Profile, stack symbol and number of every chain, by profile and symbol."""
-    place = np.flatnonzero(t.chain[:, 0] >= 0)
-    by_base = np.argsort(t.chain_offset)
-    e = by_base[np.searchsorted(t.chain_offset[by_base], t.chain[place, 0])]
-    order = np.argsort(e, kind="stable")
-    e, place = e[order], place[order]
-    return e, place - t.chain_offset[e], t.chain[place, 1]
+    """Profile, stack symbol and number of every chain, int64 [chains] each, by profile and symbol."""
+    e, g, n = _chain_keys(t.chain_offset, t.chain)
+    return e, g, n
+
+
+@njit(cache=True)
+def _chain_keys(offset, chain):  # type: ignore[no-untyped-def]
+    profile = np.full(chain.shape[0], -1, np.int64)  # by the place where its row begins
+    for e in range(offset.size):
+        profile[offset[e]] = e
+    at = np.zeros(offset.size + 1, np.int64)
+    for i in range(chain.shape[0]):
+        if chain[i, 0] >= 0:
+            at[profile[chain[i, 0]] + 1] += 1
+    for e in range(offset.size):
+        at[e + 1] += at[e]
+    found = np.empty((3, at[-1]), np.int64)
+    for i in range(chain.shape[0]):
+        if chain[i, 0] >= 0:
+            e = profile[chain[i, 0]]
+            found[0, at[e]], found[1, at[e]], found[2, at[e]] = e, i - chain[i, 0], chain[i, 1]
+            at[e] += 1
+    return found
 
 
 @njit(cache=True)

@@ -220,7 +220,8 @@ class _Close:
         x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
         if not x.size:
             return
-        x = x[np.diff(rows.ops.offset)[rows.of_close[x]] > 0]  # that read something
+        row, offset = rows.of_close[x], rows.ops.offset
+        x = x[offset[row + 1] > offset[row]]  # that read something
         while True:
             x = x[a.bound[x] >= NEVER]
             if not x.size:
@@ -237,31 +238,26 @@ class _Close:
             self._remembered = self._of_state = None
 
     def _dearest(self, x: np.ndarray, mode: int, slice_: int) -> np.ndarray:
-        """What `costs.dearest` finds from close cells, of the tokens outside of a slice (-1: of all)."""
-        a, state = self.a, self._state[x]
-        root = self.words.rest(slice_).order.size
-        segments = np.zeros((x.size, 6), np.int32)
-        segments[:, 1] = segments[:, 2] = root
-        segments[:, 3], segments[:, 4], segments[:, 5] = state, a.low[x], a.high[x]
-        out = self._walk(slice_, segments, np.arange(x.size + 1), np.full(x.size, mode, np.int32))
-        costs.add_specials(a, state, x, mode, self.specials, self.st, self.frames, out)
+        """What `costs.dearest_of_cells` finds, of the tokens outside of a slice (-1: of all); int64 [·, 4]."""
+        state, out = self._state[x], np.zeros((x.size, 4), np.int64)
+        known = self._known_of(slice_)
+        for begin in range(0, x.size, _BATCH):
+            self.budget.check("")
+            part = slice(begin, begin + _BATCH)
+            costs.dearest_of_cells(
+                self.a, known, self.words.rest(slice_), x[part], state[part], mode, self.specials,
+                self.is_special, self.memo, self.open_, self.st, self.frames, out[part],
+            )  # fmt: skip
         return out
 
-    def _walk(self, slice_: int, segments: np.ndarray, offset: np.ndarray, modes: np.ndarray) -> np.ndarray:
+    def _known_of(self, slice_: int) -> np.ndarray:
+        """See `costs.rows_and_bounds`; the memo is of the rest of the slice then."""
         if self._remembered != slice_:
             self.memo.forget()
             self._remembered = slice_
         if self._of_state is None:
             self._of_state = costs.rows_and_bounds(self.a)
-        out = np.zeros((modes.size, 4), np.int64)
-        for begin in range(0, modes.size, _BATCH):
-            self.budget.check("")
-            part = slice(begin, begin + _BATCH)
-            costs.dearest(
-                self.a, self._of_state, self.words.rest(slice_), segments, offset[begin : begin + _BATCH + 1],
-                modes[part], self.is_special, self.memo, self.open_, self.st, self.frames, out[part],
-            )  # fmt: skip
-        return out
+        return self._of_state
 
     def _after(self, rows: ways.Rows) -> np.ndarray:
         """`close_after` int32 [close cells, modes]."""
@@ -290,8 +286,10 @@ class _Close:
             slices, along = self._slices(rows, x, mode)
             if mode:
                 after[x[~pushed], mode] = after[x[~pushed], 0]
-            for s in np.unique(slices[pushed]).tolist():
-                some = np.flatnonzero(pushed & (slices == s))
+            left = np.flatnonzero(pushed) if mode else np.arange(x.size)
+            of = slices[left]
+            for s in sorted(set(of.tolist())):
+                some = left[of == s]
                 out = self._dearest(x[some], mode, s)
                 after[x[some], mode] = np.maximum(out[:, 0], along[some])
                 pushed[some] = out[:, 3] > 0
@@ -327,22 +325,16 @@ class _Close:
         is one of a string; or the slice of the cell's row, as in numbers, where that is one of many.
         """
         t, a, json = self.t, self.a, self.words.json
-        slices, found = np.full(x.size, -1, np.int32), np.zeros(x.size, np.int32)
-        own = np.full(x.size, -1)
-        if self.words.own_slices:
-            state = self._state[x]
-            own = t.row_slice[t.cell_row[t.state_cell[state] + phases(t.state_break[state], a.low[x]), mode]]
-        along = self._along(rows, PLAIN)[x]
-        chosen = (along <= a.bound[x] + _LOOSE) | (json[own] & (along < NEVER))
-        many = ~chosen & (own < 0) & (along < NEVER)
-        if np.count_nonzero(many) > MOST_EXACT:
-            chosen |= many
-        slices[chosen], found[chosen] = PLAIN, along[chosen]
-        cells = np.bincount(own[~chosen] + 1, minlength=1)
-        for s in np.flatnonzero(cells[1:] >= _WORTH).tolist():
-            if not json[s]:
+        row_slice = t.row_slice if self.words.own_slices else t.row_slice[:0]
+        slices, found, own = costs.plain_or_own(
+            x, self._state, a.low, a.bound, self._along(rows, PLAIN), _LOOSE, json, MOST_EXACT, PLAIN,
+            t.state_cell, t.state_break, t.cell_row, row_slice, mode,
+        )  # fmt: skip
+        left = slices == -1
+        for s, cells in enumerate(np.bincount(own[left] + 1, minlength=1)[1:].tolist()):
+            if cells >= _WORTH and not json[s]:
                 along = self._along(rows, s)[x]
-                some = ~chosen & (own == s) & (along < NEVER)
+                some = left & (own == s) & (along < NEVER)
                 slices[some], found[some] = s, along[some]
         return slices, found
 
@@ -398,13 +390,18 @@ class _Close:
             ranges = lows[int(n[i])]
             jobs[first[i] : first[i] + count[i], 2] = ranges
             jobs[first[i] : first[i] + count[i] - 1, 3] = np.array(ranges[1:]) - 1
-        out = []
+        found = np.zeros((len(jobs), 4), np.int64)
         for begin in range(0, len(jobs), _BATCH):
-            part = jobs[begin : begin + _BATCH]
-            out.append(self._walk(-1, *costs.segments_below(self.a, self.words.whole, part, offset, content)))
+            self.budget.check("")
+            part = slice(begin, begin + _BATCH)
+            below = costs.segments_below(self.a, self.words.whole, jobs[part], offset, content)
+            costs.dearest(
+                self.a, self._known_of(-1), self.words.whole, *below, self.is_special, self.memo, self.open_,
+                self.st, self.frames, found[part],
+            )  # fmt: skip
         after = np.zeros(t.chain_row.size, np.int32)
         place = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], jobs[:, 2])
-        np.maximum.at(after, place, np.concatenate([np.zeros(0, np.int64), *(o[:, 0] for o in out)]))
+        np.maximum.at(after, place, found[:, 0])
         return after
 
 

@@ -233,8 +233,8 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
         out[j, 0], out[j, 1], out[j, 2], out[j, 3] = dearest_, least, chosen, pushed
 
 
-@njit(cache=True)
-def add_specials(a, state, cell, mode, specials, st, frames, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, **BARE)
+def _add_specials(a, state, cell, mode, specials, st, frames, out):  # type: ignore[no-untyped-def]
     """Special tokens, int32 [·, 2] of symbol and token, besides what `dearest` found from states and close cells."""
     for j in range(cell.size):
         q, low, high = np.int64(state[j]), np.int64(a.low[cell[j]]), np.int64(a.high[cell[j]])
@@ -254,6 +254,52 @@ def add_specials(a, state, cell, mode, specials, st, frames, out):  # type: igno
             out[j, 0] = max(out[j, 0], value)
             if value < out[j, 1]:
                 out[j, 1], out[j, 2] = value, specials[k, 1]
+
+
+@njit(cache=True)
+def dearest_of_cells(a, of_state, t, cells, states, mode, specials, is_special, memo, open_, st, frames, out):  # type: ignore[no-untyped-def]
+    """What `dearest` finds from close cells, int64 [jobs], of these states, int32 [jobs], with special tokens."""
+    segments = np.zeros((cells.size, 6), np.int32)
+    for j in range(cells.size):
+        segments[j, 1] = segments[j, 2] = t.order.size
+        segments[j, 3], segments[j, 4], segments[j, 5] = states[j], a.low[cells[j]], a.high[cells[j]]
+    modes = np.full(cells.size, mode, np.int32)
+    dearest(
+        a, of_state, t, segments, np.arange(cells.size + 1), modes, is_special, memo, open_, st, frames, out
+    )  # fmt: skip
+    _add_specials(a, states, cells, mode, specials, st, frames, out)
+
+
+@njit(cache=True)
+def plain_or_own(  # type: ignore[no-untyped-def]
+    cells, state_of, low, bound, along, loose, json, most_exact, plain, state_cell, state_break, cell_row, row_slice,
+    mode,
+):  # fmt: skip
+    """Of close cells, int64 [n], the slice whose tokens are not walked, ``plain`` or -1 for none, and what those can
+    cost, int32 [n]; and the slice of each cell's row, int64 [n].
+
+    Args:
+        state_of, low, bound, along: int32 [close cells]: state, least counter, bound; what plain text can cost.
+        json: bool [slices + 1]: those of strings, the last answers for none;  most_exact: see close.py.
+        row_slice: empty where the slices of rows are of another kind.
+    """
+    slices, found = np.full(cells.size, -1, np.int32), np.zeros(cells.size, np.int32)
+    own = np.full(cells.size, -1, np.int64)
+    many = 0
+    for j in range(cells.size):
+        x = cells[j]
+        if row_slice.size > 0:
+            q = state_of[x]
+            own[j] = row_slice[cell_row[state_cell[q] + phase(state_break, q, low[x]), mode]]
+        if along[x] <= bound[x] + loose or (json[own[j]] and along[x] < NEVER):
+            slices[j], found[j] = plain, along[x]
+        elif own[j] < 0 and along[x] < NEVER:
+            many += 1
+    if many > most_exact:
+        for j in range(cells.size):
+            if slices[j] != plain and own[j] < 0 and along[cells[j]] < NEVER:
+                slices[j], found[j] = plain, along[cells[j]]
+    return slices, found, own
 
 
 @njit(cache=True)

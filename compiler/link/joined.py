@@ -37,6 +37,9 @@ _HEAD = {  # the rows before those of the parts: of the dead and the finished st
     "forced_offset": (0, 0), "row_slice": (-1, -1), "row_units": (-1, -1), "row_dense": (-1, -1), "row_list": (0, 1),
     "list_offset": (0, 0, 0), "list_base": (-1, -1),
 }  # fmt: skip
+_OF_ALL = {"state": 2, "cell": 2, "close": 2, "row": 2, "list": 2, "mark": 1, "forced_list": 1}
+_RESERVED = np.array([*(_OF_ALL.get(group, 0) for group in GROUPS), 0])  # numbers before those of the parts, …
+_DELTA = list(GROUPS).index("delta")  # … and of these, one more than there are classes
 _SKIPPED = {"forced_offset": 2, "list_offset": 1}  # so many rows of each part are of what the head stands for
 
 
@@ -78,12 +81,12 @@ class Joined:
     def __init__(self, parts: list[Part], imports: list[list[tuple[int, int]]], symbol_class: np.ndarray) -> None:
         self.parts, self.imports, self.symbol_class = parts, imports, symbol_class
         self.width = int(symbol_class.max()) + 1
-        reserved = {
-            "state": 2, "cell": 2, "close": 2, "delta": self.width + 1, "row": 2, "list": 2, "mark": 1, "forced_list": 1
-        }  # fmt: skip
-        sizes = np.array([[reserved.get(group, 0) for group in GROUPS], *(part.sizes for part in parts)])
-        self._base = np.zeros((len(GROUPS) + 1, len(parts) + 1), np.int64)  # the last is of what is not moved
-        np.cumsum(sizes.T, axis=1, out=self._base[:-1])
+        sizes = np.zeros((len(parts) + 1, len(GROUPS) + 1), np.int64)  # the last is of what is not moved
+        sizes[0] = _RESERVED
+        sizes[0, _DELTA] = self.width + 1
+        for n, part in enumerate(parts, 1):
+            sizes[n, :-1] = part.sizes
+        self._base = np.ascontiguousarray(sizes.cumsum(axis=0).T)
         self.base = dict(zip(GROUPS, self._base, strict=False))
         self.modes = max(part.modes for part in parts)
 
@@ -112,14 +115,11 @@ class Joined:
         fewer columns than others, as of breakpoints, they get zeros. What `_NUMBERS` does not name is not moved.
         """
         layout, fields = _layout(names), self.fields(names)
-        columns = np.where(layout.by_mode, self.modes, fields[:, :, 2].max(axis=0))
-        rows = fields[:, :, 1].sum(axis=0) + layout.head[:, 3] - len(self.parts) * layout.skip
-        ends = np.cumsum(rows * columns)
-        out = np.empty(ends[-1], np.int32)
-        _gather(fields, self._base[layout.group], layout.head, layout.skip, columns, out)
+        out, shapes = _gather(fields, self._base, *layout, self.modes)
         found, begin = {}, 0
-        for name, end, count, width in zip(names, ends.tolist(), rows.tolist(), columns.tolist(), strict=True):
+        for name, (count, width) in zip(names, shapes.tolist(), strict=True):
             dimensions = self.parts[0].arrays[name].ndim
+            end = begin + count * width
             shape = (count, width) if dimensions == 2 else (count, width // 2, 2)
             found[name] = out[begin:end] if dimensions == 1 else out[begin:end].reshape(shape)
             begin = end
@@ -127,7 +127,10 @@ class Joined:
 
     def fields(self, names: tuple[str, ...]) -> np.ndarray:
         """int64 [parts, names, 3]: see `Part.fields`."""
-        return np.array([part.fields(names) for part in self.parts])
+        found = np.empty((len(self.parts), len(names), 3), np.int64)
+        for n, part in enumerate(self.parts):
+            found[n] = part.fields(names)
+        return found
 
     @cached_property
     def imported(self) -> np.ndarray:
@@ -195,17 +198,28 @@ class Joined:
 
 
 @kernel()
-def _gather(fields, by, head, skip, columns, out):  # type: ignore[no-untyped-def]
-    """Write arrays one after the other, each that of all parts, into ``out``, int32 [·]; see `Joined.together`.
+def _gather(fields, base, group, by_mode, head, skip, modes):  # type: ignore[no-untyped-def]
+    """Arrays one after the other, each that of all parts, int32 [·], and how many rows and columns each has, int64
+    [arrays, 2]; see `Joined.together`.
 
     Args:
         fields: int64 [parts, arrays, 3], see `Part.fields`.
-        by: int64 [arrays, parts or more]: what is added to the numbers of each part; those below 0 stay.
-        head, skip: see `_Layout`;  columns: int64 [arrays].
+        base: int64 [groups, parts + 1]: what is added to the numbers of each part; those below 0 stay.
+        group, by_mode, head, skip: see `_Layout`.
     """
+    shapes = np.empty((group.size, 2), np.int64)
+    total = np.int64(0)
+    for n in range(group.size):
+        rows, width = np.int64(head[n, 3]), np.int64(modes if by_mode[n] else 0)
+        for part in range(fields.shape[0]):
+            rows += fields[part, n, 1] - skip[n]
+            width = width if by_mode[n] else max(width, fields[part, n, 2])
+        shapes[n, 0], shapes[n, 1] = rows, width
+        total += rows * width
+    out = np.empty(total, np.int32)
     at = np.int64(0)
-    for n in range(columns.size):
-        width = columns[n]
+    for n in range(group.size):
+        width = shapes[n, 1]
         for i in range(head[n, 3]):
             out[at : at + width] = head[n, i]
             at += width
@@ -222,11 +236,12 @@ def _gather(fields, by, head, skip, columns, out):  # type: ignore[no-untyped-de
                         out[place] = 0
                         if own == 1 or k < own:
                             out[place] = read_int(address, own * i + min(k, own - 1))
-            add = np.int32(by[n, part])
+            add = np.int32(base[group[n], part])
             if add != 0:
                 moved = out[begin:at]
                 for i in range(moved.size):
                     moved[i] += add if moved[i] >= 0 else np.int32(0)
+    return out, shapes
 
 
 @kernel()

@@ -100,24 +100,27 @@ class Part:
         return int(self.arrays["state_cell"].size)
 
     @cached_property
-    def sizes(self) -> list[int]:
-        """How many numbers there are of each of `GROUPS`."""
+    def sizes(self) -> np.ndarray:
+        """int64 [`GROUPS`]: how many numbers there are of each."""
         sizes = [self.arrays[name].shape[0] if name else self.profiles for name in GROUPS.values()]
         sizes[-1] -= 2  # the list that is empty is of every part, and there is one more offset than lists
-        return sizes
+        return np.array(sizes)
 
     def fields(self, names: tuple[str, ...]) -> np.ndarray:
         """int64 [names, 3]: of some arrays, C-contiguous int32, the address, how many rows, and numbers in each."""
         known = self._fields.get(names)
         if known is None:
-            found = []
+            found: list[int] = []
             for name in names:
                 array = self.arrays[name]
                 assert array.dtype == np.int32 and array.flags.c_contiguous
                 shape = array.shape
-                columns = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else shape[1] * shape[2]
-                found.append((address_of(array.reshape(-1)), shape[0], columns))
-            known = self._fields[names] = np.array(found, np.int64)
+                if len(shape) == 1:
+                    found += address_of(array), shape[0], 1
+                else:
+                    columns = shape[1] if len(shape) == 2 else shape[1] * shape[2]
+                    found += address_of(array.reshape(-1)), shape[0], columns
+            known = self._fields[names] = np.array(found, np.int64).reshape(-1, 3)
         return known
 
     @cached_property
