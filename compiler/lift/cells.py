@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from ..automata.offsets import offsets
 from .ahead import Ahead
@@ -177,30 +178,40 @@ def _uncounted(
 ) -> Cells:
     """The same where no counter meets a threshold: one cell each."""
     n = len(subjects)
-    each, zeros = np.arange(n, dtype=np.int32), np.zeros(n, np.int32)
-    found = run(np.concatenate([subjects, zeros.reshape(-1, 1)], axis=1))
-    rows, exits = _rows(found, slice(None), zeros, most_units, store)
+    each, zeros = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
+    jobs = np.zeros((n, subjects.shape[1] + 1), np.int32)
+    jobs[:, :-1] = subjects
+    found = run(jobs)
+    rows, exits = _rows(found, np.arange(n), zeros, most_units, store)
     narrow = found[0].narrow if len(found) == 1 else found[0].narrow | found[1].narrow
-    return Cells(each, np.zeros((n, 0, 2), np.int32), each, zeros, rows, exits, each[narrow])
+    return Cells(each, np.zeros((n, 0, 2), np.int32), each, zeros.astype(np.int32), rows, exits, each[narrow])
 
 
 def _rows(
-    found: list[Walks], job: np.ndarray | slice, counter: np.ndarray, most_units: np.ndarray, store: RowStore
+    found: list[Walks], job: np.ndarray, counter: np.ndarray, most_units: np.ndarray, store: RowStore
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and exits, int32 [cells, modes], of cells whose walks are these jobs, at these counters."""
+    """Rows and exits, int32 [cells, modes], of cells whose walks are these jobs, int64 [cells], at these counters."""
     wanted = np.empty((counter.size, len(found), 3), np.int32)
     exits = np.empty((counter.size, len(found)), np.int32)
-    for mode, walks in enumerate(found):
-        slice_, units, limit = walks.slice_[job], walks.units[job].copy(), walks.limit[job]
-        by_limit = units == BY_LIMIT
-        units[by_limit] = -1
-        by_limit &= (slice_ >= 0) & (limit != UNLIMITED)
-        if by_limit.any():
-            left = np.maximum(0, limit[by_limit] - counter[by_limit])
-            units[by_limit] = np.where(left >= most_units[slice_[by_limit]], -1, left)
-        wanted[:, mode, 0], wanted[:, mode, 1], wanted[:, mode, 2] = slice_, units, walks.list_[job]
-        exits[:, mode] = walks.exit_[job]
+    for mode, x in enumerate(found):
+        walks = map(np.ascontiguousarray, (x.slice_, x.limit, x.units, x.list_, x.exit_))
+        _want(*walks, job, counter, most_units, mode, wanted, exits)
     return store.rows(wanted.reshape(-1, 3)).reshape(-1, len(found)), exits
+
+
+@njit(cache=True)
+def _want(slice_, limit, units, list_, exit_, job, counter, most_units, mode, wanted, exits):  # type: ignore[no-untyped-def]
+    """Rows as `RowStore.rows` takes them, and exits, of cells in a mode: see `_rows`."""
+    for n in range(job.size):
+        j = job[n]
+        s = np.int64(slice_[j])
+        wanted[n, mode, 0], wanted[n, mode, 1], wanted[n, mode, 2] = s, units[j], list_[j]
+        exits[n, mode] = exit_[j]
+        if units[j] == BY_LIMIT:
+            wanted[n, mode, 1] = -1
+            if s >= 0 and limit[j] != UNLIMITED:
+                left = max(np.int64(0), np.int64(limit[j]) - counter[n])
+                wanted[n, mode, 1] = -1 if left >= most_units[s] else left
 
 
 def _both(a: Walks, b: Walks) -> Walks:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from toolc.runtime.memory import kernel
+from toolc.runtime.order import ascend
 from toolc.runtime.tables import PUSH, Tables
 from toolc.runtime.vocab import Vocab
 
@@ -264,25 +265,19 @@ class Resolve:
 
     def _toggled(self, rows: np.ndarray, lists: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Rows behind those that there are, which are some of these and lists of further tokens, and their numbers."""
-        x = self.arrays
-        count = len(self.walks.lists)
-        pairs, which, _, _ = distinct_numbers(rows * np.int64(count) + lists)
-        numbers, more = np.divmod(pairs, count)
-        slices, units, dense, list_ = (x[name][numbers] for name in ("row_slice", "row_units", "row_dense", "row_list"))
-        added = {n: np.sort(self.walks.lists[n]) for n in np.unique(more).tolist()}
-        further = [added[n] for n in more.tolist()]
-        offset, tokens, base = _with_more(
-            x["list_offset"], x["list_tokens"], x["list_base"], list_,
-            offsets(map(len, further)), np.concatenate([np.zeros(0, np.int32), *further]),
+        x, lists_ = self.arrays, self.walks.lists
+        of, ends, tokens, which = _toggled(
+            rows, lists.copy(), x["row_slice"], x["row_units"], x["row_dense"], x["row_list"],
+            x["list_offset"], x["list_tokens"], x["list_base"], lists_.data, lists_.offset,
         )  # fmt: skip
         return {
-            "row_slice": slices,
-            "row_units": units,
-            "row_dense": dense,
-            "row_list": x["list_base"].size + np.arange(base.size, dtype=np.int32),
-            "list_offset": x["list_offset"][-1] + offset[1:],
+            "row_slice": of[0],
+            "row_units": of[1],
+            "row_dense": of[2],
+            "row_list": x["list_base"].size + np.arange(of.shape[1], dtype=np.int32),
+            "list_offset": x["list_offset"][-1] + ends,
             "list_tokens": tokens,
-            "list_base": base,
+            "list_base": of[3],
         }, (x["row_slice"].size + which).astype(np.int32)
 
     def _forget_unused(self) -> None:
@@ -363,41 +358,47 @@ def near_decisions(a: Automaton, most: int) -> np.ndarray:
 
 
 @kernel()
-def _with_more(offset, tokens, base, lists, begin, more):  # type: ignore[no-untyped-def]
-    """Lists with tokens that they do not hold: offset, tokens and base of each. One that has no base gets the list as
-    its base.
+def _toggled(rows, more, row_slice, row_units, row_dense, row_list, offset, tokens, base, data, begin):  # type: ignore[no-untyped-def]
+    """Rows with tokens that their lists do not hold, each pair of both once: int32 [4, pairs], the slice, units, bit
+    row and base of each; the ends of their lists, int64 [pairs], and the tokens, ascending; the number of the pair of
+    every one of ``rows``. A row whose list has no base gets that list as base.
 
     Args:
-        begin, more: those of list ``lists[n]``, ascending: ``more[begin[n]:begin[n + 1]]``.
+        more: number of a list in a pool of ``data`` and ``begin``, for each row.
     """
-    own = np.int64(0)
-    for n in lists:
-        own += offset[n + 1] - offset[n]
-    out, ends = np.empty(own + more.size, np.int32), np.zeros(lists.size + 1, np.int64)
-    base_of = np.empty(lists.size, np.int32)
-    at = 0
-    for j in range(lists.size):
-        n = lists[j]
+    pairs, which, first, _ = distinct_numbers(rows * np.int64(begin.size) + more)
+    of = np.empty((4, pairs.size), np.int32)
+    ends = np.empty(pairs.size, np.int64)
+    most = np.int64(0)
+    for j in range(pairs.size):
+        n, m = row_list[rows[first[j]]], more[first[j]]
+        most += offset[n + 1] - offset[n] + begin[m + 1] - begin[m]
+    out, at = np.empty(most, np.int32), 0
+    for j in range(pairs.size):
+        r, m = rows[first[j]], more[first[j]]
+        n = row_list[r]
+        of[0, j], of[1, j], of[2, j], of[3, j] = row_slice[r], row_units[r], row_dense[r], base[n]
         i, i_end = np.int64(offset[n]), np.int64(offset[n + 1])
-        base_of[j] = base[n]
         if base[n] < 0:
-            base_of[j] = n
+            of[3, j] = n
             i = i_end
-        k, k_end = begin[j], begin[j + 1]
-        while i < i_end or k < k_end:
-            if k == k_end or (i < i_end and tokens[i] < more[k]):
+        further = data[begin[m] : begin[m + 1]].copy()
+        ascend(further)
+        k = 0
+        while i < i_end or k < further.size:
+            if k == further.size or (i < i_end and tokens[i] < further[k]):
                 out[at] = tokens[i]
                 at += 1
                 i += 1
-            elif i == i_end or more[k] < tokens[i]:
-                out[at] = more[k]
+            elif i == i_end or further[k] < tokens[i]:
+                out[at] = further[k]
                 at += 1
                 k += 1
             else:
                 i += 1
                 k += 1
-        ends[j + 1] = at
-    return ends, out[:at].copy(), base_of
+        ends[j] = at
+    return of, ends, out[:at].copy(), which
 
 
 def _behind(
