@@ -238,7 +238,8 @@ class Filling:
                 kind[n] = _LOOP  # marks depend on how often they were read
                 item.append(node[1])
             offset.append(len(item))
-        kind[list(called)] |= _OR_CALLED
+        if called:
+            kind[list(called)] |= _OR_CALLED
         table = np.zeros(28, np.int64)
         self._number = table.data
         self._address = address_of(table)
@@ -310,8 +311,9 @@ class Filling:
 
     def let_first(self, state: int) -> None:
         """The state of the oldest task is a first one, if it has one."""
-        oldest = self.rows("task")[:1]
-        oldest[oldest[:, 0] == state, 0] = ~state
+        tasks = self.rows("task")
+        if len(tasks) and tasks[0, 0] == state:
+            tasks[0, 0] = ~state
 
     def get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``."""

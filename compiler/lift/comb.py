@@ -11,8 +11,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_FREE = -1, 0
-
 
 def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Pack rows given in compressed form.
@@ -29,20 +27,29 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     row_offset, columns, values = (
         x if x.dtype == np.int32 else x.astype(np.int32) for x in (row_offset, columns, values)
     )
+    offset, comb = _pack(row_offset, columns, values, width)
+    return offset, comb
+
+
+@njit(cache=True)
+def _pack(row_offset, columns, values, width):  # type: ignore[no-untyped-def]
     order = _order(row_offset)
     # There is room for twice the entries: what is never touched costs nothing, and a larger array would have to be
     # filled anew.
     size = 2 * columns.size + order.size + 2 * max(width, 1) + 192
     comb, bits = np.empty((size, 2), np.int32), np.zeros((2, (size >> 6) + 3), np.uint64)
-    comb[:width] = _FREE
-    offset, at = np.empty(order.size, np.int32), np.array([0, 0, width], np.int64)
-    done = 0
-    while (done := _place(row_offset, columns, values, order, done, width, comb, bits, at, offset)) < order.size:
+    for i in range(width):
+        comb[i, 0], comb[i, 1] = -1, 0
+    offset, at = np.empty(order.size, np.int32), np.array([0, 0, width])
+    done = _place(row_offset, columns, values, order, 0, width, comb, bits, at, offset)
+    while done < order.size:
         filled = at[2]
-        bigger, more = np.empty((2 * len(comb) + width, 2), np.int32), bits
+        bigger = np.empty((2 * comb.shape[0] + width, 2), np.int32)
+        more = np.zeros((2, (bigger.shape[0] >> 6) + 3), np.uint64)
         bigger[:filled] = comb[:filled]
-        comb, bits = bigger, np.zeros((2, (len(bigger) >> 6) + 3), np.uint64)
-        bits[:, : more.shape[1]] = more
+        more[:, : bits.shape[1]] = bits
+        comb, bits = bigger, more
+        done = _place(row_offset, columns, values, order, done, width, comb, bits, at, offset)
     return offset, comb[: at[1] + width]
 
 

@@ -259,7 +259,8 @@ class _Lift:
 
     def _note(self, out: np.ndarray) -> None:
         self.walks += len(out)
-        self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
+        if self.a.modes == 2:
+            self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
 
     def _exceptions(self, q: int, c: int, u: int, bound: int) -> tuple[int, int] | None:
         """The piece of the tokens on which a state differs from a slice, and the most units of one that may.

@@ -67,8 +67,6 @@ class Regions:
         self.limit = limit
         self.scratch = scratch
         self.budget = budget
-        self._size = np.diff(words.vocab.slice_token_offset)
-        self._small = np.append(2 * self._size < self._size.max(), True)  # the last answers for none
         self._place: np.ndarray | None = None
         self._found = np.empty((1 << 12, 3), np.int32)
 
@@ -82,12 +80,13 @@ class Regions:
         """
         if which.size < _WORTH:
             return
-        chosen = which[self._small[slice_[which]]]
+        chosen = which[self.words.small[slice_[which]]]
         m = self.machine
         rank = np.full(chosen.size, _ANY, np.int32)
         while chosen.size >= _WORTH:
             base = np.empty(chosen.size, np.int32)
-            choose_bases(m, self.units, *self._ranked, self._size, slice_[chosen], jobs[chosen], rank, base)
+            size = self.words.slice_size
+            choose_bases(m, self.units, *self._ranked, size, slice_[chosen], jobs[chosen], rank, base)
             leave = np.zeros(len(jobs), bool)
             yield from self._of_slices(jobs, base, chosen, leave, _WORTH)
             again = leave[chosen]  # a smaller slice may stay inside of the frame

@@ -81,6 +81,16 @@ class Words:
             [vocab.slice_units[offset[s] : offset[s + 1]].max(initial=0) for s in range(offset.size - 1)], np.int64
         )
 
+    @cached_property
+    def slice_size(self) -> np.ndarray:
+        """int32 [slices]: how many tokens each has."""
+        return np.diff(self.vocab.slice_token_offset)
+
+    @cached_property
+    def small(self) -> np.ndarray:
+        """bool [slices + 1]: slices of less than half of the tokens that the largest has; the last answers for none."""
+        return np.append(2 * self.slice_size < self.slice_size.max(), True)
+
     @staticmethod
     def of(vocab: Vocab) -> Words:
         """The one of a vocabulary."""
