@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 
 from toolc.compiler.lift import comb as combs
+from toolc.compiler.lift.chains import chain_keys
 from toolc.compiler.link.classes import coarse_classes, common, leaders, spread
 from toolc.compiler.link.keys import keys
-from toolc.compiler.link.resolve import _kept, _with_more
+from toolc.compiler.link.resolve import _kept, _toggled
 from toolc.compiler.link.walk import bytes_to_call
 from toolc.compiler.link.words import Words
 from toolc.runtime.comb import CombRows, rows_at
@@ -123,18 +125,39 @@ def test_rows_are_spread_over_other_classes() -> None:
             assert list(zip(columns[part].tolist(), new[part].tolist(), strict=True)) == wanted
 
 
-def test_toggled_lists() -> None:
+def test_toggled_rows() -> None:
     rng = random.Random(5)
     lists = _lists(rng, 9, 30, 12)
     base = np.array([-1, -1, -1, 0, 1, 2, 0, -1, 1], np.int32)
-    chosen = [rng.randrange(9) for _ in range(20)]
-    more = _lists(rng, 20, 30, 8)
-    begin, added = _flat(more)
-    offset, tokens, of = _with_more(*_flat(lists), base, np.array(chosen, np.int32), begin.astype(np.int64), added)
-    for j, n in enumerate(chosen):
+    row_list, more = [rng.randrange(9) for _ in range(12)], _lists(rng, 6, 30, 8)
+    begin, tokens = _flat([rng.sample(one, len(one)) for one in more])  # a pool's lists are in no order
+    columns = [np.array([rng.randrange(-1, 4) for _ in row_list], np.int32) for _ in range(3)]
+    rows, further = (np.array([rng.randrange(n) for _ in range(40)], np.int32) for n in (12, 6))
+    of, ends, out, which = _toggled(
+        rows, further, *columns, np.array(row_list, np.int32), *_flat(lists), base, tokens, begin.astype(np.int64)
+    )
+    pairs = sorted(set(zip(rows.tolist(), further.tolist(), strict=True)))
+    assert [pairs[n] for n in which.tolist()] == list(zip(rows.tolist(), further.tolist(), strict=True))
+    first = 0
+    for j, (row, m) in enumerate(pairs):
+        n = row_list[row]
+        assert of[:3, j].tolist() == [column[row] for column in columns]
         own = set(lists[n]) if base[n] >= 0 else set()
-        assert tokens[offset[j] : offset[j + 1]].tolist() == sorted(own ^ set(more[j]))
-        assert of[j] == (n if base[n] < 0 else base[n])
+        assert out[first : ends[j]].tolist() == sorted(own ^ set(more[m]))
+        assert of[3, j] == (n if base[n] < 0 else base[n])
+        first = ends[j]
+
+
+def test_chains_by_profile_and_symbol() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        table = rng.random((int(rng.integers(1, 30)), int(rng.integers(1, 12)))) < 0.3
+        e, g = (x.astype(np.int32) for x in np.nonzero(table))
+        begin = np.searchsorted(e, np.arange(len(table) + 1)).astype(np.int32)
+        number = rng.permutation(e.size).astype(np.int32)
+        offset, chain = combs.pack(begin, g, number, table.shape[1])
+        found = chain_keys(SimpleNamespace(chain_offset=offset, chain=chain))  # type: ignore[arg-type]
+        assert [x.tolist() for x in found] == [e.tolist(), g.tolist(), number.tolist()]
 
 
 def test_calls_lie_behind_what_can_stand_before_them() -> None:
