@@ -26,9 +26,10 @@ def test_against_every_token(name: str, as_tokens: bool) -> None:
     held = bundle(name, as_tokens)
     rng = random.Random(name)
     special = set(held.vocab.special.values())
+    further = rng.sample(sorted(held.entry), min(2, len(held.entry)))  # the others lead to the same states
     for entry in held.entry:
         matcher = Matcher(held, entry)
-        for _ in range(12):
+        for _ in range(12 if entry in further else 4):
             mask = allowed(matcher).astype(bool)
             assert np.array_equal(mask, brute_mask(held, matcher)), entry
             tokens = np.flatnonzero(mask).tolist()
