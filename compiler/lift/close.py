@@ -296,7 +296,7 @@ class _Close:
 
     def _stands(self, rows: ways.Rows) -> tuple[np.ndarray, np.ndarray]:
         """Close cells that cost as much as each or more, and as much or less, int64 [close cells] each: of the same
-        state, where from the first is not looked further, or the ends of its ladder.
+        state, where from the first is not looked further, or of its ladder (`ends_of_ladders`).
 
         From some count on, more only takes transitions away and bounds down, whatever the state. What a token costs
         from a count beyond that, it costs at least from a lesser one: all counts on its way are apart by as much, or

@@ -18,7 +18,7 @@ from toolc.runtime.bounds import MANY, act, largest, most, owing, phase, step
 from toolc.runtime.memory import BARE
 from toolc.runtime.tables import NEVER
 
-from .children import next_child
+from .children import is_calm, next_child
 
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
 
@@ -75,17 +75,29 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def rows_and_bounds(a):  # type: ignore[no-untyped-def]
-    """Side by side what a walk wants of a state, int64 [states, 2]: where its row begins in the comb, and its bound; -1
-    for what depends on the counter, and for the row of the finished state."""
-    out = np.empty((a.state_cell.size, 2), np.int64)
+    """Side by side what a walk wants of a state, int64 [states, 3]: where its row begins in the comb, and its bound; -1
+    for what depends on the counter, and for the row of the finished state. And 1 where calm bytes (children.py) are
+    dead or lead back to it, whatever the counter, else 0."""
+    out = np.empty((a.state_cell.size, 3), np.int64)
     for q in range(out.shape[0]):
         out[q, 0] = a.cell_delta[a.state_cell[q]]
         for b in range(a.state_break.shape[1]):
             if a.state_break[q, b, 1] > 0:
                 out[q, 0] = -1
         out[q, 1] = a.bound[a.close_first[q]] if a.close_first[q + 1] == a.close_first[q] + 1 else -1
-    out[1] = -1, 0
+        out[q, 2] = np.int64(out[q, 0] >= 0 and out[q, 1] >= 0 and _stays(a, out[q, 0], q << 3))
+    out[1] = -1, 0, 0
     return out
+
+
+@njit(cache=True, **BARE)
+def _stays(a, base, op):  # type: ignore[no-untyped-def]
+    """Whether calm bytes are dead or have this op in the row of the comb that begins at ``base``."""
+    for byte in range(128):
+        entry = base + a.symbol_class[byte]
+        if is_calm(byte) and a.delta[entry, 0] == base and a.delta[entry, 1] != 0 and a.delta[entry, 1] != op:
+            return False
+    return True
 
 
 @njit(cache=True, **BARE)
@@ -224,6 +236,9 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                             dearest_ = max(dearest_, value)
                             if value < least:
                                 least, chosen = value, token
+                    if place < 0 and value <= dearest_ and value >= least and not leaves and of_state[q, 2] != 0:
+                        i = next_  # all tokens below cost as much
+                        continue
                 if leaves or next_ == i + 1:
                     i = next_
                     continue

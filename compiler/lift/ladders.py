@@ -140,8 +140,8 @@ def find_ladders(ops, state_row, narrow_state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def ends_of_ladders(step, height, first, bound):  # type: ignore[no-untyped-def]
-    """The highest and the lowest step of the ladder of each close cell, int64 [close cells] each, where bounds are no
-    larger further down; else, and for these themselves, the cell itself twice.
+    """The highest step of the ladder of each close cell and the one above its foot, int64 [close cells] each, where
+    bounds are no larger further down; else, and for these themselves and the foot, the cell itself twice.
 
     Args:
         step, height: of `Ladders`;  first: int32 [states + 1], close cells of each;  bound: int32 [close cells].
@@ -149,18 +149,18 @@ def ends_of_ladders(step, height, first, bound):  # type: ignore[no-untyped-def]
     highest, lowest = np.arange(bound.size), np.arange(bound.size)
     best = height.copy()  # of the steps that each is known to be beneath
     for q in range(height.size):
-        x = np.int64(q)
+        x = lowest_ = np.int64(q)
         while height[x] > 0 and best[q] == height[q] and first[x + 1] == first[x] + 1:
             p = np.int64(step[x] >> 3)
             if first[p + 1] > first[p] + 1 or bound[first[p]] > bound[first[x]]:
                 break
-            x = p
+            x, lowest_ = p, x
         if height[x] > 0:
             continue
-        foot, x = first[x], np.int64(step[q] >> 3)
-        while height[x] > 0:
+        x = np.int64(step[q] >> 3)
+        while height[x] > 1:
             if best[x] < height[q]:
-                best[x], highest[first[x]], lowest[first[x]] = height[q], first[q], foot
+                best[x], highest[first[x]], lowest[first[x]] = height[q], first[q], first[lowest_]
             x = np.int64(step[x] >> 3)
     return highest, lowest
 

@@ -21,7 +21,7 @@ from numba import njit
 from toolc.runtime.memory import BARE
 
 from ..automata.pool import intern, room
-from .children import Children, next_child
+from .children import Children, is_calm, next_child
 from .counting import descend_counting
 from .ladders import descend
 from .pieces import HEAD, cuts_fit, intern_piece, lower_pieces, piece_at
@@ -60,8 +60,8 @@ class Walkable(NamedTuple):
     node_depth,
     token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
     children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
-    depth << 40, and 1 << 62 where a token of the part ends; the node, and 1 + that token << 32, 0 where there is none
-    or several.
+    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm besides
+    (children.py); the node, and 1 + that token << 32, 0 where there is none or several.
     """
 
     order: np.ndarray
@@ -79,13 +79,19 @@ class Walkable(NamedTuple):
 def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, units):  # type: ignore[no-untyped-def]
     """What a walk wants of the places of a part, see `Walkable`."""
     out = np.empty((order.size, 2), np.int64)
-    for i in range(order.size):
+    calm = np.empty(order.size, np.bool_)
+    for i in range(order.size - 1, -1, -1):
         node = np.int64(order[i])
+        calm[i], below = True, i + 1
+        while below < skip[i]:
+            calm[i] &= calm[below] and is_calm(node_byte[order[below]])
+            below = skip[below]
         ends, own = np.int64(0), np.int64(-1)
         for k in range(token_offset[node], token_offset[node + 1]):
             if units[tokens[k]] < 0:
                 own = np.int64(tokens[k]) if ends == 0 else np.int64(-1)
                 ends = np.int64(1)
+        ends += 2 * np.int64(calm[i] and ends)
         out[i, 0] = np.int64(skip[i]) | np.int64(node_byte[node]) << 32 | np.int64(node_depth[node]) << 40 | ends << 62
         out[i, 1] = node | own + 1 << 32
     return out

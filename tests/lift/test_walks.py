@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,11 @@ from toolc.compiler.lift import costs, regions
 from toolc.compiler.lift.children import next_child
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.lift.words import Words
+from toolc.compiler.link.cache import forget
 from toolc.compiler.options import BUILTIN
 
+CALM = set(range(32, 127)) - set(b'"\\')
+CLOSE = ("close_bound", "close_token", "close_after", "chain_after", "owed")
 SCHEMA = {
     "type": "object",
     "properties": {"kind": {"enum": ["one", "two"]}, "size": {"type": "integer"}, "next": {"$ref": "#"}},
@@ -47,6 +53,28 @@ def test_children_and_places() -> None:
         for n, token in zip(part.order, (part.packed[:, 1] >> 32) - 1, strict=True):
             ends = [t for t in v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]] if part.units[t] < 0]
             assert token == (ends[0] if len(ends) == 1 else -1)
+        calm = [all(b in CALM for b in v.node_byte[part.order[i + 1 : end]]) for i, end in enumerate(part.skip)]
+        np.testing.assert_array_equal(part.packed[:, 0] < 0, np.array(calm) & own)
+
+
+def test_below_calm_bytes_nothing_costs_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found, skipped = [], []
+    for all_walked in (False, True):
+        monkeypatch.setenv("TOOLC_CACHE", str(tmp_path / str(all_walked)))
+
+        def known(a: Any, all_walked: bool = all_walked, make: Any = costs.rows_and_bounds) -> np.ndarray:
+            out: np.ndarray = make(a)
+            skipped.append(int(out[:, 2].sum()))
+            out[:, 2] *= not all_walked
+            return out
+
+        with monkeypatch.context() as patch:
+            patch.setattr(costs, "rows_and_bounds", known)
+            forget()
+            found.append(compile_schema(SCHEMA).bundle.tables)
+    assert min(skipped) > 0 and skipped[: len(skipped) // 2] == skipped[len(skipped) // 2 :]
+    for name in CLOSE:
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name), name)
 
 
 def test_a_memo_that_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +89,7 @@ def test_a_memo_that_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Words, "hand_back_memo", lambda *_: None)
         found.append(compile_schema(SCHEMA).bundle.tables)
     assert made[1].at[0] > made[0].at[0] + 50, "it was never full"
-    for name in ("close_bound", "close_token", "close_after", "chain_after", "owed"):
+    for name in CLOSE:
         np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name), name)
 
 
