@@ -9,13 +9,15 @@ from __future__ import annotations
 import sys
 
 PATIENCE = 6  # questions: the passes over three bundles
+LARGE = 8 << 20  # bytes that take longer to pass over than any kernel to load
 _asked = 0
 
 
-def kernels_pay() -> bool:
-    """Whether the kernels are loaded for matchers already, or numba is and this was asked often enough."""
+def kernels_pay(size: int = 0) -> bool:
+    """Whether the kernels are loaded for matchers already, or numba is and this was asked often enough or of so many
+    bytes."""
     global _asked
     if f"{__package__}.kernels" in sys.modules:
         return True
     _asked += 1
-    return _asked > PATIENCE and "numba" in sys.modules
+    return (_asked > PATIENCE or size >= LARGE) and "numba" in sys.modules
