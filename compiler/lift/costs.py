@@ -76,8 +76,8 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     """Side by side what a walk wants of a state, int64 [states, 3]: where its row begins in the comb, and its bound; -1
-    for what depends on the counter, and for the row of the finished state. And 1 where calm bytes (children.py) are
-    dead or lead back to it, whatever the counter, else 0."""
+    for what depends on the counter, and for the row of the finished state. And 1 where calm bytes (children.py) lead
+    back to it and control characters are dead, whatever the counter, else 0."""
     out = np.empty((a.state_cell.size, 3), np.int64)
     for q in range(out.shape[0]):
         out[q, 0] = a.cell_delta[a.state_cell[q]]
@@ -92,10 +92,11 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, **BARE)
 def _stays(a, base, op):  # type: ignore[no-untyped-def]
-    """Whether calm bytes are dead or have this op in the row of the comb that begins at ``base``."""
-    for byte in range(128):
+    """Whether calm bytes have this op in the row of the comb that begins at ``base``, and control characters none."""
+    for byte in range(127, -1, -1):
         entry = base + a.symbol_class[byte]
-        if is_calm(byte) and a.delta[entry, 0] == base and a.delta[entry, 1] != 0 and a.delta[entry, 1] != op:
+        found = a.delta[entry, 1] if a.delta[entry, 0] == base else 0
+        if (is_calm(byte) and found != op) or (byte < 32 and found != 0):
             return False
     return True
 
@@ -223,7 +224,8 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                     top, owed = frames[top, 3], frames[top, 4]
                 else:
                     leaves = True
-                if place >> 62:
+                calm = place < 0 and not leaves and of_state[q, 2] != 0  # what ends below costs what ends here does
+                if calm or place >> 62 & 1:
                     value = np.int64(0)
                     if not leaves:
                         value = of_state[q, 1]
@@ -232,14 +234,18 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                         value = min(np.int64(NEVER), owed + value)
                     if value > dearest_ or value < least:
                         token = _first_token(t, is_special, i)
+                        if place >> 62 & 1 == 0:
+                            below = i + 1
+                            while token < 0 and below < next_:
+                                token = _first_token(t, is_special, below)
+                                below += 1
                         if token >= 0:
                             dearest_ = max(dearest_, value)
                             if value < least:
                                 least, chosen = value, token
-                    if place < 0 and value <= dearest_ and value >= least and not leaves and of_state[q, 2] != 0:
-                        i = next_  # all tokens below cost as much
-                        continue
-                if leaves or next_ == i + 1:
+                        else:
+                            calm = False
+                if leaves or calm or next_ == i + 1:
                     i = next_
                     continue
                 st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = q, low, high, top, owed

@@ -97,7 +97,7 @@ def descend_counting(m, ahead, packed, children, root, q, place, low, high, spac
             if below[count - 1, 0] == low and below[count - 1, 1] == high:
                 below[count - 1, 3] = after
                 continue
-        if not leads_on or packed[i, 0] >> 62 or m.narrow_state[target]:
+        if not leads_on or packed[i, 0] >> 62 & 1 or m.narrow_state[target]:
             below[count, 0], below[count, 1], below[count, 2], below[count, 3] = low, high, i, after
             below[count, 4], below[count, 5], below[count, 6] = parent, q, first
             below[count, 7] = 1  # so that a walk tells whether it has looked at a threshold

@@ -191,7 +191,7 @@ def descend(m, packed, children, upper, lower, steps, place, counter, space):  #
         below[count, 0], below[count, 1], below[count, 2], below[count, 3] = level, MOST_STEPS, i, -1
         below[count, 10] = below[count, 11] = below[count, 12] = 0
         below[count, 13] = m.narrow_state[upper]
-        if level == 0 or packed[i, 0] >> 62:  # tokens end there
+        if level == 0 or packed[i, 0] >> 62 & 1:  # tokens end there
             count += 1
         way[level, 0], way[level, 1], way[level, 2] = i, i + 1, packed[i, 0] & 0xFFFFFFFF
         while True:

@@ -60,8 +60,9 @@ class Walkable(NamedTuple):
     node_depth,
     token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
     children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
-    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm besides
-    (children.py); the node, and 1 + that token << 32, 0 where there is none or several.
+    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm, or a token
+    ends there and those below that are not are control characters (children.py); the node, and 1 + that token << 32, 0
+    where there is none or several.
     """
 
     order: np.ndarray
@@ -79,19 +80,20 @@ class Walkable(NamedTuple):
 def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, units):  # type: ignore[no-untyped-def]
     """What a walk wants of the places of a part, see `Walkable`."""
     out = np.empty((order.size, 2), np.int64)
-    calm = np.empty(order.size, np.bool_)
+    worst = np.empty(order.size, np.int64)  # of the bytes below: 0 all are calm, 1 others are controls, 2 neither
     for i in range(order.size - 1, -1, -1):
         node = np.int64(order[i])
-        calm[i], below = True, i + 1
+        worst[i], below = 0, i + 1
         while below < skip[i]:
-            calm[i] &= calm[below] and is_calm(node_byte[order[below]])
+            byte = node_byte[order[below]]
+            worst[i] = max(worst[i], worst[below], 0 if is_calm(byte) else 1 if byte < 32 else 2)
             below = skip[below]
         ends, own = np.int64(0), np.int64(-1)
         for k in range(token_offset[node], token_offset[node + 1]):
             if units[tokens[k]] < 0:
                 own = np.int64(tokens[k]) if ends == 0 else np.int64(-1)
                 ends = np.int64(1)
-        ends += 2 * np.int64(calm[i] and ends)
+        ends |= 2 if worst[i] <= ends else 0
         out[i, 0] = np.int64(skip[i]) | np.int64(node_byte[node]) << 32 | np.int64(node_depth[node]) << 40 | ends << 62
         out[i, 1] = node | own + 1 << 32
     return out
@@ -182,7 +184,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             kind = op & 7
             value = op >> 3
             top = st[depth - 1, 2]
-            if place >> 62:
+            if place >> 62 & 1:
                 found = _take(t, i, out, found)
             if kind < 4:
                 if m.narrow_state[value]:

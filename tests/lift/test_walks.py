@@ -17,6 +17,7 @@ from toolc.compiler.link.cache import forget
 from toolc.compiler.options import BUILTIN
 
 CALM = set(range(32, 127)) - set(b'"\\')
+CONTROL = set(range(32))
 CLOSE = ("close_bound", "close_token", "close_after", "chain_after", "owed")
 SCHEMA = {
     "type": "object",
@@ -53,8 +54,10 @@ def test_children_and_places() -> None:
         for n, token in zip(part.order, (part.packed[:, 1] >> 32) - 1, strict=True):
             ends = [t for t in v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]] if part.units[t] < 0]
             assert token == (ends[0] if len(ends) == 1 else -1)
-        calm = [all(b in CALM for b in v.node_byte[part.order[i + 1 : end]]) for i, end in enumerate(part.skip)]
-        np.testing.assert_array_equal(part.packed[:, 0] < 0, np.array(calm) & own)
+        below = [set(v.node_byte[part.order[i + 1 : end]].tolist()) for i, end in enumerate(part.skip)]
+        calm = [not some - CALM or (ends and not some - CALM - CONTROL) for some, ends in zip(below, own, strict=True)]
+        np.testing.assert_array_equal(part.packed[:, 0] < 0, calm)
+
 
 
 def test_below_calm_bytes_nothing_costs_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
