@@ -66,7 +66,7 @@ def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
 
 def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
     """Whether the kernel of sound.py has been through and found nothing; numba is not loaded for it."""
-    if not kernels_pay(sum(array.nbytes for array in t.arrays().values())):
+    if not kernels_pay(lambda: sum(array.nbytes for array in t.arrays().values())):
         return False
     from .sound import sound
 

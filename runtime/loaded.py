@@ -7,17 +7,18 @@ Invariants   numba is never loaded for this; results do not depend on the answer
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 PATIENCE = 6  # questions: the passes over three bundles
 LARGE = 8 << 20  # bytes that take longer to pass over than any kernel to load
 _asked = 0
 
 
-def kernels_pay(size: int = 0) -> bool:
-    """Whether the kernels are loaded for matchers already, or numba is and this was asked often enough or of so many
-    bytes."""
+def kernels_pay(size: Callable[[], int] = int) -> bool:
+    """Whether the kernels are loaded for matchers already, or numba is and this was asked often enough or of many
+    bytes, which ``size`` gives."""
     global _asked
     if f"{__package__}.kernels" in sys.modules:
         return True
     _asked += 1
-    return (_asked > PATIENCE or size >= LARGE) and "numba" in sys.modules
+    return "numba" in sys.modules and (_asked > PATIENCE or size() >= LARGE)

@@ -9,21 +9,20 @@ Invariants   a name covers grammar, vocabulary, encoder, classes, and the compil
 from __future__ import annotations
 
 import os
-import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.container import TEMPORARY, Contents, blake, open_container
+from toolc.runtime.container import Contents, blake, open_container, quick
 from toolc.runtime.errors import BundleError
 from toolc.runtime.vocab import vocab_cache_dir
 
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
-VERSION = 5
+VERSION = 6
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit
@@ -72,14 +71,11 @@ class Parts:
         _hold(name, part)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = self.folder / f".{name.hex()}.{secrets.token_hex(6)}{TEMPORARY}"
-            try:
-                # Packing would make it a fifth as large, and cost more than all else that is done to keep a part.
-                file = Contents(MAGIC, VERSION, _meta(name, part), part.arrays, most=-1)
-                self._wrote += temporary.write_bytes(file.encode())
-                os.replace(temporary, self._path(name))
-            finally:
-                temporary.unlink(missing_ok=True)
+            # Packing would make it a fifth as large, and cost more than all else that is done to keep a part.
+            Contents(MAGIC, VERSION, _meta(name, part), part.arrays, most=-1, hashed=quick).write(
+                self._path(name), flush=False
+            )
+            self._wrote += self._path(name).stat().st_size
         except (OSError, BundleError):
             return
 
@@ -128,7 +124,7 @@ class Parts:
     def _read(self, name: bytes) -> Part | None:
         path = self._path(name)
         try:
-            held = open_container(path.read_bytes(), MAGIC, VERSION, name=str(path))
+            held = open_container(path.read_bytes(), MAGIC, VERSION, name=str(path), hashed=quick)
             part = _part(held.meta, name, held.arrays)
             os.utime(path)
         except (OSError, BundleError, KeyError, TypeError, ValueError):

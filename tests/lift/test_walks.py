@@ -59,7 +59,6 @@ def test_children_and_places() -> None:
         np.testing.assert_array_equal(part.packed[:, 0] < 0, calm)
 
 
-
 def test_below_calm_bytes_nothing_costs_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found, skipped = [], []
     for all_walked in (False, True):

@@ -148,6 +148,18 @@ def test_arrays_come_back_and_bytes_repeat() -> None:
         c.Contents(b"TOOLCBND", 1, {}, {"a": np.zeros(1)}).encode()
 
 
+def test_checksums_stand_for_digests_only_where_both_sides_say_so() -> None:
+    arrays = {"a": np.arange(100, dtype=np.int32)}
+    data = c.Contents(b"TOOLCPRT", 1, {}, arrays, most=-1, hashed=c.quick).encode()
+    assert (c.open_container(data, b"TOOLCPRT", 1, hashed=c.quick).arrays["a"] == arrays["a"]).all()
+    with pytest.raises(BundleError, match="a/digest"):
+        c.open_container(data, b"TOOLCPRT", 1)
+    edited = bytearray(data)
+    edited[-1] ^= 1
+    with pytest.raises(BundleError, match="a/digest"):
+        c.open_container(bytes(edited), b"TOOLCPRT", 1, hashed=c.quick)
+
+
 def test_small_arrays_are_packed() -> None:
     """All kinds of columns come back, at the ends of their ranges; large arrays are mapped."""
     pick = np.random.default_rng(1)
