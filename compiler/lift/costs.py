@@ -68,7 +68,7 @@ def _slot(memo, key):  # type: ignore[no-untyped-def]
 def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
     """The first token of the part that ends at a place and is matched by its text, -1 for none."""
     for k in range(t.token_offset[t.order[i]], t.token_offset[t.order[i] + 1]):
-        if t.units[t.tokens[k]] < 0 and not is_special[t.tokens[k]]:
+        if t.own[t.tokens[k]] and not is_special[t.tokens[k]]:
             return np.int64(t.tokens[k])
     return np.int64(-1)
 

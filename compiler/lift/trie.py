@@ -108,24 +108,49 @@ def count_before(chosen, node_token_offset):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def cut(before, skip):  # type: ignore[no-untyped-def]
+def cut(own, first, node_token_offset, node_tokens, node_byte, node_depth, skip):  # type: ignore[no-untyped-def]
     """The part of a trie above some tokens: its nodes int32 [n], and for each the place of the next one outside of it.
 
     Args:
-        before: int32 [nodes + 1], how many of the tokens come before each node;  skip: node_skip.
+        own: bool [V], these tokens;  first: bool [256], bytes with which any of them begin;  skip: node_skip.
     """
-    place = np.empty(before.size, np.int32)
-    count = 0
-    for n in range(skip.size):
-        place[n] = count
-        count += before[skip[n]] > before[n]
-    place[skip.size] = count
-    order, beyond = np.empty(count, np.int32), np.empty(count, np.int32)
-    for n in range(skip.size):
-        if place[n + 1] > place[n]:
-            order[place[n]] = n
-            beyond[place[n]] = place[skip[n]]
-    return order, beyond
+    most, n = 0, 0
+    while n < skip.size:
+        most += skip[n] - n if first[node_byte[n]] else 0
+        n = skip[n]
+    order, beyond = np.empty(most, np.int32), np.empty(most, np.int32)
+    way = np.zeros(node_depth.max() + 2 if skip.size > 0 else 1, np.int32)  # by depth: nodes, then their places
+    count, above = 0, 0  # so many nodes of the way are in `order`
+    n = 0
+    while n < skip.size:
+        depth = node_depth[n]
+        if depth == 1 and not first[node_byte[n]]:
+            n = skip[n]
+            continue
+        above = min(above, depth - 1)
+        way[depth] = n
+        for k in range(node_token_offset[n], node_token_offset[n + 1]):
+            if own[node_tokens[k]]:
+                while above < depth:
+                    above += 1
+                    order[count] = way[above]
+                    count += 1
+                break
+        n += 1
+    deepest = 0
+    for i in range(count):
+        depth = node_depth[order[i]]
+        while deepest >= depth:
+            beyond[way[deepest]] = i
+            deepest -= 1
+        deepest = depth
+        way[deepest] = i
+    while deepest > 0:
+        beyond[way[deepest]] = count
+        deepest -= 1
+    if 2 * count > most:  # pages that nobody writes to cost nothing, those of a copy do
+        return order[:count], beyond[:count]
+    return order[:count].copy(), beyond[:count].copy()
 
 
 def build_slices(token_offset: np.ndarray, token_bytes: np.ndarray, units: UnitAutomata) -> dict[str, np.ndarray]:

@@ -58,7 +58,7 @@ class Walkable(NamedTuple):
 
     order int32 [n]: full-trie nodes in preorder;  skip int32 [n]: place in `order` after the subtree;  node_byte,
     node_depth,
-    token_offset, tokens: of the full trie;  units int32 [V]: a token is left out where this is >= 0;
+    token_offset, tokens: of the full trie;  own bool [V]: tokens of the part;
     children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
     depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm, or a token
     ends there and those below that are not are control characters (children.py); the node, and 1 + that token << 32, 0
@@ -71,31 +71,30 @@ class Walkable(NamedTuple):
     node_depth: np.ndarray
     token_offset: np.ndarray
     tokens: np.ndarray
-    units: np.ndarray
+    own: np.ndarray
     children: Children
     packed: np.ndarray
 
 
 @njit(cache=True)
-def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, units):  # type: ignore[no-untyped-def]
+def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own):  # type: ignore[no-untyped-def]
     """What a walk wants of the places of a part, see `Walkable`."""
     out = np.empty((order.size, 2), np.int64)
-    worst = np.empty(order.size, np.int64)  # of the bytes below: 0 all are calm, 1 others are controls, 2 neither
+    # By depth, of the nodes that were met since the last one above: 0 all are calm, 1 others are controls, 2 neither.
+    worst = np.zeros(node_depth.max() + 2 if node_depth.size > 0 else 2, np.int64)
     for i in range(order.size - 1, -1, -1):
         node = np.int64(order[i])
-        worst[i], below = 0, i + 1
-        while below < skip[i]:
-            byte = node_byte[order[below]]
-            worst[i] = max(worst[i], worst[below], 0 if is_calm(byte) else 1 if byte < 32 else 2)
-            below = skip[below]
-        ends, own = np.int64(0), np.int64(-1)
+        ends, last = np.int64(0), np.int64(-1)
         for k in range(token_offset[node], token_offset[node + 1]):
-            if units[tokens[k]] < 0:
-                own = np.int64(tokens[k]) if ends == 0 else np.int64(-1)
+            if own[tokens[k]]:
+                last = np.int64(tokens[k]) if ends == 0 else np.int64(-1)
                 ends = np.int64(1)
-        ends |= 2 if worst[i] <= ends else 0
-        out[i, 0] = np.int64(skip[i]) | np.int64(node_byte[node]) << 32 | np.int64(node_depth[node]) << 40 | ends << 62
-        out[i, 1] = node | own + 1 << 32
+        depth, byte = np.int64(node_depth[node]), np.int64(node_byte[node])
+        below, worst[depth + 1] = worst[depth + 1], 0
+        worst[depth] = max(worst[depth], below, 0 if is_calm(byte) else 1 if byte < 32 else 2)
+        ends |= 2 if below <= ends else 0
+        out[i, 0] = np.int64(skip[i]) | byte << 32 | depth << 40 | ends << 62
+        out[i, 1] = node | last + 1 << 32
     return out
 
 
@@ -132,7 +131,7 @@ def _take(t, i, out, found):  # type: ignore[no-untyped-def]
         out[found] = (node >> 32) - 1
         return found + 1
     for k in range(t.token_offset[node], t.token_offset[node + 1]):
-        if t.units[t.tokens[k]] < 0:
+        if t.own[t.tokens[k]]:
             out[found] = t.tokens[k]
             found += 1
     return found

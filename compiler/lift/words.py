@@ -29,6 +29,7 @@ PLAIN_TOO = 1 << 21  # those of plain bytes
 OTHERS_TOO = 1 << 22  # all others
 STRAYS_TOO = 1 << 23  # those that begin with a byte on which the unit state of the slice is dead
 
+_ANY = np.ones(256, bool)
 _MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
 
 
@@ -54,7 +55,7 @@ class Words:
         self.copied = np.array([units.names.index(name) for name in COPIED], np.int32)
         self.poor = units.names.index(URI)  # from this one on slices are small
         n = vocab.node_byte.size
-        none = np.full(vocab.size, -1, np.int32)
+        own = np.ones(vocab.size, bool)
         self.whole = Walkable(
             np.arange(n, dtype=np.int32),
             vocab.node_skip.copy(),  # writable as that of a rest is: kernels are compiled once for both
@@ -62,9 +63,9 @@ class Words:
             vocab.node_depth,
             vocab.node_token_offset,
             vocab.node_tokens,
-            none,
+            own,
             Children(*index_children(np.arange(n, dtype=np.int32), vocab.node_skip, vocab.node_byte)),
-            self._packed(np.arange(n, dtype=np.int32), vocab.node_skip, none),
+            self._packed(np.arange(n, dtype=np.int32), vocab.node_skip, own),
         )
         self._rest: dict[int, Walkable] = {}
         self._spare: list[Scratch] = []
@@ -135,12 +136,11 @@ class Words:
             return self.whole
         known = self._rest.get(s)
         if known is None:
-            v = self.vocab
-            count = self._left_out(s)
-            order, skip = self._part(self._before(count[v.node_tokens] < 0))
-            children = Children(*index_children(order, skip, v.node_byte))
+            own = self._own(s)
+            order, skip = self._part(own, self._alive(s) if s >= STRAYS_TOO else _ANY)
+            children = Children(*index_children(order, skip, self.vocab.node_byte))
             known = self._rest[s] = self.whole._replace(
-                order=order, skip=skip, units=count, children=children, packed=self._packed(order, skip, count)
+                order=order, skip=skip, own=own, children=children, packed=self._packed(order, skip, own)
             )
         return known
 
@@ -160,27 +160,32 @@ class Words:
         v, units = self.vocab, self.units
         return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, self.state)
 
-    def _left_out(self, s: int) -> np.ndarray:
-        """int32 [V]: -1 for the tokens of ``rest(s)``; elsewhere the units in slice s, or 0."""
+    def _own(self, s: int) -> np.ndarray:
+        """bool [V]: the tokens of ``rest(s)``."""
         if s == PLAIN:
-            return self._plain
+            return ~self._plain
         if s >= STRAYS_TOO:
-            alive = self.units.next_unit[s - STRAYS_TOO][self._first_byte] != DEAD
-            return np.where(alive, self._left_out(s - STRAYS_TOO), 0).astype(np.int32)
+            return self._alive(s)[self._first_byte] & self._own(s - STRAYS_TOO)
         if s >= OTHERS_TOO - 1:
-            return np.maximum(-1 - self._plain, self._left_out(s - OTHERS_TOO))
+            return self._plain & self._own(s - OTHERS_TOO)
         if s >= PLAIN_TOO - 1:
-            return np.maximum(self._plain, self._left_out(s - PLAIN_TOO))
-        return self.count(s) if 0 <= s < NOTHING else np.full(self.vocab.size, min(s, 0), np.int32)
+            return ~self._plain & self._own(s - PLAIN_TOO)
+        return self.count(s) < 0 if 0 <= s < NOTHING else np.full(self.vocab.size, s < 0)
+
+    def _alive(self, s: int) -> np.ndarray:
+        """bool [256]: bytes on which the unit state of the slice lives."""
+        alive: np.ndarray = self.units.next_unit[s - STRAYS_TOO] != DEAD
+        return alive
 
     @cached_property
     def _plain(self) -> np.ndarray:
-        """int32 [V]: 0 for tokens of plain bytes, -1 for the others."""
+        """bool [V]: tokens of plain bytes."""
         v = self.vocab
-        others = np.zeros(v.token_bytes.size + 1, np.int64)
+        others = np.zeros(v.token_bytes.size + 1, np.int32)
         np.cumsum(~plain_bytes()[v.token_bytes], out=others[1:])
         begin, end = v.token_offset[:-1], v.token_offset[1:]
-        return np.where((begin < end) & (others[begin] == others[end]), 0, -1).astype(np.int32)
+        plain: np.ndarray = (begin < end) & (others[begin] == others[end])
+        return plain
 
     @cached_property
     def _first_byte(self) -> np.ndarray:
@@ -188,10 +193,10 @@ class Words:
         v = self.vocab
         return np.append(v.token_bytes, np.uint8(0))[v.token_offset[:-1]]
 
-    def _packed(self, order: np.ndarray, skip: np.ndarray, units: np.ndarray) -> np.ndarray:
+    def _packed(self, order: np.ndarray, skip: np.ndarray, own: np.ndarray) -> np.ndarray:
         """See `Walkable`."""
         v = self.vocab
-        return packed_places(order, skip, v.node_byte, v.node_depth, v.node_token_offset, v.node_tokens, units)
+        return packed_places(order, skip, v.node_byte, v.node_depth, v.node_token_offset, v.node_tokens, own)
 
     def listed(self, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How many tokens of slice s come before each node, int32 [nodes + 1]; those in preorder; their units."""
@@ -208,7 +213,7 @@ class Words:
         known = self._within.get(s)
         if known is None:
             v, (before, tokens, units) = self.vocab, self.listed(s)
-            order, skip = self._part(before)
+            order, skip = self._part(~self._own(s), _ANY)
             units_offset = np.zeros(int(units.max(initial=0)) + 2, np.int32)
             np.cumsum(np.bincount(units, minlength=units_offset.size - 1), out=units_offset[1:])
             known = self._within[s] = Collapsed(
@@ -228,10 +233,10 @@ class Words:
         self._collapsed[key] = known
         return known
 
-    def _part(self, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes int32 [n] below which some of the tokens are that ``before`` counts, and for each the place of
-        the next one outside of it."""
-        return cut(before, self.vocab.node_skip)
+    def _part(self, own: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `cut`."""
+        v = self.vocab
+        return cut(own, first, v.node_token_offset, v.node_tokens, v.node_byte, v.node_depth, v.node_skip)
 
     def _before(self, chosen: np.ndarray) -> np.ndarray:
         """For every node how many of the chosen places of node_tokens come before it; int32 [nodes + 1]."""

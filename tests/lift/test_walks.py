@@ -43,16 +43,13 @@ def test_children_and_places() -> None:
             byte = int(v.node_byte[place])
         assert found == expected
     for part in (trie, words.rest(0)):
-        own = [
-            (part.units[v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]]] < 0).any()
-            for n in part.order
-        ]
+        own = [part.own[v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]]].any() for n in part.order]
         wanted = part.skip, v.node_byte[part.order], v.node_depth[part.order], own
         for shift, mask, values in zip((0, 32, 40, 62), (2**32 - 1, 255, 2**22 - 1, 1), wanted, strict=True):
             np.testing.assert_array_equal(part.packed[:, 0] >> shift & mask, values)
         np.testing.assert_array_equal(part.packed[:, 1] & 2**32 - 1, part.order)
         for n, token in zip(part.order, (part.packed[:, 1] >> 32) - 1, strict=True):
-            ends = [t for t in v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]] if part.units[t] < 0]
+            ends = [t for t in v.node_tokens[v.node_token_offset[n] : v.node_token_offset[n + 1]] if part.own[t]]
             assert token == (ends[0] if len(ends) == 1 else -1)
         below = [set(v.node_byte[part.order[i + 1 : end]].tolist()) for i, end in enumerate(part.skip)]
         calm = [not some - CALM or (ends and not some - CALM - CONTROL) for some, ends in zip(below, own, strict=True)]

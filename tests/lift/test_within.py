@@ -107,7 +107,7 @@ def test_a_rest_without_strays() -> None:
         part = words.rest(STRAYS_TOO + u)
         ends = v.node_token_offset
         found = [v.node_tokens[ends[n] : ends[n + 1]] for n in part.order.tolist()]
-        assert {t for some in found for t in some.tolist() if part.units[t] < 0} == wanted
+        assert {t for some in found for t in some.tolist() if part.own[t]} == wanted
         above = {v.token(t)[:n] for t in wanted for n in range(1, len(v.token(t)) + 1)}
         assert part.order.size == len(above), "no node more than they need"
 
