@@ -18,6 +18,7 @@ from toolc.runtime.bounds import MANY, act, largest, most, owing, phase, step
 from toolc.runtime.memory import BARE
 from toolc.runtime.tables import NEVER
 
+from ..automata.workspace import ADD_ONE
 from .children import is_calm, next_child
 
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
@@ -76,29 +77,46 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     """Side by side what a walk wants of a state, int64 [states, 3]: where its row begins in the comb, and its bound; -1
-    for what depends on the counter, and for the row of the finished state. And 1 where calm bytes (children.py) lead
-    back to it and control characters are dead, whatever the counter, else 0."""
-    out = np.empty((a.state_cell.size, 3), np.int64)
+    for what depends on the counter, and for the row of the finished state. And 2 where calm bytes (children.py) lead
+    back to it and control characters are dead, whatever the counter; 1 where they do so counting, up to some limit, and
+    the bound does not change; else 0."""
+    out = np.zeros((a.state_cell.size, 3), np.int64)
     for q in range(out.shape[0]):
-        out[q, 0] = a.cell_delta[a.state_cell[q]]
-        for b in range(a.state_break.shape[1]):
-            if a.state_break[q, b, 1] > 0:
+        cell, close = np.int64(a.state_cell[q]), np.int64(a.close_first[q])
+        beyond = cell + 1 + a.state_break[q, :, 1].sum()
+        out[q, 0], out[q, 1] = a.cell_delta[cell], a.bound[close]
+        for other in range(cell + 1, beyond):
+            if a.cell_delta[other] != a.cell_delta[cell]:
                 out[q, 0] = -1
-        out[q, 1] = a.bound[a.close_first[q]] if a.close_first[q + 1] == a.close_first[q] + 1 else -1
-        out[q, 2] = np.int64(out[q, 0] >= 0 and out[q, 1] >= 0 and _stays(a, out[q, 0], q << 3))
+        for other in range(close + 1, a.close_first[q + 1]):
+            if a.bound[other] != a.bound[close]:
+                out[q, 1] = -1
+        op = _op_of_calm(a, np.int64(a.cell_delta[cell]))
+        if op == q << 3 and out[q, 0] >= 0:
+            out[q, 2] = 2
+        elif op == q << 3 | ADD_ONE and out[q, 1] >= 0:
+            out[q, 2] = 1
+            for other in range(cell + 1, beyond):
+                found = _op_of_calm(a, np.int64(a.cell_delta[other]))
+                if found != op and found != 0:
+                    out[q, 2] = 0
     out[1] = -1, 0, 0
     return out
 
 
 @njit(cache=True, **BARE)
-def _stays(a, base, op):  # type: ignore[no-untyped-def]
-    """Whether calm bytes have this op in the row of the comb that begins at ``base``, and control characters none."""
-    for byte in range(127, -1, -1):
-        entry = base + a.symbol_class[byte]
-        found = a.delta[entry, 1] if a.delta[entry, 0] == base else 0
-        if (is_calm(byte) and found != op) or (byte < 32 and found != 0):
-            return False
-    return True
+def _op_of_calm(a, base):  # type: ignore[no-untyped-def]
+    """The op of all calm bytes in the row of the comb that begins at ``base``; -1 where they have several, or a control
+    character has one."""
+    op = np.int64(-1)
+    for byte in range(126, -1, -1):
+        if byte < 32 or is_calm(byte):
+            entry = base + a.symbol_class[byte]
+            found = np.int64(a.delta[entry, 1]) if a.delta[entry, 0] == base else np.int64(0)
+            op = found if byte == 126 else op
+            if found != (op if byte >= 32 else 0):
+                return np.int64(-1)
+    return op
 
 
 @njit(cache=True, **BARE)
@@ -224,8 +242,9 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                     top, owed = frames[top, 3], frames[top, 4]
                 else:
                     leaves = True
-                calm = place < 0 and not leaves and of_state[q, 2] != 0  # what ends below costs what ends here does
-                if calm or place >> 62 & 1:
+                ends = place >> 62 & 1 != 0
+                calm = place < 0 and not leaves and of_state[q, 2] > (0 if ends else 1)  # below nothing costs more
+                if calm or ends:
                     value = np.int64(0)
                     if not leaves:
                         value = of_state[q, 1]
@@ -234,7 +253,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                         value = min(np.int64(NEVER), owed + value)
                     if value > dearest_ or value < least:
                         token = _first_token(t, is_special, i)
-                        if place >> 62 & 1 == 0:
+                        if not ends:
                             below = i + 1
                             while token < 0 and below < next_:
                                 token = _first_token(t, is_special, below)
