@@ -29,7 +29,7 @@ STRINGS = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
-        "code": {"type": "string", "minLength": 3, "maxLength": 40},
+        "code": {"type": "string", "maxLength": 40},
         "tags": {"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$"}, "maxItems": 4},
         "size": {"type": "integer"},
     },
