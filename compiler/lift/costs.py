@@ -21,6 +21,7 @@ from toolc.runtime.tables import NEVER
 from ..automata.workspace import ADD_ONE
 from .children import is_calm, next_child
 
+_CALM = ord("~")  # a calm byte, see children.py
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
 
 
@@ -83,7 +84,9 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     out = np.zeros((a.state_cell.size, 3), np.int64)
     for q in range(out.shape[0]):
         cell, close = np.int64(a.state_cell[q]), np.int64(a.close_first[q])
-        beyond = cell + 1 + a.state_break[q, :, 1].sum()
+        beyond = cell + 1
+        for b in range(a.state_break.shape[1]):
+            beyond += a.state_break[q, b, 1]
         out[q, 0], out[q, 1] = a.cell_delta[cell], a.bound[close]
         for other in range(cell + 1, beyond):
             if a.cell_delta[other] != a.cell_delta[cell]:
@@ -91,7 +94,9 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
         for other in range(close + 1, a.close_first[q + 1]):
             if a.bound[other] != a.bound[close]:
                 out[q, 1] = -1
-        op = _op_of_calm(a, np.int64(a.cell_delta[cell]))
+        op = np.int64(-1)
+        if _op(a, np.int64(a.cell_delta[cell]), _CALM) >> 3 == q:  # most states can be told by one byte
+            op = _op_of_calm(a, np.int64(a.cell_delta[cell]))
         if op == q << 3 and out[q, 0] >= 0:
             out[q, 2] = 2
         elif op == q << 3 | ADD_ONE and out[q, 1] >= 0:
@@ -108,15 +113,18 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
 def _op_of_calm(a, base):  # type: ignore[no-untyped-def]
     """The op of all calm bytes in the row of the comb that begins at ``base``; -1 where they have several, or a control
     character has one."""
-    op = np.int64(-1)
-    for byte in range(126, -1, -1):
-        if byte < 32 or is_calm(byte):
-            entry = base + a.symbol_class[byte]
-            found = np.int64(a.delta[entry, 1]) if a.delta[entry, 0] == base else np.int64(0)
-            op = found if byte == 126 else op
-            if found != (op if byte >= 32 else 0):
-                return np.int64(-1)
+    op = _op(a, base, _CALM)
+    for byte in range(128):
+        if (byte < 32 and _op(a, base, byte) != 0) or (is_calm(byte) and _op(a, base, byte) != op):
+            return np.int64(-1)
     return op
+
+
+@njit(cache=True, **BARE)
+def _op(a, base, byte):  # type: ignore[no-untyped-def]
+    """The op of a byte in the row of the comb that begins at ``base``."""
+    entry = base + a.symbol_class[byte]
+    return np.int64(a.delta[entry, 1]) if a.delta[entry, 0] == base else np.int64(0)
 
 
 @njit(cache=True, **BARE)
