@@ -394,10 +394,9 @@ class _Close:
         for begin in range(0, len(jobs), _BATCH):
             self.budget.check("")
             part = slice(begin, begin + _BATCH)
-            below = costs.segments_below(self.a, self.words.whole, jobs[part], offset, content)
-            costs.dearest(
-                self.a, self._known_of(-1), self.words.whole, *below, self.is_special, self.memo, self.open_,
-                self.st, self.frames, found[part],
+            costs.dearest_below(
+                self.a, self._known_of(-1), self.words.whole, jobs[part], offset, content, self.is_special, self.memo,
+                self.open_, self.st, self.frames, found[part],
             )  # fmt: skip
         after = np.zeros(t.chain_row.size, np.int32)
         place = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], jobs[:, 2])

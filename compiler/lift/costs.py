@@ -351,8 +351,8 @@ def plain_or_own(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def segments_below(a, t, jobs, offset, content):  # type: ignore[no-untyped-def]
-    """The segments, their offsets and the modes of tokens that left a frame, continued under a stack symbol.
+def dearest_below(a, of_state, t, jobs, offset, content, is_special, memo, open_, st, frames, out):  # type: ignore[no-untyped-def]
+    """What `dearest` finds of tokens that left a frame, continued under a stack symbol.
 
     Args:
         t: the whole trie.
@@ -377,4 +377,4 @@ def segments_below(a, t, jobs, offset, content):  # type: ignore[no-untyped-def]
             segments[n, 0], segments[n, 1], segments[n, 2] = node + 1, t.skip[node], node
             segments[n, 3] = back >> 2
             segments[n, 4], segments[n, 5] = act(back & 3, low), act(back & 3, high)
-    return segments, begin, modes
+    dearest(a, of_state, t, segments, begin, modes, is_special, memo, open_, st, frames, out)

@@ -55,17 +55,18 @@ class Words:
         self.copied = np.array([units.names.index(name) for name in COPIED], np.int32)
         self.poor = units.names.index(URI)  # from this one on slices are small
         n = vocab.node_byte.size
-        own = np.ones(vocab.size, bool)
+        order, own = np.arange(n, dtype=np.int32), np.ones(vocab.size, bool)
+        skip = vocab.node_skip.copy()  # writable as that of a rest is: kernels are compiled once for both
         self.whole = Walkable(
-            np.arange(n, dtype=np.int32),
-            vocab.node_skip.copy(),  # writable as that of a rest is: kernels are compiled once for both
+            order,
+            skip,
             vocab.node_byte,
             vocab.node_depth,
             vocab.node_token_offset,
             vocab.node_tokens,
             own,
-            Children(*index_children(np.arange(n, dtype=np.int32), vocab.node_skip, vocab.node_byte)),
-            self._packed(np.arange(n, dtype=np.int32), vocab.node_skip, own),
+            Children(*index_children(order, skip, vocab.node_byte)),
+            self._packed(order, skip, own),
         )
         self._rest: dict[int, Walkable] = {}
         self._spare: list[Scratch] = []
