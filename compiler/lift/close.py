@@ -263,11 +263,16 @@ class _Close:
         """`close_after` int32 [close cells, modes]."""
         after = np.zeros((self.a.bound.size, self.t.modes), np.int32)
         stands, least = self._stands(rows)
-        self._try(rows, np.flatnonzero((self._state > 1) & (stands == np.arange(stands.size))), after)
+        cells = np.arange(stands.size)
+        self._try(rows, np.flatnonzero((self._state > 1) & ((stands == cells) | (least == cells))), after)
+        low = np.flatnonzero((least == cells) & (stands != cells))
+        after[low] = np.minimum(after[low], after[stands[low]])  # a walk of the rest of a slice may see too much
         apart = np.flatnonzero((after[stands] != after[least]).any(axis=1))
+        apart = apart[least[apart] != apart]
         if apart.size:
             self._try(rows, apart, after)
             stands[apart] = apart
+        stands[low] = low
         return after[stands]
 
     def _try(self, rows: ways.Rows, x: np.ndarray, after: np.ndarray) -> None:

@@ -141,7 +141,7 @@ def find_ladders(ops, state_row, narrow_state):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def ends_of_ladders(step, height, first, bound):  # type: ignore[no-untyped-def]
     """The highest step of the ladder of each close cell and the one above its foot, int64 [close cells] each, where
-    bounds are no larger further down; else, and for these themselves and the foot, the cell itself twice.
+    bounds are no larger further down; else, and for the highest step and the foot, the cell itself twice.
 
     Args:
         step, height: of `Ladders`;  first: int32 [states + 1], close cells of each;  bound: int32 [close cells].
@@ -158,7 +158,7 @@ def ends_of_ladders(step, height, first, bound):  # type: ignore[no-untyped-def]
         if height[x] > 0:
             continue
         x = np.int64(step[q] >> 3)
-        while height[x] > 1:
+        while height[x] > 0:
             if best[x] < height[q]:
                 best[x], highest[first[x]], lowest[first[x]] = height[q], first[q], first[lowest_]
             x = np.int64(step[x] >> 3)
