@@ -266,7 +266,7 @@ class _Close:
         cells = np.arange(stands.size)
         self._try(rows, np.flatnonzero((self._state > 1) & ((stands == cells) | (least == cells))), after)
         low = np.flatnonzero((least == cells) & (stands != cells))
-        after[low] = np.minimum(after[low], after[stands[low]])  # a walk of the rest of a slice may see too much
+        after[low] = np.minimum(after[low], after[stands[low]])  # the tokens of a slice may seem dearer than they are
         apart = np.flatnonzero((after[stands] != after[least]).any(axis=1))
         apart = apart[least[apart] != apart]
         if apart.size:
