@@ -7,13 +7,14 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
 from toolc.compiler.errors import VocabError
-from toolc.compiler.lift import lift
+from toolc.compiler.lift import close, lift
 from toolc.compiler.lift.ladders import MOST_STEPS, find_ladders
 from toolc.compiler.link import cache
 from toolc.runtime import Matcher
@@ -100,6 +101,31 @@ def test_masks_and_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 break
     monkeypatch.setattr(lift, "find_ladders", lambda *args: tuple(0 * x for x in find_ladders(*args)))
     assert compiled(case).digest == held.digest
+
+
+def test_no_step_seems_dearer_than_one_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a token costs falls down a ladder to above its foot, where the tokens of slices are not walked, too."""
+    monkeypatch.setattr(close, "MOST_EXACT", -1)
+    monkeypatch.setattr(close, "_WORTH", 1)
+    steps, work_out = [], close._Close._after
+
+    def checked(self: Any, rows: Any) -> np.ndarray:
+        after: np.ndarray = work_out(self, rows)
+        first, (step, height) = self.a.close_first, self.ladders
+        single = np.diff(first) == 1
+        for q in np.flatnonzero((height > 0) & (height[step >> 3] > 0) & single & single[step >> 3]).tolist():
+            upper, lower = first[q], first[step[q] >> 3]
+            if self.a.bound[lower] <= self.a.bound[upper]:
+                steps.append(q)
+                assert (after[lower] <= after[upper]).all()
+        return after
+
+    monkeypatch.setattr(close._Close, "_after", checked)
+    numbers = {name: {"type": "number"} for name in ("a", "b")} | {"c": {"type": "array", "items": {"type": "number"}}}
+    schema = {"type": "object", "properties": numbers, "required": ["a", "b"], "additionalProperties": False}
+    forget()
+    compile_schema(schema, vocab("builtin"))
+    assert len(steps) > 200
 
 
 def test_blanks_are_a_slice() -> None:
