@@ -121,12 +121,6 @@ def alive_in_comb(offset, column, classes, symbol_class):  # type: ignore[no-unt
 
 
 @njit(cache=True, **BARE)
-def is_calm(byte):  # type: ignore[no-untyped-def]
-    """Whether a byte is one that most strings only go on with: printable ASCII, no quote, no backslash."""
-    return byte >= 32 and byte < 127 and byte != 34 and byte != 92
-
-
-@njit(cache=True, **BARE)
 def count_of(bits):  # type: ignore[no-untyped-def]
     """How many bytes a set uint64 [4] holds."""
     return count_bits(bits[0]) + count_bits(bits[1]) + count_bits(bits[2]) + count_bits(bits[3])

@@ -19,9 +19,10 @@ from toolc.runtime.memory import BARE
 from toolc.runtime.tables import NEVER
 
 from ..automata.workspace import ADD_ONE
-from .children import is_calm, next_child
+from .children import next_child
+from .walk import is_calm
 
-_CALM = ord("~")  # a calm byte, see children.py
+_CALM = ord("~")  # a calm byte, see `is_calm`
 _WORTH = 300  # nodes of a subtree whose walk is remembered; of a smaller one looking it up costs more
 
 
@@ -78,7 +79,7 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     """Side by side what a walk wants of a state, int64 [states, 3]: where its row begins in the comb, and its bound; -1
-    for what depends on the counter, and for the row of the finished state. And 2 where calm bytes (children.py) lead
+    for what depends on the counter, and for the row of the finished state. And 2 where calm bytes (walk.py) lead
     back to it and control characters are dead, whatever the counter; 1 where they do so counting, up to some limit, and
     the bound does not change; else 0."""
     out = np.zeros((a.state_cell.size, 3), np.int64)

@@ -21,7 +21,7 @@ from numba import njit
 from toolc.runtime.memory import BARE
 
 from ..automata.pool import intern, room
-from .children import Children, is_calm, next_child
+from .children import Children, next_child
 from .counting import descend_counting
 from .ladders import descend
 from .pieces import HEAD, cuts_fit, intern_piece, lower_pieces, piece_at
@@ -60,9 +60,9 @@ class Walkable(NamedTuple):
     node_depth,
     token_offset, tokens: of the full trie;  own bool [V]: tokens of the part;
     children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
-    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm, or a token
-    ends there and those below that are not are control characters (children.py); the node, and 1 + that token << 32, 0
-    where there is none or several.
+    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm (`is_calm`), or a
+    token ends there and those below that are not are control characters; the node, and 1 + that token << 32, 0 where
+    there is none or several.
     """
 
     order: np.ndarray
@@ -74,6 +74,12 @@ class Walkable(NamedTuple):
     own: np.ndarray
     children: Children
     packed: np.ndarray
+
+
+@njit(cache=True, **BARE)
+def is_calm(byte):  # type: ignore[no-untyped-def]
+    """Whether a byte is one that most strings only go on with: printable ASCII, no quote, no backslash."""
+    return byte >= 32 and byte < 127 and byte != 34 and byte != 92
 
 
 @njit(cache=True)

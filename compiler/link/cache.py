@@ -2,7 +2,7 @@
 
 Leaves out   what a part is (part.py), what its digest covers (split.py).
 Invariants   a name covers grammar, vocabulary, encoder, classes, and the compiler's own files; a file is taken only
-             if its digests are right and it says its own name. A cache that cannot be read or written costs time and
+             if its checksums are right and it says its own name. A cache that cannot be read or written costs time and
              nothing else. In memory and on disk the least recently used go first.
 """
 

@@ -15,7 +15,7 @@ import pytest
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
 from toolc.compiler.errors import VocabError
 from toolc.compiler.lift import close, lift
-from toolc.compiler.lift.ladders import MOST_STEPS, find_ladders
+from toolc.compiler.lift.ladders import MOST_STEPS, ends_of_ladders, find_ladders
 from toolc.compiler.link import cache
 from toolc.runtime import Matcher
 from toolc.runtime.bundle import Bundle
@@ -87,7 +87,13 @@ def test_masks_and_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
         heights.append(int(height.max()))
         return step, height
 
+    def tried(*args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ends = ends_of_ladders(*args)
+        assert all((end[end] == end).all() for end in ends), "another stands for what stands for others"
+        return ends
+
     monkeypatch.setattr(lift, "find_ladders", kept)
+    monkeypatch.setattr(close, "ends_of_ladders", tried)
     held = compiled(case)
     assert max(heights) > (0 if case == "1" else 2)
     rng = random.Random(case)
