@@ -60,9 +60,9 @@ class Walkable(NamedTuple):
     node_depth,
     token_offset, tokens: of the full trie;  own bool [V]: tokens of the part;
     children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
-    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm (`is_calm`), or
-    a token ends there and those below that are not are control characters; the node, and 1 + that token << 32, 0 where
-    there is none or several.
+    depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm (`is_calm`)
+    or a token ends there and those below that are not are control characters; the node, and 1 + that token << 32, 0
+    where there is none or several.
     """
 
     order: np.ndarray
