@@ -2,7 +2,8 @@
 
 Only a spec of many tools is grouped; in a smaller one every tool stays a part that any other spec can take. A group
 is a run of tools, and where a run ends their content decides. So where a tool is added, changed or taken away, one
-group is another one.
+group is another one. The tools behind the last such end are groups of 8, 4, 2 and 1, as far as they go: where tools
+are added behind them, most of these are still the same.
 
 Leaves out   making parts (link.py); the units themselves (split.py).
 Invariants   what is grouped depends on the units alone, not on what was compiled before. What a group derives are the
@@ -113,8 +114,11 @@ def _runs(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
         if len(run) == _MOST or (len(run) >= _FEWEST and unit.digest[0] % _ONE_IN == 0):
             yield tuple(run)
             run = []
-    if run:
-        yield tuple(run)
+    begin = 0
+    while begin < len(run):
+        end = begin + (1 << (len(run) - begin).bit_length() - 1)
+        yield tuple(run[begin:end])
+        begin = end
 
 
 class _Move:

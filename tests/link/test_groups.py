@@ -89,6 +89,21 @@ def test_a_tool_more_costs_a_group(place: int) -> None:
     assert more.report["parts"]["all"] >= 6
 
 
+def test_tools_behind_the_last_end_are_groups_of_powers_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is made anew when tools are added one by one is little, and depends on the tools alone."""
+    monkeypatch.setattr(groups, "_ONE_IN", 1 << 30)  # no content ends a run
+    keys = [tool(f"t{n}", {"type": "object", "properties": {f"k{n}": {"type": "integer"}}}) for n in range(13)]
+    made = []
+    for count in range(5, 13):  # one of them is any JSON
+        parts = compiled(keys[:count]).report["parts"]
+        assert parts["all"] - 1 == count.bit_count()
+        made.append(parts["all"] - parts["reused"])
+    assert made[1:] == [1] * 7
+    fresh = compiled(keys[:12]).bundle.encode()
+    forget()
+    assert compiled(keys[:12]).bundle.encode() == fresh
+
+
 def test_a_small_spec_has_none() -> None:
     """So each of its tools is a part for any other spec."""
     compiled(SPEC[:3])
