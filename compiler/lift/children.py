@@ -100,11 +100,12 @@ def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
     alive, stays = np.zeros((ops.shape[0], 4), np.uint64), np.zeros((ops.shape[0], 4), np.uint64)
     for r in range(ops.shape[0]):
         for k in range(ops.shape[1]):
-            if ops[r, k] != 0:
+            op = ops[r, k]
+            if op != 0:
+                goes = np.uint64(0) - np.uint64(op & 7 < PUSH)  # all bits, or none
                 for word in range(4):
                     alive[r, word] |= members[k, word]
-                    if ops[r, k] & 7 < PUSH:
-                        stays[r, word] |= members[k, word]
+                    stays[r, word] |= members[k, word] & goes
     return alive, stays
 
 

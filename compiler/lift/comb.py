@@ -58,19 +58,21 @@ def compressed(rows, chosen):  # type: ignore[no-untyped-def]
     """The nonzero entries of the chosen rows, int32 [n, ·]: offset, column and value of `CombRows`."""
     offset = np.zeros(chosen.size + 2, np.int64)
     for i in range(chosen.size):
-        count = 0
-        for value in rows[chosen[i]]:
-            count += value != 0
+        r, count = chosen[i], 0
+        for k in range(rows.shape[1]):
+            count += rows[r, k] != 0
         offset[i + 1] = offset[i] + count
     offset[-1] = offset[-2]
     columns = np.empty(offset[-1], np.int32)
     values = np.empty(offset[-1], np.int32)
     at = 0
     for i in range(chosen.size):
+        r = chosen[i]
         for k in range(rows.shape[1]):
-            if rows[chosen[i], k] != 0:
+            value = rows[r, k]
+            if value != 0:
                 columns[at] = k
-                values[at] = rows[chosen[i], k]
+                values[at] = value
                 at += 1
     return offset, columns, values
 

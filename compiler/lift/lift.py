@@ -87,8 +87,9 @@ class _Bases(NamedTuple):
 
 class _Lift:
     def __init__(
-        self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget, scratch: Scratch
-    ) -> None:
+        self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget, scratch: Scratch,
+        ahead: Ahead,
+    ) -> None:  # fmt: skip
         self.a = automaton
         self.words = Words.of(vocab)
         self.vocab = vocab
@@ -109,7 +110,7 @@ class _Lift:
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
         self.units = units_beside(units, automaton.symbol_class)
         self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, scratch, budget)
-        self.ahead = thresholds_ahead(automaton)
+        self.ahead = ahead
         self.counts_on = self.ahead.some
         self.tallest = 0
         self.walks = 0
@@ -447,11 +448,18 @@ def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def lift(automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget | None = None) -> Lifted:
+def lift(
+    automaton: Automaton,
+    vocab: Vocab,
+    end_of_turn: Sequence[int],
+    budget: Budget | None = None,
+    ahead: Ahead | None = None,
+) -> Lifted:
     """The tables of an automaton for a vocabulary.
 
     Args:
         end_of_turn: ids that end a turn; allowed exactly where the text may end.
+        ahead: its `thresholds_ahead`, where they are known.
 
     Raises:
         VocabError: a special token is missing, or the vocab has other slices.
@@ -465,6 +473,7 @@ def lift(automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget:
             hint="give the tokenizer's own files, or a vocab file that this version wrote",
         )
     scratch = words.take_scratch()
-    made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch).lifted()
+    ahead = ahead or thresholds_ahead(automaton)
+    made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch, ahead).lifted()
     words.hand_back(scratch)
     return made

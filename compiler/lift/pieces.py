@@ -36,7 +36,8 @@ class Memo(NamedTuple):
     round_ int64 [2]: counts up whenever the walks by first byte and op are forgotten, and how many are known;
     slots int64 [power of two, 3]: round << 40 | op << 8 | byte, where it is of another round free; for which values of
     the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
-    2 * threshold + 2 (-2 - threshold stands where one walk for several values fails); number of the piece;
+    2 * threshold + 2 (-2 - threshold stands where one walk for several values fails); number of the piece, | the value
+    below which it is that one << 32, of no matter where values share it;
     pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives;  space: scratch
     (ladders.py);  cuts: arrays of a pool;  lower int32 [·, MOST_STEPS]: see `lower_pieces`.
     """

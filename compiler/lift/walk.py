@@ -293,14 +293,14 @@ def _look_up(memo, low, high, op_and_byte, c):  # type: ignore[no-untyped-def]
     key = memo.round_[0] << 40 | op_and_byte
     slot = _slot(slots, key, 2 * low + 2)
     shared = slots[slot, 0] == key
-    if high < _NEVER and (not shared or c + memo.pieces[0][memo.pieces[1][slots[slot, 2]]] >= high):
+    if high < _NEVER and (not shared or c + memo.pieces[0][memo.pieces[1][slots[slot, 2] & 0xFFFFFFFF]] >= high):
         slot = _slot(slots, key, 2 * c + 1)
     return slot, shared
 
 
 @njit(cache=True, **BARE)
-def _remember(memo, op_and_byte, place, n):  # type: ignore[no-untyped-def]
-    """Remember that piece n is what a walk finds, see `Memo`."""
+def _remember(memo, op_and_byte, place, n, until):  # type: ignore[no-untyped-def]
+    """Remember that piece n is what a walk finds, below which counter value, see `Memo`."""
     round_, slots = memo.round_, memo.slots
     if 2 * round_[1] >= slots.shape[0]:  # forget: a table that is full has no end for `_slot`
         round_[0] += 1
@@ -308,7 +308,18 @@ def _remember(memo, op_and_byte, place, n):  # type: ignore[no-untyped-def]
     key = round_[0] << 40 | op_and_byte
     slot = _slot(slots, key, place)
     round_[1] += 1
-    slots[slot, 0], slots[slot, 1], slots[slot, 2] = key, place, n
+    slots[slot, 0], slots[slot, 1], slots[slot, 2] = key, place, n | until << 32
+
+
+@njit(cache=True, **BARE)
+def _next_change(below, parts, value, last):  # type: ignore[no-untyped-def]
+    """The first counter value at which other parts are found than at one, see `Space`; at most that behind the last."""
+    found = last + 1
+    for k in range(parts):
+        for edge in (below[k, 0], below[k, 1] + 1):
+            if value < edge < found:
+                found = edge
+    return found
 
 
 @njit(cache=True, **BARE)
@@ -381,7 +392,7 @@ def walk_states(  # type: ignore[no-untyped-def]
             op = np.int64(m.ops[row, m.symbol_class[x]])
             slot, shared = _look_up(memo, low, high, op << 8 | x, c)
             if slots[slot, 0] == memo.round_[0] << 40 | op << 8 | x:
-                n = slots[slot, 2]
+                n, until = slots[slot, 2] & 0xFFFFFFFF, slots[slot, 2] >> 32
                 share = slots[slot, 1] == 2 * low + 2
             else:
                 if not room(pieces, piece_offset, piece_table, piece_count, limits[2]) or not cuts_fit(memo.cuts):
@@ -424,26 +435,28 @@ def walk_states(  # type: ignore[no-untyped-def]
                             result[2 + k] = max(result[2 + k], below[part, 10 + k])
                     if failed:
                         last = c
-                        _remember(memo, op << 8 | x, apart, 0)
+                        _remember(memo, op << 8 | x, apart, np.int64(0), np.int64(0))
                     elif many and last == c and not shared and c + result[2] >= high:
                         last = min(high - 1, c + _MOST_VALUES)
                     else:
                         break
                     many = False
                 n = source = intern_piece(memo.pieces, result[0], data2, begin2, result)
-                share = not shared and last == c and c + result[2] < high
+                share, until = not shared and last == c and c + result[2] < high, c + 1
                 if last > c:
                     n = np.int64(-1)
                     value = c
                     while value <= last and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                         lower = piece_at(memo.pieces, source, parts, value, space)
-                        _remember(memo, op << 8 | x, 2 * value + 1, lower)
-                        n = lower if value == c else n
-                        value += 1
+                        beyond = _next_change(below, parts, value, last)
+                        _remember(memo, op << 8 | x, 2 * value + 1, lower, beyond)
+                        if value == c:
+                            n, until = lower, beyond
+                        value = beyond
                     if n < 0:
                         return j
                 else:
-                    _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n)
+                    _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n, until)
                 cut = lower_pieces(memo, source, parts, steps) if steps > 0 else np.int64(0)
                 while steps > 0 and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     steps -= 1
@@ -454,8 +467,8 @@ def walk_states(  # type: ignore[no-untyped-def]
                         if lower < 0:
                             lower = memo.lower[cut, steps] = piece_at(memo.pieces, source, parts, steps, space)
                         far = not shared and c + pieces[piece_offset[lower]] < high
-                        _remember(memo, op << 8 | x, 2 * low + 2 if far else 2 * c + 1, lower)
-            firsts[nth, 2], firsts[nth, 3] = n, high - pieces[piece_offset[n]] if share else c + 1
+                        _remember(memo, op << 8 | x, 2 * low + 2 if far else 2 * c + 1, lower, c + 1)
+            firsts[nth, 2], firsts[nth, 3] = n, high - pieces[piece_offset[n]] if share else until
             if n > 0:  # 0 is the empty one
                 keys[last3] = n
                 last3 += 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolc.runtime.comb import CombRows
-from toolc.runtime.memory import copy, kernel, read_int, read_long_at
+from toolc.runtime.memory import copy, kernel, read_int
 from toolc.runtime.tables import NEVER, PUSH
 
 from ..automata.offsets import offsets
@@ -115,9 +115,12 @@ class Joined:
         fewer columns than others, as of breakpoints, they get zeros. What `_NUMBERS` does not name is not moved.
         """
         layout, fields = _layout(names), self.fields(names)
-        out, shapes = _gather(fields, self._base, *layout, self.modes)
+        rows = (fields[:, :, 1] - layout.skip).sum(axis=0) + layout.head[:, 3]
+        widths = np.where(layout.by_mode, self.modes, fields[:, :, 2].max(axis=0))
+        out = np.empty(int(rows @ widths), np.int32)
+        _gather(fields, self._base, layout.group, layout.head, layout.skip, widths, out)
         found, begin = {}, 0
-        for name, (count, width) in zip(names, shapes.tolist(), strict=True):
+        for name, count, width in zip(names, rows.tolist(), widths.tolist(), strict=True):
             dimensions = self.parts[0].arrays[name].ndim
             end = begin + count * width
             shape = (count, width) if dimensions == 2 else (count, width // 2, 2)
@@ -198,28 +201,19 @@ class Joined:
 
 
 @kernel()
-def _gather(fields, base, group, by_mode, head, skip, modes):  # type: ignore[no-untyped-def]
-    """Arrays one after the other, each that of all parts, int32 [·], and how many rows and columns each has, int64
-    [arrays, 2]; see `Joined.together`.
+def _gather(fields, base, group, head, skip, widths, out):  # type: ignore[no-untyped-def]
+    """Write arrays one after the other, each that of all parts; see `Joined.together`.
 
     Args:
         fields: int64 [parts, arrays, 3], see `Part.fields`.
         base: int64 [groups, parts + 1]: what is added to the numbers of each part; those below 0 stay.
-        group, by_mode, head, skip: see `_Layout`.
+        group, head, skip: see `_Layout`.
+        widths: int64 [arrays]: columns of each.
+        out: int32 [·], made outside, where numpy asks for large pages.
     """
-    shapes = np.empty((group.size, 2), np.int64)
-    total = np.int64(0)
-    for n in range(group.size):
-        rows, width = np.int64(head[n, 3]), np.int64(modes if by_mode[n] else 0)
-        for part in range(fields.shape[0]):
-            rows += fields[part, n, 1] - skip[n]
-            width = width if by_mode[n] else max(width, fields[part, n, 2])
-        shapes[n, 0], shapes[n, 1] = rows, width
-        total += rows * width
-    out = np.empty(total, np.int32)
     at = np.int64(0)
     for n in range(group.size):
-        width = shapes[n, 1]
+        width = np.int64(widths[n])
         for i in range(head[n, 3]):
             out[at : at + width] = head[n, i]
             at += width
@@ -241,24 +235,24 @@ def _gather(fields, base, group, by_mode, head, skip, modes):  # type: ignore[no
                 moved = out[begin:at]
                 for i in range(moved.size):
                     moved[i] += add if moved[i] >= 0 else np.int32(0)
-    return out, shapes
 
 
 @kernel()
 def _gather_delta(fields, base, state, push, out):  # type: ignore[no-untyped-def]
     """Write the combs of transitions of parts each in its place; states from 2 on and pushes are moved."""
-    both_of = out.reshape(-1).view(np.uint64)
+    flat = out.reshape(-1)
     for n in range(fields.shape[0]):
-        begin, address, rows = np.int64(base[n]), fields[n, 0], fields[n, 1]
+        begin, rows = np.int64(base[n]), fields[n, 1]
         add, states, pushes = np.int32(begin), np.int32(state[n] - 2 << 3), np.int32(push[n] << 3)
+        moved = flat[2 * begin : 2 * (begin + rows)].view(np.uint64)
+        copy(moved.ctypes.data, fields[n, 0], 8 * rows)  # first, so that the loop has one array and is vectorised
         for i in range(rows):
-            both = read_long_at(address + 8 * i)
-            owner, op = np.int32(both), np.int32(both >> np.uint64(32))
+            owner, op = np.int32(moved[i]), np.int32(moved[i] >> np.uint64(32))
             kind = op & np.int32(7)
             more = states if kind < PUSH else pushes if kind == PUSH else np.int32(0)
             owner += add if owner >= 0 else np.int32(0)
-            op += more if op > 15 or kind == PUSH else np.int32(0)
-            both_of[begin + i] = np.uint64(np.uint32(owner)) | np.uint64(np.uint32(op)) << np.uint64(32)
+            op += more if (op > 15) | (kind == PUSH) else np.int32(0)
+            moved[i] = np.uint64(np.uint32(owner)) | np.uint64(np.uint32(op)) << np.uint64(32)
 
 
 @kernel()

@@ -23,6 +23,7 @@ from ..automata.pushdown import Automaton, build_automaton
 from ..budget import Budget
 from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
+from ..lift.ahead import thresholds_ahead
 from ..lift.close import close_arrays
 from ..lift.lift import lift
 from ..schema.report import at
@@ -210,7 +211,8 @@ class _Linker:
         a = build_automaton(grammar, budget=self.budget, watch=watch)
         if imports and a.modes > 1:
             raise Apart("what calls parts recurs itself")
-        stubs = find_stubs(a) if imports else Stubs({}, {}, {}, np.zeros(0, np.int64), b"")
+        ahead = thresholds_ahead(a)
+        stubs = find_stubs(a, ahead.some) if imports else Stubs({}, {}, {}, np.zeros(0, np.int64), b"")
         if self.words.begins_stub(stubs.openers):
             raise Apart("a token begins a stub")
         entry = None if entries is None else entries_of(a, entries)
@@ -219,7 +221,8 @@ class _Linker:
         symbols = marks.narrow_symbol.copy()
         symbols[list(stubs.symbol)] = True
         with self.budget.blaming(a.largest_rule):
-            lifted = lift(replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget)
+            narrow = replace(a, marks=replace(marks, narrow_symbol=symbols))
+            lifted = lift(narrow, self.vocab, self.ends, self.budget, ahead)
         t, rows, profiles, ladders, counts = lifted
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # nobody reads on here

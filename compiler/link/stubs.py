@@ -15,7 +15,6 @@ from toolc.runtime.memory import kernel
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, POP, PUSH
-from ..lift.ahead import thresholds_ahead
 from .split import STUB
 
 _DIGITS = np.arange(ord("0"), ord("9") + 1)
@@ -57,8 +56,11 @@ def refuse_shared(symbol_class: np.ndarray, ops: np.ndarray) -> None:
         raise Apart("a stub is entered together with something else")
 
 
-def find_stubs(a: Automaton) -> Stubs:
+def find_stubs(a: Automaton, counts: np.ndarray) -> Stubs:
     """The stubs of an automaton; none of its op rows was refused by `refuse_shared`.
+
+    Args:
+        counts: bool [states]: whether a threshold is ahead of each (lift/ahead.py).
 
     Raises Apart: one is entered together with something else, or counters are saved beside it.
     """
@@ -78,7 +80,6 @@ def find_stubs(a: Automaton) -> Stubs:
     left_of = dict(zip(entered.tolist(), left.tolist(), strict=True))
     push: dict[int, int] = {}
     symbol: dict[int, tuple[int, int]] = {}
-    counts = thresholds_ahead(a).some
     for p, (g, e, shallow, _) in enumerate(a.pushes.tolist()):
         if e in entry or shallow in entry:
             if e != shallow:
