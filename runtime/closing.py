@@ -408,9 +408,8 @@ def closing_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int
     keep(a, texts, order[live[order]], cells.owner, t.close_bound, close_token, st, frames)
     near = np.zeros(t.states, np.int32)
     signs = signs_of(t, vocab)
-    value, policy = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
-    order = np.argsort(value, kind="stable")
-    tokens_along(a, vocab, signs, order[(live & (bound >= NEVER) & (value < NEVER))[order]], policy, close_token)
+    _, policy, order = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
+    tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, close_token)
     renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, near, close_token, st, frames)
     close_token[bound >= NEVER] = -1
     owed = np.zeros(t.owed.size, np.int32)

@@ -13,12 +13,12 @@ import numpy as np
 
 from .bounds import Closing, act, largest, owing, phase, phases
 from .comb import CombRows, rows_at
-from .memory import kernel
-from .order import ascend
+from .memory import BARE, kernel
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
 
 _RARE = 1000  # weight of a byte that is no token by itself
+_LEVELS = 32  # of the queue of least weights, for values of 31 bits
 
 
 @kernel()
@@ -53,6 +53,57 @@ def distinct_ops(offset, column, value, weight, rank):  # type: ignore[no-untype
     return ends, op_of[:end], class_of[:end]
 
 
+@kernel(**BARE)
+def _level(value, now):  # type: ignore[no-untyped-def]
+    """The number of the highest bit in which two values differ, from 1; 0 for equal ones."""
+    differs, level = value ^ now, 0
+    while differs > 0:
+        differs >>= 1
+        level += 1
+    return level
+
+
+@kernel(**BARE)
+def _enqueue(queue, n, now, value, x):  # type: ignore[no-untyped-def]
+    """Put entry n into a queue, a cell with a value that is no less than the last one that was taken out.
+
+    Args:
+        queue: a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): the first entry of each level int32 [32], -1 for
+            none; entries int32 [·, 3]: value, cell, next one of the level.
+        now: the value that was taken out last.
+    """
+    first, entry = queue
+    level = _level(value, now)
+    entry[n, 0], entry[n, 1], entry[n, 2] = value, x, first[level]
+    first[level] = n
+
+
+@kernel(**BARE)
+def _dequeue(queue, now):  # type: ignore[no-untyped-def]
+    """Take out a cell of the least value: that value, and the cell, -1 where the queue is empty."""
+    first, entry = queue
+    if first[0] < 0:
+        level = 1
+        while level < _LEVELS and first[level] < 0:
+            level += 1
+        if level == _LEVELS:
+            return now, np.int64(-1)
+        n = np.int64(first[level])
+        now = np.int64(entry[n, 0])
+        while n >= 0:
+            now = min(now, np.int64(entry[n, 0]))
+            n = np.int64(entry[n, 2])
+        n = np.int64(first[level])
+        first[level] = -1
+        while n >= 0:  # each goes to a lower level
+            after = np.int64(entry[n, 2])
+            _enqueue(queue, n, now, np.int64(entry[n, 0]), np.int64(entry[n, 1]))
+            n = after
+    n = np.int64(first[0])
+    first[0] = entry[n, 2]
+    return now, np.int64(entry[n, 1])
+
+
 @kernel()
 def least_ways(  # type: ignore[no-untyped-def]
     first, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value, policy
@@ -68,6 +119,9 @@ def least_ways(  # type: ignore[no-untyped-def]
         weight, rank: int32 [classes]; among equally short ways the class of least rank.
         value: int32 [close cells], receives the least weight; NEVER but for those that are known already and have no
             ops;  policy: int32, all -1, receives the class.
+
+    Returns:
+        int64 [·]: the cells that got a value, the least first.
     """
     cells = row.size
     terms = np.zeros(cells + 1, np.int64)
@@ -83,12 +137,12 @@ def least_ways(  # type: ignore[no-untyped-def]
     waiting = np.full(cells, -1, np.int32)
     settled = np.zeros(cells, np.bool_)
     settled[first[1]] = True  # the finished state; its value is 0
-    heap = np.empty(count + cells + 1, np.int64)  # value << 32 | cell
-    known = np.flatnonzero(value < NEVER)
-    size = known.size
-    for k in range(size):
-        heap[k] = np.int64(value[known[k]]) << 32 | known[k]
-    ascend(heap[:size])  # ascending: a heap
+    queue = np.full(_LEVELS, -1, np.int32), np.empty((count + cells, 3), np.int32)
+    entries = 0
+    for x in np.flatnonzero(value < NEVER):
+        _enqueue(queue, entries, np.int64(0), np.int64(value[x]), x)
+        entries += 1
+    now, order, done = np.int64(0), np.empty(cells, np.int64), 0
     ready = np.empty(count + 1, np.int32)  # terms to look at
     for x in range(cells):
         for t in range(terms[x], terms[x + 1]):
@@ -150,31 +204,16 @@ def least_ways(  # type: ignore[no-untyped-def]
                 continue
             value[x] = found
             policy[x] = k
-            n = size
-            size += 1
-            entry = np.int64(found) << 32 | x
-            while n > 0 and heap[(n - 1) >> 1] > entry:
-                heap[n] = heap[(n - 1) >> 1]
-                n = (n - 1) >> 1
-            heap[n] = entry
-        if size == 0:
-            return
-        x = heap[0] & 0xFFFFFFFF
-        size -= 1
-        entry = heap[size]
-        n = 0
-        while 2 * n + 1 < size:
-            child = 2 * n + 1
-            if child + 1 < size and heap[child + 1] < heap[child]:
-                child += 1
-            if heap[child] >= entry:
-                break
-            heap[n] = heap[child]
-            n = child
-        heap[n] = entry
+            _enqueue(queue, entries, now, np.int64(found), x)
+            entries += 1
+        now, x = _dequeue(queue, now)
+        if x < 0:
+            return order[:done]
         if settled[x]:
             continue
         settled[x] = True
+        order[done] = x
+        done += 1
         t = waiting[x]
         while t >= 0:
             ready[todo] = t
@@ -404,8 +443,9 @@ def ops_of(rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
 
 def ways_out(
     a: Closing, rows: Rows, signs: Signs, known: np.ndarray, bound: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The least weight to leave the frame from every close cell, int32, and the first class of such a way.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least weight to leave the frame from every close cell, int32, the first class of such a way, and the cells
+    that have one by their weight, int64 [·].
 
     Args:
         known: close cells without ops whose bounds int32 [·] are known.
@@ -413,11 +453,11 @@ def ways_out(
     ops = ops_of(rows, signs.weight, signs.rank)
     value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
     value[known] = bound
-    least_ways(
+    order = least_ways(
         a.close_first, a.close_break, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol, signs.weight,
         signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy,
     )  # fmt: skip
-    return value, policy
+    return value, policy, order
 
 
 def tokens_along(

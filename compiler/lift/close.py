@@ -124,14 +124,13 @@ class _Close:
     def arrays(self) -> dict[str, np.ndarray]:
         t = self.t
         signs = ways.signs_of(t, self.vocab)
-        rows, value, policy = self._shortest(signs)
+        rows, value, policy, order = self._shortest(signs)
         a = self.a
         known = a.close_first[self.held]
         a.bound[known] = self.held_bound
         open_ = value < NEVER
         open_[known] = False
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
-        order = np.argsort(value, kind="stable")
         ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token)
         self._mend(rows, close_token)
         after = self._after(rows)
@@ -166,14 +165,14 @@ class _Close:
 
     # -- the ways ----------------------------------------------------------------------------------------------------
 
-    def _shortest(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray]:
+    def _shortest(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
         found = self._least_ways(signs)
         if self._count_through(found[1]):
             self.a = self._closing()
             found = self._least_ways(signs)
         return found
 
-    def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray]:
+    def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
         self.budget.check("")
         rows = ways.rows_of(self.a, self.ops)
         return rows, *ways.ways_out(self.a, rows, signs, self.a.close_first[self.held], self.held_bound)
