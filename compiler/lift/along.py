@@ -42,16 +42,17 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
     """
     first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
     cells = row.size
-    begin = np.zeros(cells + 1, np.int64)
-    for x in range(cells):
-        count = 0
-        for e in range(offset[row[x]], offset[row[x] + 1]):
+    count = np.zeros(offset.size - 1, np.int32)  # edges of each row of ops
+    for r in range(count.size):
+        for e in range(offset[r], offset[r + 1]):
             if op_of[e] & 7 < 4:
-                count += 1
+                count[r] += 1
             elif op_of[e] & 7 == 4 and opens:
                 g = a.push[op_of[e] >> 3, 0]
-                count += a.modes + back_offset[g + 1] - back_offset[g]
-        begin[x + 1] = begin[x] + count
+                count[r] += a.modes + back_offset[g + 1] - back_offset[g]
+    begin = np.zeros(cells + 1, np.int64)
+    for x in range(cells):
+        begin[x + 1] = begin[x] + count[row[x]]
     edge = np.empty((begin[cells], 3), np.int32)  # first target, last target, what is owed besides
     n = 0
     for x in range(cells):
@@ -59,9 +60,10 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
             kind, number = np.int64(op_of[e] & 7), np.int64(op_of[e] >> 3)
             low, high = np.int64(a.low[x]), np.int64(a.high[x])
             if kind < 4:
-                low, high = act(kind, low), act(kind, high)
-                edge[n, 0], edge[n, 1] = first[number] + phase(breaks, number, low), first[number]
-                edge[n, 1] += phase(breaks, number, high)
+                edge[n, 0] = edge[n, 1] = first[number]
+                if first[number + 1] > first[number] + 1:
+                    edge[n, 0] += phase(breaks, number, act(kind, low))
+                    edge[n, 1] += phase(breaks, number, act(kind, high))
                 edge[n, 2] = 0
                 n += 1
             elif kind == 4 and opens:
