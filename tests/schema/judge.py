@@ -249,7 +249,8 @@ def _evaluated(validator: Any, instance: Any, skip: str = "") -> set[Any]:
             holds = _within(validator, value).is_valid(instance)
             done |= _if_they_hold(validator, instance, [value, schema.get("then" if holds else "else", True)])
         elif keyword in ("dependentSchemas", "dependencies") and _is_object(instance):
-            done |= _if_they_hold(validator, instance, [inner for name, inner in value.items() if name in instance])
+            inner = [one for name, one in value.items() if name in instance]  # a list of keys evaluates none
+            done |= _if_they_hold(validator, instance, [one for one in inner if not isinstance(one, list)])
         elif _is_object(instance):
             done |= {name for name in instance if _is_evaluated(keyword, value, name, schema)}
         elif _is_array(instance):

@@ -12,7 +12,7 @@ import os
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolc.compiler.errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
@@ -85,6 +85,7 @@ def other_spellings(value: Any) -> list[str]:
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, schemas, st.sampled_from([2020, 2020, *DRAFTS]), st.lists(values, min_size=4, max_size=4))
+@example({"unevaluatedProperties": {}, "allOf": [{"dependencies": {"b": []}}]}, False, False, 2020, [{"b": None}])
 def test_language(schema: Any, x: Any, y: Any, draft: int, instances: list[Any]) -> None:
     if isinstance(schema, dict):
         schema = {"$schema": DRAFTS[draft], **older({**schema, "$defs": {"x": x, "y": y}}, draft)}
