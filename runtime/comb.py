@@ -96,8 +96,8 @@ def _chosen(of, offset, column, value, chosen):  # type: ignore[no-untyped-def]
     columns, values = np.empty(entries, np.int32), np.empty(entries, np.int32)
     for n in range(rows):
         begin, size = offset[order[n]], offset[order[n] + 1] - offset[order[n]]
-        columns[ends[n] : ends[n] + size] = column[begin : begin + size]
-        values[ends[n] : ends[n] + size] = value[begin : begin + size]
+        for i in range(size):
+            columns[ends[n] + i], values[ends[n] + i] = column[begin + i], value[begin + i]
         ends[n + 1] = ends[n] + size
     ends[rows + 1] = ends[rows]
     return own, ends, columns, values

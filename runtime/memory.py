@@ -38,7 +38,11 @@ def fixed(array: np.ndarray) -> np.ndarray:
 
 
 def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with a cache on disk where there is a place for one; says so once where there is none."""
+    """`numba.njit` with a cache on disk where there is a place for one; says so once where there is none.
+
+    Nobody calls a kernel from C, so it has no wrapper for that, which would take time to compile and to load.
+    """
+    options = {"no_cfunc_wrapper": True, **options}
 
     def wrap(function: Callable[..., Any]) -> Any:
         global _warned
@@ -181,3 +185,14 @@ def combine(context, target, source, words, exclusive):  # type: ignore[no-untyp
         return context.get_dummy_value()
 
     return numba.void(numba.int64, numba.int64, numba.int64, numba.boolean), codegen
+
+
+@kernel()
+def grown(array):  # type: ignore[no-untyped-def]
+    """An array with twice the rows, of which the new ones are 0: to put two together as numpy does takes long to
+    compile and to load."""
+    out = np.empty((2 * array.shape[0],) + array.shape[1:], array.dtype)
+    size = array.size * array.itemsize
+    copy(out.ctypes.data, array.ctypes.data, size)
+    fill(out.ctypes.data + size, 0, size)
+    return out

@@ -139,9 +139,10 @@ def least_ways(  # type: ignore[no-untyped-def]
     settled[first[1]] = True  # the finished state; its value is 0
     queue = np.full(_LEVELS, -1, np.int32), np.empty((count + cells, 3), np.int32)
     entries = 0
-    for x in np.flatnonzero(value < NEVER):
-        _enqueue(queue, entries, np.int64(0), np.int64(value[x]), x)
-        entries += 1
+    for x in range(cells):
+        if value[x] < NEVER:
+            _enqueue(queue, entries, np.int64(0), np.int64(value[x]), x)
+            entries += 1
     now, order, done = np.int64(0), np.empty(cells, np.int64), 0
     ready = np.empty(count + 1, np.int32)  # terms to look at
     for x in range(cells):

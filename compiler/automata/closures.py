@@ -18,9 +18,7 @@ Source       the summary edges of Reps, Horwitz, Sagiv 1995, kept backwards.
 
 from __future__ import annotations
 
-from numba import njit
-
-from toolc.runtime.memory import read_int, read_long, write_int, write_long
+from toolc.runtime.memory import kernel, read_int, read_long, write_int, write_long
 
 from .workspace import (
     ACTIONS,
@@ -79,7 +77,7 @@ from .workspace import (
 )
 
 
-@njit(cache=True)
+@kernel()
 def tell(w, pool, number, extra):  # type: ignore[no-untyped-def]
     """Write a sequence and a number down as what an error is about."""
     begin = begin_of(w, pool, number)
@@ -90,7 +88,7 @@ def tell(w, pool, number, extra):  # type: ignore[no-untyped-def]
     let(w, WHY, 1 + count, extra)
 
 
-@njit(cache=True)
+@kernel()
 def apart(w, a, b):  # type: ignore[no-untyped-def]
     """Two NFA states disagree about the counter."""
     count = ZERO
@@ -104,7 +102,7 @@ def apart(w, a, b):  # type: ignore[no-untyped-def]
     return -APART
 
 
-@njit(cache=True)
+@kernel()
 def _completed(w, number):  # type: ignore[no-untyped-def]
     """Work out which instances are complete in a state; 0, or a negative code."""
     place = tail(w, COMPLETIONS)
@@ -124,7 +122,7 @@ def _completed(w, number):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def close(w, count):  # type: ignore[no-untyped-def]
     """Close the moves behind the pool `closed`: ``count`` pairs of NFA state and action, sorted.
 
@@ -205,7 +203,7 @@ def close(w, count):  # type: ignore[no-untyped-def]
 # ---------------------------------------------------------------- the summary
 
 
-@njit(cache=True)
+@kernel()
 def call(w, e, q, g):  # type: ignore[no-untyped-def]
     """q enters a frame in e under g; False where the pool is full."""
     if not has_room(w, CALLERS):
@@ -221,7 +219,7 @@ def call(w, e, q, g):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel()
 def link(w, q, target):  # type: ignore[no-untyped-def]
     """q goes on to a state, which may be known; False where the pool is full."""
     if not has_room(w, LINKS):
@@ -235,7 +233,7 @@ def link(w, q, target):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel()
 def done(w, q, completion):  # type: ignore[no-untyped-def]
     """R can be completed from q on; False where the pool is full."""
     head = get(w, DONE_HEAD, q)
@@ -255,7 +253,7 @@ def done(w, q, completion):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel()
 def come_back(w, q, g, completion):  # type: ignore[no-untyped-def]
     """A frame that q entered under g completes: q goes on to where that returns; 0, or a negative code."""
     if not has_room(w, RETURNS) or not has_room(w, CLOSED):
@@ -286,7 +284,7 @@ def come_back(w, q, g, completion):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def _join_link(w, number):  # type: ignore[no-untyped-def]
     place = begin_of(w, LINKS, number)
     q = get(w, LINKS, place)
@@ -298,7 +296,7 @@ def _join_link(w, number):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def _join_done(w, number):  # type: ignore[no-untyped-def]
     place = begin_of(w, DONES, number)
     q = get(w, DONES, place)
@@ -318,7 +316,7 @@ def _join_done(w, number):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def _join_caller(w, number):  # type: ignore[no-untyped-def]
     place = begin_of(w, CALLERS, number)
     q = get(w, CALLERS, place + 1)
@@ -332,7 +330,7 @@ def _join_caller(w, number):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def join(w):  # type: ignore[no-untyped-def]
     """Join what is new in the relations until nothing is; 0, or a negative code."""
     while True:

@@ -10,7 +10,8 @@ from itertools import chain
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.order import ascend
 
 from ..regex import charset
 from .offsets import offsets
@@ -28,16 +29,38 @@ def class_code_points(sets: Collection[charset.Ranges]) -> tuple[list[Segment], 
     return list(map(tuple, segments.tolist())), member
 
 
+@kernel(**BARE)
+def _equal(inside, one, other):  # type: ignore[no-untyped-def]
+    """Whether two rows say the same."""
+    same = True
+    for n in range(inside.shape[1]):
+        same &= inside[one, n] == inside[other, n]
+    return same
+
+
 @kernel()
 def _cut(offset, ranges):  # type: ignore[no-untyped-def]
     """The same of ranges int64 [·, 2] (first, last), those of set n from offset[n] on; segments are int64 [·, 3]."""
-    cuts = np.unique(np.concatenate((ranges[:, 0], ranges[:, 1] + 1)))
-    sets, size = offset.size - 1, cuts.size
+    cuts, size = np.empty(2 * len(ranges), np.int64), 0
+    for r in range(len(ranges)):
+        cuts[2 * r], cuts[2 * r + 1] = ranges[r, 0], ranges[r, 1] + 1
+    ascend(cuts)
+    for i in range(cuts.size):
+        if i == 0 or cuts[i] != cuts[size - 1]:
+            cuts[size] = cuts[i]
+            size += 1
+    sets = offset.size - 1
     inside = np.zeros((size + 1, sets), np.bool_)  # the last one is left empty
     digest = np.zeros(size, np.uint64)
     for n in range(sets):
         for r in range(offset[n], offset[n + 1]):
-            k = np.searchsorted(cuts, ranges[r, 0])
+            k, beyond = 0, size
+            while k < beyond:
+                middle = (k + beyond) >> 1
+                if cuts[middle] < ranges[r, 0]:
+                    k = middle + 1
+                else:
+                    beyond = middle
             while cuts[k] <= ranges[r, 1]:
                 inside[k, n] = True
                 digest[k] = (digest[k] ^ np.uint64(n + 1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -45,11 +68,11 @@ def _cut(offset, ranges):  # type: ignore[no-untyped-def]
     first, classes = np.empty(size + 1, np.int64), 0
     segments, count = np.empty((size, 3), np.int64), 0
     for k in range(size):
-        if digest[k] == 0 and not inside[k].any():
+        if digest[k] == 0 and _equal(inside, k, size):
             continue
         label = 0
         while label < classes:
-            if digest[first[label]] == digest[k] and (inside[first[label]] == inside[k]).all():
+            if digest[first[label]] == digest[k] and _equal(inside, first[label], k):
                 break
             label += 1
         if label == classes:
@@ -58,4 +81,8 @@ def _cut(offset, ranges):  # type: ignore[no-untyped-def]
         segments[count, 0], segments[count, 1], segments[count, 2] = cuts[k], cuts[k + 1] - 1, label
         count += 1
     first[classes] = size
-    return segments[:count], np.ascontiguousarray(inside[first[: max(classes, 1)]].T)
+    member = np.empty((sets, max(classes, 1)), np.bool_)
+    for n in range(sets):
+        for label in range(member.shape[1]):
+            member[n, label] = inside[first[label], n]
+    return segments[:count], member

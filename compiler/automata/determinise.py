@@ -9,9 +9,7 @@ Invariants   state 0 is the empty set; numbers follow discovery; states are expa
 
 from __future__ import annotations
 
-from numba import njit
-
-from toolc.runtime.memory import read_int, read_long, write_int, write_long
+from toolc.runtime.memory import kernel, read_int, read_long, write_int, write_long
 
 from .closures import apart, call, close, done, join, link, tell
 from .workspace import (
@@ -93,7 +91,7 @@ _POSITIVE = (1 << 63) - 1  # all bits but the sign
 _BATCH = 512  # states expanded between two looks at the clock
 
 
-@njit(cache=True)
+@kernel()
 def _visit(w, s, visit, action, top):  # type: ignore[no-untyped-def]
     """Come to an NFA state: the new top of the stack, or a negative code where it was reached with another action."""
     if get(w, MARKS, s) == visit:
@@ -106,7 +104,7 @@ def _visit(w, s, visit, action, top):  # type: ignore[no-untyped-def]
     return top + 1
 
 
-@njit(cache=True)
+@kernel()
 def _open_moves(w, q, low, into):  # type: ignore[no-untyped-def]
     """Follow the guards from a state.
 
@@ -158,13 +156,13 @@ def _open_moves(w, q, low, into):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _stay(w, q, count, scoped):  # type: ignore[no-untyped-def]
     """The op of the moves behind the pool `closed`, or a negative code."""
     return _go(w, q, close(w, count), scoped)
 
 
-@njit(cache=True)
+@kernel()
 def _stay_on(w, q, t, action, scoped):  # type: ignore[no-untyped-def]
     """The same for the one move to an NFA state."""
     closed = get(w, SINGLE, 4 * t + action)
@@ -180,7 +178,7 @@ def _stay_on(w, q, t, action, scoped):  # type: ignore[no-untyped-def]
     return _go(w, q, closed, scoped)
 
 
-@njit(cache=True)
+@kernel()
 def _go(w, q, closed, scoped):  # type: ignore[no-untyped-def]
     """The op of a place in `closed_to`; negative codes are handed on."""
     if closed < 0:
@@ -199,7 +197,7 @@ def _go(w, q, closed, scoped):  # type: ignore[no-untyped-def]
     return target << 3 | (action if action >= 0 else SET_ZERO if scoped else KEEP)
 
 
-@njit(cache=True)
+@kernel()
 def _enter(w, count, k, deep):  # type: ignore[no-untyped-def]
     """The state of the frame that the ``count`` chosen calls begin on class k, or a negative code.
 
@@ -228,7 +226,7 @@ def _enter(w, count, k, deep):  # type: ignore[no-untyped-def]
     return entry
 
 
-@njit(cache=True)
+@kernel()
 def _push(w, q, count, k):  # type: ignore[no-untyped-def]
     """The number of the push of the ``count`` chosen calls on class k, or a negative code."""
     if not has_room(w, SYMBOLS) or not has_room(w, PUSHES):
@@ -268,7 +266,7 @@ def _push(w, q, count, k):  # type: ignore[no-untyped-def]
     return number if call(w, entry, q, g) and call(w, shallow, q, g) else -FULL
 
 
-@njit(cache=True)
+@kernel()
 def _expand_shared(w, q, words, scoped, row):  # type: ignore[no-untyped-def]
     """The ops on classes that several edges share, class by class; 0, or a negative code.
 
@@ -312,7 +310,7 @@ def _expand_shared(w, q, words, scoped, row):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def _expand_calls(w, q, items, called, row):  # type: ignore[no-untyped-def]
     """The ops on classes that open groups; 0, or a negative code."""
     for i in range(called):
@@ -358,7 +356,7 @@ def _expand_calls(w, q, items, called, row):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
     """Fill in the op row at an address for a counter of ``low``; 0, or a negative code."""
     items = _open_moves(w, q, low, ZERO)
@@ -419,7 +417,7 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
     return _expand_calls(w, q, items, called, row) if called else 0
 
 
-@njit(cache=True)
+@kernel()
 def _expand(w, q):  # type: ignore[no-untyped-def]
     """Fill in the op rows of state q; 0, or a negative code."""
     guarded = False
@@ -449,7 +447,7 @@ def _expand(w, q):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True)
+@kernel()
 def determinise(w, enter):  # type: ignore[no-untyped-def]
     """Expand states, a batch at most.
 

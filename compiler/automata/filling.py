@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numba import njit
 
 from toolc.runtime.memory import BARE, address_of, kernel, read_int, read_long, write_int, write_long
 
@@ -45,12 +44,12 @@ DONE, FULL, PAUSED, ASK = map(np.int64, range(4))
 _BATCH = 1024  # states made between two looks at the budget
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _count(w, field):  # type: ignore[no-untyped-def]
     return read_long(w, field + _GROWING)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _row(w, field, a, b, c, d):  # type: ignore[no-untyped-def]
     """Append a row of four numbers."""
     n = read_long(w, field + _GROWING)
@@ -62,7 +61,7 @@ def _row(w, field, a, b, c, d):  # type: ignore[no-untyped-def]
     write_long(w, field + _GROWING, n + 1)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _states(w, like, count):  # type: ignore[no-untyped-def]
     """The first of so many states in the place of another one."""
     n = read_long(w, PLACE + _GROWING)
@@ -73,7 +72,7 @@ def _states(w, like, count):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _free(w, source, target):  # type: ignore[no-untyped-def]
     n = read_long(w, FREE + _GROWING)
     at = read_long(w, FREE) + 12 * n
@@ -83,7 +82,7 @@ def _free(w, source, target):  # type: ignore[no-untyped-def]
     write_long(w, FREE + _GROWING, n + 1)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _slot_of(w, node, back, height):  # type: ignore[no-untyped-def]
     """The slot of a task that is known, or the free one for it."""
     h = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
@@ -100,7 +99,7 @@ def _slot_of(w, node, back, height):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _know(w, slot, node, back, height, state):  # type: ignore[no-untyped-def]
     """Note a task of a state."""
     write_int(read_long(w, SLOT), slot, _count(w, KNOWN))
@@ -108,7 +107,7 @@ def _know(w, slot, node, back, height, state):  # type: ignore[no-untyped-def]
     _row(w, TASK, state, node, back, height)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _state(w, node, back, height):  # type: ignore[no-untyped-def]
     """The state from which a text of the node leads to ``back``; its moves are made later."""
     if node == read_long(w, EMPTY):
@@ -122,7 +121,7 @@ def _state(w, node, back, height):  # type: ignore[no-untyped-def]
     return state
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _begin(w, entry, first, node, back, height):  # type: ignore[no-untyped-def]
     """Let a state be the one from which a text of the node leads to ``back``, and no other."""
     place = read_long(w, PLACE)
@@ -134,7 +133,7 @@ def _begin(w, entry, first, node, back, height):  # type: ignore[no-untyped-def]
     _free(w, entry, _state(w, node, back, height))
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _has_room(w):  # type: ignore[no-untyped-def]
     """Whether what a task makes fits into every array."""
     fits = True

@@ -11,7 +11,6 @@ Source       Valmari 2012: states and moves are partitioned in turn, by each oth
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from toolc.runtime.memory import kernel
 
@@ -57,7 +56,7 @@ def number(table, accepting, start):  # type: ignore[no-untyped-def]
     return out, final
 
 
-@njit(cache=True)
+@kernel()
 def _mark(sets, touched, count, element):  # type: ignore[no-untyped-def]
     """Mark an element; how many sets, which ``touched`` receives, have marked ones."""
     own = sets[_SET, element]
@@ -72,7 +71,7 @@ def _mark(sets, touched, count, element):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@kernel()
 def _split(sets, touched, count, known):  # type: ignore[no-untyped-def]
     """Make of the smaller part of each touched set, the marked elements or the others, a set; how many there are."""
     for n in range(count):
@@ -93,7 +92,7 @@ def _split(sets, touched, count, known):  # type: ignore[no-untyped-def]
     return known
 
 
-@njit(cache=True)
+@kernel()
 def _whole(count):  # type: ignore[no-untyped-def]
     """One set of so many elements."""
     sets = np.empty((_ROWS, count + 1), np.int32)
@@ -103,7 +102,7 @@ def _whole(count):  # type: ignore[no-untyped-def]
     return sets
 
 
-@njit(cache=True)
+@kernel()
 def _by_target(target, count, states):  # type: ignore[no-untyped-def]
     """The moves to each state, one after the other, and where those of each begin, int32 [states + 1]."""
     offset = np.zeros(states + 1, np.int32)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 from .dfa import Dfa, make_dfa
 from .offsets import offsets
@@ -64,7 +65,7 @@ def parts(dfas: Sequence[Dfa], limit: int) -> list[tuple[Dfa, tuple[int, ...]]] 
     return out
 
 
-@njit(cache=True)
+@kernel()
 def _product(next_, start, at, limit, data, offset, slots, count, longest, rows):  # type: ignore[no-untyped-def]
     """Expand the states of the product from ``at`` on, until there is no more, the limit is passed, or the pool full.
 
@@ -96,7 +97,7 @@ def _product(next_, start, at, limit, data, offset, slots, count, longest, rows)
     return at
 
 
-@njit(cache=True)
+@kernel()
 def _predecessors(rows):  # type: ignore[no-untyped-def]
     """The states before each: offsets int64 [states + 1], states int32 [·]."""
     offset = np.zeros(len(rows) + 1, np.int64)
@@ -115,7 +116,7 @@ def _predecessors(rows):  # type: ignore[no-untyped-def]
     return offset, before
 
 
-@njit(cache=True)
+@kernel()
 def _leading_to(states, offset, before):  # type: ignore[no-untyped-def]
     """The states from which some of these can be reached, ascending."""
     marked = np.zeros(offset.size - 1, np.bool_)

@@ -12,9 +12,8 @@ Arrays       ``w`` is the address of a workspace's table after determinisation (
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import read_long, write_long
+from toolc.runtime.memory import kernel, read_long, write_long
 from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, STRING, UNSETTLED, VALUE
 
 from .workspace import (
@@ -46,7 +45,7 @@ _PARTS = 1 << KEY | 1 << VALUE | 1 << STRING  # of the arguments
 _HERE, _NONE = np.int64(KINDS), np.int64(KINDS + 1)
 
 
-@njit(cache=True)
+@kernel()
 def _join(past, target, column, age):  # type: ignore[no-untyped-def]
     """Let a past say this too; whether it is new."""
     known = past[target, column]
@@ -58,7 +57,7 @@ def _join(past, target, column, age):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel()
 def _pass(past, s, t, alike, kind):  # type: ignore[no-untyped-def]
     """Hand the past of a state on to one that follows without reading; whether that is new there."""
     grew = False
@@ -71,7 +70,7 @@ def _pass(past, s, t, alike, kind):  # type: ignore[no-untyped-def]
     return grew | _join(past, t, _NONE, np.int64(1))
 
 
-@njit(cache=True)
+@kernel()
 def last_read(w, kind_of, starts):  # type: ignore[no-untyped-def]
     """Of every NFA state, the kinds that may have been read last on the way to it, and so many symbols of each.
 
@@ -127,7 +126,7 @@ def last_read(w, kind_of, starts):  # type: ignore[no-untyped-def]
     return past[:, :KINDS].copy()
 
 
-@njit(cache=True)
+@kernel()
 def in_common(last, kind_of, members, ends, may_be):  # type: ignore[no-untyped-def]
     """What local states tell of their last symbol, from the ages of their members (marks.py).
 
@@ -174,7 +173,7 @@ def in_common(last, kind_of, members, ends, may_be):  # type: ignore[no-untyped-
     return out
 
 
-@njit(cache=True)
+@kernel()
 def stay(w, tool_of, members):  # type: ignore[no-untyped-def]
     """Whether the next symbol cannot take any of some NFA states out of its tool's call, other than by a push."""
     for s in members:
@@ -208,7 +207,7 @@ def stay(w, tool_of, members):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel()
 def spread(w, kept):  # type: ignore[no-untyped-def]
     """Add to some local states, a bool for each, all that they lead to."""
     links, callers = count_of(w, LINKS), count_of(w, CALLERS)

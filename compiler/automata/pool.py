@@ -12,9 +12,8 @@ Arrays       data int32 [·];  offset int64 [·];  table int32 [power of two], a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import BARE, read_int, read_long, write_int, write_long
+from toolc.runtime.memory import BARE, kernel, read_int, read_long, write_int, write_long
 
 
 class Pool:
@@ -85,13 +84,13 @@ class Pool:
                 _rehash(self.data, self.offset, self.table, len(self))
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def room(data, offset, table, count, longest):  # type: ignore[no-untyped-def]
     """Whether one more sequence of any length fits."""
     return data.size - offset[count[0]] >= longest and 2 * count[0] + 4 < table.size
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _hash(data, begin, end):  # type: ignore[no-untyped-def]
     """Of the int32 from ``begin`` to ``end`` at an address; four lanes that do not wait for each other."""
     prime = np.uint64(0xFF51AFD7ED558CCD)
@@ -112,7 +111,7 @@ def _hash(data, begin, end):  # type: ignore[no-untyped-def]
     return a ^ a >> np.uint64(32)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _rehash(data, offset, table, count):  # type: ignore[no-untyped-def]
     for n in range(count):
         slot = _hash(data.ctypes.data, offset[n], offset[n + 1]) & np.uint64(table.size - 1)
@@ -121,7 +120,7 @@ def _rehash(data, offset, table, count):  # type: ignore[no-untyped-def]
         table[slot] = n
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def intern_at(data, offset, table, size, count, end):  # type: ignore[no-untyped-def]
     """`intern` for arrays given by address; ``size`` is that of the table."""
     begin = read_long(offset, read_long(count, 0))
@@ -145,7 +144,7 @@ def intern_at(data, offset, table, size, count, end):  # type: ignore[no-untyped
     return n
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def intern(data, offset, table, count, end):  # type: ignore[no-untyped-def]
     """The number of the sequence from ``offset[count]`` to ``end``, a new one if it has no equal."""
     return intern_at(data.ctypes.data, offset.ctypes.data, table.ctypes.data, table.size, count.ctypes.data, end)

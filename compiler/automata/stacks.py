@@ -10,9 +10,8 @@ Leaves out   the relations (closures.py), the arrays (workspace.py).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import write_int
+from toolc.runtime.memory import kernel, write_int
 
 from .workspace import (
     BENEATH,
@@ -40,7 +39,7 @@ from .workspace import (
 )
 
 
-@njit(cache=True)
+@kernel()
 def _components(w):  # type: ignore[no-untyped-def]
     """Strongly connected components of the states by their links, those that lead to others before them (Tarjan 1972).
 
@@ -100,7 +99,7 @@ def _components(w):  # type: ignore[no-untyped-def]
     return members, offset[: components + 1]
 
 
-@njit(cache=True)
+@kernel()
 def _add(w, set_, place, count, seen, mark):  # type: ignore[no-untyped-def]
     """Add the members of a set that are not marked as seen to those at an address; how many there are then."""
     for i in range(begin_of(w, SETS, set_), begin_of(w, SETS, set_ + 1)):
@@ -112,7 +111,7 @@ def _add(w, set_, place, count, seen, mark):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@kernel()
 def _tops(w, members, offset, begin):  # type: ignore[no-untyped-def]
     """Fill in `top` by components, from one on; the first that is left, where the pool is full."""
     if count_of(w, SETS) == 0:
@@ -161,7 +160,7 @@ def _tops(w, members, offset, begin):  # type: ignore[no-untyped-def]
     return offset.size - 1
 
 
-@njit(cache=True)
+@kernel()
 def _beneaths(w, begin):  # type: ignore[no-untyped-def]
     """Fill in `beneath` from `top`, from a symbol on; the first that is left, where the pool is full."""
     symbols = count_of(w, SYMBOLS)

@@ -23,7 +23,7 @@ from itertools import chain
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import grown, kernel
 
 from .. import regex as rx
 from ..budget import Budget
@@ -124,14 +124,18 @@ def _tree(data, ends):  # type: ignore[no-untyped-def]
             k = column[data[at]]
             if table[state, k] < 0:
                 if states == table.shape[0]:
-                    table = np.concatenate((table, np.full(table.shape, -1, np.int32)))
+                    table = grown(table)
+                    for i in range(states, table.shape[0]):
+                        for other in range(columns + 1):
+                            table[i, other] = -1
                 table[state, k] = states
                 states += 1
             state = table[state, k]
             at += 1
         last[n] = state
     accepting = np.zeros(states, np.bool_)
-    accepting[last] = True
+    for state in last:
+        accepting[state] = True
     return column, table[:states], accepting
 
 

@@ -8,9 +8,8 @@ Arrays       by address, see runtime/memory.py; `Workspace` keeps them alive and
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import address_of, read_int, read_long, write_int, write_long
+from toolc.runtime.memory import address_of, kernel, read_int, read_long, write_int, write_long
 
 from .pool import Pool, intern_at, room
 
@@ -124,35 +123,35 @@ NO, YES = np.bool_(False), np.bool_(True)
 UNKNOWN = np.int64(-2)
 
 
-@njit(cache=True)
+@kernel()
 def get(w, field, i):  # type: ignore[no-untyped-def]
     return read_int(read_long(w, field), i)
 
 
-@njit(cache=True)
+@kernel()
 def let(w, field, i, value):  # type: ignore[no-untyped-def]
     write_int(read_long(w, field), i, value)
 
 
-@njit(cache=True)
+@kernel()
 def count_of(w, pool):  # type: ignore[no-untyped-def]
     """How many sequences a pool has."""
     return read_long(read_long(w, pool + 3), 0)
 
 
-@njit(cache=True)
+@kernel()
 def begin_of(w, pool, number):  # type: ignore[no-untyped-def]
     """Place of a sequence; that after the last one is where a candidate is written."""
     return read_long(read_long(w, pool + 1), number)
 
 
-@njit(cache=True)
+@kernel()
 def tail(w, pool):  # type: ignore[no-untyped-def]
     """The address at which a candidate for a pool is written."""
     return read_long(w, pool) + 4 * begin_of(w, pool, count_of(w, pool))
 
 
-@njit(cache=True)
+@kernel()
 def has_room(w, pool):  # type: ignore[no-untyped-def]
     """Whether one more sequence of any length fits; see `room`."""
     count = count_of(w, pool)
@@ -160,7 +159,7 @@ def has_room(w, pool):  # type: ignore[no-untyped-def]
     return fits and 2 * count + 4 < read_long(w, pool + 5)
 
 
-@njit(cache=True)
+@kernel()
 def put(w, pool, size):  # type: ignore[no-untyped-def]
     """The number of the ``size`` numbers behind a pool."""
     return intern_at(
@@ -173,7 +172,7 @@ def put(w, pool, size):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@kernel()
 def append(w, pool, size):  # type: ignore[no-untyped-def]
     """The same without a look for an equal: for relations, whose rows are all of one size."""
     number = count_of(w, pool)
@@ -182,7 +181,7 @@ def append(w, pool, size):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(cache=True)
+@kernel()
 def add_pair(place, count, a, b):  # type: ignore[no-untyped-def]
     """Insert (a, b) into the sorted set of ``count`` pairs at an address; the new number of pairs."""
     k = count
@@ -200,7 +199,7 @@ def add_pair(place, count, a, b):  # type: ignore[no-untyped-def]
     return count + 1
 
 
-@njit(cache=True)
+@kernel()
 def insert(place, count, a):  # type: ignore[no-untyped-def]
     """Insert a into the sorted set of ``count`` numbers at an address; the new number of numbers."""
     k = count
@@ -214,7 +213,7 @@ def insert(place, count, a):  # type: ignore[no-untyped-def]
     return count + 1
 
 
-@njit(cache=True)
+@kernel()
 def sort(place, count):  # type: ignore[no-untyped-def]
     """Sort ``count`` numbers at an address (Shell 1959)."""
     gap = count >> 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from toolc.runtime.memory import grown, kernel
 from toolc.runtime.order import ascend
 
 from ..automata.pushdown import Automaton
@@ -53,7 +53,7 @@ def thresholds_ahead(a: Automaton) -> Ahead:
     return Ahead(ends, value[np.argsort(state, kind="stable")])
 
 
-@njit(cache=True)
+@kernel()
 def _ways_back(ops, state_row, pushes, back_offset, back):  # type: ignore[no-untyped-def]
     """States from which each is reached with the counter as it was or one more: offset int64 [states + 1], state.
 
@@ -83,7 +83,7 @@ def _ways_back(ops, state_row, pushes, back_offset, back):  # type: ignore[no-un
                         continue
                     stamp[target] = q
                     if count == ways.shape[0]:
-                        ways = np.concatenate((ways, np.empty_like(ways)))
+                        ways = grown(ways)
                     ways[count, 0] = target
                     ways[count, 1] = q
                     count += 1
@@ -100,7 +100,7 @@ def _ways_back(ops, state_row, pushes, back_offset, back):  # type: ignore[no-un
     return offset, before
 
 
-@njit(cache=True)
+@kernel()
 def _spread(owner, threshold, offset, before):  # type: ignore[no-untyped-def]
     """Every state with every threshold that is ahead of it, by threshold: two arrays int32.
 
@@ -123,8 +123,8 @@ def _spread(owner, threshold, offset, before):  # type: ignore[no-untyped-def]
                 continue
             stamp[q] = begin
             if used + 1 >= state.size:
-                state = np.concatenate((state, np.empty_like(state)))
-                value = np.concatenate((value, np.empty_like(value)))
+                state = grown(state)
+                value = grown(value)
             state[used] = q
             value[used] = now
             used += 1
@@ -137,15 +137,15 @@ def _spread(owner, threshold, offset, before):  # type: ignore[no-untyped-def]
                     continue
                 stamp[p] = begin
                 if used == state.size:
-                    state = np.concatenate((state, np.empty_like(state)))
-                    value = np.concatenate((value, np.empty_like(value)))
+                    state = grown(state)
+                    value = grown(value)
                 state[used] = p
                 value[used] = now
                 used += 1
     return state[:used], value[:used]
 
 
-@njit(cache=True)
+@kernel()
 def chain_ahead(jobs, data, data_offset, return_offset, return_, offset, value):  # type: ignore[no-untyped-def]
     """Those of counters saved beside a stack symbol, which a profile's continuation can meet: see `Ahead`.
 
@@ -166,11 +166,11 @@ def chain_ahead(jobs, data, data_offset, return_offset, return_, offset, value):
             if return_[place, 0] != base or return_[place, 1] & 3 > ADD_ONE or stamp[target] == j:
                 continue
             stamp[target] = j
-            size = offset[target + 1] - offset[target]
-            while used + size > out.size:
-                out = np.concatenate((out, np.empty_like(out)))
-            out[used : used + size] = value[offset[target] : offset[target + 1]]
-            used += size
+            while used + offset[target + 1] - offset[target] > out.size:
+                out = grown(out)
+            for i in range(offset[target], offset[target + 1]):
+                out[used] = value[i]
+                used += 1
         ascend(out[begin:used])
         end, used = used, begin
         for k in range(begin, end):

@@ -12,7 +12,8 @@ Source       equivalence of two automata by joining sets: Hopcroft and Karp 1971
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 from ..automata.workspace import PUSH
 from .children import count_bits
@@ -23,7 +24,7 @@ _MOST_SWEEPS = 16  # until it is known which states are plain; where that is not
 _LOOKS = 8  # at pairs of states, for each state; after these, no more sets are joined
 
 
-@njit(cache=True)
+@kernel()
 def _runs(m, bytes_):  # type: ignore[no-untyped-def]
     """Runs of some bytes on which a state has one op, not dead: where those of each begin int64 [states + 1], and int32
     [·, 3]: the first byte, the one after the last, the op."""
@@ -53,7 +54,7 @@ def _runs(m, bytes_):  # type: ignore[no-untyped-def]
     return begin, run
 
 
-@njit(cache=True)
+@kernel()
 def _plain_only(m, begin, run):  # type: ignore[no-untyped-def]
     """Which states keep to the invariants on bytes of which the runs are given: bool [states]."""
     states = m.state_row.size - 1
@@ -77,7 +78,7 @@ def _plain_only(m, begin, run):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel()
 def _hashes(begin, run, plain):  # type: ignore[no-untyped-def]
     """int64 [states]: of states that are plain, equal for copies whose states are numbered in one order."""
     hashes = np.zeros(plain.size, np.int64)
@@ -96,14 +97,14 @@ def _hashes(begin, run, plain):  # type: ignore[no-untyped-def]
     return hashes
 
 
-@njit(cache=True)
+@kernel()
 def _root(parent, q):  # type: ignore[no-untyped-def]
     while parent[q] != q:
         q = parent[q]
     return q
 
 
-@njit(cache=True)
+@kernel()
 def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
     """Join the sets of two states, and of all that texts lead to from them, unless they differ.
 
@@ -117,7 +118,7 @@ def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
     x, y = _root(parent, a), _root(parent, b)
     if x != y:
         parent[x] = y
-        joined[0] = x, a, b
+        joined[0, 0], joined[0, 1], joined[0, 2] = x, a, b
         count = 1
     while at < count:
         upper, lower = m.state_row[joined[at, 1]], m.state_row[joined[at, 2]]
@@ -139,7 +140,7 @@ def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
     return True, at
 
 
-@njit(cache=True)
+@kernel()
 def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
     """For each of some states the first of them that reads texts of some bytes like it: int32 [n], -1 where its walks
     are short or more than a matter of these bytes.
@@ -159,7 +160,9 @@ def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
     begin, run = _runs(m, bytes_)
     plain = _plain_only(m, begin, run)
     hashes = _hashes(begin, run, plain)
-    parent = np.arange(plain.size).astype(np.int32)
+    parent = np.empty(plain.size, np.int32)
+    for q in range(plain.size):
+        parent[q] = q
     joined = np.empty((plain.size, 3), np.int32)
     size = 2
     while size < 2 * states.size:

@@ -11,10 +11,10 @@ Invariants   never below the largest bound after a token of such symbols. It is 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from toolc.runtime import ways
 from toolc.runtime.bounds import Closing, act, owing, phase
+from toolc.runtime.memory import kernel
 from toolc.runtime.tables import NEVER
 
 _SWEEPS = 12  # what still grows after so many opens frames without end, or goes far against the order of the states
@@ -34,7 +34,7 @@ def bounds_along(a: Closing, rows: ways.Rows, reads: np.ndarray, opens: bool = T
     return _along(a, rows.of_close, ops.offset, ops.op, opens)
 
 
-@njit(cache=True)
+@kernel()
 def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
     """Edges from close cells to ranges of others, with what is owed besides; then sweeps until nothing grows.
 

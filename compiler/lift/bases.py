@@ -12,7 +12,8 @@ Arrays       jobs int32 [·, 2]: state and counter.  limit, pairs: see simulate.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 from .children import count_bits, count_of
 from .simulate import UNLIMITED, simulate
@@ -21,7 +22,7 @@ from .walk import row_at
 _FEWEST = 6  # a walk from a state that lives on fewer bytes is short
 
 
-@njit(cache=True)
+@kernel()
 def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
     """Whether something pushes or pops up to the first byte behind a unit that an op row is in the middle of.
 
@@ -41,7 +42,7 @@ def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
         u = np.int64(units.next_unit[u, byte])
 
 
-@njit(cache=True)
+@kernel()
 def rank_bases(read, units):  # type: ignore[no-untyped-def]
     """How slices agree with sets of bytes: int32 [sets, unit states], the best first, 0 behind the last that does.
 
@@ -77,7 +78,7 @@ def rank_bases(read, units):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)
+@kernel()
 def choose_bases(m, units, set_of, ranked, size, slice_, jobs, rank, out):  # type: ignore[no-untyped-def]
     """The slice that agrees best with each job's state on its first bytes.
 
@@ -104,7 +105,7 @@ def choose_bases(m, units, set_of, ranked, size, slice_, jobs, rank, out):  # ty
         rank[j] = best
 
 
-@njit(cache=True)
+@kernel()
 def _root(parent, n):  # type: ignore[no-untyped-def]
     while parent[n] != n:
         parent[n] = parent[parent[n]]
@@ -112,7 +113,7 @@ def _root(parent, n):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True)
+@kernel()
 def find_regions(m, units, limit, seeds, place, parent, fine, pairs, found):  # type: ignore[no-untyped-def]
     """Which seeds share a region, and the pairs of state and unit state in it.
 

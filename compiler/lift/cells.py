@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 from ..automata.offsets import offsets
 from .ahead import Ahead
@@ -199,7 +200,7 @@ def _rows(
     return store.rows(wanted.reshape(-1, 3)).reshape(-1, len(found)), exits
 
 
-@njit(cache=True)
+@kernel()
 def _want(slice_, limit, units, list_, exit_, job, counter, most_units, mode, wanted, exits):  # type: ignore[no-untyped-def]
     """Rows as `RowStore.rows` takes them, and exits, of cells in a mode: see `_rows`."""
     for n in range(job.size):

@@ -9,8 +9,8 @@ Arrays       exits int32 [cells, modes]: exit profile of each cell, -1 for none.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from toolc.runtime.memory import grown, kernel
 from toolc.runtime.order import ascend
 from toolc.runtime.tables import Tables
 
@@ -21,7 +21,7 @@ def chain_keys(t: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return e, g, n
 
 
-@njit(cache=True)
+@kernel()
 def _chain_keys(offset, chain):  # type: ignore[no-untyped-def]
     profile = np.full(chain.shape[0], -1, np.int64)  # by the place where its row begins
     for e in range(offset.size):
@@ -41,7 +41,7 @@ def _chain_keys(offset, chain):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)
+@kernel()
 def pairs_beneath(exits, set_of_cell, set_offset, sets, profiles, symbols):  # type: ignore[no-untyped-def]
     """Each exit profile with each stack symbol that can be met by it: profile << 32 | symbol, int64 [·].
 
@@ -90,14 +90,14 @@ def pairs_beneath(exits, set_of_cell, set_offset, sets, profiles, symbols):  # t
                 if seen[sets[p]] != e:
                     seen[sets[p]] = e
                     if size == out.size:
-                        out = np.concatenate((out, np.empty_like(out)))
+                        out = grown(out)
                     out[size] = np.int64(e) << 32 | np.int64(sets[p])
                     size += 1
         ascend(out[begin:size])
     return out[:size]
 
 
-@njit(cache=True)
+@kernel()
 def longest_chain(follows, profiles):  # type: ignore[no-untyped-def]
     """How many profiles the longest way through them has."""
     length = np.ones(profiles, np.int64)
@@ -111,7 +111,7 @@ def longest_chain(follows, profiles):  # type: ignore[no-untyped-def]
     return length.max() if profiles > 0 else 0
 
 
-@njit(cache=True)
+@kernel()
 def lead_to(chosen, follows):  # type: ignore[no-untyped-def]
     """Add to the chosen profiles, bool [profiles], those that a chosen one follows in the end."""
     changed = True

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import njit
 from numba.extending import intrinsic
 
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 
 from ..automata.workspace import PUSH
 
@@ -46,7 +45,7 @@ class Children(NamedTuple):
     place: np.ndarray
 
 
-@njit(cache=True)
+@kernel()
 def index_children(order, skip, node_byte):  # type: ignore[no-untyped-def]
     """The arrays of `Children` for a trie in preorder."""
     n = order.size
@@ -83,7 +82,7 @@ def index_children(order, skip, node_byte):  # type: ignore[no-untyped-def]
     return wide, bits[:records].copy(), first[:records].copy(), place[:used].copy()
 
 
-@njit(cache=True)
+@kernel()
 def _members(symbol_class, classes):  # type: ignore[no-untyped-def]
     """The bytes of each class: uint64 [classes, 4]."""
     members = np.zeros((classes, 4), np.uint64)
@@ -92,7 +91,7 @@ def _members(symbol_class, classes):  # type: ignore[no-untyped-def]
     return members
 
 
-@njit(cache=True)
+@kernel()
 def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
     """The bytes on which each op row int32 [rows, classes] lives, and those on which it stays in its frame: uint64
     [rows, 4] each."""
@@ -109,7 +108,7 @@ def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
     return alive, stays
 
 
-@njit(cache=True)
+@kernel()
 def alive_in_comb(offset, column, classes, symbol_class):  # type: ignore[no-untyped-def]
     """The same for rows of a comb, see `CombRows`."""
     members = _members(symbol_class, classes)
@@ -121,13 +120,13 @@ def alive_in_comb(offset, column, classes, symbol_class):  # type: ignore[no-unt
     return out
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def count_of(bits):  # type: ignore[no-untyped-def]
     """How many bytes a set uint64 [4] holds."""
     return count_bits(bits[0]) + count_bits(bits[1]) + count_bits(bits[2]) + count_bits(bits[3])
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def next_child(c, alive, row, parent, byte, end):  # type: ignore[no-untyped-def]
     """The place of the first child after ``byte`` (-1: of all) on which an op row lives; ``end`` if there is none.
 

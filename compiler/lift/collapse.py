@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import grown, kernel
 
 
 class Collapsed(NamedTuple):
@@ -35,7 +36,7 @@ class Collapsed(NamedTuple):
     units_offset: np.ndarray
 
 
-@njit(cache=True)
+@kernel()
 def byte_classes(m, units, region):  # type: ignore[no-untyped-def]
     """Bytes that the states of a region treat alike, by unit state: uint8 [unit states, 256]; 0 for what is dead there.
 
@@ -72,7 +73,7 @@ def byte_classes(m, units, region):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel()
 def _split(classes, column, count, scratch):  # type: ignore[no-untyped-def]
     """Split classes on which the column differs; returns how many there are now."""
     value, after, have = scratch[0], scratch[1], scratch[2]
@@ -96,7 +97,7 @@ def _split(classes, column, count, scratch):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@kernel()
 def _collapse(t, next_unit, home, byte_class, node_of_token):  # type: ignore[no-untyped-def]
     """The trie of words over classes: byte, depth and skip in preorder; per token its node."""
     size = 1 << 12
@@ -114,9 +115,9 @@ def _collapse(t, next_unit, home, byte_class, node_of_token):  # type: ignore[no
         if 2 * nodes + 2 >= size:
             size *= 2
             table = np.full(size, -1, np.int32)
-            parent = np.concatenate((parent, np.zeros_like(parent)))
-            byte = np.concatenate((byte, np.zeros_like(byte)))
-            unit = np.concatenate((unit, np.zeros_like(unit)))
+            parent = grown(parent)
+            byte = grown(byte)
+            unit = grown(unit)
             for n in range(1, nodes):
                 slot = _slot(parent[n], byte_class[unit[parent[n]], byte[n]], size)
                 while table[slot] >= 0:
@@ -158,7 +159,7 @@ def _collapse(t, next_unit, home, byte_class, node_of_token):  # type: ignore[no
     return out_byte, out_depth, out_skip
 
 
-@njit(cache=True)
+@kernel()
 def _slot(parent, k, size):  # type: ignore[no-untyped-def]
     h = (np.uint64(parent) << np.uint64(8) | np.uint64(k)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((h >> np.uint64(20)) & np.uint64(size - 1))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import grown, kernel
 
 from ..automata.pool import intern
 from .simulate import UNKNOWN, UNLIMITED, simulate
@@ -38,15 +39,15 @@ def scratch_for_parting(threshold_offset: np.ndarray, depth: int) -> Parting:
     return Parting(np.empty((regions, 3), np.int64), np.empty(((regions + 1) * depth, 9), np.int64))
 
 
-@njit(cache=True)
+@kernel()
 def _enlarged(array, size):  # type: ignore[no-untyped-def]
     """An array with room for so many entries: the same one where it has that."""
     while array.shape[0] < size:
-        array = np.concatenate((array, np.empty_like(array)))
+        array = grown(array)
     return array
 
 
-@njit(cache=True)
+@kernel()
 def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, events, used):  # type: ignore[no-untyped-def]
     """Append what is dead at and below a first node after an op on its byte, at the counter values low to high.
 
@@ -188,7 +189,7 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
     return used, most, visited
 
 
-@njit(cache=True)
+@kernel()
 def _runs_by_value(events, entry_at, sequence, low, values):  # type: ignore[no-untyped-def]
     """The events below every first node, sorted by the counter values at which they hold.
 
@@ -205,7 +206,9 @@ def _runs_by_value(events, entry_at, sequence, low, values):  # type: ignore[no-
         for e in range(entry_at[n], entry_at[n + 1] - 1, 4):
             for c in range(events[e + 2] - low, events[e + 3] - low + 1):
                 count[c + 1] += 1
-    begin = 2 * np.cumsum(count)
+    begin = count  # two numbers a run
+    for c in range(values):
+        begin[c + 1] = begin[c] + 2 * count[c + 1]
     end = begin[:values].copy()
     runs = np.empty(begin[values], np.int32)
     for n in sequence:
@@ -221,7 +224,7 @@ def _runs_by_value(events, entry_at, sequence, low, values):  # type: ignore[no-
     return runs, begin, end
 
 
-@njit(cache=True)
+@kernel()
 def _mark_dead(t, runs, dead, mark, n):  # type: ignore[no-untyped-def]
     """Count the dead tokens of list n by units, and mark them, or the living ones where these are fewer.
 
@@ -253,7 +256,7 @@ def _mark_dead(t, runs, dead, mark, n):  # type: ignore[no-untyped-def]
     return living
 
 
-@njit(cache=True)
+@kernel()
 def _list(t, runs, dead, mark, n, tokens, used):  # type: ignore[no-untyped-def]
     """Append list n: what is dead of the tokens of at most so many units, and what lives of the others.
 
@@ -285,7 +288,7 @@ def _list(t, runs, dead, mark, n, tokens, used):  # type: ignore[no-untyped-def]
     return tokens, used, units if units < widest - 1 else -1
 
 
-@njit(cache=True)
+@kernel()
 def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out):  # type: ignore[no-untyped-def]
     """What each job allows of a slice: its tokens of at most so many units, with a list toggled that is the shortest.
 
@@ -391,7 +394,8 @@ def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out
                 length = run_end[k] - run_begin[k]
                 at = list_at[list_count[0]]
                 lists = _enlarged(lists, at + length)
-                lists[at : at + length] = runs[run_begin[k] : run_end[k]]
+                for n in range(length):
+                    lists[at + n] = runs[run_begin[k] + n]
                 new = list_count[0]
                 number = intern(lists, list_at, list_table, list_count, at + length)
                 list_of[first + k] = number

@@ -9,7 +9,8 @@ Source       row displacement: Tarjan, Yao 1979.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 
 def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +32,7 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     return offset, comb
 
 
-@njit(cache=True)
+@kernel()
 def _pack(row_offset, columns, values, width):  # type: ignore[no-untyped-def]
     order = _order(row_offset)
     # There is room for twice the entries: what is never touched costs nothing, and a larger array would have to be
@@ -46,14 +47,16 @@ def _pack(row_offset, columns, values, width):  # type: ignore[no-untyped-def]
         filled = at[2]
         bigger = np.empty((2 * comb.shape[0] + width, 2), np.int32)
         more = np.zeros((2, (bigger.shape[0] >> 6) + 3), np.uint64)
-        bigger[:filled] = comb[:filled]
-        more[:, : bits.shape[1]] = bits
+        for i in range(filled):
+            bigger[i, 0], bigger[i, 1] = comb[i, 0], comb[i, 1]
+        for i in range(bits.shape[1]):
+            more[0, i], more[1, i] = bits[0, i], bits[1, i]
         comb, bits = bigger, more
         done = _place(row_offset, columns, values, order, done, width, comb, bits, at, offset)
     return offset, comb[: at[1] + width]
 
 
-@njit(cache=True)
+@kernel()
 def compressed(rows, chosen):  # type: ignore[no-untyped-def]
     """The nonzero entries of the chosen rows, int32 [n, ·]: offset, column and value of `CombRows`."""
     offset = np.zeros(chosen.size + 2, np.int64)
@@ -77,7 +80,7 @@ def compressed(rows, chosen):  # type: ignore[no-untyped-def]
     return offset, columns, values
 
 
-@njit(cache=True)
+@kernel()
 def _order(row_offset):  # type: ignore[no-untyped-def]
     """Rows int32 [rows] in the order in which they are placed, the largest first, of equals the first."""
     rows = row_offset.size - 1
@@ -97,7 +100,7 @@ def _order(row_offset):  # type: ignore[no-untyped-def]
     return order
 
 
-@njit(cache=True)
+@kernel()
 def _window(bits, at):  # type: ignore[no-untyped-def]
     """Sixty-four places from ``at`` on, as bits."""
     word, shift = at >> 6, np.uint64(at & 63)
@@ -105,12 +108,12 @@ def _window(bits, at):  # type: ignore[no-untyped-def]
     return low | bits[word + 1] << (np.uint64(64) - shift) if shift else low
 
 
-@njit(cache=True)
+@kernel()
 def _set(bits, at):  # type: ignore[no-untyped-def]
     bits[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
 
 
-@njit(cache=True)
+@kernel()
 def _place(row_offset, columns, values, order, done, width, comb, bits, at_, offset):  # type: ignore[no-untyped-def]
     """Place rows from position ``done`` of ``order`` on; the position of the first that found no room.
 

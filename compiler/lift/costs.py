@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from toolc.runtime.bounds import MANY, act, largest, most, owing, phase, step
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 from toolc.runtime.tables import NEVER
 
 from ..automata.workspace import ADD_ONE
@@ -57,7 +56,7 @@ class Memo(NamedTuple):
         self.at[1] = 0
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _slot(memo, key):  # type: ignore[no-untyped-def]
     """Where a key is, or would be."""
     slots, round_ = memo.slots, memo.at[0]
@@ -67,7 +66,7 @@ def _slot(memo, key):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
     """The first token of the part that ends at a place and is matched by its text, -1 for none."""
     for k in range(t.token_offset[t.order[i]], t.token_offset[t.order[i] + 1]):
@@ -76,7 +75,7 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
-@njit(cache=True)
+@kernel()
 def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     """Side by side what a walk wants of a state, int64 [states, 3]: where its row begins in the comb, and its bound; -1
     for what depends on the counter, and for the row of the finished state. And 2 where calm bytes (walk.py) lead
@@ -110,7 +109,7 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _op_of_calm(a, base):  # type: ignore[no-untyped-def]
     """The op of all calm bytes in the row of the comb that begins at ``base``; -1 where they have several, or a control
     character has one."""
@@ -121,14 +120,14 @@ def _op_of_calm(a, base):  # type: ignore[no-untyped-def]
     return op
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _op(a, base, byte):  # type: ignore[no-untyped-def]
     """The op of a byte in the row of the comb that begins at ``base``."""
     entry = base + a.symbol_class[byte]
     return np.int64(a.delta[entry, 1]) if a.delta[entry, 0] == base else np.int64(0)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st, frames, out):  # type: ignore[no-untyped-def]
     """The largest and the least bound after tokens that stay above a frame, or just leave it.
 
@@ -282,7 +281,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
         out[j, 0], out[j, 1], out[j, 2], out[j, 3] = dearest_, least, chosen, pushed
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _add_specials(a, state, cell, mode, specials, st, frames, out):  # type: ignore[no-untyped-def]
     """Special tokens, int32 [·, 2] of symbol and token, besides what `dearest` found from states and close cells."""
     for j in range(cell.size):
@@ -305,7 +304,7 @@ def _add_specials(a, state, cell, mode, specials, st, frames, out):  # type: ign
                 out[j, 1], out[j, 2] = value, specials[k, 1]
 
 
-@njit(cache=True)
+@kernel()
 def dearest_of_cells(a, of_state, t, cells, states, mode, specials, is_special, memo, open_, st, frames, out):  # type: ignore[no-untyped-def]
     """What `dearest` finds from close cells, int64 [jobs], of these states, int32 [jobs], with special tokens."""
     segments = np.zeros((cells.size, 6), np.int32)
@@ -319,7 +318,7 @@ def dearest_of_cells(a, of_state, t, cells, states, mode, specials, is_special, 
     _add_specials(a, states, cells, mode, specials, st, frames, out)
 
 
-@njit(cache=True)
+@kernel()
 def plain_or_own(  # type: ignore[no-untyped-def]
     cells, state_of, low, bound, along, loose, json, most_exact, plain, state_cell, state_break, cell_row, row_slice,
     mode,
@@ -351,7 +350,7 @@ def plain_or_own(  # type: ignore[no-untyped-def]
     return slices, found, own
 
 
-@njit(cache=True)
+@kernel()
 def dearest_below(a, of_state, t, jobs, offset, content, is_special, memo, open_, st, frames, out):  # type: ignore[no-untyped-def]
     """What `dearest` finds of tokens that left a frame, continued under a stack symbol.
 

@@ -11,15 +11,14 @@ Invariants   no walk that is left to others looks at a threshold, or all is give
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 
 from ..automata.workspace import ADD_ONE
 from .children import next_child
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _common(m, q, symbol, low, high):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol at counter values from ``low`` to ``high``, and the first and last value that has
     it; all others are dead, or the op is -1."""
@@ -43,7 +42,7 @@ def _common(m, q, symbol, low, high):  # type: ignore[no-untyped-def]
     return op, first, last
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _alive(m, q, low, high, out, level):  # type: ignore[no-untyped-def]
     """Write the bytes on which a state lives at one of some counter values."""
     for word in range(4):
@@ -58,7 +57,7 @@ def _alive(m, q, low, high, out, level):  # type: ignore[no-untyped-def]
         row += 1
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def descend_counting(m, ahead, packed, children, root, q, place, low, high, space):  # type: ignore[no-untyped-def]
     """Cut what lies below a place of a trie up by the counter values at which it is reached.
 

@@ -11,9 +11,9 @@ Invariants   the bytes of a list of forced tokens are the only way on from its s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from toolc.runtime.bounds import MANY, Closing, most, op_at, owes
+from toolc.runtime.memory import kernel
 from toolc.runtime.tables import NEVER, Tables
 from toolc.runtime.vocab import Vocab
 
@@ -112,7 +112,7 @@ def _encoded(texts: list[bytes], vocab: Vocab, encode: Encode, special: set[int]
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _only_ops(symbol_class, state_cell, state_break, cell_delta, delta, classes):  # type: ignore[no-untyped-def]
     """The only symbol that a state reads and its op, int32 [states] each: -1 where there are several, none, or another
     op at another counter."""
@@ -144,7 +144,7 @@ def _only_ops(symbol_class, state_cell, state_break, cell_delta, delta, classes)
     return symbol, op
 
 
-@njit(cache=True)
+@kernel()
 def _follow(symbol, op, push, return_offset, return_, text, length, end):  # type: ignore[no-untyped-def]
     """The bytes that every state is forced to read, until its frame is left; end: a special symbol after them, or 0."""
     stack = np.zeros(text.shape[1] + 1, np.int32)
@@ -174,7 +174,7 @@ def _follow(symbol, op, push, return_offset, return_, text, length, end):  # typ
         length[q0] = n
 
 
-@njit(cache=True)
+@kernel()
 def _afters(a, state, count, text, end, out):  # type: ignore[no-untyped-def]
     """out int32 [·] = the bound above the frame after `count` bytes of a state's text and the special symbol `end`
     (0: none), whatever the counters; 0 where they leave the frame."""

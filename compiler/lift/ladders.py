@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 
 from .children import next_child
 
@@ -66,7 +65,7 @@ class Space(NamedTuple):
         )
 
 
-@njit(cache=True)
+@kernel()
 def _onward(ops, above, below, op):  # type: ignore[no-untyped-def]
     """The op that the lower of two rows has where the upper one has ``op`` instead, 0 for dead; -1: they differ
     otherwise too, or in no class."""
@@ -81,7 +80,7 @@ def _onward(ops, above, below, op):  # type: ignore[no-untyped-def]
     return onward
 
 
-@njit(cache=True)
+@kernel()
 def _same_rungs(ops, state_row, upper, middle, lower):  # type: ignore[no-untyped-def]
     """Whether the rows of three states one above the other differ on the same classes."""
     a, b, c = state_row[upper], state_row[middle], state_row[lower]
@@ -91,7 +90,7 @@ def _same_rungs(ops, state_row, upper, middle, lower):  # type: ignore[no-untype
     return same
 
 
-@njit(cache=True)
+@kernel()
 def find_ladders(ops, state_row, narrow_state):  # type: ignore[no-untyped-def]
     """The arrays of `Ladders`; ``ops``, ``state_row`` and ``narrow_state`` as in `Machine` (walk.py)."""
     states = state_row.size - 1
@@ -138,7 +137,7 @@ def find_ladders(ops, state_row, narrow_state):  # type: ignore[no-untyped-def]
     return step, height
 
 
-@njit(cache=True)
+@kernel()
 def ends_of_ladders(step, height, first, bound):  # type: ignore[no-untyped-def]
     """The highest step of the ladder of each close cell and the one above its foot, int64 [close cells] each, where
     bounds are no larger further down; else, and for the highest step and the foot, the cell itself twice.
@@ -165,7 +164,7 @@ def ends_of_ladders(step, height, first, bound):  # type: ignore[no-untyped-def]
     return highest, lowest
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def descend(m, packed, children, upper, lower, steps, place, counter, space):  # type: ignore[no-untyped-def]
     """Cut what lies below a place of a trie up by the rungs that lead there.
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 
 from ..automata.pool import Pool, intern, room
 from .ladders import MOST_STEPS, Space
@@ -136,7 +135,7 @@ def _with_rows(table: np.ndarray, rows: int) -> np.ndarray:
     return np.concatenate([table, np.zeros((rows - len(table), table.shape[1]), np.int32)])
 
 
-@njit(cache=True)
+@kernel()
 def _add(pieces, longest, tokens, ends, narrows, at, out):  # type: ignore[no-untyped-def]
     """Intern lists from number ``at`` on; returns the number of the first one that found no room."""
     data, offset, table, count = pieces
@@ -146,15 +145,16 @@ def _add(pieces, longest, tokens, ends, narrows, at, out):  # type: ignore[no-un
         first = ends[j - 1] if j > 0 else 0
         size = ends[j] - first
         begin = np.int64(offset[count[0]])
-        data[begin : begin + HEAD] = 0
+        data[begin] = data[begin + 1] = 0
         data[begin + 2] = narrows << 1
         data[begin + 3] = size
-        data[begin + HEAD : begin + HEAD + size] = tokens[first : first + size]
+        for i in range(size):
+            data[begin + HEAD + i] = tokens[first + i]
         out[j] = intern(data, offset, table, count, begin + HEAD + size)
     return ends.size
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def intern_piece(pieces, end, records, begin2, result):  # type: ignore[no-untyped-def]
     """The number of the piece whose tokens were written behind the others, up to ``end``.
 
@@ -173,7 +173,7 @@ def intern_piece(pieces, end, records, begin2, result):  # type: ignore[no-untyp
     return intern(data, offset, table, count, end)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def piece_at(pieces, source, parts, value, space):  # type: ignore[no-untyped-def]
     """The number of the piece that holds what was found in the parts of one value, see `Space`.
 
@@ -203,14 +203,14 @@ def piece_at(pieces, source, parts, value, space):  # type: ignore[no-untyped-de
     return intern(data, offset, table, count, end)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def cuts_fit(cuts):  # type: ignore[no-untyped-def]
     """Whether `lower_pieces` can be called."""
     data, offset, table, count = cuts
     return room(data, offset, table, count, _LONGEST_CUT)
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def lower_pieces(memo, source, parts, steps):  # type: ignore[no-untyped-def]
     """What states of a ladder below the one that was walked find, by their height: a row of ``memo.lower``.
 

@@ -9,7 +9,8 @@ Arrays       docs/architecture.md, `row_…`, `list_…`, `dense`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 from ..automata.pool import Pool, intern, room
 from .children import count_bits
@@ -68,7 +69,7 @@ class RowStore:
         }
 
 
-@njit(cache=True)
+@kernel()
 def _intern_rows(data, offset, table, count, rows, at, out):  # type: ignore[no-untyped-def]
     """Intern rows int32 [n, 3] from number ``at`` on; returns the number of the first one that found no room."""
     for j in range(at, rows.shape[0]):
@@ -81,7 +82,7 @@ def _intern_rows(data, offset, table, count, rows, at, out):  # type: ignore[no-
     return rows.shape[0]
 
 
-@njit(cache=True)
+@kernel()
 def _by_use(lists, count):  # type: ignore[no-untyped-def]
     """New numbers of lists, by first use, and the old number of each."""
     new = np.full(count, -1, np.int32)
@@ -97,7 +98,7 @@ def _by_use(lists, count):  # type: ignore[no-untyped-def]
     return out, old[:used].copy()
 
 
-@njit(cache=True)
+@kernel()
 def _append_bits(bits, other, out, end, most):  # type: ignore[no-untyped-def]
     """Append the tokens in which two bit sets, uint64, differ, ascending, up to so many; returns the place after."""
     last = end + most
@@ -111,7 +112,7 @@ def _append_bits(bits, other, out, end, most):  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(cache=True)
+@kernel()
 def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def]
     """Lists made ascending, each as itself or as its difference to an earlier one, its base.
 
@@ -186,7 +187,7 @@ def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def
     return out[: offset[count]].copy(), offset, base
 
 
-@njit(cache=True)
+@kernel()
 def _bit_rows(tokens, offset, chosen, words):  # type: ignore[no-untyped-def]
     """The chosen lists as bit rows: uint32 [chosen, words]."""
     out = np.zeros((chosen.size, words), np.uint32)

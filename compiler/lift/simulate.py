@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 
 from .slices import UnitAutomata
 from .walk import row_at
@@ -45,7 +44,7 @@ def units_beside(units: UnitAutomata, symbol_class: np.ndarray) -> Units:
     return Units(units.next_unit, units.boundary, units.alive, *_alike(units.next_unit, symbol_class))
 
 
-@njit(cache=True)
+@kernel()
 def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
     """``byte`` and ``first`` of `Units`."""
     byte = np.empty(next_unit.size, np.uint8)
@@ -70,7 +69,7 @@ def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
     return byte[:count].copy(), first
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
     """limit[q0, u0], worked out if it is UNKNOWN, with that of every pair that it depends on.
 
@@ -175,7 +174,7 @@ def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
     return bound
 
 
-@njit(cache=True)
+@kernel()
 def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
     """Tokens on which a state differs from the slice of u0, where most of its ways lead to states that simulate it.
 
@@ -251,7 +250,7 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
     return found
 
 
-@njit(cache=True)
+@kernel()
 def copies(m, units, u, q, most):  # type: ignore[no-untyped-def]
     """How many units a state reads that copies the loop of a unit state, of one byte each; -1: it is no such chain.
 
@@ -273,7 +272,7 @@ def copies(m, units, u, q, most):  # type: ignore[no-untyped-def]
     return UNLIMITED
 
 
-@njit(cache=True)
+@kernel()
 def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs, pairs, out):  # type: ignore[no-untyped-def]
     """The slice that each row starts from.
 

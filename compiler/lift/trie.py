@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import kernel
 
 from .slices import DEAD, UnitAutomata
 
@@ -39,7 +40,7 @@ def build_trie(tokens: Sequence[bytes]) -> dict[str, np.ndarray]:
     }
 
 
-@njit(cache=True)
+@kernel()
 def _nodes(offset, data):  # type: ignore[no-untyped-def]
     """Nodes of the trie of sorted byte strings: byte and depth per node, node per string."""
     count = offset.size - 1
@@ -64,7 +65,7 @@ def _nodes(offset, data):  # type: ignore[no-untyped-def]
     return node_byte[:nodes].copy(), node_depth[:nodes].copy(), node_of
 
 
-@njit(cache=True)
+@kernel()
 def _skips(depth):  # type: ignore[no-untyped-def]
     """First node after each subtree of a preorder given by depths."""
     n = depth.size
@@ -89,7 +90,7 @@ def _skips(depth):  # type: ignore[no-untyped-def]
     return skip
 
 
-@njit(cache=True)
+@kernel()
 def count_before(chosen, node_token_offset):  # type: ignore[no-untyped-def]
     """For every node of a trie how many of the chosen places of its node_tokens come before it; int32 [nodes + 1].
 
@@ -107,7 +108,7 @@ def count_before(chosen, node_token_offset):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel()
 def cut(own, first, node_token_offset, node_tokens, node_byte, node_depth, skip):  # type: ignore[no-untyped-def]
     """The part of a trie above some tokens: its nodes int32 [n], and for each the place of the next one outside of it.
 
@@ -170,7 +171,7 @@ def build_slices(token_offset: np.ndarray, token_bytes: np.ndarray, units: UnitA
     }
 
 
-@njit(cache=True)
+@kernel()
 def _units(token_offset, token_bytes, next_unit, boundary, start):  # type: ignore[no-untyped-def]
     """Units that each token begins from a unit state, -1 if it dies or has no bytes."""
     count = token_offset.size - 1

@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from toolc.runtime.memory import BARE
+from toolc.runtime.memory import BARE, kernel
 
 from ..automata.pool import intern, room
 from .children import Children, next_child
@@ -76,13 +75,13 @@ class Walkable(NamedTuple):
     packed: np.ndarray
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def is_calm(byte):  # type: ignore[no-untyped-def]
     """Whether a byte is one that most strings only go on with: printable ASCII, no quote, no backslash."""
     return byte >= 32 and byte < 127 and byte != 34 and byte != 92
 
 
-@njit(cache=True)
+@kernel()
 def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own):  # type: ignore[no-untyped-def]
     """What a walk wants of the places of a part, see `Walkable`."""
     out = np.empty((order.size, 2), np.int64)
@@ -104,7 +103,7 @@ def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own)
     return out
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def row_at(m, q, c):  # type: ignore[no-untyped-def]
     """The op row of a state at a counter value."""
     row = m.state_row[q]
@@ -114,7 +113,7 @@ def row_at(m, q, c):  # type: ignore[no-untyped-def]
     return row
 
 
-@njit(cache=True)
+@kernel()
 def rows_at(m, states, counters):  # type: ignore[no-untyped-def]
     """The op rows of many states, each at a counter value."""
     out = np.empty(states.size, np.int64)
@@ -123,13 +122,13 @@ def rows_at(m, states, counters):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol at a counter value."""
     return m.ops[row_at(m, q, c), m.symbol_class[symbol]]
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     """Append the tokens of the part that end at a place; returns how many there are then."""
     node = t.packed[i, 1]
@@ -143,7 +142,7 @@ def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, inline="always", **BARE)  # a call with so many arrays takes longer than most walks
+@kernel(inline="always", **BARE)  # a call with so many arrays takes longer than most walks
 def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, result):  # type: ignore[no-untyped-def]
     """Walk parts of a trie.
 
@@ -265,7 +264,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
     result[5] = narrowed
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _range(ahead, q, c):  # type: ignore[no-untyped-def]
     """The last threshold of a state up to a counter value, -1 for none, and the first beyond it, or _NEVER."""
     low, high = np.int64(-1), np.int64(_NEVER)
@@ -277,7 +276,7 @@ def _range(ahead, q, c):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _slot(slots, key, place):  # type: ignore[no-untyped-def]
     """Where a walk is remembered, or can be: see `Memo`."""
     slot = ((key * 0x9E3779B1 + place * 0x85EBCA6B) >> 12) & (slots.shape[0] - 1)
@@ -286,7 +285,7 @@ def _slot(slots, key, place):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _look_up(memo, low, high, op_and_byte, c):  # type: ignore[no-untyped-def]
     """Where a walk is remembered, or would be, and whether there is one that values far from ``high`` share."""
     slots = memo.slots
@@ -298,7 +297,7 @@ def _look_up(memo, low, high, op_and_byte, c):  # type: ignore[no-untyped-def]
     return slot, shared
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _remember(memo, op_and_byte, place, n, until):  # type: ignore[no-untyped-def]
     """Remember that piece n is what a walk finds, below which counter value, see `Memo`."""
     round_, slots = memo.round_, memo.slots
@@ -311,7 +310,7 @@ def _remember(memo, op_and_byte, place, n, until):  # type: ignore[no-untyped-de
     slots[slot, 0], slots[slot, 1], slots[slot, 2] = key, place, n | until << 32
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def _next_change(below, parts, value, last):  # type: ignore[no-untyped-def]
     """The first counter value at which other parts are found than at one, see `Space`; at most that behind the last."""
     found = last + 1
@@ -322,7 +321,7 @@ def _next_change(below, parts, value, last):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, **BARE)
+@kernel(**BARE)
 def walk_states(  # type: ignore[no-untyped-def]
     m, t, ladders, jobs, at, end, mode, ahead, specials, extra, memo, st, frames, lists, profiles, limits, out
 ):
@@ -521,7 +520,7 @@ def walk_states(  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(cache=True)
+@kernel()
 def walk_chains(m, t, jobs, at, end, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
     """Rows of exit profiles continued under a stack symbol.
 

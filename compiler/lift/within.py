@@ -13,7 +13,8 @@ Arrays       unit states as in slices.py; sets of bytes are uint64 [4], as in ch
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from toolc.runtime.memory import grown, kernel
 
 from .children import count_bits
 from .simulate import UNLIMITED
@@ -24,7 +25,7 @@ _MOST_PAIRS = 256  # of a local state and a unit state that are looked at for on
 _UNKNOWN, _FAILED = -1, -2
 
 
-@njit(cache=True)
+@kernel()
 def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, st):  # type: ignore[no-untyped-def]
     """Bytes on which tokens that begin within a unit die between units: uint64 [unit states, 4]; none of boundaries.
 
@@ -50,7 +51,7 @@ def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, st):  # t
     return found
 
 
-@njit(cache=True)
+@kernel()
 def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice_, limit, pairs):  # type: ignore[no-untyped-def]
     """Which jobs are for states within a unit that allow nothing but the slice that they start from: bool [jobs].
 
@@ -112,7 +113,7 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
                         pairs[found, 0], pairs[found, 1] = op >> 3, v
                         found += 1
         if count == beside.shape[0]:
-            beside = np.concatenate((beside, np.zeros_like(beside)))
+            beside = grown(beside)
         for k in range(found):  # what can be reached from each of them is no more than what was looked at here
             q = pairs[k, 0]
             if boundary[pairs[k, 1]] and number[q] == _UNKNOWN:
@@ -127,7 +128,7 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
     return out
 
 
-@njit(cache=True)
+@kernel()
 def leave_out_strays(m, unit_alive, boundary, jobs, trie, strays_too):  # type: ignore[no-untyped-def]
     """Where a state begins within a unit, with no byte but those of the unit state, add ``strays_too`` to the number
     of what is walked.

@@ -467,7 +467,8 @@ def _intern(data, offset, table, count, longest, records, begin, at, out):  # ty
     room."""
     while at < out.size and room(data, offset, table, count, longest):
         first, size = offset[count[0]], begin[at + 1] - begin[at]
-        data[first : first + size] = records[begin[at] : begin[at + 1]]
+        for i in range(size):
+            data[first + i] = records[begin[at] + i]
         out[at] = intern(data, offset, table, count, first + size)
         at += 1
     return at

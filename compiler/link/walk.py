@@ -387,7 +387,8 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
                         records, ends[known, 1], result,
                     )  # fmt: skip
                     known += 1
-                    ends[known] = result
+                    for k in range(4):
+                        ends[known, k] = result[k]
                 n = slots[slot, 1]
                 end, end2 = _take(memo, n, data, end, data2, end2)
                 decided = max(decided, ends[n + 1, 2])
@@ -451,7 +452,8 @@ def walk_chains(m, t, jobs, at, memo, st, frames, lists, profiles, limits, out):
                     np.int64(1), mode, st, frames, tokens, ends[known, 0], records, ends[known, 1], result,
                 )  # fmt: skip
                 known += 1
-                ends[known] = result
+                for k in range(4):
+                    ends[known, k] = result[k]
             n = slots[slot, 1]
             end, end2 = _take(memo, n, data, end, data2, end2)
             decided = max(decided, ends[n + 1, 2])
