@@ -125,9 +125,7 @@ def _tree(data, ends):  # type: ignore[no-untyped-def]
             if table[state, k] < 0:
                 if states == table.shape[0]:
                     table = grown(table)
-                    for i in range(states, table.shape[0]):
-                        for other in range(columns + 1):
-                            table[i, other] = -1
+                    table[states:] = -1
                 table[state, k] = states
                 states += 1
             state = table[state, k]

@@ -26,7 +26,7 @@ from .split import ENTRY_END, START, Entry, Split, Unit
 from .tails import Opener
 
 MANY = 32  # fewer units that could be grouped are not
-_FEWEST = 4  # units of a group, but for the last
+_FEWEST = 4  # units of a group, but for those at the end
 _MOST = 16
 _ONE_IN = 8  # a group ends behind such a part of all units
 _HEAVIEST = 512  # a unit of more literals, patterns and names is not grouped: it is worth its own setup
