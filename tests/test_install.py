@@ -85,3 +85,15 @@ def test_runtime_import_is_light(tmp_path: Path) -> None:
 def test_folders_are_not_packages_of_their_own(tmp_path: Path) -> None:
     code = f"from importlib.util import find_spec\nprint(*(find_spec(name) for name in {FOLDERS!r}))"
     assert run(code, cwd=tmp_path) == " ".join(["None"] * len(FOLDERS))
+
+
+def test_the_compiler_without_a_place_to_keep_kernels(tmp_path: Path) -> None:
+    """A read-only install without a home: it says so once, and is there."""
+    code = (
+        "import warnings; warnings.simplefilter('always')\n"
+        "import numba.core.caching as caching; caching.CacheImpl._locator_classes = []\n"
+        "import toolc.compiler.link.link\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("cannot keep compiled kernels") == 1
