@@ -8,6 +8,7 @@ Arrays       `Closing` below.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -181,37 +182,54 @@ def owed_cells(a, symbol, low, high, out):  # type: ignore[no-untyped-def]
         out[i] = min(NEVER, owes(a, np.int64(symbol[i]), np.int64(low[i]), np.int64(high[i])))
 
 
-def lows_of(breaks: np.ndarray) -> dict[int, list[int]]:
-    """The least counter of every phase, ascending, of those owners that have more than one.
+def lows_of(breaks: np.ndarray) -> dict[int, np.ndarray]:
+    """The least counter of every phase, int32 [phases], ascending, of those owners that have more than one.
 
-    Owners with equal breakpoints share a list.
+    Owners with equal breakpoints share an array.
     """
-    if not breaks.shape[1]:
-        return {}
     owners = np.flatnonzero(breaks[:, :, 1].any(axis=1))
     if not owners.size:
         return {}
-    rows = np.ascontiguousarray(breaks[owners])
-    known: dict[bytes, list[int]] = {}
-    found: dict[int, list[int]] = {}
-    for owner, row in zip(owners.tolist(), rows, strict=True):
-        key = row.tobytes()
+    rows = np.ascontiguousarray(breaks[owners]).reshape(owners.size, -1)
+    keys = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0].tolist()
+    known: dict[bytes, np.ndarray] = {}
+    found: dict[int, np.ndarray] = {}
+    for i, (owner, key) in enumerate(zip(owners.tolist(), keys, strict=True)):
         lows = known.get(key)
         if lows is None:
-            lows = known[key] = _lows(row.tolist())
+            lows = known[key] = _lows(breaks[owners[i]])
         found[owner] = lows
     return found
 
 
-def _lows(pairs: list[list[int]]) -> list[int]:
-    starts = {0} | {at - count + n for at, count in pairs for n in range(1, count + 1) if at - count + n > 0}
-    lows, before = [], -1
-    for c in sorted(starts):
-        now = sum(min(max(c - at + count, 0), count) for at, count in pairs)
-        if now != before:
-            lows.append(c)
-        before = now
-    return lows
+def _lows(pairs: np.ndarray) -> np.ndarray:
+    spans = [np.arange(max(1, at - count + 1), at + 1) for at, count in pairs.tolist()]
+    return np.unique(np.concatenate([[0], *spans])).astype(np.int32)  # every count of a span begins a phase
+
+
+def ranges_of(lows: Mapping[int, np.ndarray], owners: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ranges of counters, side by side: where those of each owner begin, int32 [owners + 1], and the least and the
+    largest counter of each range, int32 [ranges].
+
+    Args:
+        lows: the least counters, int32 [ranges], of those owners that have more than one range, ascending.
+    """
+    first = np.arange(owners + 1, dtype=np.int32)
+    if not lows:
+        return first, np.zeros(owners, np.int32), np.full(owners, MANY, np.int32)
+    owner = np.fromiter(lows, np.int64, len(lows))
+    count = np.ones(owners, np.int64)
+    count[owner] = [x.size for x in lows.values()]
+    np.cumsum(count, out=first[1:])
+    low = np.zeros(first[-1], np.int32)
+    several = np.zeros(owners, bool)
+    several[owner] = True
+    low[np.repeat(several, count)] = np.concatenate(list(lows.values()))
+    high = np.full(first[-1], MANY, np.int32)
+    last = first[1:] - 1
+    high[:-1] = low[1:] - 1
+    high[last] = MANY
+    return first, low, high
 
 
 def phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:

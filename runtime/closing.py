@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, returns_of, step
+from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, returns_of, step
 from .container import UNSOUND, refuse
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
@@ -369,11 +369,7 @@ class Partition(NamedTuple):
             raise refuse(
                 "a choice of tools", first, "cells apart", f"one after the other, as {breaks} has them", UNSOUND
             )
-        low, high = np.zeros(size, np.int32), np.full(size, MANY, np.int32)
-        for owner, lows in lows_of(pairs).items():
-            place = slice(int(starts[owner]), int(starts[owner]) + len(lows))
-            low[place] = lows
-            high[place] = [*(x - 1 for x in lows[1:]), MANY]
+        _, low, high = ranges_of(lows_of(pairs), count.size)
         return Partition(np.repeat(np.arange(count.size, dtype=np.int32), count), low, high)
 
 

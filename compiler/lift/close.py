@@ -20,12 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from toolc.runtime import bounds, ways
-from toolc.runtime.bounds import MANY, Closing, lows_of, phases, returns_of
+from toolc.runtime.bounds import MANY, Closing, lows_of, phases, ranges_of, returns_of
 from toolc.runtime.comb import CombRows
 from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
@@ -108,15 +107,7 @@ class _Close:
 
     def _closing(self) -> Closing:
         t = self.t
-        count = np.ones(t.states, np.int64)
-        for q, lows in self.lows.items():
-            count[q] = len(lows)
-        first = np.zeros(t.states + 1, np.int32)
-        np.cumsum(count, out=first[1:])
-        low, high = np.zeros(first[-1], np.int32), np.full(first[-1], MANY, np.int32)
-        for q, lows in self.lows.items():
-            low[first[q] : first[q + 1]] = lows
-            high[first[q] : first[q + 1] - 1] = np.array(lows[1:]) - 1
+        first, low, high = ranges_of(self.lows, t.states)
         bound = np.full(low.size, NEVER, np.int32)
         cells = first, _breaks(self.lows, t.states), low, high
         return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive)
@@ -138,17 +129,10 @@ class _Close:
         a.bound[a.close_first[FINISHED]] = 0
         owed_lows = self._owed_lows()
         symbols = t.return_offset.size
-        count = np.ones(symbols, np.int64)
-        for g, lows in owed_lows.items():
-            count[g] = len(lows)
-        owed_first = np.zeros(symbols + 1, np.int32)
-        np.cumsum(count, out=owed_first[1:])
-        below, above = np.zeros(owed_first[-1], np.int32), np.full(owed_first[-1], MANY, np.int32)
-        for g, lows in owed_lows.items():
-            below[owed_first[g] : owed_first[g + 1]] = lows
-            above[owed_first[g] : owed_first[g + 1] - 1] = np.array(lows[1:]) - 1
+        owed_first, below, above = ranges_of(owed_lows, symbols)
         owed = np.zeros(below.size, np.int32)
-        bounds.owed_cells(a, np.repeat(np.arange(symbols, dtype=np.int32), count), below, above, owed)
+        of = np.repeat(np.arange(symbols, dtype=np.int32), np.diff(owed_first))
+        bounds.owed_cells(a, of, below, above, owed)
         owed_break = _breaks(owed_lows, symbols)
         width = max(owed_break.shape[1], a.close_break.shape[1])
         return {
@@ -180,31 +164,33 @@ class _Close:
     def _count_through(self, value: np.ndarray) -> bool:
         """Give every counter of the ranges that have no way a close cell of its own; whether there was one."""
         a = self.a
+        wide = (value >= NEVER) & (a.high > a.low) & (a.high < MANY)
+        wide[: a.close_first[2]] = False
         more = 0
-        for q, lows in self.lows.items():
-            first = int(a.close_first[q])
-            found: list[int] = []
-            for n, (low, end) in enumerate(pairwise(lows)):
-                wide = value[first + n] >= NEVER and q > 1 and end - low > 1
-                if wide and more + end - low <= MOST_CELLS:
-                    more += end - low
-                    found += range(low, end)
-                else:
-                    found.append(low)
-            self.lows[q] = [*found, lows[-1]]
+        for q in np.unique(np.searchsorted(a.close_first, np.flatnonzero(wide), side="right") - 1).tolist():
+            found: list[np.ndarray] = []
+            for x in range(a.close_first[q], a.close_first[q + 1]):
+                low, size = int(a.low[x]), 1
+                if wide[x] and more + a.high[x] - low < MOST_CELLS:
+                    size = int(a.high[x]) - low + 1
+                    more += size
+                found.append(np.arange(low, low + size, dtype=np.int32))
+            self.lows[q] = np.concatenate(found)
         return more > 0
 
-    def _owed_lows(self) -> dict[int, list[int]]:
+    def _owed_lows(self) -> dict[int, np.ndarray]:
         """The least counter of every owed cell, of the stack symbols that have more than one."""
         if not self.lows:
             return {}
-        found: dict[int, set[int]] = {}
+        zero = np.zeros(1, np.int32)
+        found: dict[int, list[np.ndarray]] = {}
         counts = np.diff(self.a.close_first) > 1
         symbol_of = np.repeat(np.arange(self.back_offset.size - 1), np.diff(self.back_offset))
         some = np.flatnonzero(counts[self.back >> 2] & (self.back & 3 < ZERO))
         for g, v in zip(symbol_of[some].tolist(), self.back[some].tolist(), strict=True):
-            found.setdefault(g, {0}).update(max(0, low - (v & 3)) for low in self.lows[v >> 2])
-        return {g: sorted(lows) for g, lows in found.items() if len(lows) > 1}
+            found.setdefault(g, [zero]).append(np.maximum(0, self.lows[v >> 2] - (v & 3)))
+        owed = {g: np.unique(np.concatenate(lows)) for g, lows in found.items()}
+        return {g: lows for g, lows in owed.items() if lows.size > 1}
 
     # -- what tokens can cost ----------------------------------------------------------------------------------------
 
@@ -292,7 +278,7 @@ class _Close:
                 after[x[~pushed], mode] = after[x[~pushed], 0]
             left = np.flatnonzero(pushed) if mode else np.arange(x.size)
             of = slices[left]
-            for s in sorted(set(of.tolist())):
+            for s in np.unique(of).tolist():
                 some = left[of == s]
                 out = self._dearest(x[some], mode, s)
                 after[x[some], mode] = np.maximum(out[:, 0], along[some])
@@ -383,17 +369,11 @@ class _Close:
         t = self.t
         content, offset = self.profiles
         e, g, n = chain_keys(t)
-        lows = {i: ranges for i, ranges in lows_of(t.chain_break).items() if len(ranges) > 1}
-        counted = np.flatnonzero(np.isin(n, list(lows))) if lows else n[:0]
-        count = np.ones(n.size, np.int64)
-        count[counted] = [len(lows[i]) for i in n[counted].tolist()]
-        first, of = np.cumsum(count) - count, np.repeat(np.arange(n.size), count)
-        jobs = np.zeros((of.size, 4), np.int32)
-        jobs[:, 0], jobs[:, 1], jobs[:, 3] = e[of], g[of], MANY
-        for i in counted.tolist():
-            ranges = lows[int(n[i])]
-            jobs[first[i] : first[i] + count[i], 2] = ranges
-            jobs[first[i] : first[i] + count[i] - 1, 3] = np.array(ranges[1:]) - 1
+        first, low, high = ranges_of(lows_of(t.chain_break), len(t.chain_break))
+        count = np.diff(first)[n]
+        of = np.repeat(np.arange(n.size), count)
+        range_ = np.repeat(first[n], count) + steps(count)
+        jobs = np.stack([e[of], g[of], low[range_], high[range_]], axis=1).astype(np.int32)
         found = np.zeros((len(jobs), 4), np.int64)
         for begin in range(0, len(jobs), _BATCH):
             self.budget.check("")
@@ -411,7 +391,7 @@ class _Close:
 # -- ranges of counters ------------------------------------------------------------------------------------------------
 
 
-def _breaks(lows: Mapping[int, list[int]], owners: int) -> np.ndarray:
+def _breaks(lows: Mapping[int, np.ndarray], owners: int) -> np.ndarray:
     """int32 [owners, ·, 2]: breakpoints (at, count) of those that have more than one range.
 
     The phases that they begin are at the least counters of the ranges, of which the first is 0. Counters one after
@@ -419,8 +399,8 @@ def _breaks(lows: Mapping[int, list[int]], owners: int) -> np.ndarray:
     """
     if not lows:
         return np.zeros((owners, 0, 2), np.int32)
-    sizes = np.array([len(x) - 1 for x in lows.values()], np.int64)
-    at = np.array([c for x in lows.values() for c in x[1:]], np.int64)
+    sizes = np.array([x.size - 1 for x in lows.values()])
+    at = np.concatenate([x[1:] for x in lows.values()])
     which = np.repeat(np.arange(sizes.size), sizes)
     first = np.ones(at.size, bool)
     first[1:] = (np.diff(at) != 1) | (np.diff(which) != 0)

@@ -196,9 +196,7 @@ class _Lift:
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
         share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
-        just = allow_just_the_slice(
-            m, units.next_unit, units.alive, units.boundary, w.deaths, jobs, slice_, limit, w.pairs
-        )
+        just = allow_just_the_slice(m, units.next_unit, units.alive, units.boundary, w.deaths, jobs, slice_, w.pairs)
         trie = np.where(just & (extra < 0), NOTHING, slice_)
         self._share_plain(jobs, extra, trie)
         leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)

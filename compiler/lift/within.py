@@ -2,8 +2,8 @@
 
 Every string has some twenty of them, and what lies outside of their slices is most of the vocabulary. A token outside
 of the slice of a unit state dies in the unit automaton at some byte. It is dead in a local state that simulates the
-unit state too, if at every state within a unit both live on the same bytes, and between units the local state does not
-live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary. Of the other states within a
+unit state too, if at no state within a unit, whatever the counter is, that lives on more bytes, and between units it
+does not live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary. Of the other states within a
 unit nearly all live on no byte at first but those of the unit state: tokens with another first byte need no walk.
 
 Leaves out   which states simulate which (simulate.py), all other states: their tokens are walked (walk.py).
@@ -17,7 +17,6 @@ import numpy as np
 from toolc.runtime.memory import grown, kernel
 
 from .children import count_bits
-from .simulate import UNLIMITED
 from .slices import DEAD
 from .walk import row_at
 
@@ -52,13 +51,13 @@ def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, st):  # t
 
 
 @kernel()
-def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice_, limit, pairs):  # type: ignore[no-untyped-def]
+def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice_, pairs):  # type: ignore[no-untyped-def]
     """Which jobs are for states within a unit that allow nothing but the slice that they start from: bool [jobs].
 
     Args:
         m: `Machine` (walk.py).
         unit_alive: uint64 [unit states, 4];  deaths: see `death_bytes`.
-        jobs: int32 [·, 2]: state and counter;  slice_, limit: int32 [·]: as `choose_slices` found them.
+        jobs: int32 [·, 2]: state and counter;  slice_: int32 [·]: as `choose_slices` found them.
         pairs: int32 [·, 2 or more], scratch.
     """
     out = np.zeros(jobs.shape[0], np.bool_)
@@ -68,7 +67,7 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
     count = 0
     here = np.zeros(4, np.uint64)
     for j in range(jobs.shape[0]):
-        if slice_[j] < 0 or boundary[slice_[j]] or limit[j] != UNLIMITED:
+        if slice_[j] < 0 or boundary[slice_[j]]:
             continue
         pairs[0, 0], pairs[0, 1] = jobs[j, 0], slice_[j]
         at, found, fine = 0, 1, True
@@ -76,42 +75,39 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
         while at < found and fine:
             q, u = pairs[at, 0], np.int64(pairs[at, 1])
             at += 1
-            row = m.state_row[q]
             if boundary[u] and unit[q] == u and number[q] != _UNKNOWN:
                 fine = number[q] != _FAILED
                 for word in range(4):
                     here[word] |= beside[number[q], word] if fine else np.uint64(0)
                 continue
-            if m.state_row[q + 1] > row + 1:  # it looks at a counter
-                fine = False
-                break
-            for word in range(4):
-                more = m.alive[row, word] & ~unit_alive[u, word]
-                here[word] |= more
-                if more != 0 and not boundary[u]:
-                    fine = False
-            last_v, last_op = np.int64(DEAD), np.int64(0)  # what the byte before was to both
-            for word in range(4):
-                bytes_ = unit_alive[u, word]
-                while bytes_ != 0 and fine:
-                    first = bytes_ & (~bytes_ + np.uint64(1))
-                    bytes_ ^= first
-                    byte = 64 * word + count_bits(first - np.uint64(1))
-                    v, op = np.int64(next_unit[u, byte]), np.int64(m.ops[row, m.symbol_class[byte]])
-                    if v == last_v and op == last_op:
-                        continue
-                    last_v, last_op = v, op
-                    if op == 0 or op & 7 > 3 or m.narrow_state[op >> 3]:
+            for row in range(m.state_row[q], m.state_row[q + 1]):  # whatever its counter is
+                for word in range(4):
+                    more = m.alive[row, word] & ~unit_alive[u, word]
+                    here[word] |= more
+                    if more != 0 and not boundary[u]:
                         fine = False
-                        continue
-                    k = 0
-                    while k < found and (pairs[k, 0] != op >> 3 or pairs[k, 1] != v):
-                        k += 1
-                    if k == found == _MOST_PAIRS:
-                        fine = False
-                    elif k == found:
-                        pairs[found, 0], pairs[found, 1] = op >> 3, v
-                        found += 1
+                last_v, last_op = np.int64(DEAD), np.int64(0)  # what the byte before was to both
+                for word in range(4):
+                    bytes_ = unit_alive[u, word] & m.alive[row, word]
+                    while bytes_ != 0 and fine:
+                        first = bytes_ & (~bytes_ + np.uint64(1))
+                        bytes_ ^= first
+                        byte = 64 * word + count_bits(first - np.uint64(1))
+                        v, op = np.int64(next_unit[u, byte]), np.int64(m.ops[row, m.symbol_class[byte]])
+                        if v == last_v and op == last_op:
+                            continue
+                        last_v, last_op = v, op
+                        if op & 7 > 3 or m.narrow_state[op >> 3]:
+                            fine = False
+                            continue
+                        k = 0
+                        while k < found and (pairs[k, 0] != op >> 3 or pairs[k, 1] != v):
+                            k += 1
+                        if k == found == _MOST_PAIRS:
+                            fine = False
+                        elif k == found:
+                            pairs[found, 0], pairs[found, 1] = op >> 3, v
+                            found += 1
         if count == beside.shape[0]:
             beside = grown(beside)
         for k in range(found):  # what can be reached from each of them is no more than what was looked at here

@@ -58,8 +58,11 @@ def test_the_tables_are_those_of_walks(case: str, name: str, monkeypatch: pytest
     found = compiled()
     kernel = lift.allow_just_the_slice
     monkeypatch.setattr(lift, "allow_just_the_slice", lambda *args: kernel(*args) & False)
-    assert compiled().digest == found.digest
-    if case in STRINGS:
+    walked = compiled()
+    same = walked.digest == found.digest
+    if not same:  # walks that find nothing may have looked at a counter, so that its values seem to differ
+        assert found.tables.cell_row.size < walked.tables.cell_row.size
+    if case in STRINGS or not same:
         rng = random.Random(case + name)
         for _ in range(12):
             matcher = Matcher(found)
