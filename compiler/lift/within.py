@@ -3,8 +3,9 @@
 Every string has some twenty of them, and what lies outside of their slices is most of the vocabulary. A token outside
 of the slice of a unit state dies in the unit automaton at some byte. It is dead in a local state that simulates the
 unit state too, if at no state within a unit, whatever the counter is, that lives on more bytes, and between units it
-does not live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary. Of the other states within a
-unit nearly all live on no byte at first but those of the unit state: tokens with another first byte need no walk.
+does not live on that byte. Which bytes these are, of all tokens, is a matter of the vocabulary. Of the other states
+within a unit nearly all live on no byte at first but those of the unit state: tokens with another first byte need no
+walk.
 
 Leaves out   which states simulate which (simulate.py), all other states: their tokens are walked (walk.py).
 Arrays       unit states as in slices.py; sets of bytes are uint64 [4], as in children.py.
