@@ -26,23 +26,25 @@ from ..automata.distinct import distinct_numbers, distinct_rows
 from ..automata.marks import Marks
 from ..automata.nfa import END_OF_TURN
 from ..automata.offsets import offsets
-from ..automata.pool import intern, room
+from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..errors import VocabError
 from . import comb
 from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .alike import find_alike
+from .behind import pieces_behind
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
 from .ladders import Ladders, find_ladders
+from .pieces import Pieces
 from .regions import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
 from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
-from .within import allow_just_the_slice, leave_out_strays
+from .within import BEHIND, NONE, leave_out_strays, tokens_outside
 from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, STRAYS_TOO, Words, plain_bytes
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
@@ -150,16 +152,18 @@ class _Lift:
 
     # -- walks -------------------------------------------------------------------------------------------------------
 
-    def _run(self, walk: Callable[[int, int], int], begin: int, end: int) -> None:
+    def _run(
+        self, walk: Callable[[int, int], int], begin: int, end: int, pools: tuple[Pool, Pool, Pieces] | None = None
+    ) -> None:
         """Call a kernel until the jobs from ``begin`` to ``end`` are done, growing the pools where they are full."""
+        pools = pools or (self.lists, self.profiles, self.pieces)
         while begin < end:
             to = min(begin + _BATCH, end)
             at = walk(begin, to)
             self.budget.check("rows", len(self.lists))
             if at < to:
-                self.lists.grow()
-                self.profiles.grow()
-                self.pieces.grow()
+                for pool in pools:
+                    pool.grow()
             begin = at
 
     def _bases(self, jobs: np.ndarray) -> _Bases:
@@ -196,11 +200,67 @@ class _Lift:
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
         share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
-        just = allow_just_the_slice(m, units.next_unit, units.alive, units.boundary, w.deaths, jobs, slice_, w.pairs)
-        trie = np.where(just & (extra < 0), NOTHING, slice_)
+        outside = tokens_outside(
+            m, units.next_unit, units.alive, units.boundary, *w.deaths(slice_), jobs, slice_, w.pairs
+        )
+        trie = np.where((outside[:, 0] == NONE) & (extra < 0), NOTHING, slice_)
+        self._take_ends(jobs, outside, slice_, limit, extra, trie)
         self._share_plain(jobs, extra, trie)
         leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)
         return _Bases(slice_, limit, most_units, reach, extra, trie)
+
+    def _take_ends(
+        self, jobs: np.ndarray, outside: np.ndarray, slice_: np.ndarray, limit: np.ndarray, extra: np.ndarray,
+        trie: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Put the tokens outside of a slice together from their ends (behind.py), where the end of a string is all that
+        they have: ``extra`` receives them, and ``trie`` that nothing is left."""
+        w, m = self.words, self.machine
+        own = np.flatnonzero((outside[:, 0] == BEHIND) & (extra < 0))
+        target = outside[own, 3] >> 3
+        own = own[~self.counts_on[target] & ~m.narrow_state[target]]
+        if not own.size or self.a.modes == 2:
+            return
+        unit_and_byte = slice_[own] << 8 | outside[own, 1]
+        for key in np.unique(unit_and_byte).tolist():
+            some = own[unit_and_byte == key]
+            some = some[np.argsort(outside[some, 3], kind="stable")]
+            behind, trie_of_ends = w.behind(*divmod(key, 256))
+            states, of = np.unique(outside[some, 3] >> 3, return_inverse=True)
+            found, named = self._ends(states, trie_of_ends)
+            between = np.stack([outside[some, 2], jobs[some, 1]], axis=1)
+            of, op, most = of.reshape(-1).astype(np.int32), outside[some, 3].copy(), limit[some]
+            out = np.empty(some.size, np.int32)
+            at = 0
+            while at < some.size:
+                at = pieces_behind(
+                    m, behind.entry, key & 255, w.whole.token_offset, w.whole.tokens, named, found, between, of, op,
+                    most, self.pieces.pieces.arrays, self.pieces.limits[0], at, out,
+                )  # fmt: skip
+                if at < some.size:
+                    self.pieces.grow()
+            extra[some], trie[some] = out, NOTHING
+
+    def _ends(self, states: np.ndarray, trie: Walkable) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """What `walk_states` finds for states over a trie of ends, and the lists and profiles that it names."""
+        w = self.words
+        lists, profiles, pieces = pools = self.scratch.ends(trie.order.size)
+        pieces.expect(4 * states.size, counts=False)
+        pieces.forget()
+        jobs = np.zeros((states.size, 2), np.int32)
+        jobs[:, 0] = states
+        found, none = np.empty((states.size, 6), np.int32), np.full(states.size, -1, np.int32)
+        limits = np.array([lists.longest, profiles.longest, *pieces.limits], np.int64)
+        self._run(
+            lambda at, to: walk_states(
+                self.machine, trie, self.ladders, jobs, at, to, 0, self.ahead, _NO_SPECIALS, none,
+                pieces.memo, w.state, w.frames, lists.arrays, profiles.arrays, limits, found,
+            ),
+            0,
+            len(jobs),
+            pools,
+        )  # fmt: skip
+        return found, (lists.data, lists.offset, profiles.data, profiles.offset)
 
     def _share_plain(self, jobs: np.ndarray, extra: np.ndarray, trie: np.ndarray) -> None:
         """Walk the tokens of plain bytes once for all jobs whose states read them alike; ``extra`` receives what is

@@ -23,18 +23,20 @@ from .walk import row_at
 
 _MOST_PAIRS = 256  # of a local state and a unit state that are looked at for one state; a string has about 25
 _UNKNOWN, _FAILED = -1, -2
+SOME, NONE, BEHIND = range(3)  # of the tokens outside of a slice
 
 
 @kernel()
-def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, st):  # type: ignore[no-untyped-def]
-    """Bytes on which tokens that begin within a unit die between units: uint64 [unit states, 4]; none of boundaries.
+def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, chosen, st):  # type: ignore[no-untyped-def]
+    """Bytes on which tokens that begin in a unit state die between units: uint64 [unit states, 4].
 
     Args:
-        node_byte, node_depth, node_skip: the trie;  st: int32 [depth, ·], scratch.
+        node_byte, node_depth, node_skip: the trie;  chosen: bool [unit states]: the others get none;  st: int32
+            [depth, ·], scratch.
     """
     found = np.zeros((next_unit.shape[0], 4), np.uint64)
     for u in range(next_unit.shape[0]):
-        if boundary[u]:
+        if not chosen[u]:
             continue
         st[0, 0] = u
         i = 0
@@ -52,34 +54,46 @@ def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, st):  # t
 
 
 @kernel()
-def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice_, pairs):  # type: ignore[no-untyped-def]
-    """Which jobs are for states within a unit that allow nothing but the slice that they start from: bool [jobs].
+def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slice_, pairs):  # type: ignore[no-untyped-def]
+    """What states allow of the tokens outside of the slices that they start from: int32 [jobs, 4].
+
+    Of each job: NONE; or BEHIND where all of these die in the unit automaton on one byte between units, then that byte,
+    the only local state between units, and its op on the byte; or else SOME. Counters do not matter to either.
 
     Args:
         m: `Machine` (walk.py).
-        unit_alive: uint64 [unit states, 4];  deaths: see `death_bytes`.
+        unit_alive: uint64 [unit states, 4];  deaths: see `death_bytes`;  known: bool [unit states], of which they are.
         jobs: int32 [·, 2]: state and counter;  slice_: int32 [·]: as `choose_slices` found them.
         pairs: int32 [·, 2 or more], scratch.
     """
-    out = np.zeros(jobs.shape[0], np.bool_)
+    out = np.zeros((jobs.shape[0], 4), np.int32)
     number = np.full(m.state_row.size - 1, _UNKNOWN, np.int32)  # of a state between units: where it is in ``beside``
     unit = np.zeros(m.state_row.size - 1, np.int32)  # … with that unit state
     beside = np.zeros((16, 4), np.uint64)  # bytes on which states between units live and the unit automaton does not
+    alone = np.zeros(16, np.int32)  # the only state between units, -1 for several
     count = 0
     here = np.zeros(4, np.uint64)
     for j in range(jobs.shape[0]):
-        if slice_[j] < 0 or boundary[slice_[j]]:
+        if slice_[j] < 0 or not known[slice_[j]]:
+            continue
+        if j > 0 and jobs[j, 0] == jobs[j - 1, 0] and slice_[j] == slice_[j - 1]:
+            out[j] = out[j - 1]
             continue
         pairs[0, 0], pairs[0, 1] = jobs[j, 0], slice_[j]
-        at, found, fine = 0, 1, True
+        at, found, fine, only, counts = 0, 1, True, np.int64(_UNKNOWN), True
         here[:] = 0
         while at < found and fine:
             q, u = pairs[at, 0], np.int64(pairs[at, 1])
             at += 1
+            if boundary[u]:
+                only = np.int64(_FAILED) if only != _UNKNOWN and only != q else np.int64(q)
             if boundary[u] and unit[q] == u and number[q] != _UNKNOWN:
                 fine = number[q] != _FAILED
-                for word in range(4):
-                    here[word] |= beside[number[q], word] if fine else np.uint64(0)
+                if fine:
+                    if alone[number[q]] != only:
+                        only = np.int64(_FAILED)
+                    for word in range(4):
+                        here[word] |= beside[number[q], word]
                 continue
             for row in range(m.state_row[q], m.state_row[q + 1]):  # whatever its counter is
                 for word in range(4):
@@ -98,6 +112,8 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
                         if v == last_v and op == last_op:
                             continue
                         last_v, last_op = v, op
+                        if op & 7 != boundary[u]:
+                            counts = False  # units, each once
                         if op & 7 > 3 or m.narrow_state[op >> 3]:
                             fine = False
                             continue
@@ -110,18 +126,35 @@ def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, jobs, slice
                             pairs[found, 0], pairs[found, 1] = op >> 3, v
                             found += 1
         if count == beside.shape[0]:
-            beside = grown(beside)
+            beside, alone = grown(beside), grown(alone)
         for k in range(found):  # what can be reached from each of them is no more than what was looked at here
             q = pairs[k, 0]
             if boundary[pairs[k, 1]] and number[q] == _UNKNOWN:
                 number[q] = count if fine else _FAILED
                 unit[q] = pairs[k, 1]
-        if fine:
-            out[j] = True
-            for word in range(4):
-                beside[count, word] = here[word]
-                out[j] = out[j] and here[word] & deaths[slice_[j], word] == 0
-            count += 1
+        if not fine:
+            continue
+        if only >= 0 and m.state_row[only + 1] > m.state_row[only] + 1 and not counts:
+            only = np.int64(_FAILED)
+        alone[count] = only
+        died, bits = np.int64(-1), np.int64(0)
+        for word in range(4):
+            beside[count, word] = here[word]
+            dies = here[word] & deaths[slice_[j], word]
+            bits += count_bits(dies)
+            if dies != 0:
+                died = 64 * word + count_bits((dies & (~dies + np.uint64(1))) - np.uint64(1))
+        count += 1
+        if bits == 0:
+            out[j, 0] = NONE
+        elif bits == 1 and only >= 0:
+            op, steady = np.int64(0), True
+            for row in range(m.state_row[only], m.state_row[only + 1]):
+                other = np.int64(m.ops[row, m.symbol_class[died]])
+                steady &= other == 0 or op == 0 or other == op
+                op = max(op, other)
+            if steady and op & 7 < 4:
+                out[j, 0], out[j, 1], out[j, 2], out[j, 3] = BEHIND, died, only, op
     return out
 
 

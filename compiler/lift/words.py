@@ -10,8 +10,10 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from toolc.runtime.memory import fixed
 from toolc.runtime.vocab import Vocab
 
+from .behind import Behind, find_behind
 from .children import Children, index_children
 from .collapse import Collapsed, collapse
 from .costs import Memo
@@ -73,6 +75,7 @@ class Words:
         self._memos: list[Memo] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._within: dict[int, Collapsed] = {}
+        self._behind: dict[tuple[int, int], tuple[Behind, Walkable]] = {}
         self._collapsed: dict[tuple[int, bytes], Collapsed] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
@@ -156,10 +159,44 @@ class Words:
         return bool(self.vocab.meta["slices"] == list(self.units.names))
 
     @cached_property
-    def deaths(self) -> np.ndarray:
-        """See `death_bytes`."""
-        v, units = self.vocab, self.units
-        return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, self.state)
+    def _deaths(self) -> tuple[np.ndarray, np.ndarray]:
+        known = ~self.units.boundary
+        return self._deaths_in(self.whole, known), known
+
+    def deaths(self, slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each unit state the bytes on which tokens die between units, see `death_bytes`, and whether these are
+        known: bool [unit states], of those within units, and of those of strings among the slices int32 [·]."""
+        found, known = self._deaths
+        for u in np.unique(slices[self.json[slices]]).tolist():
+            if not known[u]:
+                known[u] = True
+                found[u] = self._deaths_in(self.rest(u), np.arange(known.size) == u)[u]
+        return found, known
+
+    def _deaths_in(self, t: Walkable, chosen: np.ndarray) -> np.ndarray:
+        byte, depth = fixed(self.vocab.node_byte[t.order]), fixed(self.vocab.node_depth[t.order])
+        return death_bytes(byte, depth, t.skip, self.units.next_unit, self.units.boundary, chosen, self.state)
+
+    def behind(self, u: int, byte: int) -> tuple[Behind, Walkable]:
+        """The tokens that die in a unit state on a byte between units, and the trie of their ends, in which every node
+        is a token of its own number."""
+        known = self._behind.get((u, byte))
+        if known is None:
+            v, units = self.vocab, self.units
+            t = self.rest(u if units.boundary[u] else STRAYS_TOO + u)
+            found = Behind(
+                *find_behind(t.order, v.node_byte, v.node_depth, t.skip, units.next_unit, units.boundary, u, byte)
+            )
+            n = found.byte.size
+            order, number = np.arange(n, dtype=np.int32), np.arange(1, n + 1)
+            place = found.skip | found.byte.astype(np.int64) << 32 | found.depth.astype(np.int64) << 40 | 1 << 62
+            trie = self.whole._replace(
+                order=order, skip=found.skip, node_byte=fixed(found.byte), node_depth=fixed(found.depth),
+                children=Children(*index_children(order, found.skip, fixed(found.byte))),
+                packed=np.stack([place, number | number + 1 << 32], axis=1),
+            )  # fmt: skip
+            known = self._behind[u, byte] = found, trie
+        return known
 
     def _own(self, s: int) -> np.ndarray:
         """bool [V]: the tokens of ``rest(s)``."""

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from toolc.runtime.bundle import Bundle
+from toolc.runtime.kernels import expand_row
 from toolc.runtime.matcher import Matcher
 
 
@@ -48,6 +49,36 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         t.owed_break,
         t.owed,
     )
+
+
+def rows_by_cell(bundle: Bundle) -> tuple[list[object], list[object]]:
+    """What the masks of a bundle are made of, however its rows and profiles are numbered: of every cell and of every
+    chain cell, these by profile and stack symbol, the bits of the row and the exit profile, by mode."""
+    t, host = bundle.tables, bundle.host
+    mask = np.empty(host.words, np.uint32)
+    bits: dict[int, bytes] = {}
+    number: dict[int, int] = {-1: -1}  # of profiles, as they are met
+
+    def of(row: int, exit_: int) -> tuple[bytes, int]:
+        if row not in bits:
+            expand_row(host.address, row, mask)
+            bits[row] = mask.tobytes()
+        return bits[row], number.setdefault(exit_, len(number) - 1)
+
+    cells = [[of(*both) for both in zip(*x, strict=True)] for x in np.stack([t.cell_row, t.cell_exit], axis=1).tolist()]
+    chains = []
+    met = 0
+    while met < len(number):
+        e = list(number)[met]
+        met += 1
+        for g in range(t.return_offset.size if e >= 0 else 0):
+            place = int(t.chain_offset[e]) + g
+            if place < len(t.chain) and t.chain[place, 0] == t.chain_offset[e]:
+                n = int(t.chain[place, 1])
+                first = int(t.chain_cell[n])
+                for x in range(first, first + int(t.chain_break[n, :, 1].sum()) + 1):
+                    chains.append((number[e], g, x - first, of(int(t.chain_row[x]), int(t.chain_exit[x]))))
+    return cells, chains
 
 
 @njit(cache=True)
