@@ -13,7 +13,7 @@ Invariants   what is grouped depends on the units alone, not on what was compile
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolc.runtime.container import blake
@@ -65,19 +65,51 @@ class Group:
         marks: dict[str, ir.Mark] = {}
         groups: set[str] = set()
         options: list[Expr] = []
+        shared = _Shared()
         for n, unit in enumerate(self.members):
             own = unit.grammar
-            move = _Move(f"{n}:", [self.imports.index(entry) for entry in unit.imports])
+            stubs = [self.imports.index(entry) for entry in unit.imports]
+            names = {rule: f"{n}:{rule}" for rule in (*own.rules, *own.places)} | shared.names(f"{n}:", own, stubs)
+            move = _Move(f"{n}:", names, stubs)
             entries = own.rules[own.start]
             for entry in entries.options if isinstance(entries, ir.Choice) else (entries,):
                 assert isinstance(entry, ir.Sequence)  # its number, and what is called
                 number = ir.Literal(b"%d" % len(options) + ENTRY_END)
                 options.append(ir.sequence(number, *map(move.of, entry.items[1:])))
-            rules |= {move.prefix + rule: move.of(expr) for rule, expr in own.rules.items() if rule != own.start}
-            places |= {move.prefix + rule: at(unit.origin, place) for rule, place in own.places.items()}
-            marks |= {move.prefix + rule: mark for rule, mark in own.marks.items()}
-            groups.update(move.prefix + rule for rule in own.groups)
+            fresh = [rule for rule in own.rules if rule != own.start and names[rule] not in rules]
+            rules |= {names[rule]: move.of(own.rules[rule]) for rule in fresh}
+            places = {names[rule]: at(unit.origin, place) for rule, place in own.places.items()} | places
+            marks |= {names[rule]: mark for rule, mark in own.marks.items()}
+            groups.update(names[rule] for rule in own.groups)
         return Grammar({START: ir.choice(*options), **rules}, START, places, marks=marks, groups=frozenset(groups))
+
+
+class _Shared:
+    """Rules that several units of a group have, such as those of blanks and strings: they are there once."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[Expr, str, list[int]]] = {}  # expression, name in the group, stubs
+
+    def names(self, prefix: str, own: Grammar, stubs: list[int]) -> dict[str, str]:
+        """The names in the group of those rules of a unit that are there already."""
+        same = {}
+        for rule, expr in own.rules.items():
+            if rule == own.start or rule in own.marks or rule in own.groups:
+                continue
+            found = self._first.get(rule)
+            if found is None:
+                self._first[rule] = expr, prefix + rule, stubs
+            elif found[0] == expr and (found[2] == stubs or not any(map(_holds_stub, leaves(expr)))):
+                same[rule] = found[1]
+        names = {rule: {x.name for x in leaves(own.rules[rule]) if isinstance(x, ir.Ref)} for rule in same}
+        while others := [rule for rule, mentioned in names.items() if not mentioned <= names.keys()]:
+            for rule in others:
+                del names[rule], same[rule]
+        return same
+
+
+def _holds_stub(expr: Expr) -> bool:
+    return isinstance(expr, ir.Literal) and b"\xff" in expr.data
 
 
 Work = Unit | Group
@@ -124,14 +156,22 @@ def _runs(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
 class _Move:
     """Moves expressions of a unit into a group, where its rules and stubs have other names."""
 
-    def __init__(self, prefix: str, stubs: Sequence[int]) -> None:
-        self.prefix = prefix
+    def __init__(self, prefix: str, names: Mapping[str, str], stubs: Sequence[int]) -> None:
+        self._prefix = prefix
+        self._names = names
         self._stubs = stubs
+        self._moved: dict[int, Expr] = {}
 
     def of(self, expr: Expr) -> Expr:
         """The same in the group."""
+        found = self._moved.get(id(expr))
+        if found is None:
+            found = self._moved[id(expr)] = self._of(expr)
+        return found
+
+    def _of(self, expr: Expr) -> Expr:
         if isinstance(expr, ir.Ref):
-            return ir.Ref(self.prefix + expr.name)
+            return ir.Ref(self._names[expr.name])
         if isinstance(expr, ir.Literal):
             return ir.Literal(_STUB.sub(self._stub, expr.data)) if b"\xff" in expr.data else expr
         if isinstance(expr, ir.Sequence):  # in normal form before as after
@@ -139,7 +179,7 @@ class _Move:
         if isinstance(expr, ir.Choice):
             return ir.Choice(tuple([self.of(option) for option in expr.options]))
         if isinstance(expr, ir.Terminal) and expr.name:
-            return ir.Terminal(expr.regex, self.prefix + expr.name)
+            return ir.Terminal(expr.regex, self._prefix + expr.name)
         return ir.Repeat(self.of(expr.item), expr.low, expr.high) if isinstance(expr, ir.Repeat) else expr
 
     def _stub(self, found: re.Match[bytes]) -> bytes:
