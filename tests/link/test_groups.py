@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from toolc.compiler import Budget
+from toolc.compiler.grammar import ir
 from toolc.compiler.link import groups
 from toolc.compiler.pipeline import Compiled
 from toolc.runtime.errors import ToolcError
@@ -136,3 +138,44 @@ def test_an_error_is_of_the_tool() -> None:
         told.append(caught.value.as_dict())
     assert told[0] == told[1]
     assert "/5/function/parameters/properties/x" in told[0]["place"]
+
+
+def test_rules_are_shared_where_all_that_they_mention_is() -> None:
+    def grammar(b: bytes) -> ir.Grammar:
+        rules: dict[str, ir.Expr] = {
+            "start": ir.Literal(b"0;"),
+            "a": ir.Sequence((ir.Ref("b"), ir.Literal(b"1"))),
+            "b": ir.Literal(b),
+            "c": ir.Sequence((ir.Ref("c"), ir.Literal(b"2"))),
+            "stub": ir.Literal(b"\xff0\xff"),
+        }
+        return ir.Grammar(rules)
+
+    shared = groups._Shared()
+    assert shared.names("0:", grammar(b"x"), [4]) == {}
+    assert shared.names("1:", grammar(b"x"), [4]) == {rule: f"0:{rule}" for rule in ("a", "b", "c", "stub")}
+    assert shared.names("2:", grammar(b"y"), [4]) == {"c": "0:c", "stub": "0:stub"}, "b is another one"
+    assert shared.names("3:", grammar(b"x"), [5]) == {"a": "0:a", "b": "0:b", "c": "0:c"}, "the stub is another one"
+    marked = replace(grammar(b"x"), marks={"b": ir.Mark("value")})
+    assert shared.names("4:", marked, [4]) == {"c": "0:c", "stub": "0:stub"}
+
+
+def test_strings_and_blanks_of_a_group_are_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, ir.Grammar]] = []
+    grammar = groups.Group.grammar
+
+    def noted(self: groups.Group) -> ir.Grammar:
+        made.append((len(self.members), grammar(self)))
+        return made[-1][1]
+
+    monkeypatch.setattr(groups.Group, "grammar", noted)
+    lists = [{"type": "array", "items": {"type": "string"}, "maxItems": n + 2} for n in range(6)]
+    spec = [tool(f"tool_{n}", {"type": "object", "properties": {"x": one}}) for n, one in enumerate(lists)]
+    bundle = compiled(spec).bundle
+    for members, one in made:
+        names = [rule.partition(":")[2] for rule in one.rules]
+        assert names.count("str") == names.count("_w") == 1
+        assert names.count("x") == members, "of the same name, but not the same"
+    assert made
+    for n in range(10):
+        compare(bundle, whole(spec), f"strings {n}", 60, brute=n < 2)
