@@ -40,21 +40,20 @@ class Behind(NamedTuple):
 
 
 @kernel()
-def find_behind(order, node_byte, node_depth, skip, next_unit, boundary, unit, end):  # type: ignore[no-untyped-def]
+def find_behind(node_byte, node_depth, node_skip, next_unit, boundary, unit, end):  # type: ignore[no-untyped-def]
     """The arrays of `Behind`.
 
     Args:
-        order, skip: of the trie of the tokens outside of the slice (walk.py);  unit: the unit state;  end: the byte.
+        node_byte, node_depth, node_skip: the trie;  unit: the unit state;  end: the byte.
     """
-    entry, place = np.empty((64, 4), np.int32), np.empty(order.size, np.int32)
+    entry = np.empty((64, 4), np.int32)
     tree = np.empty((64, 4), np.int32)  # ends as they are met: byte, depth, first child, next brother; -1 for none
     tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = end, 0, -1, -1
     depths = node_depth.max() + 2 if node_depth.size > 0 else 2
     state, units = np.zeros(depths, np.int64), np.zeros(depths, np.int64)  # unit state, or -1 - the end
     state[0] = unit
-    count, ends, i = 0, 1, 0
-    while i < order.size:
-        node = order[i]
+    count, ends, node = 0, 1, 0
+    while node < node_byte.size:
         depth, byte = np.int64(node_depth[node]), np.int64(node_byte[node])
         above = state[depth - 1]
         units[depth] = units[depth - 1]
@@ -63,10 +62,10 @@ def find_behind(order, node_byte, node_depth, skip, next_unit, boundary, unit, e
             if v != DEAD:
                 state[depth] = v
                 units[depth] += boundary[above]
-                i += 1
+                node += 1
                 continue
             if not boundary[above] or byte != end:
-                i = skip[i]
+                node = node_skip[node]
                 continue
             state[depth] = -1
         else:
@@ -87,9 +86,9 @@ def find_behind(order, node_byte, node_depth, skip, next_unit, boundary, unit, e
             state[depth] = -1 - child
         if count == entry.shape[0]:
             entry = grown(entry)
-        entry[count, 0], entry[count, 1], entry[count, 2], place[count] = node, -1 - state[depth], units[depth], i
+        entry[count, 0], entry[count, 1], entry[count, 2] = node, -1 - state[depth], units[depth]
         count += 1
-        i += 1
+        node += 1
     number = np.zeros(ends, np.int32)  # in preorder
     byte_of, depth_of = np.empty(ends - 1, np.uint8), np.empty(ends - 1, np.int32)
     todo = np.empty(ends, np.int64)
@@ -113,7 +112,7 @@ def find_behind(order, node_byte, node_depth, skip, next_unit, boundary, unit, e
         skip_of[k] = after
     for k in range(count - 1, -1, -1):
         after = k + 1
-        while after < count and place[after] < skip[place[k]]:
+        while after < count and entry[after, 0] < node_skip[entry[k, 0]]:
             after = entry[after, 3]
         entry[k, 1], entry[k, 3] = number[entry[k, 1]], after
     return entry[:count].copy(), byte_of, depth_of, skip_of

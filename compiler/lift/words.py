@@ -161,7 +161,7 @@ class Words:
     @cached_property
     def _deaths(self) -> tuple[np.ndarray, np.ndarray]:
         known = ~self.units.boundary
-        return self._deaths_in(self.whole, known), known
+        return self._deaths_of(known), known
 
     def deaths(self, slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of each unit state the bytes on which tokens die between units, see `death_bytes`, and whether these are
@@ -170,12 +170,12 @@ class Words:
         for u in np.unique(slices[self.json[slices]]).tolist():
             if not known[u]:
                 known[u] = True
-                found[u] = self._deaths_in(self.rest(u), np.arange(known.size) == u)[u]
+                found[u] = self._deaths_of(np.arange(known.size) == u)[u]
         return found, known
 
-    def _deaths_in(self, t: Walkable, chosen: np.ndarray) -> np.ndarray:
-        byte, depth = fixed(self.vocab.node_byte[t.order]), fixed(self.vocab.node_depth[t.order])
-        return death_bytes(byte, depth, t.skip, self.units.next_unit, self.units.boundary, chosen, self.state)
+    def _deaths_of(self, chosen: np.ndarray) -> np.ndarray:
+        v, units = self.vocab, self.units
+        return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, chosen, self.state)
 
     def behind(self, u: int, byte: int) -> tuple[Behind, Walkable]:
         """The tokens that die in a unit state on a byte between units, and the trie of their ends, in which every node
@@ -183,9 +183,8 @@ class Words:
         known = self._behind.get((u, byte))
         if known is None:
             v, units = self.vocab, self.units
-            t = self.rest(u if units.boundary[u] else STRAYS_TOO + u)
             found = Behind(
-                *find_behind(t.order, v.node_byte, v.node_depth, t.skip, units.next_unit, units.boundary, u, byte)
+                *find_behind(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, u, byte)
             )
             n = found.byte.size
             order, number = np.arange(n, dtype=np.int32), np.arange(1, n + 1)
