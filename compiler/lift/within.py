@@ -70,7 +70,7 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
     number = np.full(m.state_row.size - 1, _UNKNOWN, np.int32)  # of a state between units: where it is in ``beside``
     unit = np.zeros(m.state_row.size - 1, np.int32)  # … with that unit state
     beside = np.zeros((16, 4), np.uint64)  # bytes on which states between units live and the unit automaton does not
-    alone = np.zeros(16, np.int32)  # the only state between units, -1 for several
+    alone = np.zeros(16, np.int32)  # the only state between units; less than 0: several, or not all count
     count = 0
     here = np.zeros(4, np.uint64)
     for j in range(jobs.shape[0]):
