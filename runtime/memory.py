@@ -19,6 +19,8 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .kept import load_as_machine_code
+
 # Options of a kernel that allocates no array and returns none: it counts no references to those that it is given, which
 # takes longer than much of what kernels do with them.
 BARE = {"_nrt": False}
@@ -47,7 +49,7 @@ def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], An
     def wrap(function: Callable[..., Any]) -> Any:
         global _warned
         try:
-            return numba.njit(*arguments, cache=True, **options)(function)
+            found = numba.njit(*arguments, cache=True, **options)(function)
         except (RuntimeError, OSError) as error:
             if not _warned:
                 _warned = True
@@ -58,6 +60,8 @@ def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], An
                     stacklevel=2,
                 )
             return numba.njit(*arguments, **options)(function)
+        load_as_machine_code(found)
+        return found
 
     return wrap
 

@@ -97,8 +97,9 @@ class Words:
         known = self._leaving.get(key)
         if known is None:
             v = self.vocab
-            count = np.concatenate([[0], np.cumsum(closing[v.token_bytes])])
-            known = self._leaving[key] = int(np.diff(count[v.token_offset]).max(initial=0))
+            places = np.flatnonzero(closing[v.token_bytes])
+            tokens = np.searchsorted(v.token_offset, places, "right")
+            known = self._leaving[key] = int(np.bincount(tokens).max(initial=0))
         return known
 
 

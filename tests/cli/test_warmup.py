@@ -15,13 +15,16 @@ from toolc.compiler import warmup
 from toolc.compiler.warmup import LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
-# document, counters, a format, an open object, objects that exclude each other, a few and many.
+# document, counters, a format, an open object, objects that exclude each other, a few and many; bundles written and
+# read until that is done by kernels.
 FIRST_USE = """
-import contextlib, io, json
+import contextlib, io, json, os
 from importlib.resources import files
 from toolc.compiler import compile_schema, compile_tools
 from toolc.compiler.commands import demo
 from toolc.compiler.warmup import called
+from toolc.runtime import Bundle
+from toolc.runtime.loaded import PATIENCE
 ABC = "abcdefghijklmnopqr"
 with contextlib.redirect_stdout(io.StringIO()):
     demo.run(rows=2, seed=0, as_json=True)
@@ -32,7 +35,11 @@ ones = [{"type": "object", "properties": {"a": {"enum": [n]}, n: {"type": "strin
 open_ = {"type": "object", "properties": {"a": {"type": "string"}}}
 many = [{"type": "object", "properties": {"k": {"const": n}, n: {"type": "string"}}, "required": ["k"]} for n in ABC]
 for schema in (texts, link, {"oneOf": ones}, open_, {"oneOf": many}):
-    compile_schema(schema)
+    compiled = compile_schema(schema)
+file = os.path.join(os.environ["TOOLC_CACHE"], "bundle.toolc")
+for _ in range(PATIENCE + 1):
+    compiled.write(file)
+Bundle.open(file, compiled.bundle.vocab)
 print(json.dumps(called()))
 """
 SMALL = "toolc.compiler.lift.chains"  # a module whose kernels compile in a second

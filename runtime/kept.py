@@ -1,0 +1,70 @@
+"""Kernels that were compiled before, loaded from disk as machine code alone.
+
+numba keeps LLVM's code of a kernel beside the machine code, for kernels that are compiled later and call it, and reads
+both each time, which is half of what loading takes. Here LLVM's code is read when something is to be linked with it.
+
+Leaves out   where kernels are kept and which are out of date: numba's own cache.
+Invariants   a kernel that calls one that was loaded is compiled from the same code as it would be without this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.codegen import JITCodeLibrary
+from numba.core.dispatcher import Dispatcher
+
+
+class _Library(JITCodeLibrary):
+    """The code of a kernel that is kept."""
+
+    _linked: Any = None  # LLVM's code
+    _unread = b""
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, tuple[bytes, bytes]]) -> _Library:
+        name, kind, (machine, unread) = state
+        if kind != "object":
+            raise ValueError(f"numba keeps kernels as objects, not as {kind}")
+        library: _Library = codegen.create_library(name)
+        library.enable_object_caching()
+        library._set_compiled_object(machine)
+        library._unread = unread
+        library._finalize_final_module()
+        return library
+
+    @property
+    def _shared_module(self) -> Any:
+        if self._linked is None and self._unread:
+            self._linked = llvm.parse_bitcode(self._unread)
+            self._codegen._engine._load_defined_symbols(self._linked)
+        return self._linked
+
+    @_shared_module.setter
+    def _shared_module(self, module: Any) -> None:
+        self._linked = module
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        address: int = self._codegen._engine.get_function_address(name)  # 0 if there is none of that name
+        return address
+
+
+def load_as_machine_code(dispatcher: Any) -> None:
+    """Let what numba has kept of a function be loaded so; it holds numba's lock whenever it loads."""
+    if not isinstance(dispatcher, Dispatcher):  # a plain function: NUMBA_DISABLE_JIT
+        return
+    kept: Any = dispatcher._cache._impl  # type: ignore[attr-defined]
+    rebuild: Callable[..., Any] = kept.rebuild
+
+    def lean(target_context: Any, payload: Any) -> Any:
+        codegen = target_context.codegen()
+        codegen._library_class = _Library
+        try:
+            return rebuild(target_context, payload)
+        finally:
+            del codegen._library_class
+
+    kept.rebuild = lean

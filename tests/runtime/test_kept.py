@@ -1,0 +1,78 @@
+"""Kernels that are loaded as machine code do what they did where they were compiled, also inside kernels compiled
+later."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KERNELS = """
+import numba
+import numpy as np
+from toolc.runtime.memory import kernel
+
+@kernel()
+def fibonacci(n):
+    if n < 2:
+        return n
+    return fibonacci(n - 1) + fibonacci(n - 2)
+
+@kernel()
+def checked(array, place):
+    if place >= array.shape[0]:
+        raise IndexError("no such place")
+    return array[place] + fibonacci(numba.int64(10))
+
+@kernel()
+def total(array):
+    out = 0
+    for place in range(array.shape[0]):
+        out += checked(array, place)
+    return out
+
+array = np.arange(5)
+LIBRARY = lambda f: list(f.overloads.values())[0].library
+"""
+
+
+def run(folder: Path, code: str, **environment: str) -> str:
+    (folder / "kernels.py").write_text(KERNELS)
+    os.utime(folder / "kernels.py", (1, 1))  # numba recompiles what was written later
+    done = subprocess.run(
+        [sys.executable, "-c", "from kernels import *\n" + code],
+        cwd=folder,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_loaded_kernel_answers_as_the_compiled_one(tmp_path: Path) -> None:
+    compiled = run(tmp_path, "print(checked(array, 3), checked.stats.cache_misses != {})")
+    assert compiled.split() == [str(3 + 55), "True"]
+    loaded = run(tmp_path, "print(checked(array, 3), checked.stats.cache_hits != {}, LIBRARY(checked)._linked)")
+    assert loaded.split() == [str(3 + 55), "True", "None"]
+
+
+def test_a_kernel_compiled_later_links_with_a_loaded_one(tmp_path: Path) -> None:
+    run(tmp_path, "checked(array, 3)")
+    out = run(tmp_path, "print(total(array), checked.stats.cache_hits != {}, LIBRARY(checked)._linked is not None)")
+    assert out.split() == [str(10 + 5 * 55), "True", "True"]
+    assert run(tmp_path, "print(total(array), total.stats.cache_hits != {})").split() == [str(10 + 5 * 55), "True"]
+
+
+@pytest.mark.parametrize("first", ["", "checked(array, 3); fibonacci(3)"])
+def test_errors_of_loaded_kernels_are_raised(tmp_path: Path, first: str) -> None:
+    run(tmp_path, "checked(array, 3)")
+    code = f"{first}\ntry:\n    checked(array, 7)\nexcept IndexError as error:\n    print(error)"
+    assert run(tmp_path, code) == "no such place\n"
+
+
+def test_kernels_are_plain_functions_without_numba(tmp_path: Path) -> None:
+    out = run(tmp_path, "print(total(array), type(total).__name__)", NUMBA_DISABLE_JIT="1")
+    assert out.split() == [str(10 + 5 * 55), "function"]
