@@ -247,3 +247,14 @@ def test_bytes_to_call_are_those_of_the_shortest_way() -> None:
         assert before.tolist() == stands
         seen.update(found.tolist())
     assert seen >= {1, 2, 3, 4}
+
+
+def test_how_many_of_some_bytes_a_token_has() -> None:
+    held = vocab("builtin")
+    words = Words(held)
+    begin, text = held.token_offset.tolist(), held.token_bytes.tobytes()
+    for some in (b"", b"}", b'"', b"e", b"e \n", bytes(range(256))):
+        marked = np.isin(np.arange(256), list(some))
+        counts = [sum(byte in some for byte in text[a:b]) for a, b in zip(begin, begin[1:], strict=False)]
+        for _ in range(2):  # the second time it is known
+            assert words.most_leaving(marked) == max(counts)
