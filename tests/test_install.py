@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,26 @@ def test_wheel_holds_nothing_else(wheel: Path) -> None:
     (entry,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
     assert "toolc = toolc.compiler.cli:main" in archive.read(entry).decode()
     assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+
+
+@pytest.mark.parametrize(
+    ("folder", "never"), [("compiler", {"torch"}), ("runtime", {"lark", "tokenizers", "toolc.compiler"})]
+)
+def test_no_file_imports_what_its_folder_does_without(repository: Path, folder: str, never: set[str]) -> None:
+    """Inside functions, too: what needs torch is in the runtime."""
+    wrong, read = [], 0
+    for path in sorted((repository / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            read += 1
+            found = [name for name in names for other in never if f"{name}.".startswith(f"{other}.")]
+            wrong += [f"{path.relative_to(repository)}:{node.lineno}: {name}" for name in found]
+    assert read and not wrong
 
 
 def run(code: str, *path: Path, cwd: Path) -> str:
