@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -60,19 +61,38 @@ def test_wheel_holds_nothing_else(wheel: Path) -> None:
 )
 def test_no_file_imports_what_its_folder_does_without(repository: Path, folder: str, never: set[str]) -> None:
     """Inside functions, too: what needs torch is in the runtime."""
-    wrong, read = [], 0
+    found = imports(repository, folder)
+    wrong = [(where, name) for where, name in found for other in never if f"{name}.".startswith(f"{other}.")]
+    assert found and not wrong
+
+
+# What comes with a package that is asked for, and what the user has to have for a thing that is about nothing else.
+COMES_WITH = {"llvmlite": "numba", "starlette": "fastapi", "triton": "torch"}
+USERS = {"jsonschema", "llguidance", "sglang", "transformers", "vllm", "xgrammar"}
+
+
+@pytest.mark.parametrize("folder", ["compiler", "runtime"])
+def test_what_is_imported_is_asked_for(repository: Path, folder: str) -> None:
+    text = (repository / "pyproject.toml").read_text()
+    asked = set(re.findall(r'^    "([\w-]+)[^"]*",', text.partition("\ndev = [")[0], re.MULTILINE))
+    packages = {name.partition(".")[0] for _, name in imports(repository, folder)} - sys.stdlib_module_names - {"toolc"}
+    assert "numpy" in packages & asked
+    names = {COMES_WITH.get(name, {"yaml": "pyyaml"}.get(name, name)) for name in packages - USERS}
+    assert names <= asked, "a line of pyproject.toml is missing"
+
+
+def imports(repository: Path, folder: str) -> list[tuple[str, str]]:
+    """Where and what the files of a folder import by its full name."""
+    found = []
     for path in sorted((repository / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_bytes())):
+            names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
-            else:
-                continue
-            read += 1
-            found = [name for name in names for other in never if f"{name}.".startswith(f"{other}.")]
-            wrong += [f"{path.relative_to(repository)}:{node.lineno}: {name}" for name in found]
-    assert read and not wrong
+            found += [(f"{path.relative_to(repository)}:{node.lineno}", name) for name in names]
+    return found
 
 
 def run(code: str, *path: Path, cwd: Path) -> str:

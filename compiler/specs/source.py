@@ -2,7 +2,8 @@
 
 Leaves out   what the document means: read.py tells the kinds apart.
 Invariants   a document holds dict (text keys, each once), list, str, int, finite float, bool and None;
-             it nests at most MAX_DEPTH deep, so that recursion over it is safe; it came from at most ``max_bytes``.
+             it nests at most MAX_DEPTH deep, from YAML MAX_YAML_DEPTH, so that recursion over it is safe; it came from
+             at most ``max_bytes``.
 Source       RFC 8259 for JSON; YAML 1.2 core schema for YAML (no dates, no ``yes``/``no``), keys made text.
 """
 
@@ -20,6 +21,7 @@ from .model import quote
 
 MAX_BYTES = 32 << 20
 MAX_DEPTH = 500
+MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
 MAX_NODES = 20_000_000
 _TEXT = frozenset((str,))
 
@@ -155,11 +157,11 @@ def _check_depth(text: str, name: str) -> None:
             depth -= 1
 
 
-def _too_deep(place: str) -> SpecError:
+def _too_deep(place: str, most: int = MAX_DEPTH) -> SpecError:
     return SpecError(
-        f"the document nests more than {MAX_DEPTH} deep here",
+        f"the document nests more than {most} deep here",
         place=place,
-        expected=f"at most {MAX_DEPTH} open brackets",
+        expected=f"at most {most} open brackets",
         hint="define the repeated part once and use $ref",
     )
 
@@ -290,24 +292,20 @@ def _excerpt(hint: str | None, text: str, at: int) -> str:
 
 
 def _parse_yaml(text: str, name: str) -> Any:
-    try:
-        import yaml  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ImportError:
-        raise SpecError(
-            "this is YAML, and PyYAML is not installed",
-            place=name,
-            expected="JSON",
-            hint="pip install pyyaml, or convert the document to JSON",
-        ) from None
+    import yaml  # type: ignore[import-untyped,unused-ignore]
+
     try:
         _check_yaml_depth(yaml, text, name)
         return yaml.load(text, Loader=_yaml_loader(yaml))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+        if "nesting depth" in problem:  # libyaml has a limit of its own, and looks ahead
+            raise _too_deep(place, MAX_YAML_DEPTH) from None
         raise SpecError(
             f"this is not YAML: {problem}",
-            place=f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name,
+            place=place,
             hint=_excerpt(None, text, _offset(text, mark.line, mark.column)) if mark else None,
         ) from None
 
@@ -321,8 +319,9 @@ def _check_yaml_depth(yaml: Any, text: str, name: str) -> None:
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(event, yaml.events.CollectionStartEvent):
             depth += 1
-            if depth > MAX_DEPTH // 4:  # composing YAML recurses several frames a level
-                raise _too_deep(f"{name}:{event.start_mark.line + 1}:{event.start_mark.column + 1}")
+            if depth > MAX_YAML_DEPTH:
+                place = f"{name}:{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+                raise _too_deep(place, MAX_YAML_DEPTH)
         elif isinstance(event, yaml.events.CollectionEndEvent):
             depth -= 1
 
