@@ -260,7 +260,7 @@ def _mark_dead(t, runs, dead, mark, n):  # type: ignore[no-untyped-def]
 def _list(t, runs, dead, mark, n, tokens, used):  # type: ignore[no-untyped-def]
     """Append list n: what is dead of the tokens of at most so many units, and what lives of the others.
 
-    The number of units is that for which the list is the shortest.
+    The number of units is that for which the list is the shortest; in the middle of a character a token may have none.
 
     Returns:
         ``tokens``, the place after the list, and the number of units, -1 for all.
@@ -270,11 +270,10 @@ def _list(t, runs, dead, mark, n, tokens, used):  # type: ignore[no-untyped-def]
     cost = np.int64(0)
     for k in range(widest):
         cost += t.units_offset[k + 1] - t.units_offset[k] - dead[k]
-    best = cost
-    units = 0
+    best, units = np.int64(0), 0
     for k in range(widest):
         cost += 2 * dead[k] - (t.units_offset[k + 1] - t.units_offset[k])
-        if cost <= best:
+        if k == 0 or cost <= best:
             best = cost
             units = k
     tokens = _enlarged(tokens, used + best)
