@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from ..regex import MOST_TIMES
+
 Part = TypeVar("Part")
 
 _TOKEN = re.compile(
@@ -172,9 +174,10 @@ def _alternatives(body: Body, at: int, algebra: Algebra[Part]) -> tuple[Part, in
             at += 1
         elif times[0] == "~":
             bounds = _TIMES.fullmatch(times)
-            if bounds is None or int(bounds[2] or bounds[1]) < int(bounds[1]):
+            low, high = (int(bounds[1]), int(bounds[2] or bounds[1])) if bounds else (0, MOST_TIMES)
+            if not low <= high < MOST_TIMES:
                 raise NotPlain
-            item = algebra.repeat(item, int(bounds[1]), int(bounds[2] or bounds[1]))
+            item = algebra.repeat(item, low, high)
             at += 1
         items.append(item)
 

@@ -373,9 +373,11 @@ class _Reader:
             return {"?": (0, 1), "*": (0, None), "+": (1, None)}[op]
         low = int(children[2])
         high = int(children[3]) if len(children) > 3 else low
-        if low < 0 or high < low:
+        if not 0 <= low <= high < rx.MOST_TIMES:
             found = "~" + "..".join(map(str, children[2:]))
-            raise self.token_error(children[1], "malformed repetition", found=found, expected="0 ≤ least ≤ most")
+            raise self.token_error(
+                children[1], "malformed repetition", found=found, expected="0 ≤ least ≤ most < 2**29"
+            )
         return low, high
 
     # -- rules

@@ -7,6 +7,7 @@ from .nodes import (
     ANY,
     EMPTY,
     END,
+    MOST_TIMES,
     NOTHING,
     START,
     Chars,
@@ -30,7 +31,7 @@ from .parser import parse_regex
 from .printer import to_text
 
 __all__ = [
-    "ANY", "EMPTY", "END", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat", "Start", "Union",
-    "WordBoundary", "concat", "literal", "literal_text", "may_meet", "parse_regex", "repeat", "searching", "shortest",
-    "to_text", "union",
+    "ANY", "EMPTY", "END", "MOST_TIMES", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat",
+    "Start", "Union", "WordBoundary", "concat", "literal", "literal_text", "may_meet", "parse_regex", "repeat",
+    "searching", "shortest", "to_text", "union",
 ]  # fmt: skip

@@ -17,6 +17,8 @@ from . import charset
 from .charset import Ranges
 
 _MOST_KEPT = 4096  # characters
+MOST_TIMES = 1 << 29
+"""The bounds of a repeat are below it: there is no text of so many."""
 
 
 def _kept_hash(self: object) -> int:

@@ -18,6 +18,7 @@ from .charset import Ranges
 from .nodes import (
     ANY,
     END,
+    MOST_TIMES,
     START,
     Chars,
     End,
@@ -34,7 +35,6 @@ from .nodes import (
 )
 
 _NEWLINE = Chars(((10, 10),))
-_MOST = 1 << 32
 
 
 @lru_cache(maxsize=4096)
@@ -283,8 +283,8 @@ class _Parser:
             return None
         least = int(low) if low else 0
         most = (int(high) if high else None) if comma else least
-        if least >= _MOST or (most is not None and most >= _MOST):
-            raise self.wrong("a number below 2**32", "the repetition number is too large", at)
+        if least >= MOST_TIMES or (most is not None and most >= MOST_TIMES):
+            raise self.wrong("a number below 2**29", "the repetition number is too large", at)
         if most is not None and most < least:
             raise self.wrong("bounds in ascending order", "min repeat greater than max repeat", at)
         self.at = end + 1

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from ..errors import SchemaError
+from ..errors import SchemaError, UnsupportedError
+from ..regex import MOST_TIMES
 from .formats import FORMATS
 from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
 from .operands import Constant, escape_pointer, parse_names, parse_operand
@@ -157,12 +158,21 @@ class Reader:
                 parsed = parse_operand(form, value, f"{place}/{keyword}")
                 if keyword == "format":
                     status = _format_status(value, document)
-            keywords[keyword] = parsed
+            if form != "count" or parsed < MOST_TIMES:
+                keywords[keyword] = parsed
+            elif keyword.startswith("min"):
+                raise UnsupportedError(
+                    "no text is so long",
+                    place=f"{place}/{keyword}",
+                    found=describe(value),
+                    expected=f"at most {MOST_TIMES - 1:,}",
+                )
             self.report.append((place, keyword, status))
             if names := narrowed_by(keyword, value):
                 self.narrowed[place, keyword] = names
-        if len(keywords) < len(schema):
-            self.report += [(place, keyword, "annotation") for keyword in schema if keyword not in keywords]
+        if len(active) < len(schema):
+            known = {keyword for keyword, _, _ in active}
+            self.report += [(place, keyword, "annotation") for keyword in schema if keyword not in known]
         if document.draft == 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items
         if document.openapi:

@@ -14,6 +14,7 @@ MALFORMED: list[tuple[Any, str]] = [
     ({"exclusiveMinimum": "1"}, "#/exclusiveMinimum"),
     ({"multipleOf": 0}, "#/multipleOf"), ({"multipleOf": -1}, "#/multipleOf"), ({"multipleOf": "2"}, "#/multipleOf"),
     ({"minimum": float("inf")}, "#/minimum"), ({"const": float("nan")}, "#/const"), ({"enum": ["\ud800"]}, "#/enum"),
+    ({"pattern": "^a{3,536870912}$"}, "#/pattern"),
     ({"minLength": 1.5}, "#/minLength"), ({"minLength": "1"}, "#/minLength"), ({"maxLength": -2}, "#/maxLength"),
     ({"pattern": 3}, "#/pattern"), ({"pattern": "["}, "#/pattern"), ({"pattern": "(?<n"}, "#/pattern"),
     ({"pattern": "a{2,1}"}, "#/pattern"), ({"pattern": "*"}, "#/pattern"), ({"format": 3}, "#/format"),
@@ -86,6 +87,9 @@ CONTRADICTING_PATTERNS: list[tuple[Any, str]] = [
 """Found once the patterns are automata."""
 
 UNSUPPORTED: list[tuple[Any, str]] = [
+    ({"type": "string", "minLength": 1 << 29}, "#/minLength"), ({"type": "array", "minItems": 2**31}, "#/minItems"),
+    ({"type": "object", "minProperties": 10**30}, "#/minProperties"),
+    ({"type": "array", "contains": {"const": 1}, "minContains": 2**32}, "#/minContains"),
     ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),
     ({"type": "string", "pattern": "(?<=ab|c*)d"}, "#/pattern"),
     ({"$ref": "http://x.org/a.json"}, "#/$ref"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from toolc.compiler import Options, compile_schema
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, SchemaError, ToolcError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.schema import schema_to_lark
+from toolc.runtime import Bundle, Matcher
 
 ROWS = [
     (kind, schema, place)
@@ -72,3 +74,25 @@ def test_budgets_name_the_pointer_that_grew(budget: dict[str, int], limit: str) 
     with pytest.raises(BudgetError, match=limit) as caught:
         compile_schema(schema, options=Options(budget=Budget(**budget)))
     assert caught.value.place == "rule large (schema#/properties/large)"
+
+
+@pytest.mark.parametrize("count", [(1 << 29) - 1, 1 << 29, (1 << 30) + 1, 1 << 31, 1 << 32, (1 << 63) - 1, 10**30])
+@pytest.mark.parametrize(
+    ("schema", "keyword", "text"),
+    [
+        ({"type": "string"}, "maxLength", '"ab"'),
+        ({"type": "string", "pattern": "^[ab]*$"}, "maxLength", '"ab"'),
+        ({"type": "string", "format": "date"}, "maxLength", '"2026-11-24"'),
+        ({"type": "array", "items": {"type": "integer"}}, "maxItems", "[1, 2]"),
+        ({"type": "object"}, "maxProperties", '{"a": 1}'),
+    ],
+)
+def test_an_upper_bound_that_no_text_comes_to(
+    schema: dict[str, Any], keyword: str, text: str, count: int, tmp_path: Path
+) -> None:
+    compile_schema(schema | {keyword: count}).write(tmp_path / "it")
+    bundle = Bundle.open(tmp_path / "it")  # whose checks have limits of their own
+    single = {bundle.vocab.token(token): token for token in range(bundle.vocab.size)}
+    matcher = Matcher(bundle)
+    assert all(matcher.try_advance(single[bytes([byte])]) for byte in text.encode())
+    assert matcher.try_advance(bundle.vocab.end_of_turn[0])
