@@ -5,17 +5,26 @@ Leaves out   stores: see toolc.runtime.store.
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from toolc.runtime.bundle import Bundle
+from toolc.runtime.container import TEMPORARY
+from toolc.runtime.errors import BundleError, StoreError
 from toolc.runtime.store.key import key_of
 from toolc.runtime.store.signing import SigningKey, read_allowed
-from toolc.runtime.store.store import BUNDLE, VOCAB, Stored, open_store
+from toolc.runtime.store.store import BUNDLE, VOCAB, Put, Store, Stored, is_vocab, open_store
 
 from .terminal import console, facts, listed, print_json, size
+
+BROAD = 10_000  # columns of what is no terminal: files and pipes get every table uncut
+DONE = {Put.NEW: "", Put.KEPT: "  (was there)", Put.REPLACED: "  (replaced the one that was there)"}
 
 
 def push(store: str, bundles: tuple[str, ...], vocab: str | None, sign: str | None, as_json: bool) -> None:
@@ -26,10 +35,10 @@ def push(store: str, bundles: tuple[str, ...], vocab: str | None, sign: str | No
     for path in bundles:
         bundle = Bundle.open(path, vocab)
         key = key_of(bundle.meta, path)
-        new = opened.put(bundle, signer)
-        rows.append({"bundle": path, "key": key, "new": new})
+        done = opened.put(bundle, signer)
+        rows.append({"bundle": path, "key": key, "new": done is Put.NEW, "replaced": done is Put.REPLACED})
         if not as_json:
-            print(f"{key}  {path}{'' if new else '  (was there)'}")
+            print(f"{key}  {path}{DONE[done]}")
     if as_json:
         print_json({"ok": True, "store": opened.place, "signed_by": signer.public if signer else None, "pushed": rows})
 
@@ -37,29 +46,88 @@ def push(store: str, bundles: tuple[str, ...], vocab: str | None, sign: str | No
 def pull(
     store: str, keys: tuple[str, ...], output: str, allow: tuple[str, ...], standalone: bool, as_json: bool
 ) -> None:
-    """Fetch bundles, verify them, and write them into a folder with their vocabs."""
-    opened, allowed = open_store(store), read_allowed(allow)
+    """Fetch bundles, verify them, and write them into a folder with their vocabs; all of them, or nothing."""
+    opened, allowed = _existing(store), read_allowed(allow or None)
     folder = Path(output)
     rows: list[dict[str, Any]] = []
-    for key in keys:
-        bundle = opened.get(key, allowed)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{key}{BUNDLE}"
-        if not standalone:
-            beside = folder / f"{bundle.vocab.digest}{VOCAB}"
-            if not beside.is_file():
-                bundle.vocab.write(beside)
-        bundle.write(path, standalone=standalone)
-        rows.append({"key": key, "bundle": str(path), "digest": bundle.digest})
-        if not as_json:
-            print(path)
+    vocabs: set[str] = set()
+    with _staged(folder) as staging:
+        for key in dict.fromkeys(keys):
+            bundle = opened.get(key, allowed)
+            digest = bundle.vocab.digest
+            if not standalone and digest not in vocabs:
+                vocabs.add(digest)
+                if not is_vocab(folder / f"{digest}{VOCAB}", digest):
+                    bundle.vocab.write(staging / f"{digest}{VOCAB}")
+            bundle.write(staging / f"{key}{BUNDLE}", standalone=standalone)
+            rows.append({"key": key, "bundle": str(folder / f"{key}{BUNDLE}"), "digest": bundle.digest})
     if as_json:
         print_json({"ok": True, "store": opened.place, "pulled": rows})
+        return
+    for row in rows:
+        print(row["bundle"])
+
+
+@contextmanager
+def _staged(folder: Path) -> Iterator[Path]:
+    """A neighbour whose files come into the folder in the end, vocabs first; on any error none does.
+
+    So all are verified before the first is seen, and only one bundle at a time is in memory. The folder is made, and
+    on an error taken away again if it was.
+    """
+    made: list[Path] = []
+    try:
+        with _writing(folder):
+            made += [one for one in (folder, *folder.parents) if not one.exists()]
+            folder.mkdir(parents=True, exist_ok=True)
+            staging = TemporaryDirectory(prefix=".pull.", suffix=TEMPORARY, dir=folder)
+        with staging as name:
+            yield Path(name)
+            staged = sorted(Path(name).iterdir(), key=lambda path: (path.suffix != VOCAB, path.name))
+            for target in (folder / path.name for path in staged):
+                if target.is_dir():
+                    raise BundleError(
+                        "a folder has the name of this file", place=str(target), hint="name another with -o"
+                    )
+            for path in staged:
+                with _writing(folder / path.name):
+                    os.replace(path, folder / path.name)
+    except BaseException:
+        for one in made:
+            with suppress(OSError):  # was not made, or another has put a file there
+                one.rmdir()
+        raise
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(
+            "cannot write here",
+            place=str(place),
+            found=error.strerror or str(error),
+            hint="name a folder with -o that can be written",
+        ) from error
+
+
+def _existing(store: str) -> Store:
+    """A store that is there: a folder that is not is mistyped, as only push and compile make one."""
+    opened = open_store(store)
+    if not opened.files.exists():
+        raise StoreError(
+            "there is no store here",
+            place=opened.place,
+            expected="a folder",
+            hint="check the name; `toolc push` and `toolc compile --store` make stores",
+        )
+    return opened
 
 
 def show(store: str, quick: bool, as_json: bool) -> None:
     """List the bundles of a store."""
-    opened = open_store(store)
+    opened = _existing(store)
     rows = opened.list(details=not quick)
     if as_json:
         print_json({"ok": True, "store": opened.place, "bundles": [_plain(row) for row in rows]})
@@ -67,9 +135,10 @@ def show(store: str, quick: bool, as_json: bool) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("key", no_wrap=True, min_width=32)
-    for name in ("used", "size", "spec", "tokenizer", "signed by"):
-        table.add_column(name, no_wrap=name != "spec", overflow="ellipsis")
+    for name, least in (("key", 32), ("used", 16), ("size", None)):
+        table.add_column(name, no_wrap=True, min_width=least)
+    for name in ("spec", "tokenizer", "signed by"):  # what gives way in a narrow terminal
+        table.add_column(name, overflow="ellipsis")
     for row in rows:
         about = _plain(row)
         table.add_row(
@@ -81,6 +150,8 @@ def show(store: str, quick: bool, as_json: bool) -> None:
             listed([signer[:8] for signer in row.signers], 3) if row.signers else "",
         )
     out = console()
+    if not out.is_terminal:
+        out.width = BROAD
     out.print(table)
     out.print(f"{len(rows)} bundles, {size(sum(row.size for row in rows))} without vocabs")
 
@@ -103,7 +174,7 @@ def _plain(row: Stored) -> dict[str, Any]:
 def prune(store: str, max_bytes: int | None, older_than: float | None, vocabs: bool, as_json: bool) -> None:
     """Remove bundles from a store, the least recently used first."""
     begin = time.perf_counter()
-    opened = open_store(store)
+    opened = _existing(store)
     done = opened.prune(max_bytes, None if older_than is None else older_than * 86400.0, vocabs)
     about = {
         "store": opened.place,

@@ -9,6 +9,7 @@ Invariants   a job says all that a worker needs but the vocab, which is in the s
 from __future__ import annotations
 
 import functools
+import os
 import time
 import traceback
 from dataclasses import dataclass, replace
@@ -68,6 +69,8 @@ class Outcome:
 def find_specs(paths: list[str]) -> list[str]:
     """The files that are meant: those named, and every spec or grammar in a folder and its folders, sorted.
 
+    A link that leads nowhere is among them: the job is refused, not left out.
+
     Raises:
         ToolcError: a path is not there, or a folder holds no spec.
     """
@@ -78,7 +81,9 @@ def find_specs(paths: list[str]) -> list[str]:
     for path in map(Path, paths):
         if path.is_dir():
             inside = [
-                one for one in path.rglob("*") if one.suffix in ENDINGS and one.name not in NAMES and one.is_file()
+                one
+                for one in path.rglob("*")
+                if one.suffix.lower() in ENDINGS and one.name not in NAMES and (os.path.isfile(one) or _is_lost(one))
             ]
             if not inside:
                 raise SpecError("the folder holds no specs", place=str(path), expected="files " + ", ".join(ENDINGS))
@@ -88,6 +93,11 @@ def find_specs(paths: list[str]) -> list[str]:
         else:
             raise SpecError("no such file or folder", place=str(path))
     return list(dict.fromkeys(found))
+
+
+def _is_lost(path: str | Path) -> bool:
+    """Whether this is a link that leads nowhere."""
+    return os.path.islink(path) and not os.path.exists(path)
 
 
 @functools.lru_cache(maxsize=4)
@@ -123,6 +133,7 @@ def run_job(job: Job) -> Outcome:
 
 def _run(job: Job) -> tuple[str, str, int]:
     from ..commands.source import read_bytes, read_source
+    from ..errors import SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
 
@@ -130,6 +141,8 @@ def _run(job: Job) -> tuple[str, str, int]:
     signer = None if job.sign is None else _signer(job.sign)
     vocab = _vocab(job.store, job.vocab)
     if job.data is None:
+        if _is_lost(job.name):
+            raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))
         source, stem = read_source(job.name, job.max_spec_bytes)
     else:
         source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes)
@@ -152,7 +165,7 @@ def _is_there(store: Store, key: str, signer: SigningKey | None) -> bool:
     if not store.files.exclusive:
         return signer is None or store.files.has(signature_name(key, signer.public))
     try:
-        store.get(key, () if signer is None else (signer.public,))
+        store.get(key, None if signer is None else (signer.public,))
     except BundleError:
         return False
     return True

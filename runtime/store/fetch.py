@@ -30,7 +30,7 @@ def load(
     where: str | os.PathLike[str] | Store,
     key: str,
     *,
-    allow: Sequence[str | os.PathLike[str] | PublicKey] = (),
+    allow: Sequence[str | os.PathLike[str] | PublicKey] | None = None,
     vocab: Vocab | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
@@ -44,7 +44,7 @@ def load(
     Args:
         where: folder or URL, see `open_store`.
         key: 32 hexadecimal digits, as `toolc key` and `toolc compile --store` print them.
-        allow: public keys, one of which must have signed the bundle; empty: no signature is asked for.
+        allow: public keys, one of which must have signed the bundle; None: no signature is asked for.
         vocab: its vocab, if it is at hand.
         cache: folder for what is fetched; `cache_dir()` if absent.
         cache_bytes: size limit of that folder.
@@ -52,7 +52,7 @@ def load(
 
     Raises:
         StoreError: the store does not hold it, or cannot be reached.
-        BundleError: it cannot be trusted.
+        BundleError: it cannot be trusted, or the list of allowed keys is empty.
     """
     store = open_store(where, **options)
     allowed = read_allowed(allow)
@@ -64,7 +64,7 @@ def load(
     except BundleError:
         pass  # not there, damaged, or not signed by these: it is fetched
     bundle = store.get(key, allowed, vocab)
-    signature = store.signature(key, bundle, allowed) if allowed else None
+    signature = store.signature(key, bundle, allowed) if allowed is not None else None
     try:
         kept.put_signed(bundle, signature)
         return kept.get(key, allowed, bundle.vocab)

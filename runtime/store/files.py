@@ -32,6 +32,9 @@ class Files(Protocol):
     exclusive: bool
     """Whether `lock` keeps every other writer away, in this process and in others."""
 
+    def exists(self) -> bool:
+        """Whether there is such a place; True where that shows only once something is in it."""
+
     def lock(self) -> AbstractContextManager[None]:
         """Hold the place for writing."""
 

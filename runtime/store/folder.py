@@ -9,8 +9,10 @@ Invariants   files are replaced, never rewritten, so that a mapped file stays wh
 from __future__ import annotations
 
 import os
+import re
+import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from ..errors import StoreError
 from .files import Item
 
 LOCK = ".lock"
+URL = re.compile(r"file:", re.IGNORECASE)
+_HALF = re.compile(rf"\.[0-9a-f]{{32}}\..*\.[0-9a-f]{{12}}{re.escape(TEMPORARY)}")  # see `replace_file`
 
 
 class Folder:
@@ -38,6 +42,17 @@ class Folder:
             found=error.strerror or str(error),
             hint="check the folder, its rights, and that the disk has room",
         )
+
+    def _is(self, kind: Callable[[int], bool], name: str) -> bool:
+        try:
+            return kind(os.stat(self.folder / name).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise self._failed("look for", name, error) from error
+
+    def exists(self) -> bool:
+        return self._is(stat.S_ISDIR, "")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -69,7 +84,7 @@ class Folder:
         return self.folder / name
 
     def has(self, name: str) -> bool:
-        return (self.folder / name).is_file()
+        return self._is(stat.S_ISREG, name)
 
     def write(self, name: str, data: bytes, replace: bool = True) -> bool:
         target = self.folder / name
@@ -108,10 +123,40 @@ class Folder:
         return sorted(found)
 
     def sweep(self) -> int:
-        left = [path for path in self.folder.glob(f".*{TEMPORARY}") if path.is_file()]
+        left = [path for path in self.folder.glob(f".*{TEMPORARY}") if _HALF.fullmatch(path.name) and path.is_file()]
         for path in left:
             self.remove(path.name)
         return len(left)
+
+
+def folder_of(url: str) -> str:
+    """The folder that a ``file:`` URL names.
+
+    Raises:
+        StoreError: it names another machine, no absolute path, or has a query or a fragment.
+    """
+    from urllib.parse import unquote_to_bytes
+
+    rest = url.partition(":")[2]
+    host = ""
+    if rest.startswith("//"):
+        host, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+    if host.lower() not in ("", "localhost"):
+        wrong = f"the host {host!r}"
+    elif not rest.startswith("/"):
+        wrong = f"the path {rest!r}"
+    elif more := re.search(r"[?#].*", rest, re.DOTALL):
+        wrong = repr(more[0])
+    else:
+        return os.fsdecode(unquote_to_bytes(rest))
+    raise StoreError(
+        "this URL names no folder of this machine",
+        place=url,
+        found=wrong,
+        expected="file:///absolute/path",
+        hint="a relative folder is given without file:, and ? and # in a URL are written %3F and %23",
+    )
 
 
 def _lock(handle: int) -> None:

@@ -111,9 +111,24 @@ def check_signature(place: str, data: bytes, key: str, digest: str, public: Publ
         ) from None
 
 
-def read_allowed(allow: Sequence[str | os.PathLike[str] | PublicKey]) -> tuple[PublicKey, ...]:
-    """The allow-list as keys."""
-    return tuple(one if isinstance(one, PublicKey) else PublicKey.read(one) for one in allow)
+def read_allowed(allow: Sequence[str | os.PathLike[str] | PublicKey] | None) -> tuple[PublicKey, ...] | None:
+    """The allow-list as keys, one at least; None: no signature is asked for.
+
+    Raises:
+        BundleError: what is listed is no key, or the list is empty, so that no bundle could pass.
+    """
+    if allow is None:
+        return None
+    keys = tuple(one if isinstance(one, PublicKey) else PublicKey.read(one) for one in allow)
+    if not keys:
+        raise BundleError(
+            "the list of allowed keys is empty, so no bundle is allowed",
+            place="allow",
+            found="no key",
+            expected="the public key of a signer",
+            hint="name one, or give no list (None) if bundles need no signature",
+        )
+    return keys
 
 
 def _text(key: str, digest: str) -> bytes:

@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from ..bundle import MAGIC, Bundle
@@ -26,7 +27,7 @@ from ..container import MAX_FILE_BYTES, peek_header
 from ..errors import BundleError, StoreError
 from ..vocab import Vocab, find_vocab
 from .files import Files
-from .folder import Folder
+from .folder import URL, Folder, folder_of
 from .key import KEY, check_key, key_of
 from .remote import Remote
 from .signing import MAX_BYTES as MAX_SIGNATURE
@@ -68,6 +69,21 @@ class Pruned:
     half_written: int
 
 
+class Put(Enum):
+    """What a put did with a bundle; true if none was there under its key.
+
+    NEW: it was written. REPLACED: it was written over one that was damaged, or other than the one that was signed.
+    KEPT: a sound one was there.
+    """
+
+    NEW = "new"
+    REPLACED = "replaced"
+    KEPT = "kept"
+
+    def __bool__(self) -> bool:
+        return self is Put.NEW
+
+
 class Store:
     """Bundles under their keys.
 
@@ -93,19 +109,21 @@ class Store:
     def get(
         self,
         key: str,
-        allow: Sequence[str | os.PathLike[str] | PublicKey] = (),
+        allow: Sequence[str | os.PathLike[str] | PublicKey] | None = None,
         vocab: Vocab | None = None,
     ) -> Bundle:
         """The bundle under a key, mapped where it lies in a folder.
 
         Args:
             key: 32 hexadecimal digits.
-            allow: public keys, one of which must have signed it (see `PublicKey.read`); empty: none is asked for.
+            allow: public keys, one of which must have signed it (see `PublicKey.read`); None: no signature is asked
+                for.
             vocab: its vocab, if it is at hand.
 
         Raises:
             StoreError: it is not there, or the place cannot be read.
-            BundleError: it is damaged, edited, another's under this name, or not signed by an allowed key.
+            BundleError: it is damaged, edited, another's under this name, or not signed by an allowed key; or the list
+                of these is empty.
         """
         allowed = read_allowed(allow)
         check_key(key)
@@ -115,7 +133,7 @@ class Store:
             if not self.files.exclusive or (isinstance(error, StoreError) and not self.has(key)):
                 raise
             bundle = self._open_alone(key, vocab, error)
-        if allowed:
+        if allowed is not None:
             self.signature(key, bundle, allowed)
         self.files.touch(key + BUNDLE)
         return bundle
@@ -125,7 +143,7 @@ class Store:
         path = self.files.path(name)
         place = str(path) if path is not None else f"{self.place}/{name}"
         data = None if path is not None else self.files.read(name, MAX_FILE_BYTES)
-        if data is None if path is None else not path.is_file():
+        if data is None if path is None else not self.files.has(name):
             raise StoreError(
                 "the store does not hold this bundle",
                 place=place,
@@ -172,7 +190,7 @@ class Store:
                 return known
         name = digest + VOCAB
         path = self.files.path(name)
-        source: Any = path if path is not None and path.is_file() else None
+        source: Any = path if path is not None and self.files.has(name) else None
         if source is None:
             source = find_vocab(digest)
         if source is None and path is None:
@@ -229,15 +247,15 @@ class Store:
             return []  # most web servers list nothing; the names are only for the message
         return [name.split(".")[1] for name in names if name.startswith(key) and name.endswith(SIGNATURE)]
 
-    def put(self, bundle: Bundle, signer: SigningKey | None = None) -> bool:
-        """Write a bundle, its vocab and its signature; whether the bundle was not there before."""
+    def put(self, bundle: Bundle, signer: SigningKey | None = None) -> Put:
+        """Write a bundle, its vocab and its signature; what became of the bundle."""
         key = key_of(bundle.meta, bundle.name)
         signed = None
         if signer is not None:
             signed = signature_name(key, signer.public), signer.sign(key, bundle.digest)
         return self.put_signed(bundle, signed)
 
-    def put_signed(self, bundle: Bundle, signature: tuple[str, bytes] | None = None) -> bool:
+    def put_signed(self, bundle: Bundle, signature: tuple[str, bytes] | None = None) -> Put:
         """The same with a signature file that exists: its name and bytes."""
         key = key_of(bundle.meta, bundle.name)
         data = bundle.encode()
@@ -245,14 +263,18 @@ class Store:
             self._put_vocab(bundle.vocab)
             if signature is not None:
                 self.files.write(*signature)
-            new = not self.files.has(key + BUNDLE) and self.files.write(key + BUNDLE, data, replace=False)
-            if not new and not self._is_sound(key, bundle, signature is not None):
+            if not self.files.has(key + BUNDLE) and self.files.write(key + BUNDLE, data, replace=False):
+                done = Put.NEW
+            elif self._is_sound(key, bundle, signature is not None):
+                done = Put.KEPT
+            else:
                 self.files.write(key + BUNDLE, data)
+                done = Put.REPLACED
             if self.max_bytes is not None and self.files.exclusive:
                 self._evict(self.max_bytes, spare=key)
         if not self.files.exclusive:
             self._put_vocab(bundle.vocab)  # another may have pruned it since
-        return new
+        return done
 
     def _is_sound(self, key: str, bundle: Bundle, same: bool) -> bool:
         """Whether what stands under the key can stay: it opens and, for a signer, is the very bundle."""
@@ -274,16 +296,10 @@ class Store:
             if not self.files.has(name):
                 self.files.write(name, vocab.encode(), replace=False)
             return
-        if path.is_file():
-            if self._sound.get(name) == _stamp(path):
-                return
-            try:
-                if Vocab.open(path).digest == vocab.digest:
-                    self._sound[name] = _stamp(path)
-                    return
-            except BundleError:
-                pass  # damaged: it is replaced
-        self.files.write(name, vocab.encode())
+        if self.files.has(name) and self._sound.get(name) == _stamp(path):
+            return
+        if not is_vocab(path, vocab.digest):
+            self.files.write(name, vocab.encode())
         self._sound[name] = _stamp(path)
 
     def list(self, details: bool = False) -> list[Stored]:
@@ -308,7 +324,7 @@ class Store:
         return sorted(rows, key=lambda row: (-row.used, row.key))
 
     def prune(self, max_bytes: int | None = None, older_than: float | None = None, vocabs: bool = False) -> Pruned:
-        """Remove bundles, the least recently used first.
+        """Remove bundles, the least recently used first; of a folder that is not there, none, and it is not made.
 
         Args:
             max_bytes: until all files together have at most so many bytes.
@@ -316,6 +332,8 @@ class Store:
             vocabs: also vocabs that no bundle needs. A folder does that by itself; elsewhere nobody else may be
                 pushing meanwhile.
         """
+        if not self.files.exists():
+            return Pruned((), (), 0, 0)
         with self.files.lock():
             return self._evict(max_bytes, older_than, vocabs=vocabs or self.files.exclusive)
 
@@ -324,7 +342,7 @@ class Store:
     ) -> Pruned:
         """Under the lock. Bundles go before their signatures, and both before a vocab."""
         half = self.files.sweep()
-        items = self.files.items()
+        items = [item for item in self.files.items() if KEY.match(item.name.partition(".")[0])]  # others are not ours
         size = {item.name: item.size for item in items}
         total = sum(size.values())
         if older_than is None and (limit is None or total <= limit) and (spare or not vocabs):
@@ -369,6 +387,14 @@ class Store:
         return found
 
 
+def is_vocab(path: os.PathLike[str], digest: str) -> bool:
+    """Whether this file is the vocab with this digest, and sound."""
+    try:
+        return Vocab.open(path).digest == digest
+    except BundleError:
+        return False
+
+
 def items_of(size: dict[str, int], ending: str) -> list[str]:
     """The names with this ending."""
     return [name for name in size if name.endswith(ending)]
@@ -380,20 +406,30 @@ def _stamp(path: os.PathLike[str]) -> tuple[int, int, int]:
 
 
 def open_store(where: str | os.PathLike[str] | Store, max_bytes: int | None = None, **options: Any) -> Store:
-    """The store at a folder, a ``file://`` URL, or any URL that fsspec knows.
+    """The store at a folder, a ``file://`` URL of one, or any URL that fsspec knows.
 
     Args:
-        where: the folder or URL; it need not exist yet.
+        where: the folder or URL; it need not exist yet. The path of a ``file://`` URL is absolute, its host none or
+            ``localhost``.
         max_bytes: the size limit, of a folder only.
         options: for fsspec's file system, such as ``anon`` or ``endpoint_url`` of s3.
+
+    Raises:
+        StoreError: `where` is no such thing.
     """
     if isinstance(where, Store):
         return where
     text = os.fspath(where)
-    if text.startswith("file://"):
-        from urllib.parse import unquote, urlsplit
-
-        text = unquote(urlsplit(text).path)
+    if URL.match(text):
+        text = folder_of(text)
+    if not text or "\0" in text:
+        raise StoreError(
+            "this names no store",
+            place=os.fspath(where) or None,
+            found=repr(text),
+            expected="a folder or a URL",
+            hint="this folder is written .",
+        )
     if not _SCHEME.match(text):
         return Store(Folder(text), max_bytes)
     if max_bytes is not None:

@@ -84,7 +84,8 @@ def test_push_pull_list_prune(specs: Path, tmp_path: Path) -> None:
     assert toolc("compile", specs / "a.json", "-o", "a.toolc").exit_code == 0
     pushed = printed(toolc("push", "s", "a.toolc", "--sign", "ours.pem", "--json"))
     key = toolc("key", specs / "a.json").stdout.strip()
-    assert pushed["pushed"] == [{"bundle": "a.toolc", "key": key, "new": True}] and pushed["signed_by"] == signer.public
+    assert pushed["pushed"] == [{"bundle": "a.toolc", "key": key, "new": True, "replaced": False}]
+    assert pushed["signed_by"] == signer.public
     assert "was there" in toolc("push", "s", "a.toolc").stdout
     (row,) = printed(toolc("list", "s", "--json"))["bundles"]
     assert (row["key"], row["spec"], row["signers"]) == (key, "a.json", [signer.public])

@@ -15,7 +15,8 @@ pytest.importorskip("cryptography", reason="signatures need the package cryptogr
 
 from toolc.runtime import Bundle, BundleError, StoreError, Vocab, load, open_store
 from toolc.runtime.store.key import key_of
-from toolc.runtime.store.signing import signature_name
+from toolc.runtime.store.signing import PublicKey, signature_name
+from toolc.runtime.store.store import Put
 
 from .handmade import key, keyed, new_signer
 
@@ -112,7 +113,7 @@ def test_a_file_that_was_tampered_with_is_refused_and_mended_by_a_put(
         store.get(key())
     with pytest.raises(BundleError, match=reason):
         load(store, key(), cache=tmp_path / "kept")
-    assert not store.put(keyed())
+    assert store.put(keyed()) is Put.REPLACED and store.put(keyed()) is Put.KEPT
     assert store.get(key()).digest == keyed().digest
     assert load(store, key(), cache=tmp_path / "kept").digest == keyed().digest
 
@@ -140,6 +141,53 @@ def _other_vocab() -> Vocab:
     from tests.runtime.handmade import tiny_vocab
 
     return tiny_vocab(64)
+
+
+def test_urls_of_folders(tmp_path: Path) -> None:
+    """The empty host and localhost are this machine; percent-escapes are bytes of the path."""
+    for url, folder in (
+        (f"file://{tmp_path}/a", "a"),
+        (f"FILE://LocalHost{tmp_path}/a", "a"),
+        (f"file:{tmp_path}/a", "a"),
+        (f"file://{tmp_path}/a%20b", "a b"),
+        (f"file://{tmp_path}/a%2520b%23%3F", "a%20b#?"),
+        (f"file://{tmp_path}/%C3%A9", "é"),
+        (f"file://{tmp_path}/%FF", os.fsdecode(b"\xff")),
+    ):
+        assert open_store(url).place == str(tmp_path / folder), url
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("file://stores/foo", "the host 'stores'"),
+        ("file://relative", "the host 'relative'"),
+        ("file://.", "the host '.'"),
+        ("file://localhost", "the path ''"),
+        ("file://", "the path ''"),
+        ("file:relative", "the path 'relative'"),
+        ("file:///a#b", "'#b'"),
+        ("file:///a?b#c", "'?b#c'"),
+        ("file:///a%00b", r"'/a\x00b'"),
+        ("", "''"),
+    ],
+)
+def test_what_names_no_store(where: str, found: str) -> None:
+    with pytest.raises(StoreError, match="names no") as refused:
+        open_store(where)
+    assert refused.value.place == (where or None) and refused.value.found == found
+    assert refused.value.expected and refused.value.hint
+
+
+def test_a_folder_that_is_not_there_stays_so(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "s")
+    assert not store.files.exists() and store.list() == [] and store.prune(max_bytes=1).bundles == ()
+    assert not (tmp_path / "s").exists()
+    store = open_store(tmp_path / ("s" * 300))  # no system has such names: as with a folder that may not be looked into
+    for look in (store.files.exists, store.prune, lambda: store.has(key()), lambda: store.get(key())):
+        with pytest.raises(StoreError, match="look for") as refused:
+            look()
+        assert str(refused.value.place).removesuffix(f"/{key()}.toolc") == store.place
 
 
 def test_what_is_no_key_or_not_there(tmp_path: Path) -> None:
@@ -194,6 +242,19 @@ def test_signatures(tmp_path: Path) -> None:
     assert store.get(key(), [our_key]).meta["spec"]["name"] == "brackets"
 
 
+@pytest.mark.parametrize("allow", [[], (), ""])
+def test_an_empty_list_of_allowed_keys_allows_nothing(tmp_path: Path, allow: list[PublicKey]) -> None:
+    """As a configuration may give it; None alone asks for no signature."""
+    ours, _ = new_signer(tmp_path, "ours")
+    store = open_store(tmp_path / "s")
+    store.put(keyed(), ours)
+    for get in (lambda: store.get(key(), allow), lambda: load(tmp_path / "s", key(), allow=allow)):
+        with pytest.raises(BundleError, match="list of allowed keys is empty") as refused:
+            get()
+        assert refused.value.place == "allow" and "None" in str(refused.value.hint)
+    assert store.get(key(), None).digest == load(tmp_path / "s", key(), allow=None).digest == keyed().digest
+
+
 def test_what_is_no_ed25519_key(tmp_path: Path) -> None:
     (tmp_path / "junk").write_text("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")
     for path in (tmp_path / "junk", tmp_path / "absent"):
@@ -221,8 +282,19 @@ def test_least_recently_used_bundles_are_evicted_and_vocabs_with_the_last(tmp_pa
         limited.put(keyed(number))
         assert limited.has(key(number))
         assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= vocab + 3 * one
-    (tmp_path / ".x.toolc.0123.tmp").write_bytes(b"half")
+    (tmp_path / f".{key(1)}.toolc.0123456789ab.tmp").write_bytes(b"half")
     assert store.prune().half_written == 1
+
+
+def test_what_is_no_file_of_a_store_is_never_removed(tmp_path: Path) -> None:
+    """A project's own outputs, say, where its folder was named by mistake."""
+    store = open_store(tmp_path)
+    store.put(keyed())
+    others = {"weather.toolc", "llama.vocab", "a.sig", ".draft.tmp", ".weather.toolc.0123456789ab.tmp", "notes.txt"}
+    for name in others:
+        (tmp_path / name).write_bytes(b"1234")
+    assert store.prune(max_bytes=0, older_than=-1e9).bundles == (key(),)
+    assert {path.name for path in tmp_path.iterdir()} - {".lock"} == others
 
 
 def test_a_vocab_stays_while_a_bundle_cannot_be_read(tmp_path: Path) -> None:
