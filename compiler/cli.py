@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from .commands.terminal import guarded
+from .commands.terminal import end_on_sigterm, guarded
 
 Command = Callable[..., Any]
 
@@ -102,7 +102,7 @@ def cli() -> None:
     "tokenizers",
     multiple=True,
     metavar="T",
-    help="Tokenizer file, model folder or Hugging Face id; with --store it may be repeated.  [default: built-in]",
+    help="Tokenizer file, model folder or Hugging Face id; with --store it may be repeated.  [default: builtin]",
 )
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
 @click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
@@ -142,7 +142,7 @@ def warmup_command(**options: Any) -> None:
 
 @cli.command("key")
 @click.argument("spec", type=click.Path(allow_dash=True))
-@click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: built-in]")
+@click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: builtin]")
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
 @click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
 @_schema_options
@@ -292,7 +292,7 @@ def speculate_command(**options: Any) -> None:
 
 
 @cli.command("bench")
-@click.option("--tokenizer", metavar="T", help="A tokenizer.json or a folder with one.  [default: built-in]")
+@click.option("--tokenizer", metavar="T", help="A tokenizer.json or a folder with one.  [default: builtin]")
 @click.option("--texts", type=click.IntRange(1), default=5, show_default=True, help="Texts of each schema.")
 @click.option("--plot", type=click.Path(dir_okay=False), metavar="SVG", help="Draw the table to this file.")
 @_json_option
@@ -318,6 +318,7 @@ def demo_command(**options: Any) -> None:
 
 def main() -> None:
     """The entry point of the ``toolc`` script."""
+    end_on_sigterm()
     cli(prog_name="toolc")
 
 

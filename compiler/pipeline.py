@@ -229,7 +229,8 @@ def _compile(
     budget = options.budget
     budget.check("")  # numba is there now: what it compiles does not count
     clock.begin("grammar")
-    grammar = read_pieces(assembled.frame, assembled.apart, name)
+    text_name = name if about["kind"] == "grammar" else f"the grammar of {name}"  # which `toolc grammar` prints
+    grammar = read_pieces(assembled.frame, assembled.apart, text_name)
     grammar = replace(
         grammar,
         places={**grammar.places, **assembled.places},

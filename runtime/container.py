@@ -193,11 +193,13 @@ def _address(magic: bytes, version: int, header: bytes) -> bytes:
 def replace_file(target: Path, parts: Iterable[bytes | memoryview], flush: bool = True) -> None:
     """Write a file beside `target`, flush it to the disk, and move it into place.
 
-    On any error, a Ctrl-C included, the neighbouring file is removed and `target` is as it was. Without ``flush`` the
-    file may be damaged where the machine stops soon after.
+    On any error, a Ctrl-C included, the neighbouring file is removed and `target` is as it was. What is there and no
+    file is not replaced. Without ``flush`` the file may be damaged where the machine stops soon after.
     """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
+        if target.exists() and not target.is_file():
+            raise OSError("it is a folder, a device or a pipe")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:

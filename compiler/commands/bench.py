@@ -35,6 +35,7 @@ from ..options import Options
 from ..pipeline import compile_schema
 from ..specs import read_spec
 from ..vocab.builtin import NAME, builtin_path
+from .outputs import output_file
 from .terminal import Progress, console, note, print_json
 
 SPECS = Path(__file__).resolve().parents[2] / "tools_specs"
@@ -130,6 +131,7 @@ def run(tokenizer: str | None, texts: int, plot: str | None, as_json: bool) -> N
         raise ToolcError("the peers read a tokenizer.json only", place=str(path), hint="give that file, or its folder")
     vocab = load_vocab(NAME if tokenizer is None else tokenizer)
     end = vocab.shown(vocab.end_of_turn[0])
+    target = None if plot is None else output_file(plot, (path,))
     rows: list[dict[str, Any]] = []
     with Progress() as progress:
         progress("schemas and texts")
@@ -148,8 +150,8 @@ def run(tokenizer: str | None, texts: int, plot: str | None, as_json: bool) -> N
                 continue
             rows.append(_measure(made, cases))
     about = {"tokenizer": vocab.meta["source"], "vocab_size": vocab.size, "schemas": len(schemas)}
-    if plot is not None:
-        replace_file(Path(plot), [_svg(rows).encode()])
+    if target is not None:
+        replace_file(target, [_svg(rows).encode()])
     if as_json:
         print_json({"ok": True, **about, "engines": rows})
         return

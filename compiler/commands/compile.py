@@ -18,6 +18,7 @@ from ..options import Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
+from .outputs import output_file
 from .source import only_for_tools, read_source, schema_options
 from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
 from .warmup import warm
@@ -95,14 +96,15 @@ def _run(
     as_json: bool,
     **more: Any,
 ) -> None:
+    inputs = [*([spec] if isinstance(spec, str) else spec.specs), tokenizer, more["response"]]
     if output is not None:
-        _check_output(Path(output))
+        output_file(output, inputs)
     options = _options(more)
     with Progress(quiet=as_json) as progress:
         progress("spec")
         source, stem = read_source(spec, more["max_spec_bytes"])
-        path = Path(output) if output is not None else Path(f"{stem}.toolc")
-        _check_output(path)
+        path = Path(f"{stem}.toolc" if output is None else output)
+        target = output_file(path, inputs)
         warm(progress, options.jobs)
         if isinstance(source, str):
             only_for_tools(options)
@@ -113,7 +115,7 @@ def _run(
             compiled = compile_spec(source, tokenizer, eos=eos, options=options, progress=progress)
         progress("writing")
         try:
-            compiled.write(path)
+            compiled.write(target)
         except OSError as error:
             raise ToolcError(f"cannot write the bundle: {error.strerror}", place=str(path)) from None
     if tokenizer is None:
@@ -129,13 +131,6 @@ def _run(
         print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **about})
         return
     _print(compiled, path, file_bytes)
-
-
-def _check_output(path: Path) -> None:
-    if path.is_dir():
-        refuse_usage(f"the output {path} is a folder; name a file in it with -o")
-    if not path.parent.is_dir():
-        refuse_usage(f"the folder of the output {path} does not exist")
 
 
 def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:

@@ -1,7 +1,8 @@
 """``toolc compile --store``: many specs for many tokenizers, into a store, with one report.
 
 Leaves out   a job (../many/job.py) and who does it (../many/pool.py, cluster.py).
-Invariants   a run that was stopped goes on where it was when it is started again: what the store holds is reused.
+Invariants   a run that was stopped goes on where it was when it is started again: what the store holds is reused. A
+             report that cannot be written is refused before the work.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
+import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +21,12 @@ from typing import Any
 from toolc.runtime.container import replace_file
 from toolc.runtime.store.store import open_store
 
+from ..errors import ToolcError
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
-from .terminal import BAD_INPUT, BUG, PATIENCE, Progress, console, facts, note, print_json, size
+from .outputs import output_file
+from .terminal import BAD_INPUT, BUG, PATIENCE, Progress, console, facts, note, print_json, refuse_usage, size
 from .warmup import warm
 
 WORDS = (COMPILED, REUSED, REFUSED, FAILED)
@@ -45,6 +50,7 @@ def run(
     """Compile every spec for every tokenizer that the store does not hold yet; ``options.jobs`` specs at a time."""
     begin = time.perf_counter()
     found = find_specs(specs)
+    target = None if report is None else _report_file(report, [*found, *tokenizers, sign])
     opened = open_store(store, store_bytes)
     where = os.path.abspath(opened.place) if opened.files.exclusive else opened.place
     vocabs = {name: load_vocab(name, eos) for name in tokenizers or (BUILTIN,)}
@@ -79,10 +85,10 @@ def run(
                 bar(outcome)
     except KeyboardInterrupt:
         stopped = True
-        with opened.files.lock():
-            opened.files.sweep()
     finally:
         outcomes.close()  # type: ignore[attr-defined]
+        with opened.files.lock():
+            opened.files.sweep()  # of workers that were ended or killed, now or in an earlier run
     about = {
         "ok": not stopped and all(row.status in (COMPILED, REUSED) for row in rows),
         "store": opened.place,
@@ -95,10 +101,10 @@ def run(
     }
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
     whole = {**about, "rows": [asdict(row) for row in rows]}
-    if report is not None:
-        replace_file(Path(report), [json.dumps(whole, ensure_ascii=False, indent=1).encode()])
+    if target is not None:
+        replace_file(target, [json.dumps(whole, ensure_ascii=False, indent=1).encode()])
     if as_json:
-        print_json(about if report is not None else whole)
+        print_json(whole if target is None else about)
     else:
         _print(about, rows)
     if stopped:
@@ -107,6 +113,17 @@ def run(
         sys.exit(BUG)
     if about[REFUSED]:
         sys.exit(BAD_INPUT)
+
+
+def _report_file(report: str, inputs: Iterable[str | None]) -> Path:
+    """The file of the report; a usage error where it cannot be written. Nothing is left behind."""
+    path = output_file(report, inputs)
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):  # where `replace_file` will write
+            pass
+    except OSError as error:
+        refuse_usage(f"the output {report} cannot be written: {error.strerror}")
+    return path
 
 
 def _data(spec: str) -> bytes | None:
@@ -135,11 +152,16 @@ def _print(about: dict[str, Any], rows: list[Outcome]) -> None:
     out.print(facts(lines))
     bad = [row for row in rows if row.error is not None]
     for row in bad[:SHOWN]:
-        error = row.error or {}
-        what = " ".join(str(error[part]) for part in ("place", "message", "found") if error.get(part))
-        out.print(f"{row.status} {row.spec}: {error.get('error')} {what}", soft_wrap=True)
+        out.print(f"{row.status} {row.spec}\n{textwrap.indent(_told(row.error or {}), '  ')}", soft_wrap=True)
     if len(bad) > SHOWN:
         out.print(f"and {len(bad) - SHOWN} more; --report FILE lists all")
+
+
+def _told(error: dict[str, Any]) -> str:
+    """The text of an error that came as data, as the error itself gives it."""
+    parts = {part: error.get(part) for part in ("place", "found", "expected", "hint")}
+    kind = type(str(error["error"]), (ToolcError,), {})
+    return str(kind(error["message"], **parts))
 
 
 class _Bar:

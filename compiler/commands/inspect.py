@@ -12,6 +12,7 @@ from typing import Any
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.relocate import device_bytes
 
+from .outputs import output_file
 from .terminal import console, facts, figures, listed, print_json, size
 
 
@@ -19,7 +20,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
     """Open, verify and describe."""
     opened = Bundle.open(bundle, vocab)
     if html is not None:
-        _page(opened, bundle, Path(html))
+        _page(opened, bundle, output_file(html, (bundle, vocab)))
         if as_json:
             print_json({"ok": True, "output": html, "file_bytes": os.path.getsize(html)})
         return

@@ -25,7 +25,7 @@ def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str,
     if spec == "-":
         return read_spec(sys.stdin.buffer.read(limit + 1), "stdin", max_bytes=limit), "stdin"
     path = Path(spec)
-    if path.suffix == ".lark":
+    if path.suffix.lower() == ".lark":
         try:
             with path.open("rb") as file:
                 return _lark(file.read(limit + 1), path, limit), path.stem
@@ -37,7 +37,7 @@ def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str,
 def read_bytes(data: bytes, path: Path, max_bytes: int | None) -> tuple[Spec | str, str]:
     """The same from what was read of `path`, which need not be here."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
-    if path.suffix == ".lark":
+    if path.suffix.lower() == ".lark":
         return _lark(data, path, limit), path.stem
     return read_spec(data, path.name, max_bytes=limit), path.stem or "spec"
 

@@ -6,12 +6,13 @@ Leaves out   the equations: see toolc.runtime.speculate.equations.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from toolc.runtime.container import replace_file
 from toolc.runtime.speculate.chart import draw
 from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide, Price
 
+from .outputs import output_file
 from .terminal import console, facts, note, print_json, refuse_usage
 
 POINTS = 60
@@ -27,7 +28,7 @@ def run(plot: str | None, as_json: bool, **given: Any) -> None:
     engine = _engine(given)
     about = {"ok": True, **_client(client, price, given["samples"]), **({} if engine is None else _about(engine))}
     if plot is not None:
-        Path(plot).write_text(_chart(client), encoding="utf-8")
+        replace_file(output_file(plot), [_chart(client).encode()])
     if as_json:
         print_json(about | ({"plot": plot} if plot else {}))
         return

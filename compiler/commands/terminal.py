@@ -6,9 +6,11 @@ Invariants   importing this loads no more than the standard library and click.
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -31,6 +33,7 @@ PATIENCE = 1.0
 TICK = 0.1
 """Seconds between two pictures of a spinner."""
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _drawing = threading.Lock()
 """Held while progress is drawn. A fork waits for it: the compiler forks beside the thread that draws."""
 if hasattr(os, "register_at_fork"):
@@ -53,13 +56,19 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             click.echo(str(error), err=True)
             sys.exit(exit_code(error))
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            sys.exit(INTERRUPTED)
+            _interrupted()
         except BrokenPipeError:
             raise  # click knows what to do: the reader has gone
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
+            if isinstance(error, SystemError) and isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
+                if isinstance(error.__cause__, SystemExit):  # a signal met it in a kernel, which cannot raise
+                    raise error.__cause__ from None
+                _interrupted()
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                click.echo(f"{error.filename or 'the output'}: {error.strerror}", err=True)
+                sys.exit(BAD_INPUT)
             click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
             click.echo(f"\nThis is a bug in toolc ({type(error).__name__}); please report it with the above.", err=True)
             if as_json:
@@ -67,6 +76,21 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             sys.exit(BUG)
 
     return run
+
+
+def _interrupted() -> NoReturn:
+    click.echo("interrupted", err=True)
+    sys.exit(INTERRUPTED)
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM end this process as an exception does, so that files beside an output are taken away."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        sys.exit(128 + number)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
 
 
 def exit_code(error: ToolcError) -> int:

@@ -9,11 +9,13 @@ Invariants   a cached file is the one that would be made: its key covers the tok
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import toolc.runtime.vocab as runtime_vocab
+from toolc.runtime.container import replace_file
 from toolc.runtime.errors import BundleError
 from toolc.runtime.vocab import Vocab, vocab_cache_dir
 
@@ -22,6 +24,7 @@ from ..vocab.table import TokenTable
 from .slices import unit_automata
 from .trie import build_slices, build_trie, flatten
 
+_DIGEST = re.compile("[0-9a-f]+")
 _opened: dict[str, Vocab] = {}  # by key: a process compiles many specs for one tokenizer
 
 
@@ -69,7 +72,8 @@ def load_vocab(source: str | Path, eos: Sequence[str | int] = ()) -> Vocab:
 def _cached(key: str) -> Vocab | None:
     pointer = vocab_cache_dir() / f"{key}.key"
     try:
-        return Vocab.open(vocab_cache_dir() / f"{pointer.read_text().strip()}.vocab")
+        digest = pointer.read_text().strip()
+        return Vocab.open(vocab_cache_dir() / f"{digest}.vocab") if _DIGEST.fullmatch(digest) else None
     except (OSError, UnicodeDecodeError, BundleError):
         return None  # not there, or damaged: it is made anew
 
@@ -81,7 +85,7 @@ def _stored(vocab: Vocab, key: str = "") -> Vocab:
         folder.mkdir(parents=True, exist_ok=True)
         vocab.write(folder / f"{vocab.digest}.vocab")
         if key:
-            (folder / f"{key}.key").write_text(vocab.digest)
+            replace_file(folder / f"{key}.key", [vocab.digest.encode()], flush=False)
     except (OSError, BundleError):
         return vocab  # a read-only home: work without a cache
     return vocab

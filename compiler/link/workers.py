@@ -116,7 +116,8 @@ class _Pool:
 
     def fork(self) -> bool:
         """Start one more worker; False where the machine has no room for it."""
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until we know whom to end
+        held = {signal.SIGINT, signal.SIGTERM}
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, held)  # until we know whom to end
         try:
             here, there = Pipe()
             pid = os.fork()
@@ -137,6 +138,7 @@ class _Pool:
             for number in signal.valid_signals():
                 if callable(signal.getsignal(number)):
                     signal.signal(number, signal.SIG_DFL)  # else what our parent does then is done twice
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the business of the process that the person sees
             sys.stdout = sys.stderr = io.StringIO()  # threads that are not here may hold the locks of the others
             for end in others:

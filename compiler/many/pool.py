@@ -3,7 +3,7 @@
 Leaves out   the jobs (job.py), progress (whoever takes the outcomes).
 Invariants   every job has one outcome, in no order. A worker that dies (killed for memory, say) takes no other job with
              it: the jobs that were under way are done again one at a time, and one that kills its worker then has
-             failed. When the caller stops, by Ctrl-C or by closing, the workers are ended.
+             failed. When the caller stops, by Ctrl-C or by closing, the workers are ended; when it is killed, they end.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from typing import NoReturn
 
 from .job import FAILED, Job, Outcome, run_job
 
@@ -74,6 +76,15 @@ def _round(jobs: Iterator[Job], workers: int) -> Generator[Outcome, None, list[J
 
 
 def _begin() -> None:
-    """In a worker: Ctrl-C is the business of the process that the person sees; one thread each."""
+    """In a worker: Ctrl-C is the business of the process that the person sees; kernels take one thread each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> NoReturn:
+    """End this worker once its parent is gone: nobody else would, and it holds the output that a reader waits on."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # in the middle of a file this leaves one beside it, which stores sweep

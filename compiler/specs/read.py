@@ -18,7 +18,7 @@ from .swagger import read_swagger
 from .tools import is_function, read_tools
 
 SCHEMA_KEYS = frozenset(
-    "$schema $id id $ref $defs definitions $anchor $dynamicRef $recursiveRef $comment type enum const properties "
+    "$schema $id $ref $defs definitions $anchor $dynamicRef $recursiveRef $comment type enum const properties "
     "required additionalProperties patternProperties propertyNames minProperties maxProperties items prefixItems "
     "additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems "
     "unevaluatedProperties minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum "
@@ -65,6 +65,15 @@ def read_spec(
     result = document.get("result")
     if "jsonrpc" in document and isinstance(result, dict) and "tools" in result:  # the answer of an MCP server
         return make_spec("tools", name, document, read_tools(result["tools"], name, "/result/tools"))
+    if "jsonrpc" in document and SCHEMA_KEYS.isdisjoint(document):
+        failed = document.get("error")
+        message = failed.get("message") if isinstance(failed, dict) else None
+        raise SpecError(
+            "this answer of a server lists no tools",
+            place=f"{name}#",
+            found=shown(result) if message is None else f"the error {quote(str(message))}",
+            expected="the result of tools/list",
+        )
     if "function" in document and "question" in document:  # a row of BFCL
         return make_spec("tools", name, document, read_tools(document["function"], name, "/function"))
     if document.get("type") == "function" or is_function(document):

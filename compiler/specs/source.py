@@ -94,7 +94,7 @@ def parse(data: bytes, name: str) -> Any:
             found=f"byte 0x{data[error.start]:02x}",
             hint="save it as UTF-8" + (", not UTF-16" if wide else ""),
         ) from None
-    if name.endswith((".yaml", ".yml")) or _YAML_START.match(text):
+    if name.lower().endswith((".yaml", ".yml")) or _YAML_START.match(text):
         document = _parse_yaml(text, name)
         check_value(document, name)
         return document

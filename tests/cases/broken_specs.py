@@ -65,6 +65,10 @@ ROWS: list[tuple[str, Any, str, str, str]] = [
     # not a spec
     ("kind/string", '["a"]', "SpecError", "#/0", "expected a tool"),
     ("kind/unknown", {"functions": []}, "SpecError", "spec.json#", 'keys "functions"'),
+    ("kind/id-alone", {"id": "x", "foo": 1}, "SpecError", "spec.json#", 'keys "id", "foo"'),
+    ("kind/mcp-error", {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}, "SpecError",
+     "spec.json#", 'the error "no such method"'),
+    ("kind/mcp-no-tools", {"jsonrpc": "2.0", "id": 1, "result": {}}, "SpecError", "spec.json#", "lists no tools"),
     ("kind/bare-function", {"name": "a", "description": "b"}, "SpecError", "spec.json#", '"type": "function"'),
     ("kind/swagger-1", {"swagger": "1.2", "paths": {}}, "SpecError", "#/swagger", '"1.2"'),
     ("kind/swagger-none", {"swagger": "2.0", "paths": {}}, "SpecError", "spec.json#", "no tools"),

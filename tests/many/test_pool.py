@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,11 +20,28 @@ from toolc.compiler.many.job import COMPILED, FAILED, REUSED, Job, Outcome, run_
 from toolc.compiler.options import Options
 from toolc.runtime import open_store
 
+ROOT = Path(__file__).parents[2]
+ENDLESS = f"""
+from {__name__} import _endless, _jobs
+from toolc.compiler.many import pool
+if __name__ == "__main__":
+    pool.run_job = _endless
+    for outcome in pool.run_local(_jobs(["one", "two", "endless", "endless"]), 2):
+        print(outcome.spec, flush=True)
+"""
+
 
 def _deadly(job: Job) -> Outcome:
     """A job that is killed, as for want of memory; the others do nothing."""
     if "deadly" in job.name:
         os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome(job.name, job.tokenizer, COMPILED, None, 0, 0.0)
+
+
+def _endless(job: Job) -> Outcome:
+    """A job that would outlive any test; the others do nothing."""
+    if job.name == "endless":
+        time.sleep(3600)
     return Outcome(job.name, job.tokenizer, COMPILED, None, 0, 0.0)
 
 
@@ -33,6 +54,23 @@ def test_a_worker_that_dies_takes_no_other_job_with_it(monkeypatch: pytest.Monke
     names = [f"{'deadly' if number in (3, 11) else 'fine'}{number}" for number in range(14)]
     outcomes = {one.spec: one.status for one in pool.run_local(iter(_jobs(names)), 2)}
     assert outcomes == {name: FAILED if "deadly" in name else COMPILED for name in names}
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_when_their_parent_is_killed(kind: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        first = {process.stdout.readline() for _ in range(2)}
+        process.send_signal(kind)
+        process.communicate(timeout=60)  # not before the last process that holds the output has ended
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert first == {"one\n", "two\n"} and process.returncode == -kind
 
 
 def test_a_bug_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,166 @@
+"""Where commands write: never over what is no file or what they read, and nothing half-written stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolc.compiler.cli import cli
+from toolc.compiler.commands.terminal import BAD_INPUT, INTERRUPTED, USAGE, guarded
+
+FIGURES = ("--main-s", "2", "--guess-s", "0.5", "--tool-s", "1", "--hit-rate", "0.6", "--turns", "3")
+SCHEMA = '{"type": "string", "maxLength": 3}'
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "spec.json"
+    path.write_text(SCHEMA)
+    return path
+
+
+def toolc(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(cli, list(arguments))
+    return done.exit_code, done.output
+
+
+def test_a_file_that_is_read_is_not_written(spec: Path) -> None:
+    assert toolc("compile", "spec.json", "-o", "held.toolc")[0] == 0
+    os.link("spec.json", "same.json")
+    for arguments in (
+        ("compile", "spec.json", "-o", "./spec.json"),
+        ("compile", "spec.json", "-o", "same.json"),
+        ("compile", "spec.json", "--response", "held.toolc", "-o", "held.toolc"),
+        ("inspect", "held.toolc", "--html", "held.toolc"),
+    ):
+        before = {path: path.read_bytes() for path in spec.parent.iterdir()}
+        code, said = toolc(*arguments)
+        assert code == USAGE and "is the file that is read" in said
+        assert {path: path.read_bytes() for path in spec.parent.iterdir()} == before
+
+
+def test_what_is_no_file_stays(spec: Path) -> None:
+    os.mkfifo("pipe")
+    os.symlink("pipe", "link")
+    for name in ("pipe", "link"):
+        for arguments in (("compile", "spec.json", "-o", name), ("speculate", *FIGURES, "--plot", name)):
+            code, said = toolc(*arguments)
+            assert code == USAGE and "no file but a device or a pipe" in said, arguments
+    assert Path("pipe").is_fifo() and Path("link").is_symlink()
+
+
+def test_a_library_call_replaces_no_device(tmp_path: Path) -> None:
+    from toolc.compiler import compile_schema
+    from toolc.runtime import BundleError
+
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BundleError, match="a device or a pipe"):
+        compile_schema({"const": 1}).write(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo() and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_link_is_followed(spec: Path) -> None:
+    os.symlink("v1.toolc", "latest.toolc")
+    assert toolc("compile", "spec.json", "-o", "latest.toolc")[0] == 0
+    assert Path("latest.toolc").is_symlink() and Path("v1.toolc").is_file()
+
+
+def test_places_where_no_file_can_be(spec: Path) -> None:
+    for name, words in ((".", "is a folder"), ("no/where.toolc", "does not exist"), ("a" * 300, "cannot be a file")):
+        code, said = toolc("compile", "spec.json", "-o", name)
+        assert code == USAGE and words in said
+    assert toolc("speculate", *FIGURES, "--plot", "no/where.svg")[0] == USAGE
+
+
+def test_a_command_that_is_ended_takes_away_what_it_began(tmp_path: Path) -> None:
+    """SIGTERM, while the file lies beside its place."""
+    code = (
+        "import os, time, pathlib\n"
+        "from toolc.compiler.commands.terminal import end_on_sigterm\n"
+        "from toolc.runtime.container import replace_file\n"
+        "end_on_sigterm()\n"
+        "def parts():\n"
+        "    yield b'half'\n"
+        "    print('begun', flush=True)\n"
+        "    time.sleep(60)\n"
+        "replace_file(pathlib.Path('out.toolc'), parts())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), INTERRUPTED), (SystemExit(143), 143)])
+def test_a_signal_inside_of_a_kernel_is_no_bug(cause: BaseException, code: int) -> None:
+    """A kernel cannot raise: Python says then that it returned a result with an exception set."""
+
+    @guarded
+    def command() -> None:
+        raise SystemError("returned a result with an exception set") from cause
+
+    with pytest.raises(SystemExit) as raised:
+        command()
+    assert raised.value.code == code
+
+
+def test_a_real_signal_inside_of_a_kernel(tmp_path: Path) -> None:
+    code = (
+        "import numba, sys\n"
+        "from toolc.compiler.commands.terminal import guarded\n"
+        "@numba.njit\n"
+        "def spin(n):\n"
+        "    x = 0\n"
+        "    for i in range(n):\n"
+        "        x = (x * 31 + i) % 1000003\n"
+        "    return x\n"
+        "spin(1)\n"
+        "@guarded\n"
+        "def command():\n"
+        "    print('begun', flush=True)\n"
+        "    for _ in range(1000): spin(300_000_000)\n"
+        "command()\n"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED and said == "interrupted\n"
+
+
+def test_a_full_disk_is_no_bug() -> None:
+    @guarded
+    def command() -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(SystemExit) as raised:
+        command()
+    assert raised.value.code == BAD_INPUT
+
+
+def test_a_damaged_pointer_in_the_cache_is_passed_over(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolc.compiler.lift import vocab
+
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path))
+    monkeypatch.setattr(vocab, "_opened", {})
+    digest = vocab.load_vocab("builtin").digest
+    (pointer,) = tmp_path.glob("*.key")
+    for damaged in (b"", b"\0" * 40, b"../../etc/passwd", b"\xff\xfe"):
+        pointer.write_bytes(damaged)
+        monkeypatch.setattr(vocab, "_opened", {})
+        assert vocab.load_vocab("builtin").digest == digest
+        assert pointer.read_text() == digest
