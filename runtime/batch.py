@@ -71,6 +71,7 @@ class BatchMatcher:
 
     def set_row(self, row: int, bundle: Bundle | None, entry: str = "start", budget: int | None = None) -> None:
         """Begin a new text in a row, under another bundle or none; `budget` as in `Matcher`."""
+        row = self._checked(row)
         if bundle is None:
             self._seats[row] = 0
             self._memory[row] = self.bundles[row] = None
@@ -99,11 +100,12 @@ class BatchMatcher:
 
     def reorder(self, index: Iterable[int]) -> None:
         """Row i becomes what row index[i] was; the batch takes the length of the index. A row taken twice is forked."""
-        order = [operator.index(source) for source in index]
-        for source in order:
-            if not 0 <= source < len(self):
-                raise DecodeError("no such row", found=str(source), expected=f"0 to {len(self) - 1}")
-        self._take(order)
+        self._take([self._checked(source) for source in index])
+
+    def _checked(self, row: int) -> int:
+        if not 0 <= operator.index(row) < len(self):
+            raise DecodeError("no such row", found=str(row), expected=f"0 to {len(self) - 1}")
+        return operator.index(row)
 
     def _take(self, order: list[int]) -> None:
         """Rows in another order; -1 for a new one."""

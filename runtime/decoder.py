@@ -106,6 +106,8 @@ class Decoder:
         self.check = self.device.type == "cpu" if check is None else check
         if backend not in ("auto", "torch", "fused"):
             raise DecodeError("no such backend", found=repr(backend), expected="auto, torch or fused")
+        if backend == "fused" and find_spec("triton") is None:
+            raise DecodeError("the fused backend needs triton, which is not installed", hint="pip install triton")
         if backend == "auto":
             backend = "fused" if self.device.type == "cuda" and find_spec("triton") is not None else "torch"
         self.backend = backend

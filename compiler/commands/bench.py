@@ -124,12 +124,13 @@ PEERS: tuple[tuple[Any, tuple[str, ...]], ...] = (
 def run(tokenizer: str | None, texts: int, plot: str | None, as_json: bool) -> None:
     """Measure, and print or draw."""
     os.environ["RAYON_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"
-    path = builtin_path() if tokenizer is None else Path(tokenizer)
+    tokenizer = tokenizer or NAME
+    path = builtin_path() if tokenizer == NAME else Path(tokenizer)
     if path.is_dir():
         path = path / "tokenizer.json"
     if not path.is_file() or path.suffix != ".json":
         raise ToolcError("the peers read a tokenizer.json only", place=str(path), hint="give that file, or its folder")
-    vocab = load_vocab(NAME if tokenizer is None else tokenizer)
+    vocab = load_vocab(tokenizer)
     end = vocab.shown(vocab.end_of_turn[0])
     target = None if plot is None else output_file(plot, (path,))
     rows: list[dict[str, Any]] = []

@@ -173,14 +173,18 @@ def _pieces(
     found = []
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
     for tool in spec.tools:
-        origin = f"{spec.name}#{tool.pointer}"
+        origin = f"{tool.file or spec.name}#{tool.pointer}"
         with _places_in(spec, tool):
             if tool.document is tool.schema or tool.document is None:
                 piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
             else:
                 writer = LarkWriter(options, budget, encoding, common)
                 root = writer.add(
-                    tool.schema, document=tool.document, pointer=tool.pointer, base=spec.name, name=tool.name
+                    tool.schema,
+                    document=tool.document,
+                    pointer=tool.pointer,
+                    base=tool.file or spec.name,
+                    name=tool.name,
                 )
                 piece, origin = piece_written(writer, root), ""
         root = piece.root
@@ -267,25 +271,28 @@ def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel 
     document = None if tool.document is tool.schema else tool.document
     with _places_in(spec, tool):
         if channel is None:
-            return writer.add(tool.schema, document=document, pointer=tool.pointer, base=spec.name, name=tool.name)
+            return writer.add(
+                tool.schema, document=document, pointer=tool.pointer, base=tool.file or spec.name, name=tool.name
+            )
         if tool.request is not None:
             channel = replace(channel, request=Request(*tool.request))
         return writer.add_arguments(
-            tool.schema, channel, document=document, pointer=tool.pointer, base=spec.name, name=tool.name
+            tool.schema, channel, document=document, pointer=tool.pointer, base=tool.file or spec.name, name=tool.name
         )
 
 
 @contextmanager
 def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
     """Errors name the place in the spec, also where the arguments schema was put together from pieces."""
+    name = tool.file if tool is not None and tool.file else spec.name
     try:
         yield
     except ToolcError as error:
         place = error.place or "#"
         if place.startswith("#"):  # the schema that allows nothing is one and the same everywhere
-            place = f"{spec.name}#{tool.pointer if tool else ''}{place[1:]}"
-        if tool is not None and place.startswith(head := f"{spec.name}#{tool.pointer}/"):
-            place = f"{spec.name}#{tool.place(place[len(head) - 1 :])}"
+            place = f"{name}#{tool.pointer if tool else ''}{place[1:]}"
+        if tool is not None and place.startswith(head := f"{name}#{tool.pointer}/"):
+            place = f"{name}#{tool.place(place[len(head) - 1 :])}"
         error.place = place
         raise
 

@@ -84,9 +84,17 @@ class LarkWriter:
         blanks = options.whitespace
         known = blanks in ("compact", "spaced", "flexible")
         if not known and not (isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0):
-            raise SchemaError(found=repr(blanks), expected="compact, spaced, flexible or a number of blanks")
+            raise SchemaError(
+                place="options/whitespace",
+                found=repr(blanks),
+                expected="compact, spaced, flexible or a number of blanks",
+            )
         if options.key_order not in ("declared", "any"):
-            raise SchemaError(found=repr(options.key_order), expected="declared or any, as the order of keys")
+            raise SchemaError(
+                place="options/key_order",
+                found=repr(options.key_order),
+                expected="declared or any, as the order of keys",
+            )
         self.options = options
         self.encoding = encoding
         self.budget = budget or Budget(None, None, None, None)

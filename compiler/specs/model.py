@@ -40,6 +40,7 @@ class ToolSpec:
         destructive: whether a call may undo or overwrite something, where the spec says (destructiveHint).
         version: of the tool, where the spec says (x-toolc).
         dialect: how the schema's keywords are to be read.
+        file: how errors call the document that it stands in, where a spec was joined of several.
         request: of an operation of an API: its method, its path, and argument → (part of a request, name there).
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
     """
@@ -57,6 +58,7 @@ class ToolSpec:
     dialect: Dialect = "json-schema"
     places: Mapping[str, str] = field(default_factory=dict)
     request: tuple[str, str, Mapping[str, tuple[str, str]]] | None = None
+    file: str = ""
 
     def place(self, pointer: str) -> str:
         """The JSON pointer in the spec document of ``pointer`` in the arguments schema."""
@@ -109,7 +111,7 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
     """Check what holds across tools and freeze the spec."""
     first: dict[str, ToolSpec] = {}
     for tool in tools:
-        place = f"{name}#{tool.pointer}"
+        place = f"{tool.file or name}#{tool.pointer}"
         if not NAME.match(tool.name):
             raise SpecError(
                 "this cannot be the name of a tool",
@@ -123,7 +125,7 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
             raise SpecError(
                 f"two tools have the name {quote(tool.name)}",
                 place=place,
-                expected=f"a name that differs from that of {name}#{other.pointer}",
+                expected=f"a name that differs from that of {other.file or name}#{other.pointer}",
                 hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
             )
     if kind != "schema" and not tools:

@@ -16,7 +16,7 @@ Invariants   paths that exist beside the project file are taken from there; noth
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def read_project(path: Path) -> Project:
                 expected=", ".join(known),
                 hint=f"did you mean {near[0]}?" if near else None,
             )
-    if "spec" not in document:
+    if document.get("spec", []) == []:
         raise SpecError("the project names no spec", place=f"{name}#", expected="spec: FILE")
     listed = document["spec"] if isinstance(document["spec"], list) else [document["spec"]]
     specs = []
@@ -127,6 +127,6 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> S
     for path, spec in zip(paths, specs, strict=True):
         if spec.kind == "schema":
             raise SpecError("a JSON Schema has no tools to join", place=f"{path.name}#", expected="specs of tools")
-        tools += spec.tools
+        tools += (replace(tool, file=str(path)) for tool in spec.tools)
     name = ", ".join(spec.name for spec in specs)
     return make_spec("tools", name, [spec.document for spec in specs], tools)

@@ -200,6 +200,13 @@ def copy(oracle: Oracle | None) -> Oracle | None:
     return None if oracle is None else Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
 
 
+def test_the_fused_backend_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said at once, not at the first mask."""
+    monkeypatch.setattr("toolc.runtime.decoder.find_spec", lambda name: None)
+    with pytest.raises(DecodeError, match="triton, which is not installed"):
+        Decoder(bundle("brackets"), 1, backend="fused")
+
+
 def test_loops_are_found_and_shorten_the_step() -> None:
     decoder = Decoder(replace(bundle("words")), 2)  # a fresh one: loops are found once for a bundle
     t = decoder.arena.table

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tests.cases.bfcl import FILES, rows
-from toolc.compiler.errors import SpecError
+from toolc.compiler.errors import SchemaError, SpecError
 from toolc.compiler.specs import Spec, ToolSpec, read_spec
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -248,6 +248,7 @@ def test_project(tmp_path: Path) -> None:
     assert [tool.name for tool in joined_spec(project.specs).tools] == ["a", "b"]
     for text, words in (
         ("{}", "names no spec"),
+        ('{"spec": []}', "names no spec"),
         ('{"spec": "c.json"}', "no such file"),
         ('{"spec": "a.json", "protocl": "x"}', "did you mean protocol"),
         ('{"spec": "a.json", "options": {"digits": "5"}}', "expected int"),
@@ -256,3 +257,21 @@ def test_project(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(SpecError, match=words):
             read_project(path)
+
+
+def test_errors_in_joined_specs_name_their_file(tmp_path: Path) -> None:
+    from toolc.compiler.pipeline import compile_spec
+    from toolc.compiler.specs.project import joined_spec
+
+    paths = tmp_path / "a" / "tools.json", tmp_path / "b" / "tools.json"
+    for path, name in zip(paths, ("one", "one"), strict=True):
+        path.parent.mkdir()
+        path.write_text(json.dumps([{"name": name, "input_schema": SCHEMA}]))
+    with pytest.raises(SpecError) as caught:
+        joined_spec(paths)
+    assert str(paths[0]) in str(caught.value) and (caught.value.place or "").startswith(str(paths[1]))
+    wrong = {"type": "object", "properties": {"x": {"type": "strin"}}}
+    paths[1].write_text(json.dumps([{"name": "two", "input_schema": wrong}]))
+    with pytest.raises(SchemaError) as malformed:
+        compile_spec(joined_spec(paths))
+    assert malformed.value.place == f"{paths[1]}#/0/input_schema/properties/x/type"
