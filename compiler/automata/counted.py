@@ -11,11 +11,15 @@ Invariants   every state is reachable and can reach the end; state 0 is right be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 from .dfa import Dfa
+from .moves import by_state
 
 QUOTE = ord('"')
 _ROUNDS = 512  # lengths looked at until they repeat
@@ -59,7 +63,9 @@ def masks_of(dfa: Dfa) -> list[list[tuple[int, int]]]:
     return rows
 
 
-def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool) -> Counted | None:
+def count_units(
+    whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool, check: Callable[[], None]
+) -> Counted | None:
     """The product of a terminal and its unit; None where it cannot be counted exactly.
 
     Args:
@@ -67,10 +73,11 @@ def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool)
         unit: one unit.
         low, high: how many there may be.
         quoted: whether the terminal has quotes.
+        check: called now and then; what it raises ends the work.
     """
     kept = whole.__dict__.setdefault("_products", {})  # by unit, which is kept here so that its id stays its own
     if (id(unit), quoted) not in kept:
-        kept[id(unit), quoted] = unit, _product(whole, unit, quoted)
+        kept[id(unit), quoted] = unit, _product(whole, unit, quoted, check)
     product = kept[id(unit), quoted][1]
     if product is None:
         return None
@@ -80,7 +87,7 @@ def count_units(whole: Dfa, unit: Dfa, low: int, high: int | None, quoted: bool)
     return replace(counted, low=low, high=high)
 
 
-def _product(whole: Dfa, unit: Dfa, quoted: bool) -> tuple[int, Counted] | None:
+def _product(whole: Dfa, unit: Dfa, quoted: bool, check: Callable[[], None]) -> tuple[int, Counted] | None:
     """The widest gap between numbers of units with which a text ends, and the product, as yet without bounds."""
     if whole.is_empty or unit.is_empty or not _tells_apart(unit, quoted):
         return None
@@ -94,6 +101,7 @@ def _product(whole: Dfa, unit: Dfa, quoted: bool) -> tuple[int, Counted] | None:
     edges: list[list[tuple[int, int]]] = []
     closes = []
     for s, u in states:
+        check()
         here = []
         for m, t in rows[s]:
             for m2, v in unit_rows[u]:
@@ -107,7 +115,7 @@ def _product(whole: Dfa, unit: Dfa, quoted: bool) -> tuple[int, Counted] | None:
         ended = any(m & quote for m, _ in rows[s]) if quoted else bool(whole.accepting[s])
         closes.append(u == 0 and ended)
     between = [u == 0 for _, u in states]
-    found = _lengths(edges, between, closes)
+    found = _lengths(edges, between, closes, check)
     if found is None:
         return None
     least, most, gap = found
@@ -134,8 +142,28 @@ def _tells_apart(unit: Dfa, quoted: bool) -> bool:
     return not unit.accepting[0] and not bool((unit.next_state[unit.accepting] >= 0).any()) and bool(quote < 0)
 
 
+@kernel()
+def _settled(ending, offset, before):  # type: ignore[no-untyped-def]
+    """States bool [n], and all that come to one of them by moves int32 [·, 1] from others, offset by target."""
+    found, todo, count = ending.copy(), np.empty(ending.size, np.int64), 0
+    for state in range(ending.size):
+        if ending[state]:
+            todo[count] = state
+            count += 1
+    while count > 0:
+        count -= 1
+        state = todo[count]
+        for k in range(offset[state], offset[state + 1]):
+            source = before[k, 0]
+            if not found[source]:
+                found[source] = True
+                todo[count] = source
+                count += 1
+    return found
+
+
 def _lengths(
-    edges: list[list[tuple[int, int]]], between: list[bool], closes: list[bool]
+    edges: list[list[tuple[int, int]]], between: list[bool], closes: list[bool], check: Callable[[], None]
 ) -> tuple[list[int | None], list[int | None], list[int]] | None:
     """Per state the fewest and most further units to the end (None: no end; any number) and the widest gap.
 
@@ -143,25 +171,22 @@ def _lengths(
     these sets repeats; None if it does not soon.
     """
     size = len(edges)
-    reach = np.zeros((size, size), bool)  # moves inside of a unit, from states that are not between units
-    begins = np.zeros((size, size), bool)  # the first byte of a unit
-    for i, row in enumerate(edges):
-        for _, t in row:
-            (begins if between[i] else reach)[i, t] = True
+    moves = np.array([(i, t) for i, row in enumerate(edges) for _, t in row], np.int32).reshape(-1, 2)
+    begins = np.array(between)[moves[:, 0]]  # the first byte of a unit
+    first, first_to = moves[begins].T
+    before, offset = by_state(np.ascontiguousarray(moves[~begins][:, ::-1]), size)  # inside of a unit, by target
 
     def settle(ending: np.ndarray) -> np.ndarray:
         """Add the states inside of a unit that come to one of these."""
-        while True:
-            more = ending | reach[:, ending].any(axis=1)
-            if (more == ending).all():
-                return ending
-            ending = more
+        return _settled(ending, offset, before)
 
     sets = [settle(np.array(closes))]
     seen = {sets[0].tobytes(): 0}
     while True:
-        ending = sets[-1]
-        new = settle(np.asarray(begins[:, ending].any(axis=1)))
+        check()
+        new = np.zeros(size, bool)
+        new[first[sets[-1][first_to]]] = True
+        new = settle(new)
         if new.tobytes() in seen:
             period_from = seen[new.tobytes()]
             break
@@ -174,8 +199,8 @@ def _lengths(
     least: list[int | None] = []
     most: list[int | None] = []
     gap = []
-    for i in range(size):
-        at = np.flatnonzero(unrolled[:, i])
+    for i, ends in enumerate(np.ascontiguousarray(unrolled.T)):
+        at = np.flatnonzero(ends)
         least.append(int(at[0]) if at.size else None)
         endless = bool(table[period_from:, i].any())
         most.append(None if endless or not at.size else int(at[-1]))

@@ -12,7 +12,7 @@ from toolc.runtime.memory import kernel
 
 
 @kernel()
-def _by_state(rows, states):  # type: ignore[no-untyped-def]
+def by_state(rows, states):  # type: ignore[no-untyped-def]
     """Rows int32 [·, 1 + columns], a state first, sorted by it: the other columns, and where the rows of each state
     begin, int32 [states + 1]."""
     offset = np.zeros(states + 1, np.int32)
@@ -51,7 +51,7 @@ class Moves:
         self.blocks = []
 
     def _sort(self, rows: np.ndarray, states: int) -> None:
-        self.data, self.offset = _by_state(rows, states)
+        self.data, self.offset = by_state(rows, states)
         self._begins = memoryview(self.offset)  # the same, told sooner
 
     def of(self, state: int) -> list[tuple[int, ...]]:

@@ -245,7 +245,9 @@ class _Interning:
         parts = _counted_parts(expr.regex)
         if parts is not None:
             whole, unit = self._dfa(parts.whole, expr, rule), self._dfa(parts.unit, expr, rule)
-            counted = count_units(pool.dfas[whole], pool.dfas[unit], parts.low, parts.high, parts.quoted)
+            counted = count_units(
+                pool.dfas[whole], pool.dfas[unit], parts.low, parts.high, parts.quoted, lambda: self._budget.check("")
+            )
             if counted is not None:
                 node = pool.add((COUNTED, whole, unit, parts.low, parts.high))
                 pool.counted[node] = counted

@@ -15,8 +15,8 @@ from toolc.compiler import warmup
 from toolc.compiler.warmup import LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
-# document, counters, a format, an open object, objects that exclude each other, a few and many; bundles written and
-# read until that is done by kernels.
+# document, counters, a pattern and a format, an open object, objects that exclude each other, a few and many; bundles
+# written and read until that is done by kernels.
 FIRST_USE = """
 import contextlib, io, json, os
 from importlib.resources import files
@@ -30,11 +30,12 @@ with contextlib.redirect_stdout(io.StringIO()):
     demo.run(rows=2, seed=0, as_json=True)
 compile_tools((files("toolc.tools_specs") / "shop_openapi.json").read_bytes())
 texts = {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}, "maxItems": 30}
+long = {"type": "string", "pattern": "^[a-z].*$", "maxLength": 64}
 link = {"type": "string", "format": "uri"}
 ones = [{"type": "object", "properties": {"a": {"enum": [n]}, n: {"type": "string"}}, "required": [n]} for n in "xyz"]
 open_ = {"type": "object", "properties": {"a": {"type": "string"}}}
 many = [{"type": "object", "properties": {"k": {"const": n}, n: {"type": "string"}}, "required": ["k"]} for n in ABC]
-for schema in (texts, link, {"oneOf": ones}, open_, {"oneOf": many}):
+for schema in (texts, long, link, {"oneOf": ones}, open_, {"oneOf": many}):
     compiled = compile_schema(schema)
 file = os.path.join(os.environ["TOOLC_CACHE"], "bundle.toolc")
 for _ in range(PATIENCE + 1):
