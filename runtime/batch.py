@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -102,6 +102,15 @@ class BatchMatcher:
         """Row i becomes what row index[i] was; the batch takes the length of the index. A row taken twice is forked."""
         self._take([self._checked(source) for source in index])
 
+    def __copy__(self) -> NoReturn:
+        raise TypeError("a BatchMatcher cannot be copied: reorder its rows, or take them by `matcher`")
+
+    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
+        self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a BatchMatcher cannot be pickled: send its bundles and tokens")
+
     def _checked(self, row: int) -> int:
         if not 0 <= operator.index(row) < len(self):
             raise DecodeError("no such row", found=str(row), expected=f"0 to {len(self) - 1}")
@@ -128,6 +137,7 @@ class BatchMatcher:
 
     def matcher(self, row: int) -> Matcher:
         """An independent matcher where a row stands, its history included."""
+        row = self._checked(row)
         bundle, held = self.bundles[row], self._memory[row]
         if bundle is None or held is None:
             raise DecodeError("the row has no bundle", found=f"row {row}", expected="a constrained row")
@@ -179,7 +189,10 @@ class BatchMatcher:
         """-1 if every row has read, else there are refusals in `_codes`."""
         if len(tokens) != len(self._tokens):
             raise DecodeError("the tokens do not fit", found=f"{len(tokens)} tokens", expected=f"{len(self)}")
-        self._tokens[:] = tokens
+        given = np.asarray(tokens)
+        if given.dtype.kind not in "iu":
+            raise DecodeError("tokens are no integers", found=str(given.dtype))
+        self._tokens[:] = given
         seats, read, codes = self._places
         count, start = len(self._tokens), 0
         while 0 <= (start := _advance_tokens(seats, count, read, start, codes)) < count:

@@ -62,6 +62,10 @@ class Bundle:
             raise refuse(self.name, "meta/vocab_size", self.meta["vocab_size"], self.vocab.size, UNSOUND)
         check_tables(self.name, self.tables, self.meta, self.vocab)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled without what matchers keep here, addresses of this process among it."""
+        return Bundle, (self.tables, self.meta, self.vocab, self.name)
+
     @staticmethod
     def open(
         path: str | os.PathLike[str] | Buffer,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _advance_token = kernels.advance_token
 _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
+_index = operator.index  # a kernel would cut a float
 _FULL = kernels.FULL
 # Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages not reached stay untouched.
 FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
@@ -254,7 +255,7 @@ class Matcher:
         Raises:
             DecodeError: the token is not allowed here; the matcher is unchanged.
         """
-        code = _advance_token(self._place, token)
+        code = _advance_token(self._place, _index(token))
         if code != _ACCEPTED:
             if code == _FULL:
                 code = self._advance(token)
@@ -358,8 +359,17 @@ class Matcher:
         self._row[kernels.POSITION] = 0
 
     def fork(self) -> Matcher:
-        """An independent copy, history included."""
+        """An independent copy, history included; ``copy`` and ``deepcopy`` make one, too."""
         return Matcher.of_seat(self.bundle, self._start, self._seat)
+
+    def __copy__(self) -> Matcher:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Matcher cannot be pickled: send its bundle and its tokens, and use Matcher.from_tokens")
 
     @classmethod
     def of_seat(cls, bundle: Bundle, start: int, seat: Seat) -> Matcher:

@@ -155,6 +155,10 @@ class Tables:
         made.__dict__.update(fields, addresses={name: addresses[name] for name in ARRAYS})
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled without addresses, which are those of these arrays in this process."""
+        return Tables.from_arrays, (self.arrays(),)
+
     def but(self, **arrays: np.ndarray) -> Tables:
         """The same with other arrays for some, by their field names."""
         made = object.__new__(Tables)

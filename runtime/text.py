@@ -9,6 +9,7 @@ Invariants   the pieces, put together, are the text of all tokens at once. Bytes
 from __future__ import annotations
 
 import codecs
+import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ class TextStream:
             DecodeError: there is no such token; those before it were read.
         """
         text = ""
-        for token in [tokens] if isinstance(tokens, int) else tokens:
+        several = isinstance(tokens, Iterable) and getattr(tokens, "ndim", 1) > 0  # an array may hold one
+        for token in map(operator.index, tokens if several else [tokens]):  # type: ignore[arg-type]
             if not 0 <= token < self._vocab.size:
                 raise DecodeError("no such token", found=str(token), expected=f"0 to {self._vocab.size - 1}")
             if token in self._names:

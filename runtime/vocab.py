@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,10 @@ class Vocab:
         vocab = Vocab(**held.arrays, meta=held.meta, name=held.name)
         vocab.__dict__["digest"] = held.digest
         return vocab
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled without what matchers keep here, addresses of this process among it."""
+        return partial(Vocab, **self.arrays(), meta=self.meta, name=self.name), ()
 
     def write(self, path: str | os.PathLike[str]) -> str:
         """Write the vocab file; returns its digest."""
