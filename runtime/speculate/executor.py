@@ -3,16 +3,17 @@
 One turn:
 
     1. the main request is on its way; λ samples of the speculative model are started beside it;
-    2. a sample's calls are checked (known tool, marked, valid under the bundle, within the limits) and started; their
-       futures go into the tool cache under their canonical key, and `deliver` hands results to the engine if it wants;
+    2. a sample's calls are checked (known tool, marked, valid under the bundle, within the limits) and started; the
+       turn holds them under their canonical key, and `deliver` hands results to the engine if it wants;
     3. the main request answers: samples that are still out are cancelled, so are the calls that it did not make;
-    4. a call of the answer that is in the cache is awaited there (hit); any other is run (miss).
+    4. a call of the answer that the turn holds is awaited there (hit); any other is run (miss).
 
 Leaves out   what a sample is: a coroutine that gives calls. Models and endpoints: see openai.py.
 Invariants   the main request is never changed, delayed or failed by a guess: an error of a sample, a call, a check or
              a delivery is counted and ends there. A guess that failed or timed out is no hit: the call is run again, as
-             it would have been (which is the one way in which a turn can take longer than without guesses). Nothing
-             outlives its turn but what `keep_alive_s` keeps, and nothing at all `aclose`.
+             it would have been (which is the one way in which a turn can take longer than without guesses). A result
+             serves the turn that guessed it, and later ones only as `keep_alive_s` says. Nothing outlives its turn but
+             what that keeps, and nothing at all `aclose`.
 Limits       see Limits; what is over a limit is not run early.
 Source       arXiv 2512.15834, Algorithms 1 and 2.
 """
@@ -49,7 +50,7 @@ class Limits:
         calls: early calls per turn.
         cost: what early calls of one turn may cost, in the units of `costs`.
         costs: cost of a call, by tool; 1 for those not named.
-        keep_alive_s: seconds that a finished result may serve later turns; 0: its own turn only.
+        keep_alive_s: seconds after its turn that a finished result may serve others; 0: its own turn only.
         kept: results that are kept so at most; the oldest go.
         grace_s: seconds that cancelled runs have to end when the executor is closed.
     """
@@ -78,7 +79,7 @@ class Counts:
     samples: int = 0
     sample_errors: int = 0
     guesses: int = 0
-    refused: int = 0  # no such tool, not marked, no key, not valid
+    refused: int = 0  # no call, no such tool, not marked, no key, not valid
     over_limit: int = 0
     started: int = 0
     hits: int = 0
@@ -92,11 +93,15 @@ class Counts:
 
 @dataclass
 class _Early:
-    """An early run: its task, and until when its result may be used once its turn is over."""
+    """An early run: its task, and until when its result may be used once its turn is over; None: it is not."""
 
     call: Call
     task: asyncio.Task[Output]
-    until: float = float("inf")
+    until: float | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.task.done() and not self.task.cancelled() and not self.task.result().failed
 
 
 class Turn:
@@ -106,7 +111,7 @@ class Turn:
         self._executor = executor
         self._samples: set[asyncio.Task[None]] = set()
         self._deliveries: set[asyncio.Task[None]] = set()
-        self._keys: set[CallKey] = set()
+        self._early: dict[CallKey, _Early] = {}
         self._started = 0
         self._spent = 0.0
         self._settled = False
@@ -122,6 +127,8 @@ class Turn:
 
         A turn of the agent may be several of the engine, where that answers calls itself: each can be guessed.
         """
+        if self._settled:
+            return
         self._started, self._spent = 0, 0.0
         for _, sample in zip(range(self._executor.limits.samples), samples):
             self._samples.add(asyncio.get_running_loop().create_task(self._sample(sample)))
@@ -139,21 +146,30 @@ class Turn:
             return
         for call in calls:
             executor.counts.guesses += 1
-            key = executor._key_of_guess(call)
-            if key is None or key in self._keys:
-                continue
-            early = executor._usable(key)
+            try:
+                self._start(call)
+            except Exception as error:  # it is no call, or none that anything can be said about
+                executor.counts.refused += 1
+                log.debug("a guess was refused: %r", error)
+
+    def _start(self, call: Call) -> None:
+        executor = self._executor
+        key = executor._key_of_guess(call)
+        if key is None or key in self._early:
+            return
+        early = executor._usable(key, self)
+        if early is None:
+            early = executor._admit(call, self._started, self._spent)
             if early is None:
-                early = executor._admit(key, call, self._started, self._spent)
-                self._spent += 0 if early is None else executor._cost(call)
-                self._started += early is not None
-            if early is not None:
-                self._keys.add(key)
-                self._deliveries.add(asyncio.get_running_loop().create_task(self._hand_over(early)))
+                return
+            self._spent += executor._cost(call)
+            self._started += 1
+        self._early[key] = early
+        self._deliveries.add(asyncio.get_running_loop().create_task(self._hand_over(early)))
 
     async def _hand_over(self, early: _Early) -> None:
         await asyncio.wait([early.task])
-        if early.task.cancelled() or early.task.result().failed:
+        if not early.succeeded:
             return
         deliver = await self._deliver
         try:
@@ -172,12 +188,12 @@ class Turn:
         self._samples.clear()
         self._deliveries.clear()
         self._deliver.cancel()
-        executor._end_early(self._keys - wanted, self)
-        self._keys &= wanted
+        executor._release({key: early for key, early in self._early.items() if key not in wanted})
+        self._early = {key: early for key, early in self._early.items() if key in wanted}
 
     async def run(self, call: Call) -> Output:
         """The output of a call of the main answer."""
-        return await self._executor.run(call)
+        return await self._executor.run(call, self)
 
 
 class Executor:
@@ -205,7 +221,7 @@ class Executor:
         self.limits = limits or Limits()
         self.scope = scope or Scope()
         self.counts = Counts()
-        self._cache: dict[CallKey, _Early] = {}
+        self._kept: dict[CallKey, _Early] = {}
         self._turns: set[Turn] = set()
         self._dying: set[asyncio.Task[Any]] = set()
 
@@ -221,7 +237,10 @@ class Executor:
     def pending(self) -> int:
         """Samples, early runs and deliveries that are under way."""
         turns = sum(not task.done() for turn in self._turns for task in (*turn._samples, *turn._deliveries))
-        return turns + sum(not early.task.done() for early in self._cache.values()) + len(self._dying)
+        return turns + self._running() + len(self._dying)
+
+    def _running(self) -> int:
+        return sum(not early.task.done() for turn in self._turns for early in turn._early.values())
 
     def begin(self, samples: Iterable[Sample] = ()) -> Turn:
         """Begin a turn: start the samples, at most as many as the limit says."""
@@ -249,7 +268,7 @@ class Executor:
             answer = await main(turn)
             calls = calls_of(answer)
             turn.settle(calls)
-            return answer, list(await asyncio.gather(*(self.run(call) for call in calls)))
+            return answer, list(await asyncio.gather(*(self.run(call, turn) for call in calls)))
         finally:
             self.end(turn)
 
@@ -258,14 +277,19 @@ class Executor:
         turn.settle()
         self._turns.discard(turn)
 
-    async def run(self, call: Call) -> Output:
-        """The output of a call that the model has made: awaited if it runs already, else run now."""
+    async def run(self, call: Call, turn: Turn | None = None) -> Output:
+        """The output of a call that the model has made: awaited if its turn runs it or it is kept, else run now.
+
+        Args:
+            call: of the answer.
+            turn: whose answer; None: none that was guessed for.
+        """
         key = self._key(call)
-        early = None if key is None else self._usable(key)
+        early = None if key is None else self._usable(key, turn)
         if early is not None:
             # waiting on the task, not in it: if this caller goes away, another may still want the result
             await asyncio.wait([early.task])
-            if not early.task.cancelled() and not early.task.result().failed:
+            if early.succeeded:
                 self.counts.hits += 1
                 return early.task.result()
         self.counts.misses += 1
@@ -275,8 +299,7 @@ class Executor:
         """Cancel everything, and wait until it has ended."""
         for turn in list(self._turns):
             self.end(turn)
-        early, self._cache = list(self._cache.values()), {}
-        self._cancel(one.task for one in early)
+        self._kept.clear()
         if self._dying:
             _, stuck = await asyncio.wait(self._dying, timeout=self.limits.grace_s)
             if stuck:
@@ -297,27 +320,32 @@ class Executor:
     def _cost(self, call: Call) -> float:
         return self.limits.costs.get(call.name, 1.0)
 
-    def _usable(self, key: CallKey) -> _Early | None:
-        """The early run of a call, if its result may still be used."""
-        early = self._cache.get(key)
-        return early if early is not None and asyncio.get_running_loop().time() <= early.until else None
+    def _usable(self, key: CallKey, turn: Turn | None) -> _Early | None:
+        """The early run of a call that a turn may use: its own, or one that is kept."""
+        now = asyncio.get_running_loop().time()
+        for held in (turn._early if turn is not None else {}, self._kept):
+            early = held.get(key)
+            if early is not None and (early.until is None or now <= early.until):
+                return early
+        return None
 
     def _key_of_guess(self, call: Call) -> CallKey | None:
         """The key of a guess that is allowed to run early; None, and counted, for any other."""
+        if not isinstance(call, Call):
+            raise SpeculateError("a sample gave what is no call", found=type(call).__name__, expected="Call")
         key = self._key(call)
         if key is None or not self.rules[call.name].early or call.name not in self.tools or not self._valid(call):
             self.counts.refused += 1
             return None
         return key
 
-    def _admit(self, key: CallKey, call: Call, started: int, spent: float) -> _Early | None:
+    def _admit(self, call: Call, started: int, spent: float) -> _Early | None:
         """Run an allowed guess early, if the limits let it."""
-        running = sum(not early.task.done() for early in self._cache.values())
-        over = running >= self.limits.running or started >= self.limits.calls
+        over = self._running() >= self.limits.running or started >= self.limits.calls
         if over or spent + self._cost(call) > self.limits.cost:
             self.counts.over_limit += 1
             return None
-        return self._begin(key, call)
+        return self._begin(call)
 
     def _valid(self, call: Call) -> bool:
         try:
@@ -326,13 +354,12 @@ class Executor:
             log.debug("a guess could not be checked: %r", error)
             return False
 
-    def _begin(self, key: CallKey, call: Call) -> _Early:
+    def _begin(self, call: Call) -> _Early:
         self.counts.started += 1
         self.counts.ran_early[call.name] = self.counts.ran_early.get(call.name, 0) + 1
-        task = asyncio.get_running_loop().create_task(self.tools.run(call))
+        task = asyncio.get_running_loop().create_task(self.tools.run(call, early=True))
         task.add_done_callback(self._count)
-        early = self._cache[key] = _Early(call, task)
-        return early
+        return _Early(call, task)
 
     def _count(self, task: asyncio.Task[Output]) -> None:
         if task.cancelled():
@@ -340,24 +367,21 @@ class Executor:
         elif task.result().failed:
             self.counts.failed += 1
 
-    def _end_early(self, keys: set[CallKey], turn: Turn) -> None:
-        """Drop early runs that a turn does not want; keep results as `keep_alive_s` says, and what other turns want."""
-        others: set[CallKey] = set().union(*(other._keys for other in self._turns if other is not turn))
+    def _release(self, runs: Mapping[CallKey, _Early]) -> None:
+        """Early runs that their turn is done with: kept as `keep_alive_s` says, or ended."""
         now = asyncio.get_running_loop().time()
-        for key in keys - others:
-            early = self._cache.get(key)
-            if early is None:
+        for key, early in runs.items():
+            if early.until is not None:  # of an earlier turn, which has kept it
                 continue
-            finished = early.task.done() and not early.task.cancelled() and not early.task.result().failed
-            if finished and self.limits.keep_alive_s:
-                early.until = min(early.until, now + self.limits.keep_alive_s)
+            if early.succeeded and self.limits.keep_alive_s:
+                early.until = now + self.limits.keep_alive_s
+                self._kept.pop(key, None)
+                self._kept[key] = early
             else:
-                del self._cache[key]
                 self._cancel([early.task])
-        kept = [key for key, early in self._cache.items() if early.until < float("inf")]
-        room = max(0, len(kept) - self.limits.kept)
-        for key in kept[:room] + [key for key in kept[room:] if self._cache[key].until < now]:
-            del self._cache[key]
+        self._kept = {key: one for key, one in self._kept.items() if one.until is None or one.until >= now}
+        for key in list(self._kept)[: max(0, len(self._kept) - self.limits.kept)]:
+            del self._kept[key]
 
     def _cancel(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Cancel without waiting: a tool that is slow to give up holds nobody up."""

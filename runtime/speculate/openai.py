@@ -53,7 +53,7 @@ class SpeculativeOpenAI:
         self.main, self.guess, self.executor, self.model = main, guess, executor, model
         self.options = dict(options or {})
         self.chat = _Chat(self)
-        self._turn: dict[str, Turn] = {}
+        self._open: dict[str, tuple[Turn, tuple[Call, ...]]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.main, name)
@@ -70,25 +70,39 @@ class SpeculativeOpenAI:
 
     async def run(self, answer: Any) -> list[Output]:
         """The outputs of an answer's calls, in their order; what was guessed in vain is cancelled."""
-        turn = self._turn.pop(answer.id, None)
         calls = calls_of(answer.choices[0].message.model_dump())
+        turn = self._turn_of(answer.id, calls)
         try:
             if turn is not None:
                 turn.settle(calls)
-            return list(await asyncio.gather(*map(self.executor.run, calls)))
+            return list(await asyncio.gather(*(self.executor.run(call, turn) for call in calls)))
         finally:
             if turn is not None:
                 self.executor.end(turn)
 
-    def _keep(self, id: str, turn: Turn) -> None:
-        """Until the calls of an answer are run; the oldest turns go where there are too many."""
-        self._turn[id] = turn
-        while len(self._turn) > _OPEN:
-            self.executor.end(self._turn.pop(next(iter(self._turn))))
+    def _turn_of(self, id: str, calls: Sequence[Call]) -> Turn | None:
+        """The turn of an answer; not that of a later one with the same id, whose calls are others."""
+        turn, wanted = self._open.get(id, (None, ()))
+        if turn is None or not all(call in wanted for call in calls):
+            return None
+        del self._open[id]
+        return turn
+
+    def _keep(self, id: str, turn: Turn, calls: tuple[Call, ...]) -> None:
+        """Settle a turn and hold it until its calls are run; one of the same id ends, and the oldest of too many."""
+        turn.settle(calls)
+        if id in self._open:
+            self.executor.end(self._open.pop(id)[0])
+        if not calls:
+            self.executor.end(turn)
+            return
+        self._open[id] = (turn, calls)
+        while len(self._open) > _OPEN:
+            self.executor.end(self._open.pop(next(iter(self._open)))[0])
 
     async def aclose(self) -> None:
         """Cancel what is under way; the two clients stay open."""
-        self._turn.clear()
+        self._open.clear()
         await self.executor.aclose()
 
 
@@ -119,11 +133,10 @@ class _Completions:
             answer = await original(messages=messages, **options)
             if options.get("stream"):
                 return _Stream(client, turn, answer)
-            turn.settle(_wanted(answer.choices[0].message.model_dump()))
+            client._keep(answer.id, turn, _wanted(answer.choices[0].message.model_dump()))
         except BaseException:
             client.executor.end(turn)
             raise
-        client._keep(answer.id, turn)
         return answer
 
 
@@ -165,8 +178,7 @@ class _Stream:
             whole = self._gathered.finish is not None
         finally:
             if whole:
-                self._turn.settle(_wanted(self._gathered.message))
-                self._client._keep(self._gathered.id, self._turn)
+                self._client._keep(self._gathered.id, self._turn, _wanted(self._gathered.message))
             else:
                 self._client.executor.end(self._turn)
 

@@ -4,16 +4,20 @@
     async def current_weather(place: str, units: str = "celsius") -> str: ...
 
 Leaves out   what the marks allow: see rules.py. When a tool is run: see executor.py.
-Limits       a plain function runs in a thread, which cannot be cancelled: past its time it is left behind.
-Invariants   `Toolset.run` never raises for what a tool does: a failure and a time-out are outputs, as the model sees
-             them. Cancellation passes through.
+Limits       a plain function runs in a thread, which cannot be cancelled: past its time it is left behind. Early runs
+             have `early_threads` of them, those left behind included; one that finds none is a failed run. A call of
+             the model has a new thread at once.
+Invariants   `Toolset.run` never raises for what a tool does: a failure, SystemExit and a cancellation of its own too,
+             and a time-out are outputs, as the model sees them. The caller's cancellation and KeyboardInterrupt pass.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -67,17 +71,23 @@ class Toolset(Mapping[str, Callable[..., Any]]):
     """Functions by name.
 
     Args:
-        functions: coroutine functions, or plain ones, which run in a thread; or a mapping of names to them.
+        functions: coroutine functions, or plain ones, which run in a thread; or a mapping of names to them. What is
+            awaitable of a plain one's result is awaited.
         timeout_s: seconds that a call may take.
+        early_threads: threads of early runs at once.
     """
 
     def __init__(
-        self, functions: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]], timeout_s: float = 30.0
+        self,
+        functions: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]],
+        timeout_s: float = 30.0,
+        early_threads: int = 32,
     ) -> None:
         if not isinstance(functions, Mapping):
             functions = {function.__name__: function for function in functions}
         self._functions = dict(functions)
         self.timeout_s = timeout_s
+        self._threads = threading.BoundedSemaphore(early_threads)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         return self._functions[name]
@@ -93,22 +103,86 @@ class Toolset(Mapping[str, Callable[..., Any]]):
         marks = {name: getattr(function, MARK, {}) for name, function in self.items()}
         return Rules(ToolRule(name, may_run_early(one), one.get("version", "")) for name, one in marks.items())
 
-    async def run(self, call: Call) -> Output:
-        """Run a call; see the invariants."""
+    async def run(self, call: Call, early: bool = False) -> Output:
+        """Run a call, on a guess if early; see the limits and invariants."""
         function = self._functions.get(call.name)
         if function is None:
             return Output(f"error: there is no tool {call.name!r}", failed=True)
+        # a task of its own: a cancellation here is the caller's, one in there the tool's
+        task = asyncio.get_running_loop().create_task(self._output(function, call, early))
         try:
-            return Output(_shown(await asyncio.wait_for(self._start(function, call), self.timeout_s)))
-        except asyncio.TimeoutError:
-            return Output(f"error: no answer within {self.timeout_s:g} s", failed=True)
-        except Exception as error:  # whatever a tool raises is its answer to the model
-            return Output(f"error: {type(error).__name__}: {error}", failed=True)
+            done, _ = await asyncio.wait([task], timeout=self.timeout_s)
+            if not done:
+                task.cancel()
+                await asyncio.wait([task])
+                return Output(f"error: no answer within {self.timeout_s:g} s", failed=True)
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        return Output("error: the tool was cancelled", failed=True) if task.cancelled() else task.result()
 
-    async def _start(self, function: Callable[..., Any], call: Call) -> Any:
-        if inspect.iscoroutinefunction(function):
-            return await function(**call.arguments)
-        return await asyncio.to_thread(function, **call.arguments)
+    async def _output(self, function: Callable[..., Any], call: Call, early: bool) -> Output:
+        try:
+            if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+                value = function(**call.arguments)
+            else:
+                value = await _in_thread(function, call.arguments, self._threads if early else None)
+            return Output(_shown(await value if inspect.isawaitable(value) else value))
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # whatever a tool raises is its answer to the model
+            return Output(f"error: {type(error).__name__}: {_text(error)}", failed=True)
+
+
+async def _in_thread(
+    function: Callable[..., Any], arguments: Mapping[str, Any], limit: threading.BoundedSemaphore | None
+) -> Any:
+    """Run a plain function in a thread of its own, at once; where there is a limit the program's end does not wait."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result((value, error))
+        elif inspect.iscoroutine(value):
+            value.close()
+
+    def work() -> None:
+        value, failure = None, None
+        try:
+            value = context.run(function, **arguments)
+        except BaseException as error:  # raised where it is awaited
+            failure = error
+        finally:
+            if limit is not None:
+                limit.release()
+        try:
+            loop.call_soon_threadsafe(settle, value, failure)
+        except RuntimeError:  # the loop is closed, nobody waits
+            if inspect.iscoroutine(value):
+                value.close()
+
+    if limit is not None and not limit.acquire(blocking=False):
+        raise SpeculateError("no thread is free for an early run")
+    try:
+        threading.Thread(target=work, name="toolc-tool", daemon=limit is not None).start()
+    except RuntimeError:
+        if limit is not None:
+            limit.release()
+        raise
+    value, failure = await ended
+    if failure is not None:
+        raise failure
+    return value
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # its own __str__ fails
+        return "(no text)"
 
 
 def _shown(value: Any) -> str:

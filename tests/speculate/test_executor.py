@@ -193,7 +193,7 @@ def test_kept_results_are_bounded() -> None:
         async with executor:
             for n in range(5):
                 await executor.turn(answer, [sample_of(n)], lambda _: [])
-            assert [early.call.arguments["n"] for early in executor._cache.values()] == [3, 4]
+            assert [early.call.arguments["n"] for early in executor._kept.values()] == [3, 4]
             await executor.turn(answer, [sample_of(4, 0)], lambda _: [])
 
     run_virtual(main)

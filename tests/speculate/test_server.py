@@ -247,10 +247,10 @@ def test_drop_in_wrapper_streams(server: Server) -> None:
         assert output.text in ("sunny", "found", "sent") and executor.counts.samples == 1
         async with await client.chat.completions.create(**asked) as stream:
             await anext(stream)  # and no more: the turn is given up
-        assert not client._turn
+        assert not client._open
         async for _ in await client.chat.completions.create(**asked):
             pass  # read, and never run
-        assert len(client._turn) == 1
+        assert len(client._open) == 1
         await client.aclose()
         assert executor.pending == 0 and not executor._turns
 

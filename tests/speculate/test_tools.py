@@ -1,0 +1,150 @@
+"""Running a tool: whatever it does is its output, and guesses take no threads from calls."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from toolc.runtime import Call
+from toolc.runtime.speculate.executor import Executor, Limits
+from toolc.runtime.speculate.tools import Output, Toolset, tool
+
+
+def output_of(function: Callable[..., Any], early: bool = False, **arguments: Any) -> Output:
+    tools = Toolset({"look": function}, timeout_s=5)
+    return asyncio.run(tools.run(Call("look", arguments), early=early))
+
+
+async def fine(n: int = 0) -> str:
+    await asyncio.sleep(0)
+    return f"fine {n}"
+
+
+async def raises(error: BaseException) -> None:
+    raise error
+
+
+async def cancels_its_own() -> None:
+    task = asyncio.get_running_loop().create_task(asyncio.sleep(10))
+    asyncio.get_running_loop().call_soon(task.cancel)
+    await task
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda: raises(TimeoutError("of the tool")), "error: TimeoutError: of the tool"),
+        (functools.partial(raises, TimeoutError("of the tool")), "error: TimeoutError: of the tool"),
+        (functools.partial(raises, SystemExit(3)), "error: SystemExit: 3"),
+        (lambda: sys.exit(3), "error: SystemExit: 3"),
+        (functools.partial(raises, Unprintable()), "error: Unprintable: (no text)"),
+        (cancels_its_own, "error: the tool was cancelled"),
+    ],
+    ids=["wrapped timeout", "timeout", "exit", "exit in a thread", "no text", "cancelled"],
+)
+def test_whatever_a_tool_does_is_its_output(function: Callable[..., Any], text: str, early: bool) -> None:
+    assert output_of(function, early) == Output(text, failed=True)
+
+
+def test_a_tool_that_cancels_itself_fails_no_turn() -> None:
+    async def main() -> list[Output]:
+        async with Executor(Toolset({"look": cancels_its_own})) as executor:
+            return (await executor.turn(lambda _: fine(), [], lambda _: [Call("look", {})]))[1]
+
+    assert asyncio.run(main()) == [Output("error: the tool was cancelled", failed=True)]
+
+
+def test_the_time_limit_and_the_callers_cancellation() -> None:
+    async def hang() -> None:
+        await asyncio.sleep(100)
+
+    async def main() -> None:
+        output = await Toolset([hang], timeout_s=0.01).run(Call("hang", {}))
+        assert output == Output("error: no answer within 0.01 s", failed=True)
+        task = asyncio.create_task(Toolset([hang]).run(Call("hang", {})))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_an_interrupt_passes() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        output_of(functools.partial(raises, KeyboardInterrupt()))
+
+
+class Object:
+    async def __call__(self, n: int) -> str:
+        return await fine(n)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [fine, lambda n: fine(n), functools.partial(lambda way, n: way(n), fine), functools.partial(fine), Object()],
+    ids=["plain", "wrapped", "partial of a wrapper", "partial", "object"],
+)
+def test_async_functions_in_any_form(function: Callable[..., Any]) -> None:
+    assert output_of(function, n=2) == Output("fine 2")
+
+
+def test_guesses_take_no_threads_from_calls() -> None:
+    hold = threading.Event()
+
+    @tool(read_only=True)
+    def slow(n: int) -> str:
+        hold.wait(20)
+        return "late"
+
+    def fast() -> str:
+        return "fast"
+
+    async def main() -> None:
+        count = 80  # more than the loop's own pool has
+        executor = Executor(
+            Toolset([slow, fast], timeout_s=5, early_threads=40), limits=Limits(calls=count, running=count)
+        )
+
+        async def sample() -> Iterable[Call]:
+            return [Call("slow", {"n": n}) for n in range(count)]
+
+        turn = executor.begin([sample])
+        while executor.counts.failed < 40:  # as many as found no thread
+            await asyncio.sleep(0.01)
+        assert executor.counts.started == count and executor.pending > 40
+        turn.settle()
+        began = time.monotonic()
+        assert await turn.run(Call("fast", {})) == Output("fast")
+        assert await asyncio.wait_for(asyncio.to_thread(fast), 4) == "fast"  # the loop's pool is free
+        assert time.monotonic() - began < 4
+        executor.end(turn)
+        await executor.aclose()
+        again = await executor.tools.run(Call("slow", {"n": 0}), early=True)  # cancelled ones keep their threads
+        assert again.failed and "no thread" in again.text
+        hold.set()
+        until = time.monotonic() + 10
+        while (
+            again := await executor.tools.run(Call("slow", {"n": 0}), early=True)
+        ).failed and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        assert again == Output("late")
+
+    try:
+        asyncio.run(main())
+    finally:
+        hold.set()
