@@ -12,15 +12,19 @@ Invariants   what runs in a step is a fixed list of tensor operations on tensors
 Slots        one for each request that is alive. The argument of a row is slot + slots x how: 0, its state reads the
              token; 1, it begins; 2, it begins and reads the token, which is not on the host yet; -1 for no bundle.
              Requests that were reset or forked begin anew, with what they have said so far.
+Refusals     an error within a step would end every request, so `add_request` refuses what cannot be met, to its caller;
+             and a request waits, unscheduled, while those that are alive hold all slots.
 Budgets      `max_new_tokens` of a request is its budget where that can be kept, or `toolc_budget=` (refused where it
              cannot; 0: none). For a choice of tools install `bundle.subset(…)` under a name of its own.
 Reader       a per-request processor gets no tokens and a plain one no requests, so there are two: the first keeps the
              tokens of the step for the second.
-Source       transformers 5.23, generation/continuous_batching/cb_logits_processors.py.
+Source       transformers 5.23, generation/continuous_batching/cb_logits_processors.py, scheduler.py.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -31,9 +35,9 @@ from transformers.generation.continuous_batching.cb_logits_processors import Con
 from ..bundle import Bundle
 from ..decoder import NO_BUNDLE, Decoder
 from ..errors import DecodeError
-from ..matcher import Matcher, checked_budget
+from ..matcher import Matcher, checked_budget, entry_state
 from ..step import Config
-from .choice import Choice
+from .choice import PREFIX, Choice
 from .gather import advance_, mask_
 
 FINISHED = 3  # RequestStatus.FINISHED; what is larger has failed
@@ -58,7 +62,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
 
     Args:
         bundles: by name; all of one vocabulary.
-        slots: how many requests may be alive at once.
+        slots: how many requests with a bundle may be alive at once.
         device: of the model.
         default: the bundle of requests that name none; None: they are not constrained.
     """
@@ -86,43 +90,90 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
 
     # ------------------------------------------------------------ on the host
 
+    def choose(self, given: Mapping[str, Any], most: int | None = None) -> tuple[int, Choice] | None:
+        """The number of a request's bundle and what it asks for; None if it is not constrained.
+
+        Args:
+            given: the keyword arguments of the request, those of other processors among them.
+            most: its `max_new_tokens`, where that is to be checked too.
+
+        Raises:
+            DecodeError: it cannot be met.
+        """
+        mine = {key: value for key, value in given.items() if key.startswith(PREFIX)}
+        for key, value in mine.items():
+            kind = self.supported_kwargs.get(key)
+            if kind is None:
+                raise DecodeError("no such argument", found=key, expected="one of " + ", ".join(self.supported_kwargs))
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise DecodeError(f"{key} is of another type", found=repr(value)[:80], expected=kind.__name__)
+        name = mine.get("toolc_bundle", self._default)
+        if name is None:
+            if mine:
+                raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle")
+            return None
+        if name not in self._names:
+            raise DecodeError("no such bundle", found=repr(name), expected="one of " + ", ".join(self._names))
+        number = self._names.index(name)
+        bundle = self._begin.arena.bundle(number)
+        choice = Choice(bundle, mine.get("toolc_entry", "start"), mine.get("toolc_budget"))
+        entry_state(bundle, choice.entry)
+        if choice.budget:
+            checked_budget(bundle, choice.entry, choice.budget if most is None else min(choice.budget, most))
+        return number, choice
+
+    def waiting(self, scheduler: Any) -> list[Any]:
+        """The waiting requests of a scheduler for which there are slots, in its order."""
+        candidates: list[Any] = type(scheduler)._get_waiting_candidates(scheduler)
+        if not candidates:
+            return []
+        taken = {request for request, (_, known, _) in self._held.items() if _is_alive(known())}
+        taken |= {request for request, state in scheduler.active_requests.items() if self._is_mine(state)}
+        # Children get their slots when they are forked, which asks nobody.
+        children = sum(s.num_children for s in scheduler.active_requests.values() if self._is_mine(s))
+        left = self._slots - len(taken) - children
+        ready = []
+        for state in candidates:
+            needs = state.num_children + (state.request_id not in taken) if self._is_mine(state) else 0
+            if needs <= left or not needs:
+                ready.append(state)
+                left -= needs
+        return ready
+
+    def _is_mine(self, state: Any) -> bool:
+        return state.logit_processor_kwargs.get("toolc_bundle", self._default) is not None
+
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
         return torch.tensor([self._argument(r.state) for r in requests_with_new_token], dtype=torch.int32)
 
     def _argument(self, state: Any) -> int:
-        name = state.logit_processor_kwargs.get("toolc_bundle", self._default)
-        if name is None:
+        if not self._is_mine(state):
             return NO_BUNDLE
         held = self._held.get(state.request_id)
         slot = self._slot() if held is None else held[0]
         if held is not None and held[2] + 1 == state.position_offset and held[1]() is state:
             how = STAYS
         else:
-            how = self._start(slot, name, state)
+            how = self._start(slot, state)
         self._held[state.request_id] = slot, weakref.ref(state), state.position_offset
         return slot + self._slots * how
 
     def _slot(self) -> int:
         if not self._free:
             for request, (slot, known, _) in list(self._held.items()):
-                state = known()
-                if state is None or state.status >= FINISHED:
+                if not _is_alive(known()):
                     del self._held[request]
                     self._free.append(slot)
         if not self._free:
             raise DecodeError("more requests are alive than there are slots", found=f"{self._slots}")
         return self._free.pop(0)
 
-    def _start(self, slot: int, name: str, state: Any) -> int:
+    def _start(self, slot: int, state: Any) -> int:
         """Write where a request begins, given what it said before."""
-        if name not in self._names:
-            raise DecodeError("no such bundle", found=repr(name), expected="one of " + ", ".join(self._names))
-        number = self._names.index(name)
-        arena, given = self._begin.arena, state.logit_processor_kwargs
-        choice = Choice(arena.bundle(number), given.get("toolc_entry", "start"), given.get("toolc_budget"))
+        chosen = self.choose(state.logit_processor_kwargs)
+        assert chosen is not None
+        number, choice = chosen
         matcher = Matcher(choice.bundle, choice.entry)
-        if choice.budget:
-            checked_budget(choice.bundle, choice.entry, choice.budget)
         prompt = state._true_initial_tokens or len(state.initial_tokens)
         known = state.initial_tokens[prompt:] + state.generated_tokens
         fed = state.position_offset - prompt
@@ -132,7 +183,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         frames = torch.zeros(2, self._begin.stack.shape[1], dtype=torch.int32)
         if matcher.stack:
             frames[:, : matcher.depth] = torch.tensor(matcher.stack, dtype=torch.int32).t()
-        here = 0 if refused else arena.global_state(number, matcher.state)
+        here = 0 if refused else self._begin.arena.global_state(number, matcher.state)
         # A request that was reset counts what it said before as a part of its prompt.
         most = None if state.max_new_tokens is None else state.max_new_tokens + len(state.initial_tokens) - prompt
         budget = choice.within(most) or 0
@@ -168,6 +219,10 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         return mask_(here, bundle, config, scores, left)
 
 
+def _is_alive(state: Any) -> bool:
+    return state is not None and state.status < FINISHED
+
+
 def _pick(chosen: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> torch.Tensor:
     return torch.where(chosen if yes.dim() == 1 else chosen.unsqueeze(1), yes, no)
 
@@ -177,11 +232,14 @@ def install(
 ) -> ToolcContinuousProcessor:
     """Add the constraint to a manager of continuous batching that has not started.
 
+    From then on `manager.add_request` raises `DecodeError` for a request that cannot be met: an unknown bundle, entry
+    or toolc_ argument, or a budget that cannot be kept within `max_new_tokens`. It is not queued, the others go on.
+
     Args:
         manager: of `model.init_continuous_batching`, or the one that `continuous_batching_context_manager` gives.
         bundles: by the names that requests give as `toolc_bundle=`.
         default: the bundle of requests that name none.
-        slots: how many requests may be alive at once.
+        slots: how many requests with a bundle may be alive at once; more wait until one ends.
     """
     if manager.batch_processor is not None or manager._generation_thread is not None:
         raise DecodeError("the manager has started", hint="install the constraint before manager.start()")
@@ -193,4 +251,42 @@ def install(
     every.tensors_required += 1
     every.supported_keys.update(made.supported_kwargs)
     every.do_processing = True
+    _check_requests(manager, made, slots)
+    _hold_back(manager, made)
     return made
+
+
+def _check_requests(manager: Any, made: ToolcContinuousProcessor, slots: int) -> None:
+    """Let `add_request`, which `add_requests` calls too, refuse what cannot be met."""
+    add = manager.add_request
+    signature = inspect.signature(add)
+
+    @functools.wraps(add)
+    def add_request(*args: Any, **given: Any) -> Any:
+        asked = signature.bind(*args, **given).arguments
+        most = asked.get("max_new_tokens")
+        most = manager.generation_config.max_new_tokens if most is None else most
+        chosen = made.choose(asked.get("logit_processor_kwargs", {}), most)
+        if chosen is not None and manager.num_return_sequences > slots:
+            raise DecodeError(
+                "the request needs more slots than there are",
+                found=f"{manager.num_return_sequences}",
+                expected=f"{slots}",
+            )
+        return add(*args, **given)
+
+    manager.add_request = add_request
+
+
+def _hold_back(manager: Any, made: ToolcContinuousProcessor) -> None:
+    """Let the scheduler, which the manager makes when it starts, see only the waiting requests that get slots."""
+    create = manager._create_batch_processor
+
+    @functools.wraps(create)
+    def create_batch_processor() -> Any:
+        processor = create()
+        scheduler = processor.scheduler
+        scheduler._get_waiting_candidates = functools.partial(made.waiting, scheduler)
+        return processor
+
+    manager._create_batch_processor = create_batch_processor

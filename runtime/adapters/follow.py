@@ -44,6 +44,11 @@ class Follower:
         self._hash = torch.zeros(len(bundles), dtype=torch.int64, device=device)
         self._weights = torch.zeros(0, dtype=torch.int64, device=device)
 
+    @property
+    def ids(self) -> torch.Tensor:
+        """The histories as they were last read."""
+        return self._ids
+
     def fits(self, ids: torch.Tensor) -> bool:
         """Whether `read` can take this history next, as far as shapes tell."""
         rows, length = self._ids.shape

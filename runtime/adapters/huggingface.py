@@ -7,6 +7,9 @@ Invariants   the mask depends on nothing but the tokens after the prompt, so reo
 Rows         A row that read an end-of-turn id is finished: whatever follows (padding) is ignored, and only the
              end-of-turn ids are allowed. A row that holds a token that is not allowed (a beam of probability 0, a
              draft that will be rejected) is treated the same, or refused with `strict`.
+Reuse        where the prompt's length is that of the first call, rows of another `generate` are found out and refused:
+             more than one column more than ever seen, or, on the host, a row that is no text and neither one of the
+             call before, with a token more or cut off. On a device, those of one column more are dead.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from ..bundle import Bundle
 
 
+RESET = "make a new processor for each call of generate, or call reset()"
+
+
 class ToolcLogitsProcessor:
     """Allows only what a bundle allows; give it to `generate(logits_processor=[...])`.
 
@@ -35,7 +41,8 @@ class ToolcLogitsProcessor:
     Args:
         bundle: for all rows; or a list with one for each sequence of the batch, None for an unconstrained one. Beams
             and returned sequences of one input share its bundle.
-        prompt_length: columns of `input_ids` before the constrained text; those of the first call if None.
+        prompt_length: columns of `input_ids` before the constrained text; those of the first call if None. Give it
+            where rows grow by more than one token a call, or do not begin at their prompt.
         entry: the name of the entry where the texts begin.
         budget: how many tokens there may be, `max_new_tokens` of the call, so that texts end in time; for all or, like
             `bundle`, for each. See `Matcher`.
@@ -81,6 +88,7 @@ class ToolcLogitsProcessor:
     def reset(self) -> None:
         """Forget the last call, and the prompt's length if it was not given."""
         self._length = self._given_length
+        self._most = 0  # the most columns seen since the prompt
         self._read: list[_Read] = []
         self._follower: Follower | None = None
 
@@ -96,9 +104,21 @@ class ToolcLogitsProcessor:
             self._follower = Follower(bundles, self._entry, tokens.device, budgets)
         elif self._follower is not None and self._follower.fits(tokens):
             self._follower.read(tokens)
-        else:
+        elif self._follower is not None:
+            self._read = self._followed(self._follower.ids.cpu().numpy())
             self._follower = None
         return self._follower is not None
+
+    def _followed(self, tokens: np.ndarray) -> list[_Read]:
+        """What the host would have read of rows that were followed."""
+        share = tokens.shape[0] // len(self._bundles)
+        given = zip(self._bundles, self._budgets, strict=True)
+        each = [pair for pair in given for _ in range(share)]
+        return [
+            _Read(Matcher(bundle, self._entry, budget), budget, row)
+            for (bundle, budget), row in zip(each, tokens, strict=True)
+            if bundle is not None
+        ]
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
         """Scores with -inf where a token is not allowed; the given scores are not changed."""
@@ -112,13 +132,23 @@ class ToolcLogitsProcessor:
         check_logits(scores, rows, self._vocab.size)
         if self._length is None:
             self._length = int(input_ids.shape[1])
-        if input_ids.shape[1] < self._length:
+        columns = int(input_ids.shape[1])
+        if columns < self._length:
             raise DecodeError(
                 "the rows are shorter than the prompt",
-                found=f"{input_ids.shape[1]} tokens",
+                found=f"{columns} tokens",
                 expected=f"at least {self._length}",
-                hint="make a new processor for each call of generate, or call reset()",
+                hint=RESET,
             )
+        self._most = self._length if columns == self._length else self._most
+        if self._given_length is None and columns > self._most + 1:
+            raise DecodeError(
+                "the rows grew by more than one token",
+                found=f"{columns} tokens",
+                expected=f"at most {self._most + 1}",
+                hint=f"{RESET}; or give prompt_length",
+            )
+        self._most = max(self._most, columns)
         if self._follows(input_ids[:, self._length :]):
             assert self._follower is not None
             return self._follower.mask_(scores.clone())
@@ -145,14 +175,24 @@ class ToolcLogitsProcessor:
     def _find(self, bundle: Bundle, budget: int | None, tokens: np.ndarray, lookup: dict[_Key, _Read]) -> _Read:
         """A matcher that has read the tokens, from the nearest one of the last call."""
         best = lookup.get((id(bundle), budget, tokens[:-1].tobytes())) if tokens.size else None
+        common = tokens.size
         if best is None:
             common = -1
             for read in self._read:
                 if (read.matcher.bundle, read.budget) == (bundle, budget) and (length := read.common(tokens)) > common:
                     best, common = read, length
         if best is None:
-            return _Read(Matcher(bundle, self._entry, budget), budget, tokens)
-        return best.continued(tokens)
+            found, common = _Read(Matcher(bundle, self._entry, budget), budget, tokens), 0
+        else:
+            found = best.continued(tokens)
+        ended = found.refused or len(found.matcher) < tokens.size
+        if self._given_length is None and common < tokens.size and ended:
+            raise DecodeError(
+                "the rows go on as none of the call before, and are no text of the bundle",
+                found=f"token {found.tokens[len(found.matcher)]} after {len(found.matcher)} tokens",
+                hint=f"{RESET}; or give prompt_length",
+            )
+        return found
 
 
 _Key: TypeAlias = tuple[int, int | None, bytes]

@@ -84,15 +84,18 @@ def test_steps(seed: int, unknown: bool) -> None:
         held = [e for e in held if pick.random() < 0.9]
 
 
-def test_generate_batch() -> None:
+def new_manager(**more: Any) -> Any:
     from transformers import ContinuousBatchingConfig, GenerationConfig
 
-    made = model(3)
-    config = GenerationConfig(max_new_tokens=20, do_sample=True, eos_token_id=[END, 3], pad_token_id=2)
-    manager = made.init_continuous_batching(
+    config = GenerationConfig(max_new_tokens=20, do_sample=True, eos_token_id=[END, 3], pad_token_id=2, **more)
+    return model(3).init_continuous_batching(
         generation_config=config,
         continuous_batching_config=ContinuousBatchingConfig(block_size=16, num_blocks=32, max_batch_tokens=32),
     )
+
+
+def test_generate_batch() -> None:
+    manager = new_manager()
     install(manager, KINDS)
     manager.start()
     try:
@@ -113,3 +116,64 @@ def test_generate_batch() -> None:
     for name, kind in asked.items():
         if kind is not None:
             assert accepted(kind, results[name])[0], (kind, results[name])
+
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("at least 3", {"toolc_bundle": "counted", "toolc_budget": 2}),
+    ("found 2 tokens", {"toolc_bundle": "counted", "toolc_budget": 9, "max_new_tokens": 2}),
+    ("at least 3", {"toolc_bundle": "counted", "toolc_budget": -1}),
+    ("no such bundle\\W+found 'none', expected one of brackets, counted", {"toolc_bundle": "none"}),
+    ("no such entry", {"toolc_bundle": "counted", "toolc_entry": "none"}),
+    ("no such argument; found toolc_tool,", {"toolc_bundle": "counted", "toolc_tool": "weather"}),
+    ("toolc_bundle is of another type", {"toolc_bundle": 3}),
+    ("names no bundle", {"toolc_entry": "start"}),
+]
+
+
+def test_a_bad_request_is_refused_alone() -> None:
+    manager = new_manager()
+    install(manager, KINDS)
+    manager.start()
+    try:
+        good = [manager.add_request([30, 31, 32], max_new_tokens=20, toolc_bundle="counted")]
+        for match, asked in REFUSED:
+            with pytest.raises(DecodeError, match=match):
+                manager.add_request([33, 34], **asked)
+            with pytest.raises(DecodeError, match=match):
+                manager.add_requests([[33, 34], [35]], **asked)
+        good += manager.add_requests([[36, 31], [37]], max_new_tokens=20, toolc_bundle="counted", toolc_budget=9)
+        results = [manager.get_result(timeout=60) for _ in good]
+        assert manager.is_running() and manager.get_result(timeout=0.2) is None
+    finally:
+        manager.stop(block=True)
+    assert sorted(result.request_id for result in results) == sorted(good)
+    for result in results:
+        assert result.error is None and accepted("counted", result.generated_tokens) == (True, True)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_requests_wait_for_slots(copies: int) -> None:
+    """More requests than slots, some of them not constrained, and some with children."""
+    manager = new_manager(num_return_sequences=copies)
+    install(manager, KINDS, slots=2)
+    asked = [["brackets", None, "counted"][n % 3] for n in range(9)]
+    for n, kind in enumerate(asked):
+        given = {} if kind is None else {"toolc_bundle": kind}
+        manager.add_request([30 + n, 31, 32], request_id=f"r{n}", **given)
+    manager.start()
+    try:
+        results = [manager.get_result(timeout=60) for _ in range(9 * copies)]
+        assert manager.is_running()
+    finally:
+        manager.stop(block=True)
+    for result in results:
+        assert result is not None and result.error is None, result
+        kind = asked[int(result.request_id.partition("__")[0][1:])]
+        assert kind is None or accepted(kind, result.generated_tokens) == (True, True)
+
+
+def test_children_need_slots() -> None:
+    manager = new_manager(num_return_sequences=3)
+    install(manager, KINDS, slots=2)
+    with pytest.raises(DecodeError, match="more slots than there are"):
+        manager.add_request([30, 31], toolc_bundle="counted")

@@ -111,6 +111,57 @@ def test_assisted(sample: bool) -> None:
         assert plain[0, 3:].tolist()[: len(row)] == row[: plain.shape[1] - 3]
 
 
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("sample", [False, True])
+def test_prompt_lookup(sample: bool, on_device: bool) -> None:
+    prompt = torch.tensor([[4, 4, 7, 5, 5, 4, 4, 7]])
+    options: dict[str, Any] = {"attention_mask": torch.ones_like(prompt), "max_new_tokens": 30, "do_sample": sample}
+    for seed in range(4):
+        processor = ToolcLogitsProcessor(bundle("brackets"), on_device=on_device)
+        out = model(seed).generate(prompt, logits_processor=[processor], prompt_lookup_num_tokens=5, **options)
+        assert accepted("brackets", out[0, 8:].tolist())[0]
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("columns", [4, 20, 60])
+def test_another_generate_needs_a_reset(columns: int, on_device: bool) -> None:
+    """A longer prompt, within the columns seen and beyond; then after `reset`, and the same length without."""
+    processor = ToolcLogitsProcessor(bundle("brackets"), budget=30, on_device=on_device)
+    other = torch.tensor([[90] * columns] * 2)
+
+    def generate(prompt: torch.Tensor) -> list[list[int]]:
+        mask = torch.ones_like(prompt)
+        out = model(1).generate(prompt, attention_mask=mask, logits_processor=[processor], max_new_tokens=30)
+        found: list[list[int]] = out[:, prompt.shape[1] :].tolist()
+        return found
+
+    generate(PROMPT)
+    for prompt in (PROMPT, other):
+        if prompt is other:
+            with pytest.raises(DecodeError, match=r"(?s)the rows .*call reset\(\)"):
+                generate(prompt)
+            processor.reset()
+        assert all(accepted("brackets", row) == (True, True) for row in generate(prompt))
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_row_that_goes_on_as_none_before(on_device: bool) -> None:
+    """A text may come back from any call; what was read after its end of turn, or after a refused token, may not."""
+    processor = ToolcLogitsProcessor(bundle("brackets"), on_device=on_device)
+
+    def read(*tokens: int) -> list[list[int]]:
+        return allowed(processor(torch.tensor([[50, *tokens]]), torch.zeros(1, 96)))
+
+    for text in ([], [4], [4, 4], [4, 4, 7], [7], [4, 7, 5], [7], [7, 0], [7, 0, PAD], [7, 0]):
+        want = Matcher.from_tokens(bundle("brackets"), [t for t in text if t != PAD]).allowed_tokens().tolist()
+        assert read(*text) == [want]
+    for other in ([6, 7, 4], [7, 3, PAD], [6]):
+        with pytest.raises(DecodeError, match="go on as none"):
+            read(*other)
+    with pytest.raises(DecodeError, match="grew by more than one token"):
+        read(7, 0, PAD, PAD, PAD)
+
+
 def test_gpt2() -> None:
     out = model(kind="gpt2").generate(
         PROMPT,
