@@ -62,7 +62,7 @@ class Constraint(torch.nn.Module):
             budget: of each row, see `Matcher`; only for a module with budgets.
         """
         for n in bundle_of_row:
-            if n >= 0 and (n >= len(self._starts) or entry not in self._starts[n]):
+            if n < -1 or n >= len(self._starts) or n >= 0 and entry not in self._starts[n]:
                 raise DecodeError("no such bundle or entry", found=f"{n}, {entry!r}", expected=str(self._starts))
         device = self.t_state_cell.device
         size, width = len(bundle_of_row), self.limits.capacity + 1
@@ -86,7 +86,7 @@ class Constraint(torch.nn.Module):
             checked_budget(self._bundles[n], entry, most) if n >= 0 else 0
             for n, most in zip(bundle_of_row, wanted, strict=True)
         ]
-        return *found, ints([limit or -1 for limit in limits])
+        return *found, ints([min(limit, torch.iinfo(torch.int32).max) or -1 for limit in limits])
 
     def forward(self, logits: torch.Tensor, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
         """Read the tokens sampled last, then mask.

@@ -20,6 +20,7 @@ Source       docs/architecture.md, "Reading a symbol".
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -29,9 +30,10 @@ import torch
 from . import step
 from .arena import Arena
 from .errors import DecodeError
-from .masks import check_logits, mask_logits_
+from .masks import check_apart, check_logits, mask_logits_
 from .matcher import Matcher, checked_budget, entry_state
 from .step import Config
+from .tables import NEVER
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -39,7 +41,18 @@ if TYPE_CHECKING:
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 Budget: TypeAlias = int | Sequence[int | None] | None
 NO_BUNDLE = -1
+MOST = 1 << 62  # a budget above every length; a larger one means the same
 PER_ROW = "bundle_of_row state counter depth stack saved error length kept budget".split()
+
+
+def check_integers(name: str, given: torch.Tensor, *shapes: tuple[int, ...]) -> None:
+    """Refuse tensors of another shape than these, and numbers that are no integers."""
+    if given.shape not in shapes or given.is_floating_point() or given.is_complex():
+        raise DecodeError(
+            f"the {name} do not fit",
+            found=f"{given.dtype} {list(given.shape)}",
+            expected=f"integers {list(shapes[-1])}",
+        )
 
 
 class Draft(NamedTuple):
@@ -210,7 +223,7 @@ class Decoder:
         if len(budgets) != len(chosen):
             raise DecodeError("budgets and rows", found=f"{len(budgets)} budgets", expected=f"{len(chosen)}")
         limits = [
-            checked_budget(self.arena.bundle(n), entry, most) if n >= 0 else 0
+            min(checked_budget(self.arena.bundle(n), entry, most), MOST) if n >= 0 else 0
             for n, most in zip(chosen, budgets, strict=True)
         ]
         self.limited = self.limited or any(limits)
@@ -223,7 +236,7 @@ class Decoder:
 
     def reorder_(self, index: Sequence[int] | torch.Tensor) -> None:
         """Row i becomes what row index[i] was; the batch takes the length of the index."""
-        order = torch.as_tensor(index, dtype=torch.int64, device=self.device)
+        order = self._numbers(index)
         same = order.numel() == self.batch_size
         for name in (
             "bundle_of_row",
@@ -254,7 +267,10 @@ class Decoder:
     def append_(self, bundles: Sequence[int], entry: str = "start", budget: Budget = None) -> None:
         """Rows more at the end, each with the number of its bundle or -1."""
         old = self.batch_size
-        self.reorder_([*range(old), *([0] * len(bundles))])
+        if old:
+            self.reorder_([*range(old), *([0] * len(bundles))])
+        else:
+            self._make(len(bundles))
         self.reset_rows(slice(old, None), list(bundles), entry, budget)
 
     def fork(self) -> Decoder:
@@ -276,8 +292,9 @@ class Decoder:
             rows: as for `reset_rows`. Their bundles, budgets and the entry "start" stay.
         """
         index = self._rows(rows)
-        if tokens.dim() != 2 or tokens.shape[0] != index.numel():
-            raise DecodeError("the tokens do not fit", found=str(list(tokens.shape)), expected=f"[{index.numel()}, T]")
+        check_integers("tokens", tokens, (index.numel(), tokens.shape[-1] if tokens.dim() else 0))
+        if lengths is not None:
+            check_integers("lengths", lengths, (), (index.numel(),))
         tokens = tokens.to(self.device)
         budget = self.budget.clone()
         self.reset_rows(rows)
@@ -289,15 +306,17 @@ class Decoder:
             full[index] = tokens[:, n]
             self._advance(full, mine > n)
 
-    def rollback_(self, counts: torch.Tensor | int) -> None:
+    def rollback_(self, counts: torch.Tensor | Sequence[int] | int) -> None:
         """Forget the last tokens of each row: at most `history`, and no more than `kept`.
 
         More than that marks the row's `error` and leaves it dead (with `check`, raises). Finished rows did not read
         what came after their end of turn; rows without bundle read nothing.
         """
         if isinstance(counts, int):
-            counts = torch.full_like(self.length, counts)
-        counts = torch.where(self.bundle_of_row >= 0, counts.to(self.device, torch.int64), 0)
+            counts = torch.full_like(self.length, max(-MOST, min(counts, MOST)))
+        given = torch.as_tensor(counts)
+        check_integers("counts", given, (), (1,), (self.batch_size,))
+        counts = torch.where(self.bundle_of_row >= 0, given.to(self.device, torch.int64), 0)
         bad = (counts < 0) | (counts > self.kept)
         if self.check and bool(bad.any()):
             row = int(bad.nonzero()[0])
@@ -320,6 +339,7 @@ class Decoder:
 
     def matcher(self, row: int) -> Matcher:
         """A host matcher where a row stands; it copies from the device."""
+        row = self._row(row)
         number = int(self.bundle_of_row[row])
         if number < 0:
             raise DecodeError("the row has no bundle", found=f"row {row}", expected="a constrained row")
@@ -328,7 +348,7 @@ class Decoder:
         state = self.arena.local_state(number, int(self.state[row]))
         return Matcher.at_configuration(self.arena.bundle(number), state, int(self.counter[row]), frames)
 
-    def limit_(self, left: torch.Tensor | int | None, rows: Rows = None) -> None:
+    def limit_(self, left: torch.Tensor | Sequence[int] | int | None, rows: Rows = None) -> None:
         """Set budgets anew: so many tokens may follow; None for any number.
 
         Args:
@@ -340,17 +360,24 @@ class Decoder:
         if left is None:
             self.budget[index] = 0
             return
+        if isinstance(left, torch.Tensor):
+            given = left
+        else:
+            several = [left] if isinstance(left, int) else list(left)
+            given = torch.tensor([max(-1, min(operator.index(n), MOST)) for n in several], dtype=torch.int64)
+        check_integers("budgets", given, (), (1,), (index.numel(),))
         self.limited = True
-        wanted = torch.as_tensor(left, dtype=torch.int64, device=self.device).expand(index.numel())
+        wanted = given.to(self.device, torch.int64).clamp(max=MOST).expand(index.numel())
         if self.check:
-            short = (wanted < self.bound()[index].clamp(min=1)) & (self.bundle_of_row[index] >= 0)
+            need = self.bound()[index].clamp(min=1)
+            short = ((wanted < need) | (need >= NEVER)) & (self.bundle_of_row[index] >= 0)
             if bool(short.any()):
                 at = int(short.nonzero()[0])
                 raise DecodeError(
                     "the budget is too small",
                     place=f"row {int(index[at])} of {self.batch_size}",
                     found=f"{int(wanted[at])} tokens",
-                    expected=f"at least {max(1, int(self.bound()[index[at]]))}",
+                    expected=f"at least {int(need[at])}" if need[at] < NEVER else "no budget: no bound is known",
                 )
         self.budget[index] = torch.where(self.bundle_of_row[index] >= 0, self.length[index] + wanted.clamp(min=1), 0)
 
@@ -369,7 +396,7 @@ class Decoder:
         """int32 [B]: what budgets leave after `read` tokens more, -1 without one; None if no row ever had one."""
         if not self.limited:
             return None
-        left = (self.budget - self.length - read).clamp(min=0)
+        left = (self.budget - self.length - read).clamp(min=0, max=torch.iinfo(torch.int32).max)
         return torch.where(self.budget > 0, left, -1).to(torch.int32)
 
     @property
@@ -383,8 +410,27 @@ class Decoder:
             return every
         if isinstance(rows, slice):
             return every[rows]
-        given = torch.as_tensor(rows, device=self.device)
-        return every[given] if given.dtype == torch.bool else given.to(torch.int64).reshape(-1)
+        given = torch.as_tensor(rows)
+        if given.dtype != torch.bool:
+            return self._numbers(given)
+        check_integers("marks of rows", given, (self.batch_size,))
+        return every[given.to(self.device)]
+
+    def _numbers(self, rows: Sequence[int] | torch.Tensor) -> torch.Tensor:
+        """int64 [·] on the device: numbers of rows, checked where that needs no synchronisation."""
+        given = torch.as_tensor(rows).reshape(-1)
+        if not given.numel():
+            return torch.zeros(0, dtype=torch.int64, device=self.device)
+        check_integers("numbers of rows", given, given.shape)
+        if given.device.type == "cpu":
+            for row in (int(given.min()), int(given.max())):
+                self._row(row)
+        return given.to(self.device, torch.int64)
+
+    def _row(self, row: int) -> int:
+        if not 0 <= operator.index(row) < self.batch_size:
+            raise DecodeError("no such row", found=str(row), expected=f"0 to {self.batch_size - 1}")
+        return operator.index(row)
 
     # ------------------------------------------------------------ masks
 
@@ -403,6 +449,7 @@ class Decoder:
         """
         check_logits(logits, self.batch_size, self.arena.size)
         if self.backend == "fused":
+            check_apart(logits)
             self._launch(None, logits)
             return logits
         return mask_logits_(logits, self.fill(), self.arena.size, self.bundle_of_row >= 0)
@@ -418,12 +465,7 @@ class Decoder:
         Raises:
             DecodeError: with `check`, a token is not allowed; no row has changed.
         """
-        if tokens.shape != (self.batch_size,) or tokens.is_floating_point():
-            raise DecodeError(
-                "the tokens do not fit",
-                found=f"{tokens.dtype} {list(tokens.shape)}",
-                expected=f"integers [{self.batch_size}]",
-            )
+        check_integers("tokens", tokens, (self.batch_size,))
         tokens = tokens.to(self.device)
         if self.backend == "fused" and not self.check:
             self._launch(tokens, None)
@@ -469,10 +511,11 @@ class Decoder:
         if chosen is not None:
             moved = moved & chosen
         if self.history:
-            # A row that does not move writes what is overwritten by its next token.
+            # The slot of a row that does not move may hold the oldest configuration that it can go back to.
             place = self.length % self.history
             for part, log in zip(self._config, self.log, strict=True):
-                log.index_put_((place, self._every), part)
+                write = moved if part.dim() == 1 else moved.unsqueeze(1)
+                log.index_put_((place, self._every), torch.where(write, part, log[place, self._every]))
         for part, new in zip(self._config, after, strict=True):
             part.copy_(torch.where(moved if part.dim() == 1 else moved.unsqueeze(1), new, part))
         self.error.logical_or_(refused)
@@ -489,12 +532,7 @@ class Decoder:
             parents: integers [K] or [B, K]: of each token, the number of the draft token before it, always a smaller
                 one than its own, -1 for the row itself. A chain if None.
         """
-        if tokens.dim() != 2 or tokens.shape[0] != self.batch_size or tokens.is_floating_point():
-            raise DecodeError(
-                "the tokens do not fit",
-                found=f"{tokens.dtype} {list(tokens.shape)}",
-                expected=f"integers [{self.batch_size}, K]",
-            )
+        check_integers("tokens", tokens, (self.batch_size, tokens.shape[-1] if tokens.dim() else 0))
         tokens = tokens.to(self.device)
         count = tokens.shape[1]
         if parents is None:
@@ -531,6 +569,7 @@ class Decoder:
             draft: what `draft` returned, before any other step.
             node: integers [B], 0 to K. A node that is not legal leaves the row dead.
         """
+        check_integers("nodes", node, (self.batch_size,))
         here = node.to(self.device, torch.int64)
         count = draft.legal.shape[1]
         path = [here]

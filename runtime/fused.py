@@ -6,7 +6,7 @@ Invariants   nothing is allocated and nothing read on the host: a step can be ca
              the token and the chain end, so no bound on them is compiled in.
 Launches     one for logits of at most `block` columns; for wider ones, whose columns several programs share, one that
              reads the tokens and one that masks.
-Arrays       as in arena.py and decoder.py, all contiguous; logits by their strides.
+Arrays       as in arena.py and decoder.py, all contiguous (tokens that are not are copied); logits by their strides.
 Interpreter  with TRITON_INTERPRET=1 the kernel runs on the CPU, which is how it is tested where there is no GPU.
 """
 
@@ -128,7 +128,8 @@ def fused_step(  # type: ignore[no-untyped-def]
         left = tl.load(budget + r) - tl.load(length + r)
         if reads:
             if q > 1:
-                token = tl.load(tokens + r).to(tl.int32)
+                given = tl.load(tokens + r)
+                token = given.to(tl.int32)
                 n = tl.load(length + r)
                 if history > 0:
                     place = (n % history) * batch + r
@@ -141,7 +142,7 @@ def fused_step(  # type: ignore[no-untyped-def]
                 mode = 0
                 if depth >= soft:
                     mode = modes - 1
-                if (token < 0) | (token >= size):
+                if (given < 0) | (given >= size):
                     q = 0
                 else:
                     special = tl.load(special_symbol + tl.load(special_base + bundle) + token)
@@ -288,7 +289,7 @@ def launch(
         stride,
         step,
         columns,
-        nothing if tokens is None else tokens,
+        nothing if tokens is None else tokens.contiguous(),
         bundle_of_row,
         *config,
         error.view(torch.uint8),

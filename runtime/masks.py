@@ -32,15 +32,27 @@ def check_logits(logits: torch.Tensor, rows: int, size: int) -> None:
         raise DecodeError("the logits are no floats", found=str(logits.dtype), expected="a float dtype")
 
 
+def check_apart(logits: torch.Tensor) -> None:
+    """Refuse expanded logits: a mask in one row would be one in others."""
+    if any(stride == 0 and size > 1 for stride, size in zip(logits.stride(), logits.shape, strict=True)):
+        raise DecodeError(
+            "the logits do not fit",
+            found=f"{list(logits.shape)} by strides {list(logits.stride())}",
+            expected="a place of its own for each logit, since masks are written in place",
+            hint="clone expanded logits before",
+        )
+
+
 def mask_logits_(logits: torch.Tensor, bits: torch.Tensor, size: int, constrained: torch.Tensor) -> torch.Tensor:
     """Set logits to -inf where the bit is clear, and past `size` in constrained rows; in place.
 
     Args:
-        logits: [B, at least size], any float dtype and strides.
+        logits: [B, at least size], any float dtype and strides but 0.
         bits: int32 [B, words], all set in rows that are not constrained.
         size: V.
         constrained: bool [B].
     """
+    check_apart(logits)
     if try_clear(logits, bits, size, constrained):
         return logits
     table = clear_bits_of_byte(logits.device)

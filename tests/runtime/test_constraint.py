@@ -106,10 +106,19 @@ def test_aot_inductor(tmp_path: Path) -> None:
 
 def test_misuse() -> None:
     module = Constraint(bundle("brackets"))
-    for rows, entry in (([1], "start"), ([0], "nowhere")):
+    for rows, entry in (([1], "start"), ([0], "nowhere"), ([-3], "start"), ([-2], "nowhere")):
         with pytest.raises(DecodeError, match="no such bundle or entry"):
             module.start(rows, entry)
     state = module.start([0, 0])
     masked, state = module(torch.zeros(2, 96), torch.tensor([6, 4]), state)
     assert state[1].tolist()[0] == 0
     assert torch.isfinite(masked[0]).nonzero().view(-1).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("budget", [2**31 - 1, 2**31, 2**32, 2**32 + 3, 2**63, 2**70])
+def test_budgets_past_int32_leave_the_masks_whole(budget: int) -> None:
+    module = Constraint(bundle("brackets"), budgets=True)
+    state = module.start([0, 0], budget=[budget, None])
+    for token in (-1, 4, 4, 7):
+        masked, state = module(torch.zeros(2, 96), torch.tensor([token, token]), state)
+        assert torch.equal(masked[0], masked[1])

@@ -187,6 +187,31 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
         (lambda d: d.advance_(torch.zeros(2)), "tokens do not fit"),
         (lambda d: d.reset_rows(None, 5), "no such bundle"),
         (lambda d: d.reset_rows(None, 0, "nowhere"), "no such entry"),
+        (
+            lambda d: d.mask_(torch.zeros(1, 96).expand(2, 96)),
+            r"logits do not fit; found \[2, 96\] by strides",
+        ),
+        (lambda d: d.mask_(torch.zeros(2, 1).expand(2, 96)), "a place of its own"),
+        (lambda d: d.reset_rows([-1]), "no such row; found -1, expected 0 to 1"),
+        (lambda d: d.reset_rows([0, 9]), "no such row; found 9"),
+        (lambda d: d.reset_rows([0.5]), "rows do not fit"),
+        (lambda d: d.reset_rows(torch.tensor([True])), "rows do not fit"),
+        (lambda d: d.limit_(40, [2]), "no such row"),
+        (lambda d: d.limit_(torch.tensor([40.5, 40.5])), "budgets do not fit"),
+        (lambda d: d.limit_([40, 40, 40]), "budgets do not fit"),
+        (lambda d: d.matcher(-1), "no such row"),
+        (lambda d: d.matcher(7), "no such row"),
+        (lambda d: d.reorder_([2]), "no such row"),
+        (lambda d: d.reorder_([0, -1]), "no such row"),
+        (lambda d: d.reorder_(torch.tensor([0.0, 1.0])), "rows do not fit"),
+        (lambda d: d.rollback_(0.5), "counts do not fit"),
+        (lambda d: d.rollback_(torch.tensor([0.5, 0.5])), "counts do not fit"),
+        (lambda d: d.rollback_(torch.tensor([0, 0, 0])), "counts do not fit"),
+        (lambda d: d.rollback_(2**63), "cannot roll back"),
+        (lambda d: d.rebuild_(torch.tensor([[4.0], [4.0]])), "tokens do not fit"),
+        (lambda d: d.rebuild_(torch.tensor([[4], [4]]), torch.tensor([1.5, 1.0])), "lengths do not fit"),
+        (lambda d: d.rebuild_(torch.tensor([[4]]), rows=[-1]), "no such row"),
+        (lambda d: d.take_(d.draft(torch.tensor([[4], [4]])), torch.tensor([0.5, 1.0])), "nodes do not fit"),
         (lambda d: Decoder([], 1), "needs a bundle"),
         (lambda d: Decoder(bundle("brackets"), 2, bundle_of_row=[1, 0]), "no such bundle"),
     ],
@@ -343,3 +368,88 @@ def test_append() -> None:
     decoder.advance_(torch.tensor([7, 7, 99]))
     assert decoder.bundle_of_row.tolist() == [0, 1, -1] and decoder.length.tolist() == [2, 1, 0]
     assert decoder.matcher(0).depth == 1
+    empty = Decoder([bundle("brackets"), bundle("words")], 0)
+    empty.append_([1, 0])
+    empty.advance_(torch.tensor([7, 4]))
+    assert empty.bundle_of_row.tolist() == [1, 0] and empty.length.tolist() == [1, 1]
+
+
+def test_no_rows_and_one_row_of_no_stride() -> None:
+    decoder = Decoder(bundle("brackets"), 1)
+    decoder.reset_rows([])
+    decoder.limit_([], [])
+    logits = decoder.mask_(torch.zeros(1, 96).expand(1, 96))
+    want = Matcher(bundle("brackets")).allowed_tokens().tolist()
+    assert torch.isfinite(logits[0]).nonzero().view(-1).tolist() == want
+
+
+TEXT = [4, 4, 7, 6, 4, 7, 7, 5, 6, 7, 5, 6, 4, 5, 6, 7, 5, 3]  # [[a,[aa],a],[],a], end of turn
+
+
+def stands(decoder: Decoder, row: int, tokens: list[int]) -> None:
+    """A row is where a matcher is that has read the tokens."""
+    one, two = decoder.matcher(row), Matcher.from_tokens(bundle("brackets"), tokens)
+    assert (one.state, one.counter, one.stack) == (two.state, two.counter, two.stack)
+    assert bool(decoder.finished[row]) == two.is_finished
+    assert decoder.length[row] == len(tokens)
+    assert (decoder.fill()[row].numpy().view(np.uint32) == bits_of(two.allowed_tokens(), 96)).all()
+
+
+@pytest.mark.parametrize("history", [1, 2, 4, 16])
+def test_rollback_by_the_whole_history_after_padding(history: int) -> None:
+    decoder = Decoder(bundle("brackets"), 2, history=history)
+    for n, token in enumerate([*TEXT, 3, 3, 3]):
+        decoder.advance_(torch.tensor([token, TEXT[n] if n < len(TEXT) else 99]))
+    for back in {0, 1, history - 1, history}:
+        twin = decoder.fork()
+        twin.rollback_(torch.tensor([back, back]))
+        for row in range(2):
+            stands(twin, row, TEXT[: len(TEXT) - back])
+
+
+@pytest.mark.parametrize("history", [1, 2, 4, 16])
+def test_rollback_by_the_whole_history_of_rows_that_others_left_behind(history: int) -> None:
+    """Rows that a rebuild of others, or a draft's node 0, leaves where they are."""
+    decoder = Decoder(bundle("brackets"), 2, history=history, check=False)
+    for token in TEXT[:-1]:
+        decoder.advance_(torch.tensor([token, token]))
+    before = TEXT[: len(TEXT) - 1 - history]
+    twin = decoder.fork()
+    twin.rebuild_(torch.tensor([TEXT[:9]]), rows=[1])
+    twin.rollback_([history, 0])
+    stands(twin, 0, before)
+    stands(twin, 1, TEXT[:9])
+    twin = decoder.fork()
+    twin.take_(twin.draft(torch.tensor([[-1, -1], [3, 3]])), torch.tensor([0, 2]))
+    twin.rollback_(torch.tensor([history, 0]))
+    stands(twin, 0, before)
+    stands(twin, 1, TEXT)
+
+
+HUGE = [2**31 - 1, 2**31, 2**32, 2**32 + 3, 2**62, 2**63 - 1, 2**63, 2**70]
+
+
+@pytest.mark.parametrize("budget", HUGE)
+def test_budgets_past_int32_leave_every_mask_whole(budget: int) -> None:
+    """Given at the start, or later; in drafts too."""
+    made = bundle("brackets")
+    one = Decoder(made, 2, budget=[budget, None])
+    two = Decoder(made, 2)
+    two.limit_(budget)
+    three = Decoder(made, 2)
+    three.limit_([budget, 9])
+    for token in [None, *TEXT[:3]]:
+        for decoder in (one, two, three):
+            if token is not None:
+                decoder.advance_(torch.tensor([token, token]))
+                decoder.limit_(budget, [0])
+            free = Matcher.from_tokens(made, TEXT[: int(decoder.length[0])])
+            want = bits_of(free.allowed_tokens(), 96)
+            assert (decoder.fill()[0].numpy().view(np.uint32) == want).all()
+            bits = decoder.draft(torch.tensor([[4], [4]])).bits[0]
+            assert (bits[0].numpy().view(np.uint32) == want).all()
+    loose = Decoder(made, 1, check=False)
+    loose.limit_(torch.tensor([2**63 - 1]))
+    loose.advance_(torch.tensor([4]))
+    want = bits_of(Matcher.from_tokens(made, [4]).allowed_tokens(), 96)
+    assert (loose.fill()[0].numpy().view(np.uint32) == want).all()

@@ -7,15 +7,17 @@ import os
 import random
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
 
-from toolc.runtime import Decoder, Matcher
+from toolc.runtime import DecodeError, Decoder, Matcher
 
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(6))]
+BACKENDS = ["torch", "fused"]
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 missing = importlib.util.find_spec("triton") is None
 
@@ -69,6 +71,52 @@ def test_equals_the_tensor_operations(seed: int, extra: int) -> None:
             if n >= 0 and int(plain.state[row]):
                 one, two = plain.matcher(row), fused.matcher(row)
                 assert isinstance(one, Matcher) and one.stack == two.stack
+
+
+def pair(rows: int, **options: Any) -> tuple[list[Decoder], str]:
+    """The same decoder of brackets by both backends, and the device."""
+    device = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
+    made = [Decoder(bundle("brackets"), rows, device, check=False, backend=name, **options) for name in BACKENDS]
+    return made, device
+
+
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
+@pytest.mark.parametrize("history", [1, 2, 4, 16])
+def test_rollback_by_the_whole_history_after_padding(history: int) -> None:
+    text = [4, 4, 7, 6, 4, 7, 7, 5, 6, 7, 5, 6, 4, 5, 6, 7, 5, 3]  # [[a,[aa],a],[],a], end of turn
+    decoders, device = pair(1, history=history)
+    for decoder in decoders:
+        for token in [*text, 3, 3]:
+            decoder.advance_(torch.tensor([token], device=device))
+        decoder.rollback_(history)
+        one, two = decoder.matcher(0), Matcher.from_tokens(bundle("brackets"), text[: len(text) - history])
+        assert (one.state, one.counter, one.stack) == (two.state, two.counter, two.stack)
+        assert not decoder.finished[0]
+
+
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
+def test_tokens_by_their_strides_and_whole() -> None:
+    """A column of a wider tensor; numbers that int32 would cut to tokens."""
+    decoders, device = pair(4)
+    for decoder in decoders:
+        wide = torch.tensor([[4, 7], [7, 4], [2**32 + 4, 7], [-(2**32) + 4, 7]], device=device)
+        decoder.advance_(wide[:, 0])
+        assert decoder.error.tolist() == [False, False, True, True]
+        assert decoder.depth.tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
+def test_large_budgets_and_expanded_logits() -> None:
+    decoders, device = pair(2, budget=2**63)
+    want = Matcher(bundle("brackets")).allowed_tokens().tolist()
+    for decoder in decoders:
+        logits = decoder.mask_(torch.zeros(2, 96, device=device))
+        assert all(torch.isfinite(row).nonzero().view(-1).tolist() == want for row in logits)
+        with pytest.raises(DecodeError, match="a place of its own"):
+            decoder.mask_(torch.zeros(1, 96, device=device).expand(2, 96))
 
 
 @pytest.mark.slow
