@@ -16,6 +16,7 @@ Invariants   paths that exist beside the project file are taken from there; noth
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,9 +125,11 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> S
     if len(specs) == 1:
         return specs[0]
     tools: list[ToolSpec] = []
+    above = os.path.commonpath([path.absolute().parent for path in paths])  # places are the same on every machine
     for path, spec in zip(paths, specs, strict=True):
         if spec.kind == "schema":
             raise SpecError("a JSON Schema has no tools to join", place=f"{path.name}#", expected="specs of tools")
-        tools += (replace(tool, file=str(path)) for tool in spec.tools)
+        file = path.absolute().relative_to(above).as_posix()
+        tools += (replace(tool, file=file) for tool in spec.tools)
     name = ", ".join(spec.name for spec in specs)
     return make_spec("tools", name, [spec.document for spec in specs], tools)

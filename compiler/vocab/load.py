@@ -77,7 +77,7 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
         return _from_hub(source, eos)
     raise VocabError(
         "no such tokenizer",
-        found=repr(str(source)),
+        found=repr(path.name),
         expected=f"a tokenizer file, a model folder, a Hugging Face id or '{NAME}'",
     )
 

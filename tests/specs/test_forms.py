@@ -269,9 +269,24 @@ def test_errors_in_joined_specs_name_their_file(tmp_path: Path) -> None:
         path.write_text(json.dumps([{"name": name, "input_schema": SCHEMA}]))
     with pytest.raises(SpecError) as caught:
         joined_spec(paths)
-    assert str(paths[0]) in str(caught.value) and (caught.value.place or "").startswith(str(paths[1]))
+    assert "that of a/tools.json#" in str(caught.value) and (caught.value.place or "").startswith("b/tools.json#")
     wrong = {"type": "object", "properties": {"x": {"type": "strin"}}}
     paths[1].write_text(json.dumps([{"name": "two", "input_schema": wrong}]))
     with pytest.raises(SchemaError) as malformed:
         compile_spec(joined_spec(paths))
-    assert malformed.value.place == f"{paths[1]}#/0/input_schema/properties/x/type"
+    assert malformed.value.place == "b/tools.json#/0/input_schema/properties/x/type"
+
+
+def test_joined_specs_are_one_bundle_wherever_they_lie(tmp_path: Path) -> None:
+    from toolc.compiler.pipeline import compile_spec
+    from toolc.compiler.specs.project import joined_spec
+
+    digests = set()
+    for place in ("here", "there/below"):
+        for name in ("one", "two"):
+            path = tmp_path / place / name / "tools.json"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps([{"name": name, "input_schema": SCHEMA}]))
+        spec = joined_spec(tuple(tmp_path / place / name / "tools.json" for name in ("one", "two")))
+        digests.add(compile_spec(spec).bundle.digest)
+    assert len(digests) == 1
