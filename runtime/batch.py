@@ -190,7 +190,7 @@ class BatchMatcher:
         if len(tokens) != len(self._tokens):
             raise DecodeError("the tokens do not fit", found=f"{len(tokens)} tokens", expected=f"{len(self)}")
         given = np.asarray(tokens)
-        if given.dtype.kind not in "iu":
+        if given.size and given.dtype.kind not in "iu":  # an empty list has no numbers, and so no kind
             raise DecodeError("tokens are no integers", found=str(given.dtype))
         self._tokens[:] = given
         seats, read, codes = self._places

@@ -173,7 +173,7 @@ def _pieces(
     found = []
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
     for tool in spec.tools:
-        origin = f"{tool.file or spec.name}#{tool.pointer}"
+        origin = f"{_name_of(spec, tool)}#{tool.pointer}"
         with _places_in(spec, tool):
             if tool.document is tool.schema or tool.document is None:
                 piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
@@ -183,7 +183,7 @@ def _pieces(
                     tool.schema,
                     document=tool.document,
                     pointer=tool.pointer,
-                    base=tool.file or spec.name,
+                    base=_name_of(spec, tool),
                     name=tool.name,
                 )
                 piece, origin = piece_written(writer, root), ""
@@ -272,19 +272,24 @@ def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel 
     with _places_in(spec, tool):
         if channel is None:
             return writer.add(
-                tool.schema, document=document, pointer=tool.pointer, base=tool.file or spec.name, name=tool.name
+                tool.schema, document=document, pointer=tool.pointer, base=_name_of(spec, tool), name=tool.name
             )
         if tool.request is not None:
             channel = replace(channel, request=Request(*tool.request))
         return writer.add_arguments(
-            tool.schema, channel, document=document, pointer=tool.pointer, base=tool.file or spec.name, name=tool.name
+            tool.schema, channel, document=document, pointer=tool.pointer, base=_name_of(spec, tool), name=tool.name
         )
+
+
+def _name_of(spec: Spec, tool: ToolSpec | None) -> str:
+    """How errors call the document of a tool: its own, where the spec was joined of several."""
+    return spec.name if tool is None else tool.file or spec.name
 
 
 @contextmanager
 def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
     """Errors name the place in the spec, also where the arguments schema was put together from pieces."""
-    name = tool.file if tool is not None and tool.file else spec.name
+    name = _name_of(spec, tool)
     try:
         yield
     except ToolcError as error:

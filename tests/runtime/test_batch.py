@@ -114,6 +114,16 @@ def test_long_texts_grow_and_forks_are_independent() -> None:
     assert batch.lengths.tolist() == [len(one) - 1, len(one), len(one) - 2]
 
 
+def test_a_batch_without_rows() -> None:
+    batch = BatchMatcher([bundle("brackets")])
+    batch.reorder([])
+    batch.fill(batch.new_masks())
+    batch.advance([])
+    assert batch.try_advance([]).tolist() == [] and len(batch) == 0
+    batch.append(bundle("brackets"))
+    batch.advance([4])
+
+
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
