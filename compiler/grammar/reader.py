@@ -146,6 +146,7 @@ class _Reader:
         self.open: set[int] = set()  # bodies of terminals that are read
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
         self.made: set[str] = set()  # their names
+        self.used_again: set[str] = set()  # names of those that were there already when a template was used
         self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
         self.marks: dict[str, Mark] = {}
         self.nesting = 0
@@ -390,7 +391,7 @@ class _Reader:
                 self.where = f"rule {name}"
                 if tree is None:
                     raise self.error(f"rule {name} is declared but not defined", *self.find(rf"\b{re.escape(name)}\b"))
-                rules[name] = self.rule(tree, {})
+                rules[name] = self.definition(tree, {})
             elif isinstance(tree, list):
                 self.check_template(params, tree)
         for body in self.term_trees.values():
@@ -400,7 +401,7 @@ class _Reader:
             self.nesting = nesting
             params, tree = self.rule_defs[template]
             self.where = f"rule {made}"
-            rules[made] = self.rule(tree, dict(zip(params, args, strict=True)))
+            rules[made] = self.definition(tree, dict(zip(params, args, strict=True)))
             if template in places:
                 places[made] = places[template]
         if start not in rules:
@@ -412,8 +413,31 @@ class _Reader:
             start = _START
         return Grammar(rules, start, places, marks=self.marks)
 
+    def definition(self, tree: Any, env: dict[str, Expr]) -> Expr:
+        """The body of a rule, a tree or tokens, where some names are bound.
+
+        Where it is one use of a template and nothing else, it is what the template says: a rule for that use would be
+        one that this rule only names, and every tool has such rules.
+        """
+        before = len(self.pending)
+        expr = self.rule(tree, env)
+        while len(self.pending) == before + 1 and isinstance(expr, Ref) and expr.name == self.pending[-1][0]:
+            made, template, args, nesting = self.pending[-1]
+            if made in self.marks:
+                break
+            outer, self.nesting = self.nesting, nesting
+            params, tree = self.rule_defs[template]
+            inner = self.rule(tree, dict(zip(params, args, strict=True)))
+            self.nesting = outer
+            if made in self.used_again:  # by itself
+                break
+            del self.pending[before], self.instances[template, args]
+            self.made.remove(made)
+            expr = inner
+        return expr
+
     def rule(self, tree: Any, env: dict[str, Expr]) -> Expr:
-        """The body of a rule, a tree or tokens, where some names are bound."""
+        """What a body says, use by use."""
         if not isinstance(tree, list):
             return self.expression(tree, env)
 
@@ -519,6 +543,8 @@ class _Reader:
             if mark is not None:
                 self.marks[made] = mark
             self.pending.append((made, name, args, self.nesting + 1))
+        else:
+            self.used_again.add(made)
         return Ref(made)
 
     def special(self, kind: str, argument: Expr, name: str) -> Expr:

@@ -2,7 +2,7 @@
 
 Only a spec of many tools is grouped; in a smaller one every tool stays a part that any other spec can take. A group
 is a run of tools, and where a run ends their content decides. So where a tool is added, changed or taken away, one
-group is another one. The tools behind the last such end are groups of 8, 4, 2 and 1, as far as they go: where tools
+group is another one. The tools behind the last such end are groups of 16, 8, 4, 2 and 1, as far as they go: where tools
 are added behind them, most of these are still the same.
 
 Leaves out   making parts (link.py); the units themselves (split.py).
@@ -26,9 +26,9 @@ from .split import ENTRY_END, START, Entry, Split, Unit
 from .tails import Opener
 
 MANY = 32  # fewer units that could be grouped are not
-_FEWEST = 4  # units of a group, but for those at the end
-_MOST = 16
-_ONE_IN = 8  # a group ends behind such a part of all units
+_FEWEST = 12  # units of a group, but for those at the end
+_MOST = 32
+_ONE_IN = 16  # a group ends behind such a part of all units
 _HEAVIEST = 512  # a unit of more literals, patterns and names is not grouped: it is worth its own setup
 _STUB = re.compile(rb"\xff([0-9]+)\xff")
 

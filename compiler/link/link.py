@@ -40,7 +40,7 @@ from .tables import tables_of
 from .tails import Opener
 from .words import Words
 
-ALONE = 2  # parts are made before workers are: then most kernels are loaded
+ALONE = 2  # units are made, alone or in a group, before workers are: then most kernels are loaded
 WORTH = 0.2  # seconds of work that two workers do sooner
 
 
@@ -148,6 +148,7 @@ class _Linker:
         missing = [unit for unit in units if not self._take(unit)]
         failed: dict[bytes, Exception] = {}
         hands = jobs
+        made = 0
         for n, unit in enumerate(missing, 1):
             if unit.digest in self.parts:
                 continue
@@ -164,7 +165,8 @@ class _Linker:
                 self._units(unit.members, 1)  # one of them has to be made otherwise, or this is an error of it
                 hands = jobs  # workers made nothing that is behind it
             seconds, left = time.perf_counter() - begin, len(missing) - n
-            if hands != 1 and n >= ALONE and left > 1 and seconds * left > WORTH:
+            made += len(unit.members) if isinstance(unit, Group) else 1
+            if hands != 1 and made >= ALONE and left > 1 and seconds * left > WORTH:
                 from .workers import spread
 
                 errors = (ToolcError, Apart, _Coarse)

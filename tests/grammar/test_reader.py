@@ -74,6 +74,30 @@ def test_shapes() -> None:
     assert grammar.place("other") == "rule other (<grammar>:3)"
 
 
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ('start: a{"x"}\na{y}: b{y, "c"}\nb{p, q}: p q p\n', {"start": '"x" "c" "x"'}),
+        (
+            'start: a{b{"x"}}\na{y}: y y\nb{y}: y "1"\n',
+            {"start": 'a{b{"x"}}', 'b{"x"}': '"x" "1"', 'a{b{"x"}}': 'b{"x"} b{"x"}'},
+        ),
+        ('start: a{"x"} | b\na{y}: y y\nb: a{"x"}\n', {"start": 'a{"x"} | b', "b": 'a{"x"}', 'a{"x"}': '"x" "x"'}),
+        ('start: a\na: t{"x"}\nt{y}: y t{y}?\n', {"start": "a", "a": 't{"x"}', 't{"x"}': '"x" (t{"x"} | ())'}),
+        ('start: a b\na: t{"x"}\nb: t{"x"}\nt{y}: y "z"\n', {"start": "a b", "a": '"x" "z"', "b": '"x" "z"'}),
+        (
+            'start: t{"x"}\nt{value_of_a_parameter}: value_of_a_parameter\n',
+            {"start": 't{"x"}', 't{"x"}': '"x"'},
+        ),
+    ],
+    ids=["twice over", "an argument is one", "known before", "in itself", "each for itself", "marked"],
+)
+def test_a_rule_that_is_one_use_of_a_template_is_what_it_says(text: str, rules: dict[str, str]) -> None:
+    for plain in (text, text.replace("start:", "!start:")):  # the second is Lark's to read
+        said = dict(line[2:].split(" : ", 1) for line in dump(read_grammar(plain)).splitlines())
+        assert {rule.strip(): body for rule, body in said.items()} == rules
+
+
 def test_direct_left_recursion_becomes_a_repeat() -> None:
     grammar = read_grammar('start: start "x" | start "y" "z" | "a" | "b"')
     assert grammar.rules["start"] == Sequence(
