@@ -269,6 +269,10 @@ class _Nfa:
         self.looks = False
         self._tracker_of: dict[rx.Regex, int] = {}
         self._item_of: dict[rx.Regex, int] = {}
+        # Alternatives that go on alike share nodes, or the automaton would tell which of them did, in every combination.
+        self._reading_of: dict[tuple[charset.Ranges, int], int] = {}
+        self._loop_of: dict[tuple[rx.Regex, int], int] = {}
+        self._look_of: dict[tuple[bool, int, bool, int], int] = {}
         self._behind = False
 
     def add(self, set_: int = -1, next_: int = -1, forks: tuple[int, ...] = ()) -> int:
@@ -285,7 +289,11 @@ class _Nfa:
         return Nodes(np.array(self.set_of, np.int32), np.array(self.next_of, np.int32), offset, fork, member, start)
 
     def reading(self, ranges: charset.Ranges, next_: int) -> int:
-        return self.add(self.sets.setdefault(ranges, len(self.sets)), next_)
+        known = self._reading_of.get((ranges, next_))
+        if known is None:
+            known = self.add(self.sets.setdefault(ranges, len(self.sets)), next_)
+            self._reading_of[ranges, next_] = known
+        return known
 
     def build(self, regex: rx.Regex, after: int) -> int:
         """The node from which ``regex`` and then everything from ``after`` on is read."""
@@ -316,10 +324,11 @@ class _Nfa:
         item, low, high = regex.item, regex.low, regex.high
         if high is None:
             # after <- fork <-> item: the last of the needed copies is the loop's own.
-            fork = self.add()
-            entry = self.build(item, fork)
-            self.forks[fork] = (entry, after)
-            after = fork if low == 0 else entry
+            fork = self._loop_of.get((item, after), -1)
+            if fork < 0:
+                fork = self._loop_of[item, after] = self.add()
+                self.forks[fork] = (self.build(item, fork), after)
+            after = fork if low == 0 else self.forks[fork][0]
             needed = max(low - 1, 0)
         else:
             end = after
@@ -355,8 +364,11 @@ class _Nfa:
                 known = self._tracker_of[item] = len(self.trackers)
                 self.trackers.append((start, end))
             found = known
-        node = self.add(next_=after)
-        self.look[node] = (ahead, found, negative)
+        key = ahead, found, negative, after
+        node = self._look_of.get(key, -1)
+        if node < 0:
+            node = self._look_of[key] = self.add(next_=after)
+            self.look[node] = ahead, found, negative
         return node
 
 

@@ -10,6 +10,8 @@ import re
 
 import pytest
 
+from toolc.compiler import Options, compile_schema
+from toolc.compiler.budget import Budget
 from toolc.compiler.errors import UnsupportedError
 from toolc.compiler.schema import schema_to_lark
 
@@ -79,6 +81,27 @@ def test_assertions(pattern: str) -> None:
 def test_looks_back_at_several_things(pattern: str, plain: str) -> None:
     """Python's engine wants the options apart."""
     accepts_alike(pattern, TEXTS, plain)
+
+
+WORDS = "foo bar baz qux alpha beta gamma delta eps zeta eta theta iota kappa lam mu".split()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^" + "|".join(WORDS) + "$",  # parentheses forgotten
+        rf"\b(?:{'|'.join(WORDS)})\b",
+        "|".join(rf"\b{word}\b" for word in WORDS),
+        "|".join(word + ".*" for word in WORDS),
+    ],
+    ids=["anchored", "between boundaries", "each between boundaries", "anything behind"],
+)
+def test_alternatives_that_go_on_alike_are_few_states(pattern: str) -> None:
+    """Which of them was found does not matter behind it: telling so in every combination was 2^16 states."""
+    few = Options(budget=Budget(pattern_states=2_000))
+    compile_schema({"type": "string", "pattern": pattern}, options=few)
+    pieces = ["", " ", "x", "foo", "bar", "mu", "zeta", "et", "a"]
+    accepts_alike(pattern, ["".join(parts) for parts in itertools.product(pieces, repeat=3)])
 
 
 def test_random_assertions() -> None:
