@@ -1,10 +1,11 @@
 """Alternatives that share parts made into one: bracketed groups that are alternatives become one group, whose bodies
 become one automaton over their items.
 
-A union of objects, as oneOf, anyOf and their complements give, lists hundreds of bodies that differ in a few members.
-Told apart byte by byte, the sets of bodies that are still possible are what the states of the pushdown automaton
-multiply by. Over whole items most of these sets go on alike, so they are merged before there are any bytes. Terminals
-that loops read, such as the keys that each body leaves open, are cut into disjoint ones first.
+A union of objects, as oneOf, anyOf and their complements give, lists bodies, up to hundreds, that differ in a few
+members. Told apart byte by byte, the sets of bodies that are still possible are what the states of the pushdown
+automaton multiply by: 2^10 where each of ten bodies asks for a key of its own. Over whole items most of these sets go
+on alike, so they are merged before there are any bytes. Terminals that loops read, such as the keys that each body
+leaves open, are cut into disjoint ones first.
 
 Takes a pool in which groups are calls; leaves one of the same language, with a rule for each state of the automaton.
 
@@ -25,21 +26,17 @@ from .minimise import minimise_table
 from .nodes import CALL, CHOICE, LITERAL, REF, REPEAT, SEQUENCE, TERMINAL, NodePool, rewrite
 from .partition import parts
 
-_FEWEST = 16  # fewer alternatives are left: there is little to share
-_ROOM = 2  # the automaton may have so many times the states that the alternatives have as they stand
 _CUT_ROOM = 4096  # states of a product of terminals that are cut
 
 
 def factor(pool: NodePool, budget: Budget) -> None:
     """Merge groups that are alternatives of one another, and factor their bodies."""
-    if any(node[0] == CHOICE and len(node[1]) >= _FEWEST for node in pool.nodes):
+    if any(node[0] == CHOICE and sum(pool.nodes[n][0] == CALL for n in node[1]) > 1 for node in pool.nodes):
         rewrite(pool, rechoose=lambda rule, options: _merge_calls(pool, budget, rule, options))
 
 
 def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[int]) -> Sequence[int]:
     """Options with the groups of one kind of bracket merged, in the place of the first."""
-    if len(options) < _FEWEST:
-        return options
     groups: dict[tuple[int, int], list[int]] = {}
     for option in options:
         brackets = _brackets(pool, option)
@@ -49,7 +46,7 @@ def _merge_calls(pool: NodePool, budget: Budget, rule: str, options: Sequence[in
     for option in options:
         brackets = _brackets(pool, option)
         same = groups[brackets] if brackets is not None else []
-        if brackets is None or len(same) < _FEWEST:
+        if brackets is None or len(same) < 2:
             out.setdefault(option)
         elif option == same[0]:
             bodies = [pool.sequence(pool.nodes[pool.nodes[n][1]][1][1:-1]) for n in dict.fromkeys(same)]
@@ -89,7 +86,7 @@ class _Factored:
         start = self.state()
         for option in self.options:
             self.free[start].append(self.build(option, 0))
-        limit = _ROOM * len(self.moves)
+        limit = len(self.moves)
         sets = {self.close([start]): 0}
         order = list(sets)
         rows: list[dict[int, int]] = []

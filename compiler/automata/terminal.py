@@ -269,7 +269,7 @@ class _Nfa:
         self.looks = False
         self._tracker_of: dict[rx.Regex, int] = {}
         self._item_of: dict[rx.Regex, int] = {}
-        # Alternatives that go on alike share nodes, or the automaton would tell which of them did, in every combination.
+        # Alternatives that go on alike share nodes: else states tell which of them did, in every combination.
         self._reading_of: dict[tuple[charset.Ranges, int], int] = {}
         self._loop_of: dict[tuple[rx.Regex, int], int] = {}
         self._look_of: dict[tuple[bool, int, bool, int], int] = {}

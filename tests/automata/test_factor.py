@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from toolc.compiler import compile_schema
 from toolc.compiler.automata import pushdown
 from toolc.compiler.automata.factor import factor
 from toolc.compiler.grammar.reader import read_grammar
@@ -54,3 +55,19 @@ def test_the_same_texts(monkeypatch: pytest.MonkeyPatch) -> None:
         assert accepts(factored, text) == expected, text
         judged[expected] += 1
     assert min(judged) > 50
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_one_key_at_least_grows_evenly(closed: bool) -> None:
+    """Bodies that ask for a key each: which of the keys were there does not matter, only whether one was."""
+
+    def states(keys: int) -> int:
+        schema = {
+            "type": "object",
+            "properties": {f"p{n}": {"type": "boolean"} for n in range(keys)},
+            "anyOf": [{"required": [f"p{n}"]} for n in range(keys)],
+        } | ({"additionalProperties": False} if closed else {})
+        return int(compile_schema(schema).report["counts"]["states"])
+
+    three, six, nine = states(3), states(6), states(9)
+    assert nine - six <= six - three + 10
