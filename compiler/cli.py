@@ -9,6 +9,7 @@ Invariants   importing this loads click and nothing larger; a failing command le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from .commands.terminal import end_on_sigterm, guarded
+from .options import LIMITS, WORDS
 
 Command = Callable[..., Any]
 
@@ -26,11 +28,23 @@ class Whitespace(click.ParamType):
     name = "compact|spaced|flexible|N"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
-        if isinstance(value, int) or value in ("compact", "spaced", "flexible"):
+        least, most = LIMITS["whitespace"]
+        if isinstance(value, int) or value in WORDS["whitespace"]:
             return value
-        if value.isascii() and value.isdigit() and len(value) < 5:
+        if value.isascii() and value.isdigit() and len(value) <= len(str(most)) and least <= int(value) <= most:
             return int(value)
-        self.fail(f"{value!r} is neither compact, spaced or flexible nor a number from 0 to 9999", param, ctx)
+        words = ", ".join(WORDS["whitespace"])
+        self.fail(f"{value!r} is none of {words}, nor a number from {least} to {most}", param, ctx)
+
+
+class Finite(click.FloatRange):
+    """A number of a range that is neither NaN nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number of this kind", param, ctx)
+        return number
 
 
 def _schema_options(command: Command) -> Command:
@@ -39,12 +53,14 @@ def _schema_options(command: Command) -> Command:
         click.option("--lenient", is_flag=True, help="Drop keywords that cannot be compiled, and list them."),
         click.option(
             "--key-order",
-            type=click.Choice(("declared", "any")),
+            type=click.Choice(WORDS["key_order"]),
             default="declared",
             show_default=True,
             help="Keys of objects as the schema lists them, or in every order.",
         ),
-        click.option("--digits", type=click.IntRange(1, 300), help="Most digits before and after the point."),
+        click.option(
+            "--digits", type=click.IntRange(*LIMITS["digits"]), help="Most digits before and after the point."
+        ),
         click.option(
             "--whitespace",
             type=Whitespace(),
@@ -75,7 +91,7 @@ def _schema_options(command: Command) -> Command:
 def _budget_options(command: Command) -> Command:
     for option in (
         click.option("--max-bytes", type=click.IntRange(1), help="Largest bundle."),
-        click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Longest compile."),
+        click.option("--max-seconds", type=Finite(0, min_open=True), help="Longest compile."),
         click.option("--max-rows", type=click.IntRange(1), help="Most mask rows."),
         click.option("--max-pattern-states", type=click.IntRange(1), help="Most states of one pattern."),
         click.option("--max-states", type=click.IntRange(1), help="Most states of any kind."),
@@ -105,7 +121,13 @@ def cli() -> None:
     help="Tokenizer file, model folder or Hugging Face id; with --store it may be repeated.  [default: builtin]",
 )
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
-@click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
+@click.option(
+    "--soft-depth",
+    type=click.IntRange(*LIMITS["soft_depth"]),
+    default=64,
+    show_default=True,
+    help="Nesting that is free.",
+)
 @click.option("--standalone", is_flag=True, help="Pack the vocabulary into the bundle.")
 @click.option("--store", metavar="STORE", help="Compile into a store, a folder or URL, what it does not hold yet.")
 @click.option("--store-bytes", type=click.IntRange(1), help="Size limit of the store, if it is a folder.")
@@ -144,7 +166,13 @@ def warmup_command(**options: Any) -> None:
 @click.argument("spec", type=click.Path(allow_dash=True))
 @click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: builtin]")
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
-@click.option("--soft-depth", type=click.IntRange(1, 4096), default=64, show_default=True, help="Nesting that is free.")
+@click.option(
+    "--soft-depth",
+    type=click.IntRange(*LIMITS["soft_depth"]),
+    default=64,
+    show_default=True,
+    help="Nesting that is free.",
+)
 @_schema_options
 @_json_option
 @guarded
@@ -199,7 +227,7 @@ def list_command(**options: Any) -> None:
 @cli.command("prune")
 @click.argument("store")
 @click.option("--max-bytes", type=click.IntRange(0), help="Until all files together have at most so many bytes.")
-@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Those not used for so many days.")
+@click.option("--older-than", type=Finite(0), metavar="DAYS", help="Those not used for so many days.")
 @click.option("--vocabs", is_flag=True, help="Also vocabs that no bundle needs; folders do that by themselves.")
 @_json_option
 @guarded

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolc.runtime.container import blake
 from toolc.runtime.store.key import key_of
 
+from .errors import GrammarError
 from .options import BUILTIN, Options, version
 
 if TYPE_CHECKING:
@@ -38,9 +39,22 @@ def recipe(options: Options, kind: str) -> str:
     return blake(json.dumps([said, named, version()], ensure_ascii=True).encode()).hex()
 
 
-def grammar_digest(lark_text: str) -> str:
-    """BLAKE2b-128, hex, of a grammar that is given as text; what a spec's digest is to a spec."""
-    return blake(b"grammar\n" + lark_text.encode()).hex()
+def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:
+    """BLAKE2b-128, hex, of a grammar that is given as text; what a spec's digest is to a spec.
+
+    Raises:
+        GrammarError: at a place in ``name``; half of a surrogate pair cannot be written as UTF-8.
+    """
+    try:
+        data = lark_text.encode()
+    except UnicodeEncodeError as error:
+        before = lark_text[: error.start]
+        raise GrammarError(
+            "a lone surrogate is no text",
+            place=f"{name}:{before.count(chr(10)) + 1}:{error.start - before.rfind(chr(10))}",
+            found=ascii(lark_text[error.start]),
+        ) from None
+    return blake(b"grammar\n" + data).hex()
 
 
 def source_key(source: Spec | str, vocab: Vocab | str | Path | None = None, options: Options | None = None) -> str:

@@ -1,11 +1,13 @@
 """How a bundle is compiled: the options, and the version of the compiler that reads them.
 
 Leaves out   the options of the command line (cli.py), those of a project file (specs/project.py).
-Invariants   an option that can change a bundle counts in its key (key.py).
+Invariants   an option that can change a bundle counts in its key (key.py). Values are in their range, wherever they
+             come from.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,9 +15,44 @@ from pathlib import Path
 from typing import Any
 
 from .budget import Budget
+from .errors import SpecError
 
 BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
+
+
+LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 4096)}
+"""Least and most of the options that are numbers."""
+WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
+"""What may stand for the options that are words."""
+_SWITCHES = ("named", "strict", "lenient", "standalone")
+_OPTIONAL = ("digits", "strict")
+
+
+def check_option(name: str, value: Any, place: str) -> None:
+    """Refuse a value that an option cannot have.
+
+    Raises:
+        SpecError: at ``place``, with what the option takes.
+    """
+    if value is None and name in _OPTIONAL:
+        return
+    expected = []
+    if name in _SWITCHES:
+        if isinstance(value, bool):
+            return
+        expected.append("true or false")
+    if name in WORDS:
+        if isinstance(value, str) and value in WORDS[name]:
+            return
+        expected.append(", ".join(WORDS[name]))
+    if name in LIMITS:
+        least, most = LIMITS[name]
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return
+        expected.append(f"a whole number from {least} to {most}")
+    found = json.dumps(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    raise SpecError(f"{name} cannot be this", place=place, found=found[:60], expected=" or ".join(expected))
 
 
 @dataclass(frozen=True)
@@ -52,6 +89,10 @@ class Options:
     standalone: bool = False
     budget: Budget = field(default_factory=Budget)
     jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in (*_SWITCHES, *WORDS, *LIMITS):
+            check_option(name, getattr(self, name), f"Options.{name}")
 
 
 def cores() -> int:

@@ -29,7 +29,10 @@ _DIGITS = b"0123456789"
 def run(bundle: str, text: str, vocab: str | None, entry: str, as_json: bool) -> None:
     """Check and say so."""
     data = _text(text)
-    result = check(Bundle.open(bundle, vocab), data, entry)
+    opened = Bundle.open(bundle, vocab)
+    if entry not in opened.entry:
+        refuse_usage(f"the bundle has no entry {entry!r}; it has {', '.join(sorted(opened.entry))}")
+    result = check(opened, data, entry)
     if as_json:
         print_json({"ok": result["accepted"], **result})
     elif result["accepted"]:

@@ -17,11 +17,11 @@ from typing import Any
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.container import TEMPORARY
 from toolc.runtime.errors import BundleError, StoreError
-from toolc.runtime.store.key import key_of
+from toolc.runtime.store.key import check_key, key_of
 from toolc.runtime.store.signing import SigningKey, read_allowed
 from toolc.runtime.store.store import BUNDLE, VOCAB, Put, Store, Stored, is_vocab, open_store
 
-from .terminal import console, facts, listed, print_json, size
+from .terminal import console, facts, listed, print_json, refuse_usage, size
 
 BROAD = 10_000  # columns of what is no terminal: files and pipes get every table uncut
 DONE = {Put.NEW: "", Put.KEPT: "  (was there)", Put.REPLACED: "  (replaced the one that was there)"}
@@ -29,7 +29,8 @@ DONE = {Put.NEW: "", Put.KEPT: "  (was there)", Put.REPLACED: "  (replaced the o
 
 def push(store: str, bundles: tuple[str, ...], vocab: str | None, sign: str | None, as_json: bool) -> None:
     """Verify bundles and put them into a store."""
-    signer = None if sign is None else SigningKey.read(sign)
+    with _given("--sign"):
+        signer = None if sign is None else SigningKey.read(sign)
     opened = open_store(store)
     rows: list[dict[str, Any]] = []
     for path in bundles:
@@ -47,7 +48,12 @@ def pull(
     store: str, keys: tuple[str, ...], output: str, allow: tuple[str, ...], standalone: bool, as_json: bool
 ) -> None:
     """Fetch bundles, verify them, and write them into a folder with their vocabs; all of them, or nothing."""
-    opened, allowed = _existing(store), read_allowed(allow or None)
+    with _given("KEY"):
+        for key in keys:
+            check_key(key)
+    with _given("--allow"):
+        allowed = read_allowed(allow or None)
+    opened = _existing(store)
     folder = Path(output)
     rows: list[dict[str, Any]] = []
     vocabs: set[str] = set()
@@ -66,6 +72,16 @@ def pull(
         return
     for row in rows:
         print(row["bundle"])
+
+
+@contextmanager
+def _given(option: str) -> Iterator[None]:
+    """What is refused inside is wrong usage of this option or argument: no bundle was looked at."""
+    try:
+        yield
+    except BundleError as error:
+        said = (error.place, error.message, error.found and f"found {error.found}", error.hint)
+        refuse_usage(f"{option}: " + "; ".join(one for one in said if one))
 
 
 @contextmanager

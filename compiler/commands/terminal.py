@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import io
 import json
 import os
 import signal
@@ -48,6 +49,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         from toolc.runtime.errors import ToolcError
 
         as_json = bool(options.get("as_json"))
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: names of files can be any bytes
         try:
             command(*args, **options)
         except ToolcError as error:
@@ -108,8 +111,13 @@ def refuse_usage(message: str) -> NoReturn:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """The one JSON object of --json."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    """The one JSON object of --json; escaped where stdout cannot write it, as half of a surrogate pair."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value)
+    click.echo(text)
 
 
 def note(text: str) -> None:

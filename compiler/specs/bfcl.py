@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import SpecError
-from .model import escape, shown
+from .model import escape, shown, want
 
 _TYPES = {
     "dict": "object", "hashmap": "object", "hashtable": "object", "object": "object",
@@ -53,8 +53,12 @@ def as_json_schema(schema: Any, place: str) -> Any:
             out[key] = as_json_schema(value, at)
         elif key not in ("optional", "default"):
             out[key] = value
-    if out.get("type") == "array" and not any(isinstance(one, list) for one in out.get("enum", [[]])):
-        out["items"] = {**out.get("items", {}), "enum": out.pop("enum")}  # the values are those of the items
+    if out.get("type") == "array" and "enum" in out:
+        values = want(out["enum"], list, f"{place}/enum", "a list of values")
+        if not any(isinstance(one, list) for one in values):  # they are those of the items
+            items = out.get("items", {})
+            items = {} if items is True else want(items, dict, f"{place}/items", "one schema, of all items")
+            out["items"] = {**items, "enum": out.pop("enum")}
     if "properties" in out and "additionalProperties" not in out:
         out["additionalProperties"] = False
     return out

@@ -5,7 +5,7 @@
 
 The name is that of the function or class, the description its docstring; a parameter without a default is required.
 
-Leaves out   what the schemas mean (../schema); pydantic writes the schemas of its own models.
+Leaves out   what the schemas mean (../schema); models of pydantic (models.py), what Annotated says (constraints.py).
 Invariants   arguments keep the order of the signature, and nothing else may stand in them unless there is a ``**name``.
              A parameter without annotation takes any JSON value.
 """
@@ -16,13 +16,17 @@ import collections.abc
 import dataclasses
 import enum
 import inspect
+import json
 import types
 import typing
 from typing import Any, Literal
 
 from ..errors import SpecError
+from .constraints import constrained, is_field
 from .marks import KEY, marks_of
 from .model import ToolSpec, escape
+from .models import REF, is_model, model_schema, reachable, with_names
+from .source import check_value
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -35,11 +39,26 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     list: {"type": "array"},
     tuple: {"type": "array"},
     set: {"type": "array"},
+    frozenset: {"type": "array"},
+    collections.abc.Sequence: {"type": "array"},
+    collections.abc.Iterable: {"type": "array"},
+    collections.abc.Collection: {"type": "array"},
+    collections.abc.Set: {"type": "array"},
+    collections.abc.Mapping: {"type": "object"},
+    collections.abc.MutableMapping: {"type": "object"},
     Any: {},
     object: {},
     inspect.Parameter.empty: {},
 }
-_LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
+_LISTS = (
+    list,
+    set,
+    frozenset,
+    collections.abc.Sequence,
+    collections.abc.Iterable,
+    collections.abc.Collection,
+    collections.abc.Set,
+)
 _MAPS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
@@ -50,15 +69,27 @@ def is_callable(source: Any) -> bool:
     return callable(source)
 
 
-def read_callables(source: Any) -> tuple[Any, list[ToolSpec]]:
-    """The document that stands for the functions and models, and their tools."""
+def read_callables(source: Any, name: str) -> tuple[Any, list[ToolSpec]]:
+    """The document that stands for the functions and models, and their tools; ``name`` is how errors call it."""
     items = list(source) if isinstance(source, (list, tuple)) else [source]
     document = [_function(one) for one in items]
+    check_value(document, name)
     tools = []
     for i, function in enumerate(document):
         schema = function["parameters"]
         marks = marks_of(function, f"{function['name']}#", annotations=False)
-        tools.append(ToolSpec(function["name"], function["description"], schema, f"/{i}/parameters", schema, **marks))
+        pointer = f"/{i}/parameters"
+        tools.append(
+            ToolSpec(
+                function["name"],
+                function["description"],
+                schema,
+                pointer,
+                schema,
+                **marks,
+                name_pointer=f"/{i}/name",
+            )
+        )
     return document, tools
 
 
@@ -71,16 +102,13 @@ def _function(item: Any) -> dict[str, Any]:
 def _signature(item: Any) -> dict[str, Any]:
     name = getattr(item, "__name__", type(item).__name__)
     about = inspect.getdoc(item) or ""
-    if hasattr(item, "model_json_schema"):
-        schema = item.model_json_schema()
+    types_ = _Types(name)
+    if is_model(item):
+        schema = types_.model_members(item)
         if item.__doc__ is None:
             about = ""
-        return {"name": name, "description": about, "parameters": {"additionalProperties": False, **schema}}
-    types_ = _Types(name)
-    try:
+    else:
         schema = types_.members(item) if isinstance(item, type) else types_.signature(item)
-    except NameError as error:
-        raise SpecError(f"an annotation cannot be resolved: {error}", place=name) from None
     if types_.definitions:
         schema["$defs"] = types_.definitions
     return {"name": name, "description": about, "parameters": schema}
@@ -92,13 +120,53 @@ class _Types:
     def __init__(self, name: str) -> None:
         self.name = name
         self.definitions: dict[str, Any] = {}
+        self.names: dict[Any, str] = {}  # of a class, or of all that a model's definition says, its definition's name
+
+    def named(self, key: Any, name: str) -> tuple[str, bool]:
+        """The definition of a class, or of a model's definition, and whether it is new; no two share a name."""
+        if key in self.names:
+            return self.names[key], False
+        count, free = 1, name
+        while free in self.definitions:
+            count += 1
+            free = f"{name}_{count}"
+        self.names[key] = free
+        self.definitions[free] = {}
+        return free, True
+
+    def model(self, item: Any, place: str) -> str:
+        """The definition of a model; those that it refers to are made, too."""
+        root, definitions = model_schema(item, place)
+        made = {}
+        names = {}
+        for one in [root, *(other for other in definitions if other != root)]:
+            names[one], made[one] = self.named((one, reachable(one, definitions)), one)
+        for one, new in made.items():
+            if new:
+                self.definitions[names[one]] = with_names(definitions[one], lambda target: names.get(target, target))
+        return names[root]
+
+    def model_members(self, item: Any) -> dict[str, Any]:
+        """A model as an object; it stays a definition where it mentions itself."""
+        name = self.model(item, self.name)
+        schema = dict(self.definitions[name])
+        if schema.get("type", "object") != "object":
+            raise SpecError(
+                "the arguments of a tool are an object",
+                place=self.name,
+                found=f"a model of type {schema['type']}",
+                expected="a model with fields",
+            )
+        if json.dumps(REF + escape(name)) not in json.dumps(self.definitions):
+            del self.definitions[name]
+        return schema
 
     def signature(self, item: Any) -> dict[str, Any]:
         try:
             parameters = inspect.signature(item).parameters
         except (TypeError, ValueError):
             raise SpecError("this callable has no signature that can be read", place=self.name) from None
-        hints = _hints(item)
+        hints = self.hints(item)
         properties: dict[str, Any] = {}
         required = []
         more: Any = False
@@ -113,14 +181,16 @@ class _Types:
                     "an argument without a name cannot be written in a call", place=place, hint="give it a name"
                 )
             properties[one.name] = self.schema(annotation, place)
-            if one.default is one.empty:
+            if is_field(one.default):
+                properties[one.name] = constrained(properties[one.name], [one.default], place)
+            if one.default is one.empty or is_field(one.default) and one.default.is_required():
                 required.append(one.name)
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
 
     def members(self, item: type) -> dict[str, Any]:
         """A dataclass or TypedDict as an object, any other class by its constructor."""
         if dataclasses.is_dataclass(item):
-            hints = _hints(item)
+            hints = self.hints(item)
             needed = [
                 field.name
                 for field in dataclasses.fields(item)
@@ -128,7 +198,7 @@ class _Types:
             ]
             names = [field.name for field in dataclasses.fields(item) if field.init]
         elif typing.is_typeddict(item):
-            hints = _hints(item)
+            hints = self.hints(item)
             names = list(hints)
             needed = [name for name in names if name in getattr(item, "__required_keys__", ())]
         else:
@@ -138,50 +208,73 @@ class _Types:
 
     def schema(self, annotation: Any, place: str) -> dict[str, Any]:
         """The schema of an annotation."""
-        try:
-            if annotation in _PLAIN:
-                return dict(_PLAIN[annotation])
-        except TypeError:  # not hashable: no type
-            raise self.refuse(annotation, place) from None
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is typing.Annotated:
-            about = [one for one in arguments[1:] if isinstance(one, str)]
-            return {**self.schema(arguments[0], place), **({"description": about[0]} if about else {})}
+            return constrained(self.schema(arguments[0], place), arguments[1:], place)
+        if (plain := _plain(annotation)) is not None:
+            return dict(plain)
         if origin in (typing.Required, typing.NotRequired) if hasattr(typing, "Required") else False:
             return self.schema(arguments[0], place)
         if origin is Literal:
-            return {"enum": list(arguments)}
+            return {"enum": [self.value(one, place) for one in arguments]}
         if origin in (typing.Union, types.UnionType):
             return {"anyOf": [self.schema(one, place) for one in arguments]}
         if origin is tuple:
             if len(arguments) == 2 and arguments[1] is ...:
                 return {"type": "array", "items": self.schema(arguments[0], place)}
+            if arguments in ((), ((),)):  # tuple[()], as Python 3.11 and 3.10 have it
+                return {"type": "array"} if annotation is typing.Tuple else {"type": "array", "maxItems": 0}  # noqa: UP006
             items = [self.schema(one, place) for one in arguments]
             return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
-        if origin in _LISTS or origin in (set, frozenset, collections.abc.Set):
-            return {"type": "array", "items": self.schema(arguments[0], place)}
+        if origin in _LISTS:
+            return {"type": "array"} | ({"items": self.schema(arguments[0], place)} if arguments else {})
         if origin in _MAPS:
-            if arguments[0] is not str:
+            if arguments and arguments[0] is not str:
                 raise self.refuse(annotation, place, "keys that are str")
-            return {"type": "object", "additionalProperties": self.schema(arguments[1], place)}
+            return {"type": "object"} | (
+                {"additionalProperties": self.schema(arguments[1], place)} if arguments else {}
+            )
         if isinstance(annotation, type):
             return self.of_class(annotation, place)
         raise self.refuse(annotation, place)
 
     def of_class(self, item: type, place: str) -> dict[str, Any]:
         if issubclass(item, enum.Enum):
-            return {"enum": [one.value for one in item]}
-        name = item.__name__
-        if hasattr(item, "model_json_schema"):
-            schema = item.model_json_schema(ref_template="#/$defs/{model}")
-            self.definitions.update(schema.pop("$defs", {}))
-            self.definitions[name] = {"additionalProperties": False, **schema}
-        elif name not in self.definitions:
+            return {"enum": [self.value(one, place) for one in item]}
+        if is_model(item):
+            name = self.model(item, place)
+        else:
             if not dataclasses.is_dataclass(item) and not typing.is_typeddict(item):
                 raise self.refuse(item, place)
-            self.definitions[name] = {}
-            self.definitions[name] = self.members(item)
-        return {"$ref": f"#/$defs/{escape(name)}"}
+            name, new = self.named(item, item.__name__)
+            if new:
+                self.definitions[name] = self.members(item)
+        return {"$ref": REF + escape(name)}
+
+    def value(self, value: Any, place: str) -> Any:
+        """What JSON writes for a value of an Enum or a Literal; a tuple is written as an array."""
+        plain = value.value if isinstance(value, enum.Enum) else value
+        if isinstance(plain, (list, tuple)):
+            return [self.value(one, place) for one in plain]
+        if isinstance(plain, dict) and all(isinstance(key, str) for key in plain):
+            return {key: self.value(one, place) for key, one in plain.items()}
+        if plain is None or isinstance(plain, (str, bool, int, float)):
+            return plain
+        raise SpecError(
+            "JSON has no such value",
+            place=place,
+            found=(f"{value}: " if isinstance(value, enum.Enum) else "") + type(plain).__name__,
+            expected="text, a number, true, false, None",
+        )
+
+    def hints(self, item: Any) -> dict[str, Any]:
+        target = item if isinstance(item, type) or inspect.isroutine(item) else type(item).__call__
+        if isinstance(item, type) and not dataclasses.is_dataclass(item) and not typing.is_typeddict(item):
+            target = item.__init__  # type: ignore[misc]
+        try:
+            return typing.get_type_hints(target, include_extras=True)
+        except (NameError, SyntaxError, AttributeError, TypeError) as error:
+            raise SpecError(f"an annotation cannot be resolved: {error}", place=self.name) from None
 
     def refuse(self, annotation: Any, place: str, expected: str = "") -> SpecError:
         return SpecError(
@@ -193,8 +286,8 @@ class _Types:
         )
 
 
-def _hints(item: Any) -> dict[str, Any]:
-    target = item if isinstance(item, type) or inspect.isroutine(item) else type(item).__call__
-    if isinstance(item, type) and not dataclasses.is_dataclass(item) and not typing.is_typeddict(item):
-        target = item.__init__  # type: ignore[misc]
-    return typing.get_type_hints(target, include_extras=True)
+def _plain(annotation: Any) -> dict[str, Any] | None:
+    try:
+        return _PLAIN.get(annotation)
+    except TypeError:  # metadata inside of it has no hash
+        return None

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .model import ToolSpec, want
+from ..errors import SpecError
+from .model import ToolSpec, quote, want
 
 _HINTS = {"readOnlyHint": "read_only", "idempotentHint": "idempotent", "destructiveHint": "destructive"}
 MARKS = {"read_only": bool, "idempotent": bool, "destructive": bool, "version": str}
@@ -39,6 +40,11 @@ def marks_of(tool: dict[str, Any], place: str, annotations: bool) -> dict[str, A
     own = tool.get(KEY)
     if own is not None:
         want(own, dict, f"{place}/{KEY}", "an object with " + ", ".join(MARKS))
+        for mark in own:
+            if mark not in MARKS:
+                raise SpecError(
+                    f"{KEY} has no such mark", place=f"{place}/{KEY}", found=quote(mark), expected=", ".join(MARKS)
+                )
         for mark, kind in MARKS.items():
             if own.get(mark) is not None:
                 found[mark] = want(own[mark], kind, f"{place}/{KEY}/{mark}", "text" if kind is str else "true or false")

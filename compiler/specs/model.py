@@ -22,6 +22,15 @@ Kind = Literal["tools", "schema", "openapi"]
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 ANY_ARGUMENTS: dict[str, Any] = {"type": "object"}
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+SCHEMA_KEYS = frozenset(
+    "$schema $id $ref $defs definitions $anchor $dynamicRef $recursiveRef $comment type enum const properties "
+    "required additionalProperties patternProperties propertyNames minProperties maxProperties items prefixItems "
+    "additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems "
+    "unevaluatedProperties minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum "
+    "multipleOf anyOf oneOf allOf not if then else dependencies dependentRequired dependentSchemas nullable title "
+    "description default examples contentEncoding contentMediaType contentSchema".split()
+)
+"""Keywords that tell a JSON Schema from an object that is none."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,7 @@ class ToolSpec:
         dialect: how the schema's keywords are to be read.
         file: how errors call the document that it stands in, where a spec was joined of several.
         request: of an operation of an API: its method, its path, and argument → (part of a request, name there).
+        name_pointer: JSON pointer, in the spec document, of its name; None: errors of the name point to ``pointer``.
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
     """
 
@@ -59,6 +69,11 @@ class ToolSpec:
     places: Mapping[str, str] = field(default_factory=dict)
     request: tuple[str, str, Mapping[str, tuple[str, str]]] | None = None
     file: str = ""
+    name_pointer: str | None = None
+
+    def name_place(self, name: str) -> str:
+        """Where its name stands, in the document of this name or its own file."""
+        return f"{self.file or name}#{self.pointer if self.name_pointer is None else self.name_pointer}"
 
     def place(self, pointer: str) -> str:
         """The JSON pointer in the spec document of ``pointer`` in the arguments schema."""
@@ -111,7 +126,7 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
     """Check what holds across tools and freeze the spec."""
     first: dict[str, ToolSpec] = {}
     for tool in tools:
-        place = f"{tool.file or name}#{tool.pointer}"
+        place = tool.name_place(name)
         if not NAME.match(tool.name):
             raise SpecError(
                 "this cannot be the name of a tool",
@@ -125,7 +140,7 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
             raise SpecError(
                 f"two tools have the name {quote(tool.name)}",
                 place=place,
-                expected=f"a name that differs from that of {other.file or name}#{other.pointer}",
+                expected=f"a name that differs from that of {other.name_place(name)}",
                 hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
             )
     if kind != "schema" and not tools:
@@ -159,7 +174,7 @@ def escape(token: str) -> str:
 
 def quote(value: Any, limit: int = 60) -> str:
     """A JSON value as an error shows it, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -5,7 +5,8 @@ body under ``body``. Nothing else may stand in it.
 
 OpenAPI 3.0 schemas are JSON Schema draft 4 but for ``nullable``, which is made a type here; those of 3.1 are 2020-12.
 
-Leaves out   what the schemas mean: they stay as written, with their ``$ref`` into the document.
+Leaves out   what the schemas mean: they stay as written, with their ``$ref`` into the document; properties that are
+             ``readOnly`` are left out of requests where schemas are read (../schema/nodes.py).
 Invariants   the order is that of the document: parameters of the path item, those of the operation, the body;
              path parameters are required; a name in two places is prefixed by the place (``path_id``, ``query_id``).
 Source       OpenAPI Specification 3.0.4 and 3.1.1, sections Path Item, Operation, Parameter, Request Body.

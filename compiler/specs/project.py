@@ -22,22 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
-from .model import Spec, ToolSpec, make_spec, quote, shown, want
+from ..options import check_option
+from .model import Spec, ToolSpec, escape, make_spec, quote, want
 from .read import read_spec
 from .source import MAX_BYTES, load_document
 
 NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
 _TEXTS = ("tokenizer", "protocol", "response", "output")
-_OPTIONS: dict[str, tuple[type, ...]] = {
-    "whitespace": (str, int),
-    "digits": (int,),
-    "soft_depth": (int,),
-    "lenient": (bool,),
-    "key_order": (str,),
-    "standalone": (bool,),
-    "named": (bool,),
-    "strict": (bool,),
-}
+_OPTIONS = ("whitespace", "digits", "soft_depth", "lenient", "key_order", "standalone", "named", "strict")
 
 
 @dataclass(frozen=True)
@@ -103,14 +95,10 @@ def read_project(path: Path) -> Project:
     eos = [eos] if isinstance(eos, (str, int)) else want(eos, list, f"{name}#/eos", "a list of tokens")
     options = want(document.get("options") or {}, dict, f"{name}#/options", "an object of options")
     for key, value in options.items():
-        if key not in _OPTIONS or not isinstance(value, _OPTIONS[key]):
-            raise SpecError(
-                place=f"{name}#/options/{key}",
-                found=shown(value),
-                expected=f"{' or '.join(t.__name__ for t in _OPTIONS[key])}"
-                if key in _OPTIONS
-                else ", ".join(_OPTIONS),
-            )
+        place = f"{name}#/options/{escape(key)}"
+        if key not in _OPTIONS:
+            raise SpecError("there is no such option", place=place, found=quote(key), expected=", ".join(_OPTIONS))
+        check_option(key, value, place)
     return Project(tuple(specs), **texts, eos=tuple(map(str, eos)), options=options, name=name)
 
 

@@ -11,20 +11,11 @@ from typing import Any
 
 from ..errors import SpecError
 from .callables import is_callable, read_callables
-from .model import Spec, make_spec, quote, shown
+from .model import SCHEMA_KEYS, Spec, make_spec, quote, shown
 from .openapi import read_openapi
 from .source import MAX_BYTES, load_document
 from .swagger import read_swagger
-from .tools import is_function, read_tools
-
-SCHEMA_KEYS = frozenset(
-    "$schema $id $ref $defs definitions $anchor $dynamicRef $recursiveRef $comment type enum const properties "
-    "required additionalProperties patternProperties propertyNames minProperties maxProperties items prefixItems "
-    "additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems "
-    "unevaluatedProperties minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum "
-    "multipleOf anyOf oneOf allOf not if then else dependencies dependentRequired dependentSchemas nullable title "
-    "description default examples contentEncoding contentMediaType contentSchema".split()
-)
+from .tools import is_function, no_schema, read_tools
 
 
 def read_spec(
@@ -42,8 +33,9 @@ def read_spec(
         max_bytes: the largest document that is read; None for no limit.
     """
     if is_callable(source):
-        document, tools = read_callables(source)
-        return make_spec("tools", name or "callables", document, tools)
+        name = name or "callables"
+        document, tools = read_callables(source, name)
+        return make_spec("tools", name, document, tools)
     document, name = load_document(source, name, max_bytes)
     if isinstance(document, list):
         return make_spec("tools", name, document, read_tools(document, name, ""))
@@ -57,6 +49,15 @@ def read_spec(
             expected="a tools list, an OpenAPI document or a JSON Schema",
         )
     if "openapi" in document:
+        version = document["openapi"]
+        if isinstance(version, (int, float)) and not isinstance(version, bool):
+            raise SpecError(
+                "the version of OpenAPI is text",
+                place=f"{name}#/openapi",
+                found=shown(version),
+                expected='"3.0.x" or "3.1.x"',
+                hint=f'write it between quotes: "{version}.0"' if version in (3.0, 3.1) else None,
+            )
         return make_spec("openapi", name, document, read_openapi(document, name))
     if "swagger" in document:
         return make_spec("openapi", name, document, read_swagger(document, name))
@@ -81,6 +82,13 @@ def read_spec(
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
         document.keys() - {"description"}
     )
+    if (advice := _advice(document)) is not None:
+        key, expected, hint = advice
+        raise SpecError(
+            f"{quote(key)} is of a form that toolc does not read", place=f"{name}#", expected=expected, hint=hint
+        )
+    if looks_like_tool and document.keys() <= {"name", "description", "type", "strict"}:
+        raise no_schema(name, "", document.get("type"))
     if document and (SCHEMA_KEYS.isdisjoint(document) or looks_like_tool):
         raise SpecError(
             "this is no spec that toolc knows",
@@ -90,6 +98,31 @@ def read_spec(
             hint='write a tool as {"type": "function", "function": {…}}' if looks_like_tool else None,
         )
     return make_spec("schema", name, document, [], document)
+
+
+_FORMS = {
+    "functions": ("a list of tools", 'write {"tools": […]}, or the list alone'),
+    "functionDeclarations": ("a list of tools", 'write {"tools": […]}, or the list alone'),
+    "function_declarations": ("a list of tools", 'write {"tools": […]}, or the list alone'),
+    "toolConfig": ("a list of tools", 'write {"tools": […]} with tools of the form {"name": …, "input_schema": …}'),
+    "toolSpec": ("a tool", 'write {"name": …, "description": …, "input_schema": …}'),
+    "response_format": ("a JSON Schema", "write the schema itself"),
+    "json_schema": ("a JSON Schema", "write what its key schema holds"),
+}
+"""Keys of forms that are not read → what is expected, how to write it."""
+
+
+def _advice(document: dict[str, Any]) -> tuple[str, str, str] | None:
+    """The key of a form that is not read, what is expected and how to write that; None for others."""
+    if document.get("type") == "json_object":
+        return "json_object", "a JSON Schema", 'write {"type": "object"}'
+    if isinstance(document.get("schema"), dict) and (
+        document.get("type") == "json_schema" or document.keys() <= {"name", "description", "strict", "schema"}
+    ):
+        return "schema", "a JSON Schema", "write what its key schema holds"
+    if document.get("type") != "json_schema" and not SCHEMA_KEYS.isdisjoint(document):
+        return None
+    return next(((key, *_FORMS[key]) for key in _FORMS if isinstance(document.get(key), (dict, list))), None)
 
 
 def schema_spec(schema: dict[str, Any] | bool, name: str = "schema") -> Spec:

@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
-from .model import quote
+from .model import escape, quote
 
 MAX_BYTES = 32 << 20
 MAX_DEPTH = 500
 MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
 MAX_NODES = 20_000_000
+MAX_DIGITS = 4000  # Python reads up to 4300, and time grows with the square
+MAX_REPEATED = 2_000_000
+"""Most values that aliases of YAML, or one Python value at several places, may add to those that are written."""
 _TEXT = frozenset((str,))
 
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+', re.DOTALL)
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _YAML_START = re.compile(r"\s*(?:---|#|%YAML|[A-Za-z$][\w$-]*:(?:\s|$))")
 
 
@@ -68,6 +72,8 @@ def _read(path: Path, name: str, max_bytes: int | None) -> bytes:
         raise SpecError("this is a folder", place=str(path), expected="the path of a spec document") from None
     except OSError as error:
         raise SpecError(f"cannot read this file: {error.strerror}", place=str(path)) from None
+    except ValueError:  # a zero byte
+        raise SpecError("this cannot be a path", place=name.replace("\0", "\\0"), found=quote(str(path))) from None
 
 
 def _check_size(size: int, max_bytes: int | None, name: str) -> None:
@@ -109,13 +115,16 @@ def parse_json(text: str, name: str) -> Any:
     if text.count("{") + text.count("[") > MAX_DEPTH:
         _check_depth(text, name)
     try:
-        return json.loads(
+        document = json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite, parse_int=_short
         )
     except json.JSONDecodeError as error:
         raise _syntax_error(text, name, error) from None
     except _Refused:
         raise _find_refused(text, name) from None
+    if _HALF.search(text):  # the text itself is UTF-8, so only escapes can be halves
+        check_value(document, name)
+    return document
 
 
 class _Refused(Exception):
@@ -141,7 +150,7 @@ def _finite(text: str) -> float:
 
 
 def _short(text: str) -> int:
-    if len(text) > 4000:
+    if len(text) > MAX_DIGITS:
         raise _Refused
     return int(text)
 
@@ -196,7 +205,7 @@ def _find_refused(text: str, name: str) -> SpecError:
                 found=token,
                 hint=_excerpt("leave the keyword out, or write a number", text, piece.start()),
             )
-        elif re.fullmatch(r"-?\d+", token) and len(token) > 4000:
+        elif re.fullmatch(r"-?\d+", token) and len(token) > MAX_DIGITS:
             return SpecError("this number is too long", place=place, found=f"{len(token):,} digits")
         elif re.fullmatch(r"-?\d[\d.eE+-]*", token) and math.isinf(float(token)):
             return SpecError("this number is too large", place=place, found=token[:40], expected="less than 1.8e308")
@@ -326,39 +335,111 @@ def _check_yaml_depth(yaml: Any, text: str, name: str) -> None:
             depth -= 1
 
 
+_CORE = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+    ("merge", r"<<", "<"),
+)
+"""Tag, pattern and first characters of the scalars of the YAML 1.2 core schema, and of merge keys."""
+_NO_JSON = ("timestamp", "binary", "omap", "pairs", "set")
+_TAG = "tag:yaml.org,2002:"
+
+
+def _yaml_scalar(tag: str, text: str) -> Any:
+    """The value of a scalar that matches its pattern in _CORE."""
+    if tag == "null":
+        return None
+    if tag == "bool":
+        return text[0] in "tT"
+    if tag == "int":
+        return int(text[2:], {"o": 8, "x": 16}[text[1]]) if text[:2] in ("0o", "0x") else int(text)
+    return float(text.replace(".", "", 1)) if text[-1] in "fFnN" else float(text)
+
+
 def _yaml_loader(yaml: Any) -> Any:
-    """A safe loader of the YAML 1.2 core schema whose mappings have text keys, each once."""
+    """A safe loader of the YAML 1.2 core schema whose mappings have text keys, each once; own keys win over merged."""
+    refused = yaml.constructor.ConstructorError
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: dict[str, list[Any]] = {}
 
+        def __init__(self, stream: Any) -> None:
+            super().__init__(stream)
+            self.flat: dict[int, bool] = {}  # of a mapping node, by id: whether it is done
+            self.copied = 0
+
+        def flatten_mapping(self, node: Any) -> None:
+            """Put what ``<<`` names into the node, once; before own keys, as PyYAML does."""
+            if not isinstance(node, yaml.nodes.MappingNode):
+                raise refused(None, None, "this is tagged as a mapping and is none", node.start_mark)
+            if id(node) in self.flat:
+                if not self.flat[id(node)]:
+                    raise refused(None, None, "this mapping is merged into itself", node.start_mark)
+                return
+            self.flat[id(node)] = False
+            own: dict[str, Any] = {}
+            sources: list[Any] = []
+            for key, value in node.value:
+                if not isinstance(key, yaml.nodes.ScalarNode):
+                    raise refused(None, None, "a key is not text", key.start_mark)
+                if key.value in own or key.tag == f"{_TAG}merge" and sources:
+                    raise refused(None, None, f"the key {quote(key.value)} stands twice in one mapping", key.start_mark)
+                if key.tag == f"{_TAG}merge":
+                    sources = value.value if isinstance(value, yaml.nodes.SequenceNode) else [value]
+                    continue
+                own[key.value] = key, value
+            if sources:
+                pairs: dict[str, Any] = {}
+                for source in reversed(sources):  # the first that has a key says its value
+                    if not isinstance(source, yaml.nodes.MappingNode):
+                        problem = "<< merges mappings, or a list of mappings"
+                        raise refused(None, None, problem, source.start_mark)
+                    self.flatten_mapping(source)
+                    self.copied += len(source.value)
+                    if self.copied > MAX_REPEATED:
+                        problem = f"merged keys are more than {MAX_REPEATED:,}"
+                        raise refused(None, None, problem, source.start_mark)
+                    pairs.update((key.value, (key, value)) for key, value in source.value)
+                node.value = list((pairs | own).values())
+            self.flat[id(node)] = True
+
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
             self.flatten_mapping(node)
-            out: dict[str, Any] = {}
-            for key_node, value_node in node.value:
-                if not isinstance(key_node, yaml.nodes.ScalarNode):
-                    raise yaml.constructor.ConstructorError(None, None, "a key is not text", key_node.start_mark)
-                if key_node.value in out:
-                    problem = f"the key {quote(key_node.value)} stands twice in one mapping"
-                    raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
-                out[key_node.value] = self.construct_object(value_node, deep=True)
-            return out
+            return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
     def construct(loader: Any, node: Any) -> Iterator[dict[str, Any]]:
         out: dict[str, Any] = {}
         yield out
         out.update(loader.construct_mapping(node))
 
-    Loader.add_constructor("tag:yaml.org,2002:map", construct)
-    for tag, pattern, first in (
-        ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-        ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-        ("int", r"[-+]?[0-9]+", "-+0123456789"),
-        ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
-        ("merge", r"<<", "<"),
-    ):
-        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"(?:{pattern})\\Z"), list(first))
-    Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value))
+    def scalar(tag: str, pattern: re.Pattern[str]) -> Any:
+        def build(loader: Any, node: Any) -> Any:
+            text = loader.construct_scalar(node)
+            if tag == "int" and len(text) > MAX_DIGITS:
+                raise refused(None, None, f"this number is too long: {len(text):,} digits", node.start_mark)
+            if not pattern.match(text):
+                raise refused(None, None, f"{quote(text)} is no {tag}", node.start_mark)
+            return _yaml_scalar(tag, text)
+
+        return build
+
+    def unknown(loader: Any, node: Any) -> Any:
+        raise refused(None, None, f"JSON has no value of the kind !!{node.tag[len(_TAG) :]}", node.start_mark)
+
+    Loader.add_constructor(f"{_TAG}map", construct)
+    for tag, text, first in _CORE:
+        pattern = re.compile(f"(?:{text})\\Z")
+        Loader.add_implicit_resolver(f"{_TAG}{tag}", pattern, list(first))
+        if tag != "merge":
+            Loader.add_constructor(f"{_TAG}{tag}", scalar(tag, pattern))
+    for tag in _NO_JSON:
+        Loader.add_constructor(f"{_TAG}{tag}", unknown)
     return Loader
 
 
@@ -366,44 +447,97 @@ def _yaml_loader(yaml: Any) -> Any:
 
 
 def check_value(document: Any, name: str) -> None:
-    """SpecError unless the value is what JSON can say, nested at most MAX_DEPTH deep (so without a cycle)."""
+    """SpecError unless the value is what JSON can say, nested at most MAX_DEPTH deep (so without a cycle).
+
+    What stands at several places (an alias of YAML) is looked at once, and counted as often as it stands.
+    """
     if _is_plainly_json(document):
         return
-    stack: list[Iterator[tuple[str, Any]]] = [iter([("", document)])]
-    path: list[str] = []
-    nodes = 0
-    while stack:
-        for key, value in stack[-1]:
-            nodes += 1
-            if value is None or isinstance(value, (str, bool, int)):
-                continue
-            place = f"{name}#" + "".join(f"/{one}" for one in [*path[1:], key] if one)
-            if isinstance(value, float):
-                if not math.isfinite(value):
-                    raise SpecError("JSON has no such number", place=place, found=repr(value))
-            elif isinstance(value, dict):
-                for one in value:
-                    if not isinstance(one, str):
-                        raise SpecError(
-                            "a key is not text", place=place, found=repr(one)[:40], hint="write it between quotes"
-                        )
-                path.append(key)
-                stack.append((str(k).replace("~", "~0").replace("/", "~1"), v) for k, v in value.items())
-                break
-            elif isinstance(value, list):
-                path.append(key)
-                stack.append((str(k), v) for k, v in enumerate(value))
-                break
-            else:
-                raise SpecError("JSON has no such value", place=place, found=type(value).__name__)
+    size: dict[int, int] = {}  # of a container, by id: values in it
+    height: dict[int, int] = {}
+    path: list[tuple[Any, Iterator[tuple[str, Any]]]] = []
+    keys: list[str] = []
+    own = 0
+
+    def place(*more: str) -> str:
+        return f"{name}#" + "".join("/" + escape(one) for one in (*keys, *more))
+
+    def enter(value: Any, key: str | None) -> None:
+        """Check a value and go into it if it is a container not seen before."""
+        nonlocal own
+        at = () if key is None else (key,)
+        if value is None or isinstance(value, (bool, int)):
+            return
+        if isinstance(value, str):
+            if not _is_text(value):
+                raise SpecError("a lone surrogate is no text", place=place(*at), found=ascii(value)[:40])
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                raise SpecError("JSON has no such number", place=place(*at), found=repr(value))
+        elif isinstance(value, (dict, list)):
+            if id(value) in size:
+                return
+            if key is not None:
+                keys.append(key)
+            if isinstance(value, dict):
+                _check_keys(value, place())
+            own += len(value)
+            members = value.items() if isinstance(value, dict) else ((str(i), one) for i, one in enumerate(value))
+            path.append((value, iter(members)))
+            if len(path) > MAX_DEPTH:
+                raise _too_deep(name)
         else:
-            stack.pop()
-            if path:
-                path.pop()
-        if len(stack) > MAX_DEPTH + 1:
-            raise _too_deep(name)
-        if nodes > MAX_NODES:
-            raise SpecError("the document is too large", place=name, expected=f"at most {MAX_NODES:,} values")
+            raise SpecError("JSON has no such value", place=place(*at), found=type(value).__name__)
+
+    enter(document, None)
+    while path:
+        value, members = path[-1]
+        depth = len(path)
+        for key, one in members:
+            enter(one, key)
+            if len(path) > depth:
+                break
+        else:
+            path.pop()
+            if keys:
+                keys.pop()
+            inside = [id(one) for one in (value.values() if isinstance(value, dict) else value) if id(one) in size]
+            size[id(value)] = len(value) + sum(size[one] for one in inside)
+            height[id(value)] = 1 + max((height[one] for one in inside), default=0)
+    if not isinstance(document, (dict, list)):
+        return
+    if height[id(document)] > MAX_DEPTH:
+        raise _too_deep(name)
+    count = size[id(document)] + 1
+    if count > MAX_NODES or count - own > MAX_REPEATED:
+        repeated = count - own > MAX_REPEATED
+        raise SpecError(
+            "the document is too large",
+            place=name,
+            found=f"{count:,} values" + (f", {own:,} of them written" if repeated else ""),
+            expected=f"at most {MAX_REPEATED if repeated else MAX_NODES:,}"
+            + (" that are repeated" if repeated else ""),
+            hint="define what is repeated once and use $ref" if repeated else None,
+        )
+
+
+def _check_keys(value: dict[Any, Any], place: str) -> None:
+    for key in value:
+        if not isinstance(key, str):
+            raise SpecError("a key is not text", place=place, found=repr(key)[:40], hint="write it between quotes")
+        if not _is_text(key):
+            raise SpecError("a lone surrogate is no text", place=place, found=f"the key {ascii(key)[:40]}")
+
+
+def _is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8: it holds no half of a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_plainly_json(document: Any) -> bool:
@@ -414,18 +548,25 @@ def _is_plainly_json(document: Any) -> bool:
         for value in level:
             kind = type(value)
             if kind is dict:
-                if not _TEXT.issuperset(map(type, value)):
+                if not _TEXT.issuperset(map(type, value)) or not _is_text("".join(value)):
                     return False
-                below += value.values()
-            elif kind is list:
-                below += value
+            elif kind is str:
+                if not _is_text(value):
+                    return False
+                continue
             elif kind is float:
                 if not math.isfinite(value):
                     return False
-            elif value is not None and kind is not str and kind is not bool and kind is not int:
+                continue
+            elif kind is not list:
+                if value is not None and kind is not bool and kind is not int:
+                    return False
+                continue
+            nodes += len(value)
+            if nodes > MAX_NODES // 20:
                 return False
-        nodes += len(below)
-        if not below or nodes > MAX_NODES // 20:
-            return not below
+            below += value.values() if kind is dict else value
+        if not below:
+            return True
         level = below
     return False

@@ -41,6 +41,19 @@ def read_swagger(document: dict[str, Any], name: str) -> list[ToolSpec]:
 class _Reader(Reader):
     places = (*PLACES, "body", "formData")
 
+    def operation(
+        self, method: str, path: str, operation: dict[str, Any], pointer: str, parameters: dict[Any, Any]
+    ) -> ToolSpec:
+        bodies = [at for (place, _), (_, at) in parameters.items() if place == "body"]
+        if len(bodies) > 1:
+            raise SpecError(
+                "the operation has two body parameters",
+                place=f"{self.name}#{bodies[1]}",
+                expected=f"no other than that of {self.name}#{bodies[0]}",
+                hint="make one object of them",
+            )
+        return super().operation(method, path, operation, pointer, parameters)
+
     def argument_name(self, place: str, name: str) -> str:
         """A document has one body parameter, whatever its name."""
         return "body" if place == "body" else name

@@ -18,11 +18,18 @@ from typing import Any
 from ..errors import SpecError
 from .bfcl import as_json_schema, is_bfcl
 from .marks import marks_of
-from .model import NO_ARGUMENTS, ToolSpec, shown, want
+from .model import NO_ARGUMENTS, SCHEMA_KEYS, ToolSpec, escape, quote, shown, want
 
 _FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters")
+_ALIKE = frozenset(
+    "inputschema parameters parameter params schema jsonschema argsschema arguments args properties".split()
+)
+"""Keys, in small letters and without signs, that mean the schema of the arguments and are no API's."""
+_TEXTS = frozenset(("title", "description", "type", "format", "pattern"))
+"""Keywords whose value is never a schema."""
+_SAYING = frozenset(("properties", "patternProperties", "additionalProperties", "propertyNames", *_OPEN))
 
 
 def is_function(value: Any) -> bool:
@@ -49,17 +56,27 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
     key = "parameters"
     if kind == "function":
         if "function" in tool:
+            _only_schema(tool, "function/parameters", name, pointer)
             pointer += "/function"
             tool = want(tool["function"], dict, f"{name}#{pointer}", "an object with name and parameters")
     elif is_function(tool) and kind in (None, "custom"):
-        key = next(one for one in _SCHEMAS if one in tool)
+        key = next((one for one in _SCHEMAS if tool.get(one) is not None), None) or next(
+            one for one in _SCHEMAS if one in tool
+        )
+    elif isinstance(tool.get("name"), str) and kind in (None, "custom") and not {"custom", "format"} & tool.keys():
+        raise no_schema(name, pointer, kind)
     else:
+        hint = None
+        if "type" not in tool:
+            hint = next((hint for form, hint in _OTHERS.items() if form in tool), None)
         raise SpecError(
             "this is no tool that toolc knows",
             place=f"{name}#{pointer}/type" if "type" in tool else f"{name}#{pointer}",
             found=shown(kind) if "type" in tool else "no type",
             expected=_FORM,
+            hint=hint,
         )
+    _only_schema(tool, key, name, pointer)
     if "name" not in tool:
         raise SpecError("the tool has no name", place=f"{name}#{pointer}", expected="a name", hint='add "name": "…"')
     tool_name = want(tool["name"], str, f"{name}#{pointer}/name", "the name of the tool")
@@ -69,6 +86,7 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
     if tool.get("strict") is not None:
         want(tool["strict"], bool, f"{name}#{pointer}/strict", "true or false")
     marks = marks_of(tool, f"{name}#{pointer}", annotations=key == "inputSchema")
+    name_pointer = f"{pointer}/name"
     pointer += f"/{key}"
     parameters = tool.get(key)
     if is_bfcl(parameters):
@@ -82,14 +100,56 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
         schema,
         strict=tool.get("strict"),
         **marks,
+        name_pointer=name_pointer,
     )
+
+
+_OTHERS = {
+    "function": 'add "type": "function"',
+    "functionDeclarations": 'put what it lists into the list itself, as {"name": …, "parameters": …}',
+    "function_declarations": 'put what it lists into the list itself, as {"name": …, "parameters": …}',
+    "toolSpec": 'write {"name": …, "description": …, "input_schema": …}, with the schema itself and not below json',
+}
+"""Keys of tools that are not read → how to write them."""
+
+
+def no_schema(name: str, pointer: str, kind: str | None = None) -> SpecError:
+    """A tool of no type, or Anthropic's, has to say what its arguments are."""
+    return SpecError(
+        "the tool has no schema of its arguments",
+        place=f"{name}#{pointer}",
+        found="no type" if kind is None else shown(kind),
+        expected="input_schema (Anthropic), inputSchema (MCP) or parameters" if kind is None else "input_schema",
+        hint='of a tool without arguments it is {"type": "object", "properties": {}}',
+    )
+
+
+def _only_schema(tool: dict[str, Any], key: str, name: str, pointer: str) -> None:
+    """Refuse a tool whose schema stands under another key than this: it would take no arguments, or others."""
+    for other, value in tool.items():
+        if other == key or value is None:
+            continue
+        alike = other.lower().replace("_", "").replace("-", "") in _ALIKE and isinstance(value, dict)
+        if other in _SCHEMAS or (alike and tool.get(key) is None):
+            raise SpecError(
+                "two keys hold schemas of the arguments"
+                if tool.get(key) is not None
+                else "the schema is not read here",
+                place=f"{name}#{pointer}/{escape(other)}",
+                found=quote(other),
+                expected=quote(key),
+                hint="remove one of them" if tool.get(key) is not None else f"rename it to {key}",
+            )
 
 
 def arguments_schema(parameters: Any, place: str) -> dict[str, Any]:
     """The schema of the arguments: of an object, whatever the spec leaves unsaid."""
     if parameters is None:
         return NO_ARGUMENTS
-    want(parameters, dict, place, 'the JSON Schema of an object: {"type": "object", …}')
+    text = isinstance(parameters, str) and parameters.lstrip().startswith("{")
+    expected = 'the JSON Schema of an object: {"type": "object", …}'
+    want(parameters, dict, place, expected, "write the object itself, not its text between quotes" if text else None)
+    _check_wrapped(parameters, place, expected)
     kind = parameters.get("type")
     if kind is None and not any(key in parameters for key in _OPEN):
         return {"type": "object", **parameters}
@@ -97,6 +157,35 @@ def arguments_schema(parameters: Any, place: str) -> dict[str, Any]:
         return {**parameters, "type": "object"}
     if kind is not None and kind != "object":
         raise SpecError(
-            "the arguments of a tool are an object", place=f"{place}/type", found=shown(kind), expected='"object"'
+            "the arguments of a tool are an object",
+            place=f"{place}/type",
+            found=shown(kind),
+            expected='"object"',
+            hint='write "object"' if str(kind).lower() in ("dict", "object") else None,
         )
     return dict(parameters)
+
+
+def _check_wrapped(parameters: dict[str, Any], place: str, expected: str) -> None:
+    """Refuse an object of parameters that lacks the ``properties`` around it: as a schema it would allow anything."""
+    if not parameters or not _SAYING.isdisjoint(parameters):
+        return
+    names = [key for key in parameters if not key.startswith(("$", "x-"))]
+    stray = [key for key in names if key not in SCHEMA_KEYS]
+    schemas = [
+        key
+        for key in names
+        if (key in stray or key in _TEXTS)
+        and isinstance(parameters[key], dict)
+        and not SCHEMA_KEYS.isdisjoint(parameters[key])
+    ]
+    if not schemas and not (stray and SCHEMA_KEYS.isdisjoint(parameters)):
+        return
+    if list(parameters) == ["json"]:
+        hint = "write the schema itself, not below json"
+    else:
+        hint = f'write {{"type": "object", "properties": {{{quote((schemas or stray)[0])}: …}}}}'
+    found = "an object with the keys " + ", ".join(quote(key, 30) for key in list(parameters)[:6])
+    raise SpecError(
+        "the parameters have no properties around them", place=place, found=found, expected=expected, hint=hint
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -329,6 +331,98 @@ def test_project_file(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
     assert (report["output"], report["protocol"]) == ("x.toolc", "hermes")
     report = json.loads(toolc("compile", "toolc.json", "--protocol", "json", "-o", "y.toolc", "--json").stdout)
     assert (report["output"], report["protocol"]) == ("y.toolc", "json")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("soft_depth: true", "from 1 to 4096"),
+        ("soft_depth: 100000000", "from 1 to 4096"),
+        ("soft_depth: -1", "from 1 to 4096"),
+        ("soft_depth: 0", "from 1 to 4096"),
+        ("digits: -3", "from 1 to 300"),
+        ("digits: 0", "from 1 to 300"),
+        ("digits: true", "from 1 to 300"),
+        ("digits: 100000", "from 1 to 300"),
+        ("whitespace: -1", "from 0 to 9999"),
+        ("whitespace: '8'", "compact, spaced, flexible"),
+        ("key_order: sorted", "declared, any"),
+        ("named: 1", "true or false"),
+    ],
+)
+def test_options_out_of_range(toolc: Toolc, tmp_path: Path, option: str, words: str) -> None:
+    from toolc.compiler import Options
+    from toolc.compiler.errors import SpecError
+
+    (tmp_path / "a.json").write_text('{"type": "integer"}')
+    (tmp_path / "toolc.yaml").write_text(f"spec: a.json\noptions: {{{option}}}\n")
+    done = toolc("compile")
+    name, _, value = option.partition(": ")
+    assert done.returncode == 3 and f"SpecError at toolc.yaml#/options/{name}\n" in done.stderr and words in done.stderr
+    with pytest.raises(SpecError, match=words):
+        Options(**{name: json.loads(value.replace("'", '"')) if value != "sorted" else value})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compile", "a.json", "--max-seconds", "nan"], "'nan'"),
+        (["compile", "a.json", "--max-seconds", "inf"], "'inf'"),
+        (["compile", "a.json", "--max-seconds", "-1"], "--max-seconds"),
+        (["prune", ".", "--older-than", "nan"], "'nan'"),
+        (["prune", ".", "--older-than", "inf"], "'inf'"),
+        (["check", "BUNDLE", "x", "--entry", "zz"], "no entry 'zz'; it has"),
+        (["pull", ".", "zz"], "this is no key"),
+        (["pull", ".", "0" * 32, "--allow", "nope.pub"], "--allow: nope.pub"),
+        (["push", ".", "BUNDLE", "--sign", "nope.pem"], "--sign: nope.pem"),
+    ],
+)
+def test_wrong_usage(toolc: Toolc, bundle: Path, tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "a.json").write_text('{"type": "integer"}')
+    done = toolc(*(str(bundle) if word == "BUNDLE" else word for word in words))
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_lone_surrogate_in_lark_text() -> None:
+    from toolc.compiler import compile_grammar
+    from toolc.compiler.errors import GrammarError
+
+    with pytest.raises(GrammarError) as caught:
+        compile_grammar('start: "a"\n// \ud800', name="g.lark")
+    assert caught.value.place == "g.lark:2:4"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [r'{"type": "object", "properties": {"a": {"pattern": "\ud800"}}}', r'{"$ref": "#/\ud800"}', r'{"type": "\ud800"}'],
+)
+@pytest.mark.parametrize("command", ["compile", "grammar", "key"])
+def test_a_lone_surrogate_in_a_schema(process: Toolc, tmp_path: Path, command: str, schema: str) -> None:
+    """Text with half of a surrogate pair cannot be written: what said so was a traceback."""
+    (tmp_path / "s.json").write_text(schema)
+    done = process(command, "s.json", "--json")
+    assert done.returncode == 3 and "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["ok"] is False
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_json_that_stdout_cannot_write(encoding: str) -> None:
+    value = {"place": "#/\ud800/é", "text": "\\ud800"}
+    code = f"from toolc.compiler.commands.terminal import print_json; print_json({value!a})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, check=True
+    )
+    assert json.loads(done.stdout) == value
+
+
+def test_names_of_files_that_are_no_text(toolc: Toolc, bundle: Path, tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff.toolc")
+    shutil.copy(bundle, tmp_path / name)
+    shutil.copytree(bundle.parent, tmp_path, dirs_exist_ok=True)
+    for words in (["inspect", name], ["inspect", name, "--json"], ["push", "store", name], ["list", "store"]):
+        done = toolc(*words)
+        assert done.returncode == 0, done.stderr
 
 
 def test_jobs_change_no_byte(process: Toolc, repository: Path, tmp_path: Path) -> None:

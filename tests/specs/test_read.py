@@ -48,6 +48,12 @@ def test_arguments_are_an_object() -> None:
     assert schema({"$ref": "#/$defs/a", "$defs": {"a": {}}}) == {"$ref": "#/$defs/a", "$defs": {"a": {}}}
 
 
+@pytest.mark.parametrize("schema", [{"default": {}}, {"x-a": {"type": "b"}}, {"$comment": "c"}, {"example": {"a": 1}}])
+def test_open_arguments_stay_open(schema: Any) -> None:
+    (tool,) = read_spec([{"name": "f", "parameters": {"type": "object", **schema}}]).tools
+    assert tool.schema == {"type": "object", **schema}
+
+
 def test_bare_schema() -> None:
     for schema in ({"type": "array"}, {}, True, {"description": "anything"}, {"name": "x", "type": "object"}):
         spec = read_spec(schema)
@@ -171,7 +177,7 @@ def test_yaml_reads_as_json_does(repository: Path) -> None:
     assert text.startswith("openapi:")
     assert read_spec(text.encode(), "shop.yaml").digest == read_spec(path).digest
     norway = read_spec(b"enum: [no, 2020-01-01, 1e3, 0x10, 012, null]\nproperties: {200: {}}")
-    assert norway.schema == {"enum": ["no", "2020-01-01", 1000.0, "0x10", 12, None], "properties": {"200": {}}}
+    assert norway.schema == {"enum": ["no", "2020-01-01", 1000.0, 16, 12, None], "properties": {"200": {}}}
 
 
 def test_shipped_specs(repository: Path) -> None:
