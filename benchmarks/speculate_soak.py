@@ -42,7 +42,8 @@ from toolc.runtime.speculate.openai import OpenAIModel
 from toolc.runtime.speculate.rules import Rules
 from toolc.runtime.speculate.tools import Toolset
 
-OPTIONS: dict[str, Any] = {"parallel_tool_calls": False, "temperature": 0, "max_tokens": 80}
+NAMED = [{"type": "function", "function": {"name": one["name"]}} for one in TOOLS]
+OPTIONS: dict[str, Any] = {"tools": NAMED, "parallel_tool_calls": False, "temperature": 0, "max_tokens": 80}
 MARKED = {"look", "find"}
 MAIN = "main"
 

@@ -5,6 +5,7 @@ Leaves out   the tables on the device: see arena.py. The step itself: see step.p
 Invariants   every step is a fixed list of tensor operations that write into the same tensors; on a device other than
              the CPU nothing is copied to the host. On the CPU loops stop early at the batch's longest token and chain.
              Only `add_bundle` past the arena's room, `append_` and a `reorder_` to another size make new tensors.
+             What a method refuses (DecodeError) has changed no row.
 Rows         A row belongs to one bundle, or to none (-1): then its logits are untouched and its tokens ignored.
              A finished row allows only the end-of-turn ids and ignores what is read, so padding may be fed to it.
              A token that is not allowed: with `check` (the default on the CPU) nothing is read by any row and a
@@ -72,6 +73,15 @@ class Draft(NamedTuple):
     length: torch.Tensor
     parents: torch.Tensor
     config: Config
+
+
+class _Beginning(NamedTuple):
+    """Where the texts of some rows begin: as in the rows, and whether one has a budget."""
+
+    bundle_of_row: torch.Tensor
+    state: torch.Tensor
+    budget: torch.Tensor
+    limited: bool
 
 
 class Decoder:
@@ -208,7 +218,6 @@ class Decoder:
             entry: where the texts begin.
             budget: how many tokens there may be, for all or for each of the rows; not looked at in rows without bundle.
         """
-        self._widen()
         index = self._rows(rows)
         if bundle is None:
             chosen = self.bundle_of_row[index].tolist()
@@ -216,6 +225,10 @@ class Decoder:
             chosen = [bundle] * index.numel() if isinstance(bundle, int) else [int(b) for b in bundle]
         if len(chosen) != index.numel():
             raise DecodeError("bundles and rows", found=f"{len(chosen)} bundles", expected=f"{index.numel()}")
+        self._begin_(index, self._beginning(chosen, entry, budget))
+
+    def _beginning(self, chosen: list[int], entry: str, budget: Budget) -> _Beginning:
+        """Where texts begin in the bundles of these numbers, checked; nothing has changed."""
         start = {NO_BUNDLE: 0}
         for n in sorted(set(chosen) - {NO_BUNDLE}):
             start[n] = self.arena.global_state(n, entry_state(self.arena.bundle(n), entry))
@@ -226,10 +239,19 @@ class Decoder:
             min(checked_budget(self.arena.bundle(n), entry, most), MOST) if n >= 0 else 0
             for n, most in zip(chosen, budgets, strict=True)
         ]
-        self.limited = self.limited or any(limits)
-        self.budget[index] = torch.tensor(limits, dtype=torch.int64, device=self.device)
-        self.bundle_of_row[index] = torch.tensor(chosen, dtype=torch.int32, device=self.device)
-        self.state[index] = torch.tensor([start[n] for n in chosen], dtype=torch.int32, device=self.device)
+        return _Beginning(
+            torch.tensor(chosen, dtype=torch.int32, device=self.device),
+            torch.tensor([start[n] for n in chosen], dtype=torch.int32, device=self.device),
+            torch.tensor(limits, dtype=torch.int64, device=self.device),
+            any(limits),
+        )
+
+    def _begin_(self, index: torch.Tensor, begin: _Beginning) -> None:
+        self._widen()
+        self.limited = self.limited or begin.limited
+        self.budget[index] = begin.budget
+        self.bundle_of_row[index] = begin.bundle_of_row
+        self.state[index] = begin.state
         for part in (self.counter, self.depth, self.length, self.kept):
             part[index] = 0
         self.error[index] = False
@@ -266,12 +288,13 @@ class Decoder:
 
     def append_(self, bundles: Sequence[int], entry: str = "start", budget: Budget = None) -> None:
         """Rows more at the end, each with the number of its bundle or -1."""
-        old = self.batch_size
+        chosen, old = [int(b) for b in bundles], self.batch_size
+        begin = self._beginning(chosen, entry, budget)
         if old:
-            self.reorder_([*range(old), *([0] * len(bundles))])
+            self.reorder_([*range(old), *([0] * len(chosen))])
         else:
-            self._make(len(bundles))
-        self.reset_rows(slice(old, None), list(bundles), entry, budget)
+            self._make(len(chosen))
+        self._begin_(self._rows(slice(old, None)), begin)
 
     def fork(self) -> Decoder:
         """An independent copy of all rows; the arena is shared."""
@@ -366,7 +389,6 @@ class Decoder:
             several = [left] if isinstance(left, int) else list(left)
             given = torch.tensor([max(-1, min(operator.index(n), MOST)) for n in several], dtype=torch.int64)
         check_integers("budgets", given, (), (1,), (index.numel(),))
-        self.limited = True
         wanted = given.to(self.device, torch.int64).clamp(max=MOST).expand(index.numel())
         if self.check:
             need = self.bound()[index].clamp(min=1)
@@ -379,6 +401,7 @@ class Decoder:
                     found=f"{int(wanted[at])} tokens",
                     expected=f"at least {int(need[at])}" if need[at] < NEVER else "no budget: no bound is known",
                 )
+        self.limited = True
         self.budget[index] = torch.where(self.bundle_of_row[index] >= 0, self.length[index] + wanted.clamp(min=1), 0)
 
     def bound(self) -> torch.Tensor:
@@ -447,12 +470,15 @@ class Decoder:
         Args:
             logits: [B, at least V], any float dtype, any strides; columns past V are never allowed.
         """
-        check_logits(logits, self.batch_size, self.arena.size)
+        self._check_logits(logits)
         if self.backend == "fused":
-            check_apart(logits)
             self._launch(None, logits)
             return logits
         return mask_logits_(logits, self.fill(), self.arena.size, self.bundle_of_row >= 0)
+
+    def _check_logits(self, logits: torch.Tensor) -> None:
+        check_logits(logits, self.batch_size, self.arena.size)
+        check_apart(logits)
 
     # ------------------------------------------------------------ tokens
 
@@ -477,6 +503,7 @@ class Decoder:
 
     def step_(self, tokens: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         """Read one token per row, then mask the logits for the next: `advance_` and `mask_` in one call."""
+        self._check_logits(logits)
         self.advance_(tokens)
         return self.mask_(logits)
 
@@ -570,8 +597,14 @@ class Decoder:
             node: integers [B], 0 to K. A node that is not legal leaves the row dead.
         """
         check_integers("nodes", node, (self.batch_size,))
+        rows, count = draft.legal.shape
+        if rows != self.batch_size:
+            raise DecodeError("a draft of another batch", found=f"{rows} rows", expected=f"{self.batch_size}")
+        if node.device.type == "cpu" and node.numel() and not 0 <= int(node.min()) <= int(node.max()) < count:
+            raise DecodeError(
+                "no such node", found=f"{int(node.min())} to {int(node.max())}", expected=f"0 to {count - 1}"
+            )
         here = node.to(self.device, torch.int64)
-        count = draft.legal.shape[1]
         path = [here]
         for _ in range(count - 1):
             path.append(draft.parents.gather(1, path[-1].unsqueeze(1)).squeeze(1))

@@ -3,7 +3,8 @@
 What tells tools apart is their name. The transitions that decide for a tool that is left out are taken out; made anew
 are the rows of the states from which a token can decide (`narrowing`), and of the shortest close what went by way of
 the others. All other tables are those of the whole bundle, the same arrays. The masks equal those of a bundle that was
-compiled for these tools alone, on the entries that both have.
+compiled for these tools alone, on the entries that both have; near the end of a budget they may differ, mostly by a
+few tokens less, since what tokens can cost there is bounded from what the whole bundle knew.
 
 Leaves out   the shortest close (closing.py); marks, and whether tools can be told apart at all
              (compiler/automata/marks.py).

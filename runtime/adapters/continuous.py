@@ -155,6 +155,8 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
             how = STAYS
         else:
             how = self._start(slot, state)
+        if held is None:  # not before: a request that cannot be met takes no slot
+            self._free.remove(slot)
         self._held[state.request_id] = slot, weakref.ref(state), state.position_offset
         return slot + self._slots * how
 
@@ -166,7 +168,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
                     self._free.append(slot)
         if not self._free:
             raise DecodeError("more requests are alive than there are slots", found=f"{self._slots}")
-        return self._free.pop(0)
+        return self._free[0]
 
     def _start(self, slot: int, state: Any) -> int:
         """Write where a request begins, given what it said before."""

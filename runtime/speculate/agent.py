@@ -82,8 +82,10 @@ def parse_call(name: str, text: str, id: str = "") -> Call:
     """A call from the JSON text of its arguments; none is an empty object.
 
     Raises:
-        SpeculateError: the text is no JSON object.
+        SpeculateError: the name is no text, or the text no JSON object.
     """
+    if not isinstance(name, str):
+        raise SpeculateError("a call of what has no name", found=repr(name)[:80], expected="the name of a tool")
     return Call(name, parse_object(text or "{}", f"arguments of {name}"), text or "{}", id=id)
 
 

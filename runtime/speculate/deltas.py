@@ -7,6 +7,9 @@
                     else in one piece when the call is whole
 
 Leaves out   chunks around deltas: see server.py.
+Shapes       Endpoints leave out or null what the API requires: a chunk without choices or delta says nothing. Calls of
+             one that does not number them are told apart by their ids. What is no text where the API has text stays
+             as it is, so that whoever reads the message refuses it.
 Invariants   `Deltas` put together by `Gathered` are the message of the turn. A text never ends inside of a character.
 """
 
@@ -87,35 +90,55 @@ class Gathered:
         self.content = ""
         self.resident: list[dict[str, Any]] = []
         self.finish: str | None = None
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls: dict[int | str, dict[str, Any]] = {}  # by index, or by id where there is none
 
     def add(self, chunk: Any) -> list[dict[str, Any]]:
         """Take a chunk of the openai client; returns the messages of a turn that the engine has answered, if it has."""
-        self.id = self.id or chunk.id
-        if not chunk.choices:
-            return []
-        choice = chunk.choices[0]
-        self.finish = choice.finish_reason or self.finish
-        self.content += choice.delta.content or ""
-        for part in choice.delta.tool_calls or ():
-            call = self._calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
-            call["id"] = part.id or call["id"]
-            if part.function is not None:
-                call["name"] += part.function.name or ""
-                call["arguments"] += part.function.arguments or ""
-        new = list((choice.delta.model_extra or {}).get("resident") or ())
+        self.id = self.id or getattr(chunk, "id", None) or ""
+        choice = first_choice(chunk)
+        self.finish = getattr(choice, "finish_reason", None) or self.finish
+        delta = getattr(choice, "delta", None)
+        self.content = _joined(self.content, getattr(delta, "content", None))
+        for part in _listed(getattr(delta, "tool_calls", None)):
+            self._add_call(part)
+        new = _listed((getattr(delta, "model_extra", None) or {}).get("resident"))
         if new:  # what was streamed of that turn is in them
             self.resident += new
             self.content = ""
             self._calls.clear()
         return new
 
+    def _add_call(self, part: Any) -> None:
+        number, id, function = (getattr(part, name, None) for name in ("index", "id", "function"))
+        if not isinstance(number, int):
+            number = str(id) if id else next(reversed(self._calls), "")
+        call = self._calls.setdefault(number, {"id": "", "name": "", "arguments": ""})
+        call["id"] = id or call["id"]
+        for name in ("name", "arguments"):
+            call[name] = _joined(call[name], getattr(function, name, None))
+
     @property
     def message(self) -> dict[str, Any]:
         """The assistant's message so far; a turn that was cut has no calls."""
         written = [
             {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
-            for _, call in sorted(self._calls.items())
+            for _, call in sorted(self._calls.items(), key=lambda one: one[0] if isinstance(one[0], int) else -1)
         ]
         calls: Mapping[str, Any] = {"tool_calls": written} if written and self.finish != "length" else {}
         return {"role": "assistant", "content": self.content or None, **calls}
+
+
+def first_choice(answer: Any) -> Any:
+    """The choice that counts, of an answer or a chunk of the openai client; None if there is none."""
+    return next(iter(_listed(getattr(answer, "choices", None))), None)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _joined(text: Any, more: Any) -> Any:
+    """A text and its next piece; what is no text takes its place."""
+    if more is None:
+        return text
+    return text + more if isinstance(text, str) and isinstance(more, str) else more

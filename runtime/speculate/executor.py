@@ -13,7 +13,7 @@ Invariants   the main request is never changed, delayed or failed by a guess: an
              a delivery is counted and ends there. A guess that failed or timed out is no hit: the call is run again, as
              it would have been (which is the one way in which a turn can take longer than without guesses). A result
              serves the turn that guessed it, and later ones only as `keep_alive_s` says. Nothing outlives its turn but
-             what that keeps, and nothing at all `aclose`.
+             what that keeps, and nothing at all `aclose` but tools that were left behind past their time (tools.py).
 Limits       see Limits; what is over a limit is not run early.
 Source       arXiv 2512.15834, Algorithms 1 and 2.
 """

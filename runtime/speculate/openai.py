@@ -10,17 +10,19 @@ with `id` and `choices`, as `openai.lib.streaming.chat.ChatCompletionStreamState
 Leaves out   the executor, its limits and rules: see executor.py. The agent's loop: see agent.py.
 Invariants   `create` asks the main endpoint exactly what it was asked, and returns what it returned. Whatever is not
              `chat.completions.create` goes to the main client untouched. Guesses begin only for requests with tools.
+             An answer in which no calls can be read, of whatever shape, only ends its turn's guesses.
 """
 
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..reader import Call
 from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of
-from .deltas import Gathered
+from .deltas import Gathered, first_choice
 from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
 from .tools import Output
@@ -54,6 +56,7 @@ class SpeculativeOpenAI:
         self.options = dict(options or {})
         self.chat = _Chat(self)
         self._open: dict[str, tuple[Turn, tuple[Call, ...]]] = {}
+        self._streams: weakref.WeakValueDictionary[str, _Stream] = weakref.WeakValueDictionary()  # finished, not ended
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.main, name)
@@ -70,8 +73,8 @@ class SpeculativeOpenAI:
 
     async def run(self, answer: Any) -> list[Output]:
         """The outputs of an answer's calls, in their order; what was guessed in vain is cancelled."""
-        calls = calls_of(answer.choices[0].message.model_dump())
-        turn = self._turn_of(answer.id, calls)
+        calls = calls_of(_message(answer))
+        turn = self._turn_of(_id(answer), calls)
         try:
             if turn is not None:
                 turn.settle(calls)
@@ -82,6 +85,9 @@ class SpeculativeOpenAI:
 
     def _turn_of(self, id: str, calls: Sequence[Call]) -> Turn | None:
         """The turn of an answer; not that of a later one with the same id, whose calls are others."""
+        stream = self._streams.pop(id, None)
+        if stream is not None:  # left where it said that it is finished, and not closed
+            stream._end()
         turn, wanted = self._open.get(id, (None, ()))
         if turn is None or not all(call in wanted for call in calls):
             return None
@@ -133,7 +139,7 @@ class _Completions:
             answer = await original(messages=messages, **options)
             if options.get("stream"):
                 return _Stream(client, turn, answer)
-            client._keep(answer.id, turn, _wanted(answer.choices[0].message.model_dump()))
+            client._keep(_id(answer), turn, _wanted(_message(answer)))
         except BaseException:
             client.executor.end(turn)
             raise
@@ -141,12 +147,14 @@ class _Completions:
 
 
 class _Stream:
-    """A stream of the main client: its chunks as they come. Where it ends its calls settle the turn."""
+    """A stream of the main client: its chunks as they come. Where it ends its calls settle the turn; one that is left
+    or closed behind its finish reason has ended, whatever chunks were to come."""
 
     def __init__(self, client: SpeculativeOpenAI, turn: Turn, stream: Any) -> None:
         self._client, self._turn, self._stream = client, turn, stream
         self._gathered = Gathered()
         self._iterator = self._chunks()
+        self._ended = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -164,23 +172,46 @@ class _Stream:
         await self.close()
 
     async def close(self) -> None:
-        """Close the stream; of one that was not read to its end nothing is kept."""
-        await self._stream.close()
-        if self._gathered.finish is None:
-            self._client.executor.end(self._turn)
+        """Close the stream; of one that was left before its finish reason nothing is kept."""
+        try:
+            await self._stream.close()
+        finally:
+            self._end()
 
     async def _chunks(self) -> AsyncIterator[Any]:
-        whole = False
         try:
             async for chunk in self._stream:
                 self._gathered.add(chunk)
+                if self._gathered.finish is not None and not self._ended:
+                    self._client._streams[self._gathered.id] = self
                 yield chunk
-            whole = self._gathered.finish is not None
+        except (Exception, asyncio.CancelledError):
+            self._end(broken=True)
+            raise
         finally:
-            if whole:
-                self._client._keep(self._gathered.id, self._turn, _wanted(self._gathered.message))
-            else:
-                self._client.executor.end(self._turn)
+            self._end()
+
+    def _end(self, broken: bool = False) -> None:
+        """Keep the turn where the answer is finished, else end it; once."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._client._streams.get(self._gathered.id) is self:
+            del self._client._streams[self._gathered.id]
+        if broken or self._gathered.finish is None:
+            self._client.executor.end(self._turn)
+        else:
+            self._client._keep(self._gathered.id, self._turn, _wanted(self._gathered.message))
+
+
+def _id(answer: Any) -> str:
+    return getattr(answer, "id", None) or ""
+
+
+def _message(answer: Any) -> Mapping[str, Any]:
+    """The message of an answer; an empty one if it has none."""
+    dump = getattr(getattr(first_choice(answer), "message", None), "model_dump", dict)
+    return cast(Mapping[str, Any], dump())
 
 
 def _wanted(message: Mapping[str, Any]) -> tuple[Call, ...]:

@@ -213,7 +213,7 @@ def _number(body: Mapping[str, Any], name: str, default: float, low: float, high
 
 
 def _entry_of(service: Service, body: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str:
-    """The bundle's entry for tool_choice and parallel_tool_calls."""
+    """The bundle's entry for tool_choice and parallel_tool_calls; a request that names no tools gets no calls."""
     engine = service.engine
     try:
         named = {one["function"]["name"] for one in tools}
@@ -221,13 +221,17 @@ def _entry_of(service: Service, body: Mapping[str, Any], tools: Sequence[Mapping
         raise Refused(_BAD, 'expected tools {"type": "function", "function": {"name": …}}', "tools") from error
     if tools and named != set(engine.rules):
         raise Refused(_BAD, "the tools are those of the bundle: " + ", ".join(sorted(engine.rules)), "tools")
-    choice = body.get("tool_choice") or "auto"
+    choice = body.get("tool_choice") or ("auto" if tools else "none")
+    one = body.get("parallel_tool_calls") is False
+    if not tools and choice != "none":
+        raise Refused(_BAD, "a choice of tools needs tools", "tool_choice")
     if isinstance(choice, dict):
         function = choice.get("function")
-        choice = f"tool:{function.get('name') if isinstance(function, dict) else None}"
-    if not isinstance(choice, str):
+        choice = entry = f"tool:{function.get('name') if isinstance(function, dict) else None}"
+    elif choice in ("auto", "required", "none"):
+        entry = f"{choice}/one" if one and choice != "none" else choice
+    else:
         raise Refused(_BAD, "expected auto, required, none or a function", "tool_choice")
-    entry = f"{choice}/one" if body.get("parallel_tool_calls") is False and not choice.startswith("tool:") else choice
     if entry not in engine.bundle.entry:
         raise Refused(_BAD, f"the bundle has no entry for the choice {choice!r}", "tool_choice")
     return entry

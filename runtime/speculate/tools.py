@@ -7,6 +7,8 @@ Leaves out   what the marks allow: see rules.py. When a tool is run: see executo
 Limits       a plain function runs in a thread, which cannot be cancelled: past its time it is left behind. Early runs
              have `early_threads` of them, those left behind included; one that finds none is a failed run. A call of
              the model has a new thread at once.
+             An async one that does not end when it is cancelled is left behind too, and goes on by itself until it
+             ends or is cancelled once more, as by the end of `asyncio.run`: then it is closed where it stands.
 Invariants   `Toolset.run` never raises for what a tool does: a failure, SystemExit and a cancellation of its own too,
              and a time-out are outputs, as the model sees them. The caller's cancellation and KeyboardInterrupt pass.
 """
@@ -14,11 +16,12 @@ Invariants   `Toolset.run` never raises for what a tool does: a failure, SystemE
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,6 +31,10 @@ from .rules import Rules, ToolRule, may_run_early
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "__toolc__"
+_GRACE_S = 0.05
+"""Seconds past its time that a tool has to end once it was cancelled; one that lets that pass needs none."""
+_left_behind: set[asyncio.Task[Output]] = set()
+"""Tools past their time: the loop itself holds its tasks weakly."""
 
 
 def tool(
@@ -73,7 +80,7 @@ class Toolset(Mapping[str, Callable[..., Any]]):
     Args:
         functions: coroutine functions, or plain ones, which run in a thread; or a mapping of names to them. What is
             awaitable of a plain one's result is awaited.
-        timeout_s: seconds that a call may take.
+        timeout_s: seconds that a call may take; one that was cancelled by its caller has what is left of them to end.
         early_threads: threads of early runs at once.
     """
 
@@ -109,17 +116,27 @@ class Toolset(Mapping[str, Callable[..., Any]]):
         if function is None:
             return Output(f"error: there is no tool {call.name!r}", failed=True)
         # a task of its own: a cancellation here is the caller's, one in there the tool's
-        task = asyncio.get_running_loop().create_task(self._output(function, call, early))
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.timeout_s
+        leash = _Leash(self._output(function, call, early))
+        task = loop.create_task(leash)
         try:
             done, _ = await asyncio.wait([task], timeout=self.timeout_s)
             if not done:
                 task.cancel()
-                await asyncio.wait([task])
+                await asyncio.wait([task], timeout=_GRACE_S)
                 return Output(f"error: no answer within {self.timeout_s:g} s", failed=True)
         except asyncio.CancelledError:
             task.cancel()
-            await asyncio.wait([task])
+            await asyncio.wait([task], timeout=max(_GRACE_S, until - loop.time()))
+            leash.loose = True
+            task.cancel()  # nobody wants it, and its time is over
             raise
+        finally:
+            leash.loose = True
+            if not task.done():
+                _left_behind.add(task)
+                task.add_done_callback(_forget)
         return Output("error: the tool was cancelled", failed=True) if task.cancelled() else task.result()
 
     async def _output(self, function: Callable[..., Any], call: Call, early: bool) -> Output:
@@ -133,6 +150,36 @@ class Toolset(Mapping[str, Callable[..., Any]]):
             raise
         except BaseException as error:  # whatever a tool raises is its answer to the model
             return Output(f"error: {type(error).__name__}: {_text(error)}", failed=True)
+
+
+class _Leash(Coroutine[Any, Any, Output]):
+    """A coroutine that is closed by a cancellation once it is loose: it may have swallowed others."""
+
+    def __init__(self, held: Coroutine[Any, Any, Output]) -> None:
+        self._held = held
+        self.loose = False
+
+    def send(self, value: Any) -> Any:
+        return self._held.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        if self.loose and isinstance(error[0], asyncio.CancelledError):
+            with contextlib.suppress(RuntimeError):  # it awaits something even now
+                self._held.close()
+            raise error[0]
+        return self._held.throw(*error)
+
+    def close(self) -> None:
+        self._held.close()
+
+    def __await__(self) -> Generator[Any, Any, Output]:
+        return self._held.__await__()
+
+
+def _forget(task: asyncio.Task[Output]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at, so that nobody is told that it was not
 
 
 async def _in_thread(

@@ -84,6 +84,18 @@ def test_steps(seed: int, unknown: bool) -> None:
         held = [e for e in held if pick.random() < 0.9]
 
 
+def test_a_request_that_cannot_be_met_takes_no_slot() -> None:
+    processor = ToolcContinuousProcessor(KINDS, 1, torch.device("cpu"))
+    for entry, fails in (("nowhere", True), ("start", False)):
+        made = state("r", [9], logit_processor_kwargs={"toolc_bundle": "counted", "toolc_entry": entry})
+        made.position_offset = 1
+        if fails:
+            with pytest.raises(DecodeError, match="no such entry"):
+                processor.prepare_tensor_args([SimpleNamespace(state=made)])
+        else:
+            assert processor.prepare_tensor_args([SimpleNamespace(state=made)]).tolist() == [1]
+
+
 def new_manager(**more: Any) -> Any:
     from transformers import ContinuousBatchingConfig, GenerationConfig
 

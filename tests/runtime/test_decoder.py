@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from toolc.runtime import BundleError, DecodeError, Decoder, Matcher
+from toolc.runtime.decoder import PER_ROW
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle
@@ -228,6 +229,45 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
 def test_misuse(call: Any, fragment: str) -> None:
     with pytest.raises(DecodeError, match=fragment):
         call(Decoder(bundle("brackets"), 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "fragment"),
+    [
+        (lambda d: d.append_([99], budget=40), "no such bundle"),
+        (lambda d: d.append_([0, 99]), "no such bundle"),
+        (lambda d: d.append_([0], "nowhere"), "no such entry"),
+        (lambda d: d.append_([0], budget=1), "budget is too small"),
+        (lambda d: d.append_([0], budget=[40, 40]), "budgets and rows"),
+        (lambda d: d.reset_rows([1, 0], [0, 99], budget=40), "no such bundle"),
+        (lambda d: d.reset_rows([1, 0], 0, budget=[40, 1]), "budget is too small"),
+        (lambda d: d.limit_([40, 0]), "budget is too small"),
+        (lambda d: d.reorder_([0, 2, 1]), "no such row"),
+        (lambda d: d.rollback_([1, 2]), "cannot roll back"),
+        (lambda d: d.rebuild_(torch.tensor([[4], [4]]), torch.tensor([1, 1, 1])), "lengths do not fit"),
+        (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 90)), "logits do not fit"),
+        (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 1).expand(2, 96)), "a place of its own"),
+        (lambda d: d.advance_(torch.tensor([4, 99])), "no such token; found 99"),
+        (lambda d: d.take_(d.draft(torch.tensor([[4], [4]])), torch.tensor([1, 2])), "no such node"),
+        (
+            lambda d: d.take_(Decoder(bundle("brackets"), 3).draft(torch.tensor([[4]] * 3)), torch.tensor([1, 1])),
+            "draft",
+        ),
+    ],
+)
+def test_what_is_refused_changes_nothing(call: Any, fragment: str) -> None:
+    decoder = Decoder(bundle("brackets"), 2)
+    decoder.advance_(torch.tensor([4, 7]))
+    names = ("batch_size", "limited", *PER_ROW)
+    before = {name: getattr(decoder, name) for name in names} | {"log": decoder.log}
+    held = decoder.fork()
+    with pytest.raises(DecodeError, match=fragment):
+        call(decoder)
+    for name in names:
+        assert getattr(decoder, name) is before[name], name
+        assert np.array_equal(getattr(decoder, name), getattr(held, name)), name
+    assert decoder.log is before["log"]
+    assert all(torch.equal(part, other) for part, other in zip(decoder.log, held.log, strict=True))
 
 
 def copy(oracle: Oracle | None) -> Oracle | None:

@@ -19,7 +19,7 @@ from toolc.runtime.speculate.engine import EngineLimits
 from toolc.runtime.speculate.executor import Executor, Limits
 from toolc.runtime.speculate.openai import OpenAIModel, SpeculativeOpenAI
 from toolc.runtime.speculate.outputs import CacheLimits
-from toolc.runtime.speculate.server import make_app
+from toolc.runtime.speculate.server import completion_of, make_app
 from toolc.runtime.speculate.service import Service
 from toolc.runtime.speculate.tools import Toolset, tool
 
@@ -119,10 +119,38 @@ def test_answers(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "entry"),
+    [
+        ({"tools": FUNCTIONS}, "auto"),
+        ({"tools": FUNCTIONS, "parallel_tool_calls": False}, "auto/one"),
+        ({"tools": FUNCTIONS, "tool_choice": "required", "parallel_tool_calls": True}, "required"),
+        ({"tools": FUNCTIONS, "tool_choice": "none"}, "none"),
+        ({"tools": FUNCTIONS, "tool_choice": "none", "parallel_tool_calls": False}, "none"),
+        (
+            {
+                "tools": FUNCTIONS,
+                "tool_choice": {"type": "function", "function": {"name": "send"}},
+                "parallel_tool_calls": False,
+            },
+            "tool:send",
+        ),
+        ({}, "none"),
+        ({"tools": [], "parallel_tool_calls": False}, "none"),
+        ({"tool_choice": "none"}, "none"),
+    ],
+)
+def test_entries(server: Server, asked: dict[str, Any], entry: str) -> None:
+    assert completion_of(server.service, {"messages": ASK, **asked}, "").entry == entry
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"tool_choice": {"type": "function", "function": {"name": "none"}}}, "no entry"),
         ({"tools": FUNCTIONS[:1]}, "those of the bundle"),
+        ({"tools": []}, "needs tools"),
+        ({"tool_choice": "start"}, "expected auto, required, none"),
+        ({"tool_choice": ["auto"]}, "expected auto, required, none"),
         ({"temperature": -1}, "temperature"),
         ({"n": 2}, "one answer"),
         ({"messages": []}, "messages"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from toolc.runtime import Call
 from toolc.runtime.speculate.executor import Executor, Limits
-from toolc.runtime.speculate.tools import Output, Toolset, tool
+from toolc.runtime.speculate.tools import Output, Toolset, _left_behind, tool
 
 
 def output_of(function: Callable[..., Any], early: bool = False, **arguments: Any) -> Output:
@@ -82,6 +83,62 @@ def test_the_time_limit_and_the_callers_cancellation() -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(main())
+
+
+async def swallows(until: float, failing: bool = False) -> str:
+    """Ends late, whatever cancels it."""
+    while time.monotonic() < until:
+        try:
+            await asyncio.sleep(0.02)
+        except asyncio.CancelledError:
+            pass
+    if failing:
+        raise SystemExit
+    return "late"
+
+
+@pytest.mark.parametrize("cancelled", [False, True], ids=["out of time", "cancelled too"])
+def test_a_tool_that_swallows_cancellations_is_left_behind(cancelled: bool) -> None:
+    gc.collect()  # what other tests left, clients too, which close themselves in whatever loop is running
+    until, told = time.monotonic() + 20, list[Any]()
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        task = asyncio.create_task(Toolset({"look": swallows}, timeout_s=0.1).run(Call("look", {"until": until})))
+        if cancelled:
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.wait([task])
+        if cancelled:
+            assert task.cancelled()
+        else:
+            assert task.result() == Output("error: no answer within 0.1 s", failed=True)
+            gc.collect()
+            (left,) = asyncio.all_tasks() - {asyncio.current_task()}  # and the end of the loop does not wait for it
+            assert not left.done()
+
+    asyncio.run(main())
+    gc.collect()
+    assert time.monotonic() < until - 5
+    assert not _left_behind and not told
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_tool_that_was_left_behind_ends_by_itself(failing: bool) -> None:
+    gc.collect()
+    told: list[Any] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        arguments = {"until": time.monotonic() + 0.5, "failing": failing}
+        output = await Toolset({"look": swallows}, timeout_s=0.05).run(Call("look", arguments))
+        assert output.failed and "no answer" in output.text
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()}, timeout=20)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+    gc.collect()
+    assert not _left_behind and not told
 
 
 def test_an_interrupt_passes() -> None:
