@@ -16,14 +16,20 @@ Invariants   a text that a bundle accepts has a value; of a key that stands twic
 from __future__ import annotations
 
 import ast
-import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .elements import Elements
 from .errors import DecodeError
+from .json_text import load, number
 from .request_line import read_request
+
+_BLANKS = " \t\n\r"
+_CONSTANTS = {"null": None, "true": True, "false": False}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.0+)?")
 
 
 class Part(NamedTuple):
@@ -64,7 +70,7 @@ def decode(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Se
 
 
 def _json(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
-    value = json.loads(text)
+    value = load(text)
     if not isinstance(value, dict):
         raise ValueError("it is no object")
     return value
@@ -86,6 +92,11 @@ def _literal(text: str, constants: Mapping[str, Any]) -> Any:
     """The value of a literal of Python, in which null, true and false may have other names."""
 
     class Named(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.expr:
+            if not isinstance(node.value, float) or math.isfinite(node.value):
+                return node
+            return ast.Constant(number(ast.get_source_segment(text, node) or ""))
+
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return ast.Constant(constants[node.id]) if node.id in constants else node
 
@@ -107,13 +118,13 @@ def _end_of_value(text: str) -> int:
 
 def _positional(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
     names = [name for name, _ in tool.get("parameters", [])]
-    return dict(zip(names, json.loads(f"[{text}]"), strict=False))
+    return dict(zip(names, load(f"[{text}]"), strict=False))
 
 
 def _parameters(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
     types = dict(tool.get("parameters", []))
-    constants = how.get("constants", {})
-    return {key: said if string else _raw(said, types.get(key), constants) for key, said, string in parts}
+    constants, undeclared = how.get("constants", {}), types.get("")
+    return {key: said if string else _raw(said, types.get(key, undeclared), constants) for key, said, string in parts}
 
 
 def _elements(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
@@ -128,12 +139,24 @@ def _request(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: 
 
 
 def _raw(text: str, types: Sequence[str] | None, constants: Mapping[str, Any]) -> Any:
-    """The value of one of some types (None: of any) that a raw text spells, else the text."""
-    try:
-        value = constants[text.strip()] if text.strip() in constants else json.loads(text)
-    except ValueError:
+    """The value of one of some types (None: of any) that a raw text spells, else the text.
+
+    What spells a value is what the masks keep for it (compiler/schema/channel.py): where only integers may stand,
+    digits and perhaps a fraction of zeros are a number, and nothing else is.
+    """
+    inner = text.strip(_BLANKS)
+    if inner in _CONSTANTS or inner in constants:
+        value = constants[inner] if inner in constants else _CONSTANTS[inner]
+    elif inner[:1] in ("[", "{"):
+        try:
+            value = load(inner)
+        except ValueError:
+            return text
+    elif (_NUMBER if types is None or "number" in types else _INTEGER).fullmatch(inner):
+        value = load(inner)
+    else:
         return text
-    return value if not isinstance(value, str) and (types is None or not types_of(value).isdisjoint(types)) else text
+    return value if types is None or not types_of(value).isdisjoint(types) else text
 
 
 def types_of(value: Any) -> set[str]:
@@ -177,7 +200,7 @@ def _bare_value(text: str, at: int, quote: str, constants: Mapping[str, Any]) ->
     scalar = re.compile(r"[^,\]}]*").match(text, at)
     assert scalar is not None
     word = scalar[0].strip()
-    return constants[word] if word in constants else json.loads(word), scalar.end()
+    return constants[word] if word in constants else load(word), scalar.end()
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str, Sequence[Part]], dict[str, Any]]] = {

@@ -263,6 +263,11 @@ def _check_marks(name: str, t: Tables, meta: dict[str, Any]) -> None:
     check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
     check_range(name, "tool_members", t.tool_members, 0, len(tools))
     check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
+    for one in check_meta(name, meta, "ends", list) if "ends" in meta else ():
+        state, whole = one if isinstance(one, list) and len(one) == 2 else (None, None)
+        sound = type(state) is int and 0 <= state < t.states and isinstance(whole, list)
+        if not sound or not all(type(tool) is int and 0 <= tool < len(tools) for tool in whole or ()):
+            raise refuse(name, "meta/ends", repr(one)[:80], "a state, and tools of the spec", UNSOUND)
     check_range(name, "narrowing", t.narrowing, 0, t.states)
     check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
 

@@ -175,6 +175,7 @@ class Reader:
         self._shown_symbol = {self._symbol_of[token]: name for token, name in self._shown.items() if name}
         self._symbols = _one_of_each(self._view["symbol_class"], [*range(END_OF_TURN), *self._shown_symbol])
         self._names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
+        self._ends_of: dict[int, list[int]] = dict(bundle.meta.get("ends", ()))
         self._how = bundle.meta.get("arguments") or {"encoding": "json"}
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
         self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
@@ -216,6 +217,8 @@ class Reader:
         if not 0 <= token < vocab.size:
             raise DecodeError("no such token", found=str(token), expected=f"0 to {vocab.size - 1}")
         if self._state == FINISHED:
+            if self._symbol_of.get(token) != END_OF_TURN:
+                raise self._refusal(vocab.shown(token))
             return self._flush()
         mode = self._mode()
         symbol = self._symbol_of.get(token)
@@ -270,7 +273,7 @@ class Reader:
         self.read_held()
         self._settle_rest()
         if self.is_whole:
-            self._end_call(len(self._data))
+            self._end_turn(self._state)
         return self._flush()
 
     @property
@@ -408,7 +411,7 @@ class Reader:
             raise self._refusal(repr(shown)[1:])
         if self._state == FINISHED:
             self._settle_rest()
-            self._end_call(len(self._data))
+            self._end_turn(q)
         else:
             self._mark(*self._marks[view["state_mark"][self._state]])
 
@@ -505,6 +508,36 @@ class Reader:
             self._events.append(Event("reasoning", text))
         elif self._open is not None:
             self._events.append(Event("arguments", text, self._open.number))
+
+    def _end_turn(self, state: int) -> None:
+        """The text ends, in a state; where a call may be over in which others could go on, that tells whose it is.
+
+        Raises:
+            DecodeError: no tool is called so.
+        """
+        held = self._open
+        if held is not None and held.tool < 0:
+            tools, end = tools_of(self.bundle.meta), len(self._data)
+            text = self._data[held.arguments if held.arguments >= 0 else end :].decode(errors="replace")
+            # Of two paths that a request may mean it is the one with fewer parameters (OpenAPI 3.1, "Paths Object").
+            whole = sorted(self._ends_of.get(state, ()), key=lambda n: str(tools[n].get("request", [])[1:2]).count("{"))
+            for tool in whole:
+                try:
+                    decode(self._how, tools[tool], text, (*held.parts, *held.empty))
+                except DecodeError:
+                    continue
+                held.tool = tool
+                self._events.append(Event("name", self._names[tool], held.number))
+                break
+            else:
+                raise DecodeError(
+                    "whose call this is cannot be told",
+                    place=f"{self.bundle.name}, byte {end}, state {state}",
+                    found=repr(bytes(self._data[held.begin :])[:80]),
+                    expected="the call of one tool",
+                    hint="what ends a call belongs in the protocol's template tool",
+                )
+        self._end_call(len(self._data))
 
     def _end_call(self, end: int) -> None:
         """The open call is whole."""

@@ -8,11 +8,12 @@ Source       RFC 3986 2.1 and 3.4.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
+
+from .json_text import load
 
 Value = Callable[[str, str], Any]
 """(argument, its text) → its value."""
@@ -41,7 +42,7 @@ def read_request(request: Sequence[Any], text: str, value: Value) -> dict[str, A
         if (part, name) in said:
             arguments[argument] = value(argument, unquote(said[part, name], errors="strict"))
         elif part == "body" and body is not None:
-            arguments[argument] = json.loads(body)
+            arguments[argument] = load(body)
     return arguments
 
 

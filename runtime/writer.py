@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .arguments import Part, decode
 from .elements import element_texts
 from .errors import DecodeError
 from .request_line import request_line
@@ -96,10 +97,12 @@ class _Wanted:
         text: str | None,
         parts: Iterable[str] = (),
         named: bool = True,
+        reads: Callable[[Part], Any] | None = None,
     ) -> None:
         self.name, self.value = name, _told(arguments)
         self.written = name.encode() if named else b""
         self.text = None if text is None else text.encode()
+        self.reads, self.values = reads, [_told(value) for value in arguments.values()]
         self.parts = [(key, part.encode()) for key, part in zip(arguments, parts, strict=False)]
 
     def rest(self, at: Unfinished | None) -> tuple[bytes, bool]:
@@ -128,6 +131,8 @@ class _Wanted:
         done = len(at.parts)
         if [(part.key, part.text.encode()) for part in at.parts] != self.parts[:done]:
             return False
+        if done and self.reads is not None and _told(self.reads(at.parts[-1])) != self.values[done - 1]:
+            return False  # its type, if it is told, is another
         if at.key is None and at.part is None:
             return True
         if done == len(self.parts):
@@ -173,7 +178,10 @@ class _Search:
     def _is_done(self, reader: Reader) -> bool:
         """Whether the call is whole where the text ends."""
         end = reader.fork()
-        end.finish()
+        try:
+            end.finish()
+        except DecodeError:
+            return False
         calls = [(call.name, _told(call.arguments)) for call in end.calls[self.before :]]
         return calls == [(one.name, one.value) for one in self.wanted] and self.said.startswith(end.text)
 
@@ -298,7 +306,11 @@ def _spellings(
             for constants in (usual, how.get("constants", usual))
             for compact in (False, True)
         )
-        return [_Wanted(name, arguments, None, one) for one in _distinct(map(tuple, spelled))]
+
+        def read(part: Part) -> Any:
+            return decode(how, tool, "", [part])[part.key]
+
+        return [_Wanted(name, arguments, None, one, reads=read) for one in _distinct(map(tuple, spelled))]
     if encoding == "elements":
         leaves = [lambda value, compact=compact: _raw(value, compact, {}) for compact in (False, True)]
         nodes, in_parts = tool.get("elements", []), bool(how.get("open"))
@@ -311,7 +323,9 @@ def _spellings(
             for compact in (False, True)
         ],
         "keywords": lambda: [
-            comma.join(f"{key}={value!r}" for key, value in arguments.items()) for comma in (", ", ",")
+            comma.join(f"{key}={_short(spelled(value))}" for key, value in arguments.items())
+            for spelled in (repr, _python)
+            for comma in (", ", ",")
         ],
         "bare": lambda: [
             _bare(dict(pairs), str(how["quote"][0]))
@@ -337,7 +351,20 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def _json(value: Any, compact: bool = False) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if compact else None)
+    return _short(json.dumps(value, ensure_ascii=False, separators=(",", ":") if compact else None))
+
+
+_LONG = re.compile(
+    r"""\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?P<sign>-?)(?P<digits>[1-9][0-9]*?)(?P<zeros>0{200,})(?![0-9])""",
+    re.DOTALL,
+)
+
+
+def _short(text: str) -> str:
+    """A text of JSON or Python in which integers beyond floats (json_text.py) have an exponent."""
+    if len(text) < 200:
+        return text
+    return _LONG.sub(lambda one: f"{one['sign']}{one['digits']}e{len(one['zeros'])}" if one["zeros"] else one[0], text)
 
 
 def _raw(value: Any, compact: bool, constants: Mapping[str, Any]) -> str:
@@ -346,6 +373,19 @@ def _raw(value: Any, compact: bool, constants: Mapping[str, Any]) -> str:
         return value
     spelled = next((text for text, meant in constants.items() if meant is value), None)
     return _json(value, compact) if spelled is None else spelled
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|.)")
+
+
+def _python(value: Any) -> str:
+    """A literal of Python in which all beyond ASCII is as it is, unprintable or not."""
+
+    def unescaped(found: re.Match[str]) -> str:
+        code = int(found[found.lastindex], 16) if found.lastindex else 0
+        return chr(code) if code > 0x7F else found[0]
+
+    return _ESCAPE.sub(unescaped, repr(value))
 
 
 def _bare(value: Any, quote: str) -> str:

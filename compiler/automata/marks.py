@@ -19,7 +19,7 @@ Arrays       docs/architecture.md, `state_mark`, `symbol_mark`, `mark`, `tool_of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -71,6 +71,7 @@ class Marks:
         narrow_state: whether entering a state decides against some tool.
         narrow_symbol: whether pushing a stack symbol does.
         separable: whether the tools' calls stay apart in every state, so that some can be left out at run time.
+        ends: of the states of several tools' calls in which a text may end, the tools whose calls are whole there.
     """
 
     state: np.ndarray
@@ -80,6 +81,7 @@ class Marks:
     narrow_state: np.ndarray
     narrow_symbol: np.ndarray
     separable: bool
+    ends: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
@@ -108,6 +110,13 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
     tools = _ToolSets()
     state_tools, several = tools.of(members.of(tool_of))
     separable = bool(stay(space.address, tool_of, np.unique(members.where(several).data)))
+    ending = np.zeros(len(nfa.region), bool)
+    ending[np.repeat(np.arange(nfa.size), np.diff(nfa.edges.offset))[nfa.edges.data[:, 0] == nfa.end_of_turn]] = True
+    several &= members.any(ending[members.data])
+    whole_there = {
+        int(n): tuple(sorted({int(tool_of[s]) for s in row[ending[row]]} - {-1}))
+        for n, row in zip(np.flatnonzero(found)[several], members.rows(several), strict=True)
+    }
     state_rows = in_common(last, kind_of, members.data, members.ends, _MAY_BE)
 
     data, ends = pools["symbols"].flat()
@@ -147,7 +156,8 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
         narrow[q[narrows(p, set_of_mark[state[q]])]] = True
     narrow_symbol[callers[narrows(callers[:, 1], set_of_mark[symbol[callers[:, 2]]]), 2]] = True
     table = [(kind, age, tools_, ended) for kind, age, tools_, ended in rows[first].tolist()]
-    return Marks(state, symbol, table, sets, narrow, narrow_symbol, separable)
+    whole_there = {n: some for n, some in whole_there.items() if some}
+    return Marks(state, symbol, table, sets, narrow, narrow_symbol, separable, whole_there)
 
 
 class _Segments:
@@ -168,6 +178,10 @@ class _Segments:
         """Some of the rows."""
         sizes = np.diff(self.ends)
         return _Segments(self.data[np.repeat(found, sizes)], np.concatenate([[0], np.cumsum(sizes[found])]))
+
+    def rows(self, found: np.ndarray) -> list[np.ndarray]:
+        """Some of the rows, each by itself."""
+        return [self.data[self.ends[n] : self.ends[n + 1]] for n in np.flatnonzero(found)]
 
     def any(self, member: np.ndarray) -> np.ndarray:
         """Of which rows some number is marked."""

@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.tables import ARGUMENTS
+
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .facts import EXPAND_STATES, SIZE_CAP, Facts
@@ -83,6 +85,8 @@ class Nfa:
         entries: first state of every entry of the grammar, all of them in the root.
         fresh: state at the border of a region → state whose first moves it takes over; behind: the same for the last
             state of a tool's call; taken: state at a border → states whose moves it has (seams.py).
+        end_of_turn: number of the set of that symbol alone.
+        skipped: state at the border to arguments → that behind them, which no call without any comes to.
     """
 
     def __init__(self, facts: Facts, choices: Choices, budget: Budget) -> None:
@@ -101,6 +105,7 @@ class Nfa:
         self.fresh: dict[int, int] = {}
         self.behind: dict[int, int] = {}
         self.taken: dict[int, list[int]] = {}
+        self.skipped: dict[int, int] = {}
         self._mask_number: dict[int, int] = {}
         self.specials: list[str] = []
         self.loops: list[Loop] = []
@@ -235,7 +240,7 @@ class Nfa:
         place = self.at(Place(0, -1, 0))
         root, self.finished = self._new(place), self._new(place)
         self.instances.append((-1, False))
-        turn = self.mask(1 << END_OF_TURN)
+        turn = self.end_of_turn = self.mask(1 << END_OF_TURN)
         self.edges.rows += (root, turn, self.finished, 0, self.finished, turn, self.finished, 0)
         self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
         self.starts.append(self.entries[0])
@@ -353,6 +358,7 @@ class Nfa:
         Where its kind is another than that around, no state of the one is shared with the other, so that a state
         tells on which side the last byte was: the first moves of both sides are copied to states at the border. Those
         behind a tool's call are copied to a state of that call, so that the symbol that ends it says whose it was.
+        Where no arguments at all are written, that is no end of any, and leads to what is behind them by another way.
         """
         instance, scope, region = self.where(back)
         outer = self.regions[region]
@@ -370,6 +376,8 @@ class Nfa:
         border, after = self._new(inside), self._beside(back)
         self.free.rows += (entry, border, 0, last, after, 0)
         self.fresh[border], self.fresh[after] = first, back
+        if inner.kind == ARGUMENTS:
+            self.skipped[border] = after
 
     def _count_units(self, entry: int, number: int, back: int) -> None:
         """A terminal whose units are counted, see counted.py: a state per state of the product."""

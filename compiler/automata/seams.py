@@ -90,6 +90,9 @@ def finish_borders(nfa: Nfa, twins: Twins) -> list[tuple[int, int]]:
         todo, seen = [source], {source}
         while todo:
             s = todo.pop()
+            if s == nfa.skipped.get(state):
+                nfa.free.add(state, (nfa.fresh[s], 0))
+                continue
             if s in borders or s in nfa.final or nfa.guards.of(s) or nfa.where(s).scope != nfa.where(state).scope:
                 nfa.free.add(state, (s, 0))
                 continue

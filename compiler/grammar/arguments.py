@@ -22,7 +22,7 @@ from dataclasses import replace
 from ..errors import GrammarError
 from ..schema.channel import Channel, Slot
 from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
-from .protocol import Protocol
+from .protocol import STRING, Protocol
 from .reading import INNER, STRING_COPY, open_parts_of
 
 
@@ -59,7 +59,8 @@ def channel_of(protocol: Protocol) -> Channel | None:
         item = replace(_slot(protocol, "item", tuple(one for one in shape if one != "key")), keyed=False)
         inner = Slot(INNER + slot.other, INNER + slot.text, INNER + slot.array, INNER + slot.object)
     constants = {None: protocol.strings("NULL"), True: protocol.strings("TRUE"), False: protocol.strings("FALSE")}
-    twice = any(len(re.findall(r"\bkey\b", protocol.body(one))) > 1 for one in {slot.other, slot.text} - {STRING_COPY})
+    bodies = [STRING.sub("", protocol.body(one)) for one in {slot.other, slot.text} - {STRING_COPY}]
+    twice = any(len(re.findall(r"\bkey\b", body)) > 1 for body in bodies)
     return Channel(
         kind,
         slot,

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from ..budget import Budget
-from ..errors import ToolcError, UnsupportedError
+from ..errors import SpecError, ToolcError, UnsupportedError
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.channel import Channel
 from ..schema.common import Common
@@ -114,6 +114,7 @@ def assemble(
         head = f"start: {gap}{rule} {gap}".rstrip() + "\n"
     else:
         assert protocol is not None
+        _check_names(spec, protocol)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
         rule_of = {}
@@ -123,8 +124,8 @@ def assemble(
             rule_of = {tool.name: rule for tool, (rule, _, _) in zip(spec.tools, pieces, strict=True)}
         for tool in spec.tools if common is None else ():
             rule_of[tool.name] = _arguments(writer, spec, tool, channel)
-            if how["encoding"] in ("parameters", "positional", "request", "elements"):
-                parameters[tool.name] = parameters_of(writer)
+            if channel is not None and channel.kind != "keywords":
+                parameters[tool.name] = parameters_of(writer, channel.closed)
             if how["encoding"] == "elements":
                 elements[tool.name] = elements_of(writer)
         if response is not None and how["encoding"] in ("keywords", "bare"):
@@ -197,6 +198,19 @@ def _pieces(
             taken.add(root)
         found.append((root, piece, origin))
     return found
+
+
+def _check_names(spec: Spec, protocol: Protocol) -> None:
+    """No tool has the name of something else that the protocol calls in the same way."""
+    for tool in spec.tools:
+        if tool.name in protocol.strings("RESERVED"):
+            raise SpecError(
+                f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
+                place=f"{_name_of(spec, tool)}#{tool.pointer}",
+                found=quote(tool.name),
+                expected="another name",
+                hint="rename the tool, or choose another protocol",
+            )
 
 
 def _with_common(

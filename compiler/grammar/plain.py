@@ -4,8 +4,8 @@ Lark's own parser takes longer for such a text than the automaton of its grammar
 names, literals, alternatives, groups, repeats and uses of templates, and makes of each what an algebra makes of such
 parts. At anything else, or anything wrong, it gives up, and Lark reads the text and finds the words for what is wrong.
 
-Leaves out   directives, modifiers, priorities, aliases, ranges, optional parts in brackets; the meaning of literals and
-             templates (reader.py).
+Leaves out   directives, modifiers, priorities, aliases, ranges, optional parts in brackets, deep groups; the meaning of
+             literals and templates (reader.py).
 Invariants   of what it reads, Lark makes the same grammar: tests/grammar/test_plain.py compares them.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 from ..regex import MOST_TIMES
@@ -34,6 +35,8 @@ _TOKEN = re.compile(
 )
 _TIMES = re.compile(r"~[ ]*([0-9]+)(?:\.\.([0-9]+))?")
 _END = "\n"
+MOST_NESTED = 60
+"""How deep groups of a definition may nest; every one takes frames of the thousand that Python allows."""
 _REPEATS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
@@ -123,6 +126,8 @@ def _define(out: Plain, tokens: list[str], line: int) -> None:
     if tokens[at] != ":":
         raise NotPlain
     body = tokens[at + 1 :]
+    if body.count("(") > MOST_NESTED and _depth(body) > MOST_NESTED:
+        raise NotPlain
     if _is_rule(name):
         out.rules[name] = params, body
         out.lines[name] = line
@@ -130,6 +135,11 @@ def _define(out: Plain, tokens: list[str], line: int) -> None:
         out.terminals[name] = body
     else:
         raise NotPlain
+
+
+def _depth(body: Body) -> int:
+    """How deep groups nest."""
+    return max(accumulate((token == "(") - (token == ")") for token in body))
 
 
 def _is_rule(token: str) -> bool:

@@ -40,7 +40,7 @@ CONFIGURATION = "tokenizer_config.json"
 _RULE = re.compile(r"(?m)^[!?]*([a-z_][a-z0-9_]*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _DEFINED = re.compile(r"(?m)^[!?]*([A-Za-z_]\w*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _IMPORT = re.compile(r"(?m)^%import[ \t]+\.?protocol[ \t]*\(([^)]*)\)[ \t]*\n?")
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _GAPS = ("_w", "_c", "_k")
 
 ARGUMENTS = ("arguments", "parameters", "keywords", "positional", "request")
@@ -80,7 +80,7 @@ class Protocol:
 
     def strings(self, terminal: str) -> tuple[str, ...]:
         """The strings that a terminal lists; none where it is not defined."""
-        return tuple(json.loads(text) for text in _STRING.findall(self.body(terminal)))
+        return tuple(json.loads(text) for text in STRING.findall(self.body(terminal)))
 
     def body(self, name: str) -> str:
         """What a rule or terminal is defined as; empty where it is not defined."""

@@ -33,7 +33,7 @@ from ..errors import GrammarError, ToolcError
 from ..regex import charset
 from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
-from .plain import Algebra, Body, NotPlain, Plain, read_body, read_plain
+from .plain import MOST_NESTED, Algebra, Body, NotPlain, Plain, read_body, read_plain
 from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]
@@ -42,6 +42,7 @@ __all__ = ["read_grammar"]
 _START, _IGNORE = "__start", "__ignore"
 _MOST_INSTANCES = 10_000
 _MOST_NESTING = 60
+_MOST_NODES = 200  # inside of each other in a terminal: three to a group
 _MOST_KEPT = 20_000
 
 _leaves: dict[str, Expr] = {}
@@ -54,6 +55,13 @@ _PLAIN_REGEXP = re.compile(r"/(?:[^\\\x00-\x1f]|\\(?:[^Uuxnftr\"'\x00-\x1f]|x[0-
 _ESCAPE = re.compile(r"\\(?:x(..)|u(....)|.)")
 _CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
 """A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
+
+_BRACKET = re.compile(
+    r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<open>[(\[])|(?P<close>[)\]])
+    |(?P<definition>\n)(?=[!?%A-Za-z_])""",
+    re.VERBOSE,
+)
+"""What a group begins and ends with, what holds no group, and where definitions end."""
 
 _LAZY = re.compile(r"[*+?}]\?")
 
@@ -86,7 +94,10 @@ def read_grammar(
     except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
         pass
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)
-    grammar = _Reader(whole, name, import_paths).grammar(start)
+    try:
+        grammar = _Reader(whole, name, import_paths).grammar(start)
+    except RecursionError:
+        raise GrammarError("the grammar is nested too deeply", place=name) from None
     rules = {rule: expr for rule, expr in grammar.rules.items() if rule not in known}
     return without_left_recursion(replace(grammar, rules=rules))
 
@@ -157,6 +168,7 @@ class _Reader:
 
     def built(self, import_paths: Iterable[ImportPath]) -> Any:
         """What Lark makes of the text."""
+        self.check_nesting()
         builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
         try:
             builder.load_grammar(self.text, self.name)
@@ -234,6 +246,17 @@ class _Reader:
             return self.error(message, **fields, hint=f"in {self.where}" if self.where else None)
         return self.error(message, line, column, **fields)
 
+    def check_nesting(self) -> None:
+        """Refuse groups that nest too deep."""
+        depth = 0
+        for found in _BRACKET.finditer(self.text):
+            if found.lastgroup == "open":
+                depth += 1
+                if depth > MOST_NESTED:
+                    raise self.error(f"groups nest more than {MOST_NESTED} deep here", *self.line_of(found.start()))
+            elif found.lastgroup:
+                depth = 0 if found.lastgroup == "definition" else depth - 1
+
     # -- terminals
 
     def terminal(self, name: str) -> Expr:
@@ -301,11 +324,20 @@ class _Reader:
     def shortest(self, tree: Any) -> Expr:
         """A tree of a terminal, or one's body, as an expression, with lazy repeats that stop at the first chance."""
         if isinstance(tree, list):
-            return self.literal(tree[0]) if _is_literal(tree) else _as_expr(self.regex(tree))
+            return self.literal(tree[0]) if _is_literal(tree) else self.as_expr(tree)
         one = tree
         while one.data != "literal" and len(one.children) == 1 and isinstance(one.children[0], Tree):
             one = one.children[0]
-        return self.literal(one.children[0]) if one.data == "literal" else _as_expr(self.regex(tree))
+        return self.literal(one.children[0]) if one.data == "literal" else self.as_expr(tree)
+
+    def as_expr(self, tree: Any) -> Expr:
+        """A tree of a terminal, or one's body, that has parts, as an expression."""
+        regex = self.regex(tree)
+        if rx.nests_deeper(regex, _MOST_NODES):
+            message = f"{self.where} nests too deep, with the terminals that it uses"
+            line, column = self.find(rf"(?m)^{re.escape(self.where.removeprefix('terminal '))}\b")
+            raise self.error(message, line, column, hint="make rules of some of them")
+        return _as_expr(regex)
 
     def literal(self, text: str) -> Expr:
         """A literal as an expression."""

@@ -9,7 +9,8 @@
 A raw text can be read as a string or as another value. Where a parameter allows both, what spells a value of another
 type is that value, so a string may not be spelled like one: not ``null``, ``true`` or ``false`` where these may
 stand, no number where numbers may stand (nothing but digits, with a fraction of zeros, where only integers may), and,
-blanks aside, it may not begin with ``[`` or ``{`` where arrays or objects may stand.
+blanks aside, it may not begin with ``[`` or ``{`` where arrays or objects may stand. Whoever reads knows a parameter by
+its name alone, so what may stand there is what any alternative of the arguments allows (parameters.py).
 
 Leaves out   values as JSON or Python (writer.py), the marks around a parameter (../grammar), members (object_text.py).
 Invariants   what holds for a string (enum, pattern, length) holds for a raw one; the text that ends a parameter is
@@ -19,7 +20,7 @@ Invariants   what holds for a string (enum, pattern, length) holds for a raw one
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from .encoding import IDENTIFIER, Quote
 from .machine import object_is_plain
 from .object_text import Members, members_text
 from .open_parts import Parts, open_parts
+from .parameters import Beside, alternatives_of
 from .quoted_text import constants_inside, string_inside
 from .request_text import PERCENT, Request, request_text
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
@@ -104,28 +106,43 @@ class Channel:
 
 def arguments_text(writer: LarkWriter, one: Conj, channel: Channel, hint: str, place: str) -> str:
     """The arguments that a conj allows, as the name of a rule."""
+    union = writer.normaliser.shapes(one).get("object", ()) if one is not None else ()
+    if any(isinstance(shape, Constants) for shape in union):
+        raise UnsupportedError("arguments given by enum or const cannot be written in this protocol", place=place)
+    if channel.closed and any(isinstance(shape, Objects) and shape.opened for shape in union):
+        writer.restrictions.add("closed-arguments")
+    living = alternatives_of(writer, one, channel.closed)
+    if channel.kind == "positional":
+        _check_positions(writer, living, place)
+    beside = Beside(writer, living)
     options: dict[str, None] = {}
-    for shape in writer.normaliser.shapes(one).get("object", ()) if one is not None else ():
-        if isinstance(shape, Constants):
-            raise UnsupportedError("arguments given by enum or const cannot be written in this protocol", place=place)
-        assert isinstance(shape, Objects)
-        if channel.closed and shape.opened:
-            shape = replace(shape, opened=())
-            writer.restrictions.add("closed-arguments")
-        if writer.normaliser.lives(shape):
-            options.setdefault(_arguments(writer, shape, channel, hint, place))
+    for shape in living:
+        options.setdefault(_arguments(writer, shape, channel, beside, hint, place))
     if not options:
         raise UnsatisfiableError("no arguments at all are allowed", place=place, hint="loosen what contradicts itself")
     return writer.rule(" | ".join(options), f"{hint}_arguments", place)
 
 
-def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, hint: str, place: str) -> str:
+def _check_positions(writer: LarkWriter, union: tuple[Objects, ...], place: str) -> None:
+    """Alternatives of which each has the first of the same parameters."""
+    names = list(dict.fromkeys(name for shape in union for name in _alive_names(writer, shape)))
+    for shape in union:
+        own = _alive_names(writer, shape)
+        if own != names[: len(own)]:
+            raise UnsupportedError("which arguments there may be cannot be said by their position", place=place)
+
+
+def _alive_names(writer: LarkWriter, shape: Objects) -> list[str]:
+    return [name for name, value in shape.named if writer.normaliser.alive(value)]
+
+
+def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, beside: Beside, hint: str, place: str) -> str:
     if channel.kind == "request":
         if channel.request is None:
             raise UnsupportedError("the tool is no operation of an API", place=place, hint="choose another protocol")
 
-        def value(writer: LarkWriter, one: Conj, name: str, part: str) -> str | None:
-            return _in_request(writer, channel, one, name, part)
+        def value(writer: LarkWriter, argument: str, one: Conj, name: str, part: str) -> str | None:
+            return _in_request(writer, channel, one, beside.named(argument), name, part)
 
         return request_text(writer, shape, channel.request, value, hint, place)
     if channel.kind == "positional":
@@ -140,11 +157,11 @@ def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, hint: str, 
                 place=place,
                 hint="a parameter's name has letters, digits and _ . - only",
             )
-        return part_text(writer, channel, channel.slot, literal(name), value, name)
+        return part_text(writer, channel, channel.slot, literal(name), value, name, beside.named(name))
 
     def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
         key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
-        return part_text(writer, channel, channel.slot, key, value, hint)
+        return part_text(writer, channel, channel.slot, key, value, hint, beside.opened(shape))
 
     return members_text(writer, shape, Members(channel.comma, "", named, opened, (IDENTIFIER,)), hint)
 
@@ -177,13 +194,21 @@ def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str,
     return text
 
 
-def part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str) -> str:
-    """One part, in every form that its value may have; one factor of a product."""
+def part_text(
+    writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str, beside: Sequence[Conj] = ()
+) -> str:
+    """One part, in every form that its value may have; one factor of a product.
+
+    Args:
+        beside: what may stand in its place.
+    """
     with writer.within(value):
-        return _part_text(writer, channel, slot, key, value, hint)
+        return _part_text(writer, channel, slot, key, value, hint, beside)
 
 
-def _part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str) -> str:
+def _part_text(
+    writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str, beside: Sequence[Conj]
+) -> str:
     assert value is not None
     in_parts = not value and bool(channel.parts)
     if not value:  # what may be anything would recur without brackets
@@ -191,7 +216,8 @@ def _part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value
     shapes = _living(writer, value)
     others = {kind: union for kind, union in shapes.items() if kind != "string"}
     said = channel.typed or slot.text != slot.other
-    unlike = [] if said else _spellings(writer, channel, others)
+    readable = _beside(writer, value, beside)
+    unlike = [] if said or "string" not in shapes else _spellings(writer, channel, readable)
     if unlike:
         writer.restrictions.add("raw-strings")
     texts, may_be_empty = _not_empty_texts(_texts(writer, channel, shapes.get("string", ()), unlike, hint))
@@ -205,7 +231,7 @@ def _part_text(writer: LarkWriter, channel: Channel, slot: Slot, key: str, value
     values = {
         kind: open_parts(writer, channel.parts, kind, leaves)
         if in_parts and kind in ("array", "object")
-        else _values(writer, channel, kind, union, hint)
+        else _values(writer, channel, kind, union, hint, readable[kind])
         for kind, union in others.items()
     }
     by_template: dict[tuple[str, str], list[str]] = {}
@@ -232,7 +258,18 @@ def _living(writer: LarkWriter, value: tuple[Literal, ...]) -> dict[str, tuple[S
     return {kind: union for kind, union in lives.items() if union}
 
 
-def _in_request(writer: LarkWriter, channel: Channel, value: Conj, name: str, part: str) -> str | None:
+def _beside(writer: LarkWriter, value: tuple[Literal, ...], beside: Sequence[Conj]) -> dict[str, tuple[Shape, ...]]:
+    """The shapes but strings of a value and of what may stand in its place, by kind."""
+    found: dict[str, dict[Shape, None]] = {}
+    for one in dict.fromkeys((value, *beside)):
+        for kind, union in _living(writer, one).items() if one is not None else ():
+            found.setdefault(kind, {}).update(dict.fromkeys(union))
+    return {kind: tuple(union) for kind, union in found.items() if kind != "string"}
+
+
+def _in_request(
+    writer: LarkWriter, channel: Channel, value: Conj, beside: Sequence[Conj], name: str, part: str
+) -> str | None:
     """The rule of a value in a part of a request; None where no value can be written there."""
     assert value is not None
     if part == "body":
@@ -242,8 +279,9 @@ def _in_request(writer: LarkWriter, channel: Channel, value: Conj, name: str, pa
     if part == "path":  # an empty segment is another path
         strings = tuple(one for one in map(_not_empty, strings) if one is not None)
     others: dict[str, tuple[Shape, ...]] = {kind: shapes[kind] for kind in shapes if kind in ("boolean", "number")}
-    unlike = _spellings(writer, channel, others)
-    if unlike:
+    readable = _beside(writer, value, beside)
+    unlike = _spellings(writer, channel, {kind: readable[kind] for kind in readable if kind in ("boolean", "number")})
+    if unlike and strings:
         writer.restrictions.add("raw-strings")
     options = [_values(writer, channel, kind, union, name) for kind, union in others.items()]
     options += [text for text in _texts(writer, channel, strings, unlike, name) if text]
@@ -266,12 +304,19 @@ def _use(
     return f"{template}{{{', '.join(one for one in given if one)}}}"
 
 
-def _values(writer: LarkWriter, channel: Channel, kind: str, union: tuple[Shape, ...], hint: str) -> str:
+def _values(
+    writer: LarkWriter,
+    channel: Channel,
+    kind: str,
+    union: tuple[Shape, ...],
+    hint: str,
+    readable: tuple[Shape, ...] = (),
+) -> str:
     if kind in ("null", "boolean"):
         spelled = [text for one in _constants(union) for text in channel.spellings(one)]
         return " | ".join(literal(text) for text in spelled)
     if channel.item is not None and kind in ("array", "object"):
-        return elements_text(writer, channel, kind, union, part_text, hint)
+        return elements_text(writer, channel, kind, union, readable, part_text, hint)
     return writer.alternatives({kind: union}, hint)
 
 

@@ -18,7 +18,7 @@ from ..errors import UnsupportedError
 from .array_text import Items, items_text
 from .atoms import Conj
 from .encoding import IDENTIFIER
-from .machine import object_is_plain
+from .machine import array_is_plain, object_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
 from .scalar_text import constant_text
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .channel import Channel, Slot
     from .writer import LarkWriter
 
-Key = tuple[str, tuple[Shape, ...]]
-"""A kind and its shapes."""
+Key = tuple[str, tuple[Shape, ...], tuple[Shape, ...]]
+"""A kind, its shapes, and those that may stand in its place, as whoever reads cannot tell."""
 
 
 @dataclass
@@ -50,15 +50,25 @@ class ElementRules:
     recursions: int = 0
 
 
-Part = Callable[["LarkWriter", "Channel", "Slot", str, Conj, str], str]
-"""(writer, channel, slot, key or "", value, hint) → one part; one factor of a product."""
+Part = Callable[["LarkWriter", "Channel", "Slot", str, Conj, str, tuple[Conj, ...]], str]
+"""(writer, channel, slot, key or "", value, hint, what may stand in its place) → one part; one factor of a product."""
 
 
 def elements_text(
-    writer: LarkWriter, channel: Channel, kind: str, union: tuple[Shape, ...], part: Part, hint: str
+    writer: LarkWriter,
+    channel: Channel,
+    kind: str,
+    union: tuple[Shape, ...],
+    readable: tuple[Shape, ...],
+    part: Part,
+    hint: str,
 ) -> str:
-    """The parts of an array or object of some shapes: the name of a rule."""
-    memo, this = writer.elements, (kind, union)
+    """The parts of an array or object of some shapes: the name of a rule.
+
+    Args:
+        readable: shapes that may stand in its place; a string inside spells no value that they have there.
+    """
+    memo, this = writer.elements, (kind, union, readable if len(readable) > 1 else union)
     if this in memo.open:
         memo.recursions += 1
         return writer.alternatives({kind: union}, hint)
@@ -72,7 +82,7 @@ def elements_text(
     memo.open.append(this)
     options: dict[str, None] = {}
     for shape in union:
-        for text in _shape(writer, channel, shape, part, hint):
+        for text in _shape(writer, channel, shape, this[2], part, hint):
             options.setdefault(text)
     memo.open.pop()
     name = writer.rule(" | ".join(sorted(options, key=lambda option: not option)), hint, None)
@@ -84,26 +94,33 @@ def elements_text(
     return name
 
 
-def _shape(writer: LarkWriter, channel: Channel, shape: Shape, part: Part, hint: str) -> list[str]:
+def _shape(
+    writer: LarkWriter, channel: Channel, shape: Shape, readable: tuple[Shape, ...], part: Part, hint: str
+) -> list[str]:
     assert channel.item is not None and channel.inner is not None
     item, inner = channel.item, channel.inner
+    arrays = [other for other in readable if isinstance(other, Arrays)]
+    # of one array without conditions on items the positions tell items apart
+    apart = len(arrays) == 1 and array_is_plain(arrays[0])
+    items = () if apart else tuple(dict.fromkeys(one for other in arrays for one in (*other.prefix, other.rest)))
     if isinstance(shape, Constants):
         raise _refusal()
 
     def one(value: Conj | Constant, hint: str) -> str:
         if isinstance(value, Constant):
             return _constant(writer, channel, item, value.value)
-        return part(writer, channel, item, "", value, hint)
+        return part(writer, channel, item, "", value, hint, items)
 
     def named(writer: LarkWriter, name: str, value: Conj) -> str:
-        return part(writer, channel, inner, _key(name), value, name)
+        members = (pair for other in readable if isinstance(other, Objects) for pair in other.named)
+        return part(writer, channel, inner, _key(name), value, name, tuple(one for key, one in members if key == name))
 
     if isinstance(shape, Arrays):
         return [items_text(writer, shape, Items("", "", one), hint)]
 
     def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
         key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
-        return part(writer, channel, inner, key, value, hint)
+        return part(writer, channel, inner, key, value, hint, ((),))
 
     assert isinstance(shape, Objects)
     if channel.closed and shape.opened:

@@ -5,7 +5,8 @@ Leaves out   how they are written (writer.py), how they are read (runtime/argume
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .atoms import Conj
@@ -16,15 +17,62 @@ if TYPE_CHECKING:
     from .writer import LarkWriter
 
 
-def parameters_of(writer: LarkWriter) -> list[list[object]]:
-    """[name, types but string (``types_of``)] of every declared parameter of the schema added last, in order."""
-    found: dict[str, set[str]] = {}
-    shapes = writer.normaliser.shapes(writer.root) if writer.root is not None else {}
-    for shape in shapes.get("object", ()):
-        for name, value in shape.named if isinstance(shape, Objects) else ():
-            if value is not None and writer.normaliser.alive(value):
-                found.setdefault(name, set()).update(types_of(writer, value))
-    return [[name, sorted(kinds)] for name, kinds in found.items()]
+UNDECLARED = ""
+"""The name under which the types of parameters that are not declared are told; no parameter is called so."""
+
+
+class Beside:
+    """What may stand in the place of a parameter, over the alternatives of the arguments.
+
+    A name may be declared in one and be among those that another leaves open.
+    """
+
+    def __init__(self, writer: LarkWriter, union: Sequence[Objects]) -> None:
+        alive = writer.normaliser.alive
+        self.names = dict.fromkeys(name for shape in union for name, value in shape.named if alive(value))
+        self._union = [
+            (
+                {name: value for name, value in shape.named if alive(value)},
+                {name for name, _ in shape.named},
+                [one.value for one in shape.opened if alive(one.value)],
+            )
+            for shape in union
+        ]
+
+    def named(self, name: str) -> tuple[Conj, ...]:
+        """Values of a declared parameter."""
+        found: dict[Conj, None] = {}
+        for values, named, opened in self._union:
+            found.update(dict.fromkeys([values[name]] if name in values else [] if name in named else opened))
+        return tuple(found)
+
+    def opened(self, shape: Objects | None = None) -> tuple[Conj, ...]:
+        """Values of parameters that a shape does not declare; without one, that none does."""
+        declared = self.names if shape is None else {name for name, _ in shape.named}
+        found = dict.fromkeys(one for _, _, opened in self._union for one in opened)
+        for name in self.names:
+            if name not in declared:
+                found.update(dict.fromkeys(self.named(name)))
+        return tuple(found)
+
+
+def alternatives_of(writer: LarkWriter, one: Conj, closed: bool) -> tuple[Objects, ...]:
+    """The alternatives of arguments that live; perhaps of declared parameters alone."""
+    union = writer.normaliser.shapes(one).get("object", ()) if one is not None else ()
+    shapes = [shape for shape in union if isinstance(shape, Objects)]
+    shapes = [replace(shape, opened=()) if closed else shape for shape in shapes]
+    return tuple(shape for shape in dict.fromkeys(shapes) if writer.normaliser.lives(shape))
+
+
+def parameters_of(writer: LarkWriter, closed: bool) -> list[list[object]]:
+    """[name, types but string (``types_of``)] of every declared parameter of the schema added last, in order; then of
+    those that are not declared, where they may be written and have not every type."""
+    beside = Beside(writer, alternatives_of(writer, writer.root, closed))
+    places = [(name, beside.named(name)) for name in beside.names]
+    opened = beside.opened()
+    if opened and () not in opened:
+        places.append((UNDECLARED, opened))
+    return [[name, sorted(set().union(*(types_of(writer, one) for one in values)))] for name, values in places]
 
 
 def types_of(writer: LarkWriter, value: Conj) -> set[str]:
@@ -32,6 +80,7 @@ def types_of(writer: LarkWriter, value: Conj) -> set[str]:
     "false" where only that may."""
     found = set()
     for kind, union in writer.normaliser.shapes(value).items() if value is not None else ():
+        union = tuple(shape for shape in union if writer.normaliser.lives(shape))
         if kind == "boolean":
             said = {constant.value for shape in union if isinstance(shape, Constants) for constant in shape.values}
             kind = "boolean" if len(said) == 2 else "true" if True in said else "false"

@@ -28,7 +28,7 @@ from .strings import literal
 if TYPE_CHECKING:
     from .writer import LarkWriter
 
-Value = Callable[["LarkWriter", Conj, str, str], "str | None"]
+Value = Callable[["LarkWriter", str, Conj, str, str], "str | None"]
 
 _UNRESERVED = charset.normal([(45, 46), (48, 57), (65, 90), (95, 95), (97, 122), (126, 126)])
 _TAIL = "%[89abAB][0-9a-fA-F]"
@@ -66,7 +66,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
     """The request line of a call, and its body.
 
     Args:
-        value: (writer, schema of a parameter, name, part) → the rule of its text; None where it has none.
+        value: (writer, argument, its schema, name, part) → the rule of its text; None where it has none.
     """
     if not object_is_plain(shape):
         raise UnsupportedError("which parameters there may be cannot be said in a request line", place=place)
@@ -74,7 +74,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
     where: dict[str, dict[str, str]] = {"path": {}, "query": {}, "body": {}}
     for argument, one in shape.named:
         part, name = request.parts.get(argument, ("", argument))
-        rule = value(writer, one, name, part) if part in where and writer.normaliser.alive(one) else None
+        rule = value(writer, argument, one, name, part) if part in where and writer.normaliser.alive(one) else None
         if rule is not None:
             where[part][argument] = rule
         elif argument in shape.required:

@@ -18,7 +18,7 @@ from toolc.compiler.grammar.specials import resolve_specials
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
 from toolc.compiler.specs import read_spec
-from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, REASONING, STRING, TEXT, UNSETTLED, VALUE
+from toolc.runtime.tables import ARGUMENTS, AROUND, END_OF_TURN, KEY, REASONING, STRING, TEXT, UNSETTLED, VALUE
 
 UNKNOWN = -1
 MOST = 255
@@ -66,7 +66,16 @@ class Plain:
         self.separable = all(
             len({self.tool[s] for s in core}) < 2 or all(map(self.stays, core)) for core in inside
         ) and all(len({self.tool[s] for s in backs}) == 1 for backs in symbols)
+        self.ends = {n: tools for n, core in enumerate(states) if (tools := self.whole_calls(core))}
         self.narrow(space, begins)
+
+    def whole_calls(self, core: list[int]) -> tuple[int, ...]:
+        """Where a text may end in calls of several tools, those that are whole."""
+        if not self.is_marked(core) or len({self.tool[s] for s in core}) < 2:
+            return ()
+        turn = self.nfa.mask(1 << END_OF_TURN)
+        ending = {self.tool[s] for s in core if any(mask == turn for mask, _, _ in self.nfa.edges.of(s))}
+        return tuple(sorted(ending - {-1}))
 
     def is_marked(self, core: list[int]) -> bool:
         return any(int(self.nfa.instance[s]) in self.marked for s in core)
@@ -175,3 +184,4 @@ def test_marks_are_what_they_say(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert set(np.flatnonzero(marks.narrow_state).tolist()) == plain.narrow_state
     assert set(np.flatnonzero(marks.narrow_symbol).tolist()) == plain.narrow_symbol
     assert marks.separable == plain.separable
+    assert marks.ends == plain.ends

@@ -104,13 +104,20 @@ class Raw:
             at = found.end()
 
     def _interpret(self, text: str, schema: Any) -> Any:
-        """What is no string and valid is that value; else the text is a string."""
+        """What is no string and valid is that value; else the text is a string. An integer alone has no exponent."""
         spelled = {"True": "true", "False": "false", "None": "null"}.get(text, text) if self.python else text
         try:
             value = json.loads(spelled, parse_constant=_no_constant)
         except ValueError:
             return text
+        if _is_no_integer(text, value, schema):
+            return text
         return value if not isinstance(value, str) and fits(value, schema) else text
+
+
+def _is_no_integer(text: str, value: Any, schema: Any) -> bool:
+    """Whether a text spells a number by its exponent, where only integers may stand."""
+    return isinstance(value, float) and not fits(4.5, schema) and not re.fullmatch(r"-?\d+\.0+", text.strip())
 
 
 def _type_of(value: Any) -> str:
@@ -334,6 +341,8 @@ class Tags(_Tree):
             raise ValueError("an array as JSON")
         if isinstance(value, dict) and schema.get("properties"):
             raise ValueError("an object as JSON")
+        if _is_no_integer(text, value, schema):
+            return text
         return value if not isinstance(value, str) and fits(value, schema) else text
 
 

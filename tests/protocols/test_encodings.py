@@ -6,6 +6,7 @@ import functools
 import json
 import random
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.cases.protocols import FAMILIES, is_valid
 from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.commands.check import check
+from toolc.compiler.errors import UnsupportedError
 from toolc.runtime import Matcher, Reader, read_calls, write_calls
 from toolc.runtime.bundle import Bundle
 
@@ -204,3 +206,121 @@ def test_what_may_be_anything_part_by_part(as_tokens: bool) -> None:
         if rng.random() < 0.15:
             assert np.array_equal(allowed(matcher).astype(bool), brute_mask(held, matcher))
         assert matcher.advance_bytes(bytes((byte,))) == 1
+
+
+def arguments(schema: dict[str, Any], protocol: str, text: dict[str, str]) -> dict[str, Any] | None:
+    """What the raw texts of parameters are read as; None if they are refused."""
+    held = one_tool(protocol, json.dumps(schema))
+    call = FAMILIES[protocol].write([("f", text)])
+    return (
+        read_calls(held, call, "required")[0].arguments if check(held, call.encode(), "required")["accepted"] else None
+    )
+
+
+@functools.cache
+def one_tool(protocol: str, schema: str) -> Bundle:
+    tools = [{"name": "f", "parameters": json.loads(schema)}]
+    return compile_tools(tools, vocab_for(protocol), options=Options(protocol=protocol, named=False)).bundle
+
+
+def shut(required: bool = True, **properties: Any) -> dict[str, Any]:
+    needed = {"required": list(properties)} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+RAW_PROTOCOLS = ["qwen3_coder", "glm45", "glm47", "minimax_m2", "minimax_m3"]
+STAY_STRINGS = [
+    ({"type": ["integer", "string"], "maximum": 10}, "1e5"),
+    ({"anyOf": [{"type": "string", "pattern": "^1e"}, {"type": "integer"}]}, "1e5"),
+    ({"type": ["number", "string"]}, "NaN"),
+    ({"type": ["number", "string"]}, "Infinity"),
+    ({"type": ["number", "string"]}, "-Infinity"),
+    ({"type": ["number", "string"]}, "\xa05"),
+]
+
+
+@pytest.mark.parametrize(("schema", "text"), STAY_STRINGS)
+@pytest.mark.parametrize("protocol", RAW_PROTOCOLS)
+def test_what_spells_no_number_is_a_string(protocol: str, schema: dict[str, Any], text: str) -> None:
+    """Python's reading of JSON took NaN for a number, and 1e5 for an integer."""
+    assert arguments(shut(v=schema), protocol, {"v": text}) == {"v": text}
+
+
+KINDS = {
+    "anyOf": {"anyOf": [shut(k={"const": "a"}, v={"type": "string"}), shut(k={"const": "b"}, v={"type": "integer"})]},
+    "if": {
+        "type": "object", "properties": {"k": {"enum": ["a", "b"]}, "v": {}}, "required": ["k", "v"],
+        "additionalProperties": False, "if": {"properties": {"k": {"const": "a"}}},
+        "then": {"properties": {"v": {"type": "string"}}}, "else": {"properties": {"v": {"type": "integer"}}},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", KINDS)
+@pytest.mark.parametrize("protocol", RAW_PROTOCOLS)
+def test_alternatives_of_the_arguments(protocol: str, form: str) -> None:
+    """What spells a value of one alternative is no string of another: reading knows a parameter by its name alone."""
+    for k, v, wanted in (("a", "296", None), ("b", "296", 296), ("a", "x", "x"), ("b", "x", None)):
+        read = arguments(KINDS[form], protocol, {"k": k, "v": v})
+        assert read == (None if wanted is None else {"k": k, "v": wanted})
+
+
+def test_alternatives_inside_of_parts() -> None:
+    inner = [shut(k={"const": k}, v={"type": t}) for k, t in (("a", "string"), ("b", "integer"))]
+    for schema, wrap in (
+        (shut(o={"anyOf": inner}), lambda value: {"o": value}),
+        (shut(l={"anyOf": [{"type": "array", "items": one} for one in inner]}), lambda value: {"l": [value]}),
+    ):
+        held = one_tool("minimax_m3", json.dumps(schema))
+        for k, v, wanted in (("a", "296", False), ("b", "296", True), ("a", "x", True), ("b", "x", False)):
+            text = FAMILIES["minimax_m3"].write([("f", wrap({"k": k, "v": v}))])
+            assert check(held, text.encode(), "required")["accepted"] is wanted
+            if wanted:
+                value = {"k": k, "v": 296 if v == "296" else v}
+                assert read_calls(held, text, "required")[0].arguments == wrap(value)
+
+
+UNDECLARED: list[tuple[dict[str, Any], str, Any]] = [
+    ({"additionalProperties": {"type": "string"}}, "12", "12"),
+    ({"additionalProperties": {"type": "string"}}, "null", "null"),
+    ({"additionalProperties": {"type": ["string", "integer"]}}, "null", "null"),
+    ({"additionalProperties": {"type": ["string", "integer"]}}, "12", 12),
+    ({"additionalProperties": {"type": ["string", "integer"]}}, "1e5", "1e5"),
+    ({}, "12", 12),
+    ({"patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "12", 12),
+    ({"patternProperties": {"^y": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "12", None),
+]
+
+
+@pytest.mark.parametrize(("more", "text", "wanted"), UNDECLARED)
+@pytest.mark.parametrize("protocol", ["qwen3_coder", "glm47"])
+def test_undeclared_parameters(protocol: str, more: dict[str, Any], text: str, wanted: Any) -> None:
+    """Their types are told as well; where keys of several kinds may stand, they have the types of all."""
+    read = arguments({"type": "object", "properties": {"a": {"type": "integer"}}, **more}, protocol, {"x": text})
+    assert read == (None if wanted is None else {"x": wanted})
+
+
+@pytest.mark.parametrize("protocol", ["pythonic", "toolkengpt", "glm47", "kimi_k3", "json", "gemma4"])
+def test_numbers_beyond_floats(protocol: str) -> None:
+    held = one_tool(protocol, json.dumps(shut(n={"type": "number"})))
+    written = FAMILIES[protocol].write([("f", {"n": 7})])
+    assert written.count("7") == 1
+    call = read_calls(held, written.replace("7", "-1E480"), "required")[0]
+    assert call.arguments == {"n": -(10**480)}
+    again = write_calls(Reader(held, "required"), [("f", call.arguments)])
+    assert again is not None and b"-1e480" in again.text
+    told = json.loads(call.json, parse_constant=pytest.fail, parse_int=Decimal, parse_float=Decimal)
+    assert told == {"n": Decimal("-1E480")}
+    assert read_calls(held, written.replace("7", "1.5E3"), "required")[0].arguments == {"n": 1500.0}
+
+
+def test_positions_of_alternatives() -> None:
+    """By position p and q cannot be told apart; a first parameter of two types can stand."""
+    with pytest.raises(UnsupportedError, match="by their position"):
+        one_tool("toolkengpt", json.dumps({"oneOf": [shut(p={"type": "string"}), shut(q={"type": "integer"})]}))
+    held = one_tool(
+        "toolkengpt",
+        json.dumps({"oneOf": [shut(p={"type": "string"}), shut(p={"type": "integer"}, q={"type": "integer"})]}),
+    )
+    assert read_calls(held, '<T>f("x")=', "required")[0].arguments == {"p": "x"}
+    assert read_calls(held, "<T>f(1, 2)=", "required")[0].arguments == {"p": 1, "q": 2}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
-from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls
+from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call
 from toolc.runtime.bundle import Bundle
 
 from .test_protocols import BOTH, CALLS, EACH, bundle
@@ -196,3 +197,65 @@ def test_tool_errors_of_a_model_that_slips(name: str) -> None:
     assert calls > 10 and masked["unfinished"] < 10
     assert [masked[one] for one in TYPES] == [0, 0, 0]
     assert sum(free[one] for one in TYPES) > 3
+
+
+def closed(*tools: tuple[str, dict[str, object]]) -> list[dict[str, object]]:
+    """Tools with these properties and no others, none of them required."""
+    return [
+        {"name": name, "parameters": {"type": "object", "properties": properties, "additionalProperties": False}}
+        for name, properties in tools
+    ]
+
+
+LAST = {
+    "string": ({"type": "string"}, '"a"', "a"),
+    "null": ({"type": ["integer", "null"]}, "None", None),
+    "true": ({"type": "boolean"}, "True", True),
+    "enum": ({"enum": ["a", "b"]}, "'b'", "b"),
+    "list": ({"type": "array", "items": {"type": "string"}}, '["a"]', ["a"]),
+    "number": ({"type": "integer"}, "3", 3),
+}
+
+
+@pytest.mark.parametrize("case", LAST)
+@pytest.mark.parametrize("name", ["pythonic", "lfm2", "olmo3", "llama3_builtin", "toolkengpt"])
+def test_the_last_argument_where_none_is_required(name: str, case: str) -> None:
+    """The state behind it was that behind no arguments at all, so its last symbol was taken for one around them."""
+    schema, literal, value = LAST[case]
+    tools, family = closed(("f", {"s": schema})), FAMILIES[name]
+    held = compile_tools(tools, vocab_for(name), options=Options(protocol=name)).bundle
+    text = family.write([("f", {})])
+    for blank in ("", " ") if name == "pythonic" else ("",):
+        said = f"f{'.call' if name == 'llama3_builtin' else ''}("
+        assert said in text
+        inside = {"None": "null", "True": "true", "'b'": '"b"'}.get(literal, literal)
+        argument = inside if name == "toolkengpt" else f"s={literal}"
+        whole = text.replace(said, f"{said}{blank}{argument}{blank}")
+        for size in (0, 1):
+            reader, _ = read(held, "required", whole, size)
+            assert [(call.name, call.arguments, call.text) for call in reader.calls] == [("f", {"s": value}, argument)]
+        written = write_call(Reader(held, "required"), "f", {"s": value})
+        assert written is not None and not written.text.count(b"\\")
+    assert [call.arguments for call in read_calls(held, text, "required")] == [{}]
+
+
+def test_whose_call_it_is_where_the_turn_ends(tmp_path: Path) -> None:
+    """A call that another could go on from was lost without a word."""
+    path = tmp_path / "bare.lark"
+    path.write_text('tool{name, arguments}: name | name "=" arguments\ncall{tools}: tools\n')
+    held = compile_tools(closed(("f", {}), ("f.g", {})), vocab_for("hermes"), options=Options(protocol=path)).bundle
+    for text, wanted in (("f.g", "f.g"), ("f={}", "f")):
+        assert [call.name for call in read_calls(held, text, "required")] == [wanted]
+    with pytest.raises(DecodeError, match="whose call this is"):
+        read_calls(held, "f", "required")
+
+
+def test_nothing_follows_the_end_of_turn() -> None:
+    held = bundle("json")
+    reader = Reader(held, "required")
+    reader.feed_text('{"name": "get_all", "arguments": {}}')
+    end = held.vocab.end_of_turn[0]
+    reader.feed(end)
+    assert reader.calls and reader.is_finished and reader.feed(end) == []
+    with pytest.raises(DecodeError):
+        reader.feed(5)

@@ -17,7 +17,7 @@ from tests.cases.requests import CALLS, DOCUMENT, EXAMPLE, PATHS, Requests, para
 from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import SpecError, UnsupportedError
-from toolc.runtime import Reader, read_calls, write_calls
+from toolc.runtime import DecodeError, Reader, read_calls, write_calls
 from toolc.runtime.bundle import Bundle
 
 from .test_masks import equal_walks
@@ -204,3 +204,30 @@ def test_names_that_cannot_be_written() -> None:
     for name in ("qwen3_coder", "pythonic", "gemma4"):
         with pytest.raises((UnsupportedError, SpecError), match="a b>"):
             compile_tools([tool], vocab_for(name), options=Options(protocol=name))
+
+
+def test_a_path_that_another_goes_on_from() -> None:
+    """Its call was read as none. A path without parameters comes before one with some."""
+    operations = {"/a": "x", "/a/b": "y", "/{id}": "z"}
+    paths: dict[str, Any] = {path: {"get": {"operationId": name}} for path, name in operations.items()}
+    paths["/{id}"]["get"]["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths}
+    held = compile_tools(document, options=Options(protocol="restgpt")).bundle
+    for text, call in (("GET /a", ("x", {})), ("GET /a/b", ("y", {})), ("GET /ab", ("z", {"id": "ab"}))):
+        assert [(one.name, one.arguments) for one in read_calls(held, text, "required")] == [call]
+        reader = Reader(held, "auto")
+        events = [*reader.feed_text(text), *reader.feed(held.vocab.end_of_turn[0])]
+        assert [event.kind for event in events if event.kind != "arguments"] == ["call", "name", "end"]
+        written = write_calls(Reader(held, "required"), [call])
+        assert written is not None and written.text.decode() == text
+    assert write_calls(Reader(held, "required"), [("z", {"id": "a"})]) is None
+    with pytest.raises(DecodeError, match="cannot be chosen from"):
+        held.subset(["x"])
+
+
+def test_the_name_of_the_action_of_a_protocol() -> None:
+    tools = [{"name": "Finish", "parameters": {"type": "object"}}]
+    with pytest.raises(SpecError, match='"Finish"') as caught:
+        compile_tools(tools, vocab_for("react"), options=Options(protocol="react"))
+    assert "#/0" in str(caught.value.place)
+    compile_tools(tools, vocab_for("json"), options=Options(protocol="json"))

@@ -175,3 +175,25 @@ def test_kinds_inside_of_each_other(name: str) -> None:
         written = write_calls(Reader(held, "required"), [("f", arguments)])
         assert written is not None, arguments
         assert [call.arguments for call in read_calls(held, written.text, "required")] == [arguments]
+
+
+@pytest.mark.parametrize("name", ["pythonic", "lfm2"])
+def test_characters_that_python_escapes(name: str) -> None:
+    """`repr` escapes what cannot be printed, also beyond ASCII, where the tables have the character itself."""
+    texts = ["a\xa0b", "x\u2028\u3000", "q\x7f\\\\xa0", "\U000e0001"]
+    schema = {"type": "object", "properties": {"t": {"enum": texts}}, "required": ["t"]}
+    held = compile_tools([{"name": "f", "parameters": schema}], vocab_for(name), options=Options(protocol=name)).bundle
+    for text in texts:
+        written = write_call(Reader(held, "required"), "f", {"t": text})
+        assert written is not None, text
+        assert [call.arguments for call in read_calls(held, written.text, "required")] == [{"t": text}]
+
+
+def test_undeclared_arguments_with_types() -> None:
+    """Kimi K3 tells the type of each: that a tag holds the word key is no second name."""
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+    held = compile_tools(tools, vocab_for("kimi_k3"), options=Options(protocol="kimi_k3")).bundle
+    for arguments in ({"x": "12", "y": 12, "z": [1, {}]}, {"a": "1", "n": None, "o": {"k": "v"}}, {"t": True}):
+        written = write_call(Reader(held, "required"), "f", arguments)
+        assert written is not None, arguments
+        assert [call.arguments for call in read_calls(held, written.text, "required")] == [arguments]
