@@ -153,7 +153,7 @@ def compile_grammar(
     from .grammar.assemble import Assembled
 
     options = options or Options()
-    about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text), "tools": []}
+    about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
     return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(name, options, progress))
 
 
@@ -252,7 +252,7 @@ def _compile(
     linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
-        states = linked.entries
+        states, ends_of = linked.entries, []
     else:
         clock.begin("automaton")
         if grammar.apart:
@@ -265,6 +265,7 @@ def _compile(
             found = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget, ladders=made.ladders)
         tables, counts = made.tables.but(**found), made.counts
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
+        ends_of = [[state, list(tools)] for state, tools in automaton.marks.ends.items()]
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
     meta = {
@@ -280,6 +281,7 @@ def _compile(
         "protocol": assembled.protocol,
         "delimiters": delimiters,
         "separable": separable,
+        **({"ends": ends_of} if ends_of else {}),
         "arguments": assembled.arguments,
         "spec": about,
         "options": {
@@ -287,7 +289,7 @@ def _compile(
             for key, value in vars(options).items()
             if key not in ("budget", "jobs", "standalone", "protocol", "response")
         },
-        "restrictions": list(assembled.restrictions),
+        "restrictions": sorted({*assembled.restrictions, *(("depth",) if modes > 1 else ())}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
         "dropped": dropped(assembled.told),

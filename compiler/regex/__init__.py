@@ -22,6 +22,7 @@ from .nodes import (
     concat,
     literal,
     literal_text,
+    nests_deeper,
     repeat,
     searching,
     shortest,
@@ -32,6 +33,6 @@ from .printer import to_text
 
 __all__ = [
     "ANY", "EMPTY", "END", "MOST_TIMES", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat",
-    "Start", "Union", "WordBoundary", "concat", "literal", "literal_text", "may_meet", "parse_regex", "repeat",
-    "searching", "shortest", "to_text", "union",
+    "Start", "Union", "WordBoundary", "concat", "literal", "literal_text", "may_meet", "nests_deeper", "parse_regex",
+    "repeat", "searching", "shortest", "to_text", "union",
 ]  # fmt: skip

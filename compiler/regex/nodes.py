@@ -179,6 +179,23 @@ def literal_text(regex: Regex) -> str | None:
     return "".join(map(chr, out))
 
 
+def nests_deeper(regex: Regex, most: int) -> bool:
+    """Whether there is a node so many nodes inside of others."""
+    level: list[Regex] = [regex]
+    for _ in range(most + 1):
+        below: dict[int, Regex] = {}  # by identity, as nodes are shared
+        for one in level:
+            if isinstance(one, Concat | Union):
+                parts = one.items if isinstance(one, Concat) else one.options
+                below.update((id(part), part) for part in parts if type(part) is not Chars)
+            elif isinstance(one, Repeat | Look):
+                below[id(one.item)] = one.item
+        if not below:
+            return False
+        level = list(below.values())
+    return True
+
+
 def searching(regex: Regex) -> Regex:
     """Any text with a match of the expression somewhere in it: how JSON Schema uses patterns."""
     rest = Repeat(ANY, 0, None)

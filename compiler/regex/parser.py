@@ -36,6 +36,11 @@ from .nodes import (
 
 _NEWLINE = Chars(((10, 10),))
 
+MOST_NESTED = {"ecma": 40, "python": 60}
+"""How deep groups may nest. A level takes five frames here and up to seven in what makes an automaton of the nodes, and
+the caller has used some of the thousand that Python allows. Patterns, which are ECMA-262's, become Python expressions
+that nest a little deeper."""
+
 
 @lru_cache(maxsize=4096)
 def parse_regex(text: str, flags: str = "", dialect: str = "python", lazy: bool = False) -> Regex:
@@ -71,16 +76,17 @@ _CLASS = re.compile(r"\[[^]\\^][^]\\]*\]")
 _MOST_KEPT = 4096
 _LONGEST_KEPT = 256
 
-_kept: dict[tuple[str, frozenset[str], bool, bool], tuple[Regex | None, int]] = {}
-"""What is left of a text, flags, whether it is ECMA's and lazy → the group or class that it begins with, its length:
-many texts end alike."""
+_kept: dict[tuple[str, frozenset[str], bool, bool], tuple[Regex | None, int, int]] = {}
+"""What is left of a text, flags, whether it is ECMA's and lazy → the group or class that it begins with, its length,
+how deep groups nest in it: many texts end alike."""
 
 _kept_classes: dict[tuple[str, frozenset[str], bool], Regex] = {}
 """A class, flags, whether it is ECMA's → what it is."""
 
 
 class _Parser:
-    """Recursive descent over one text; ``at`` is the next character, ``flags`` those of the group being read."""
+    """Recursive descent over one text; ``at`` is the next character, ``flags`` those of the group being read, which is
+    ``depth`` groups deep, where ``deepest`` is the most since that was set."""
 
     def __init__(self, text: str, flags: str, dialect: str, lazy: bool) -> None:
         if dialect not in ("python", "ecma"):
@@ -89,6 +95,8 @@ class _Parser:
         self.at = 0
         self.lazy = lazy
         self.ecma = dialect == "ecma"
+        self.depth = self.deepest = 0
+        self.most = MOST_NESTED[dialect]
         self.flags = frozenset(flags)
         unknown = self.flags - frozenset("su" if self.ecma else "aimsux")
         if unknown:
@@ -221,10 +229,16 @@ class _Parser:
         key = self.text[start:], self.flags, self.ecma, self.lazy
         found = _kept.get(key)
         if found is None:
+            outside, self.deepest = self.deepest, self.depth
+            regex = self.atom()
             if len(_kept) >= _MOST_KEPT:
                 _kept.clear()
-            found = _kept[key] = self.atom(), self.at - start
+            found = _kept[key] = regex, self.at - start, self.deepest - self.depth
+            self.deepest = max(outside, self.deepest)
+        elif self.depth + found[2] > self.most:
+            return self.atom()  # to find where that is
         self.at = start + found[1]
+        self.deepest = max(self.deepest, self.depth + found[2])
         return found[0]
 
     def alone(self, match: re.Match[str]) -> Regex:
@@ -364,7 +378,15 @@ class _Parser:
                 return None
             else:
                 self.group_flags()
+        if self.depth == self.most:
+            self.at = start
+            place, picture = self._place()
+            kind = UnsupportedError if self.ecma else GrammarError
+            raise kind(f"groups nest more than {self.most} deep in a regular expression", place=place, hint=picture)
+        self.depth += 1
+        self.deepest = max(self.deepest, self.depth)
         inner = self.alternatives()
+        self.depth -= 1
         if not self.take(")"):
             raise self.wrong("a closing ) for the ( at character " + str(start + 1), "missing ), unterminated group")
         self.flags = outer

@@ -66,9 +66,15 @@ def _text(regex: Regex) -> str:
     if type(regex) is Chars:
         return _chars_text(regex.ranges)
     if type(regex) is Concat:
-        return "".join(f"(?:{_text(item)})" if type(item) in (Union, Concat) else _text(item) for item in regex.items)
+        out = ""
+        for item in regex.items:  # a loop, not a generator: nested expressions have half as many frames
+            out += f"(?:{_text(item)})" if type(item) in (Union, Concat) else _text(item)
+        return out
     if type(regex) is Union:
-        return "|".join(f"(?:{_text(o)})" if type(o) is Union else _text(o) for o in regex.options)
+        options = []
+        for option in regex.options:
+            options.append(f"(?:{_text(option)})" if type(option) is Union else _text(option))
+        return "|".join(options)
     if type(regex) is Repeat:
         low, high = regex.low, regex.high
         count = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((low, high))

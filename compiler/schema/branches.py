@@ -8,17 +8,19 @@ Invariants   the alternatives together are the conj, in the order in which it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from ..budget import Budget
 from ..errors import BudgetError
-from .atoms import ANY, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some
+from .atoms import ANY, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some, Values
 from .formulas import types_of
 from .known import Known
 from .negation import negate
 from .nodes import Node
+from .operands import Constant
 from .patterns import parse
+from .values import kind_of
 
 MAX_BRANCHES = 4096
 """Alternatives that one JSON type of one schema may have."""
@@ -107,13 +109,13 @@ class Brancher:
         done: list[_Branch] = []
         stack = [_Branch([])]
         _push(stack[0].pending, (), one)
+        if kind == "number":
+            _exclude_together(stack[0])
         steps = 0
         while stack:
             steps += 1
             if len(done) + len(stack) > most or steps > 64 * most:
                 return None
-            if steps % 64 == 0:
-                self.budget.check("", 0, one[0].node.place)
             branch = stack.pop()
             if not self._take(branch, kind):
                 continue
@@ -180,32 +182,38 @@ class Brancher:
     def _narrow(self, branch: _Branch, kind: str, apart: bool) -> list[_Branch]:
         """What becomes of a branch with unions: none if it has no value, itself if none is left, else one a choice."""
         while branch.unions:
-            known = Known(kind, list(branch.atoms), frozenset(branch.seen), self.literal_parts, self.empty)
+            known = self._known(branch, kind)
             if known.contradict():
                 return []
+            forced = False
             best: tuple[int, Position, list[int], tuple[Formula, ...]] | None = None
             for options, at in sorted(branch.unions.items(), key=lambda item: item[1]):
+                self.budget.check("")  # to tell what becomes of a union may take long
                 verdicts = [known.verdict(option) for option in options]
                 left = [index for index, verdict in enumerate(verdicts) if verdict is not False]
                 if True in verdicts and all(known.keeps_order(options[index]) for index in left):
                     del branch.unions[options]
                 elif not left:
                     return []
+                elif len(left) == 1:
+                    branch.pending.append(((*branch.unions.pop(options), left[0]), options[left[0]]))
+                    if not self._take(branch, kind):
+                        return []
+                    forced, known = True, self._known(branch, kind)
                 elif best is None or len(left) < best[0]:
                     best = (len(left), at, left, options)
+            if forced:
+                continue  # what holds now may decide others
             if best is None:
                 break
             _, at, left, options = best
             del branch.unions[options]
-            if len(left) > 1:
-                excluded = [index for index in left if apart and _is_told_apart(options[index])]
-                return [
-                    branch.choose(at, options, index, [other for other in excluded if other < index]) for index in left
-                ]
-            branch.pending.append(((*at, left[0]), options[left[0]]))
-            if not self._take(branch, kind):
-                return []
+            excluded = [index for index in left if apart and _is_told_apart(options[index])]
+            return [branch.choose(at, options, index, [other for other in excluded if other < index]) for index in left]
         return [branch]
+
+    def _known(self, branch: _Branch, kind: str) -> Known:
+        return Known(kind, list(branch.atoms), frozenset(branch.seen), self.literal_parts, self.empty)
 
     def _joined(self, options: tuple[Formula, ...], kind: str) -> tuple[Formula, ...]:
         """Alternatives of strings, those that are only patterns joined to one."""
@@ -243,6 +251,35 @@ class Brancher:
 def _push(pending: list[tuple[Position, Formula]], at: Position, parts: tuple[Formula, ...]) -> None:
     """Put parts on top, the first of them uppermost."""
     pending.extend(((*at, index), parts[index]) for index in range(len(parts) - 1, -1, -1))
+
+
+def constant_keys(node: Node) -> frozenset[Hashable] | None:
+    """What ``freeze`` makes of the values of a schema that says nothing but which these are; else None."""
+    if len(node.keywords) == 1:
+        for keyword in ("const", "enum"):
+            if keyword in node.keywords:
+                return frozenset(constant.key for constant in node.keywords[keyword])
+    return None
+
+
+def _exclude_together(branch: _Branch) -> None:
+    """Make one part of all numbers that literals rule out: apart, the gaps between them are to be multiplied."""
+    excluded = [
+        (at, part)
+        for at, part in branch.pending
+        if isinstance(part, Literal) and not part.positive and constant_keys(part.node) is not None
+    ]
+    if len(excluded) < 2:
+        return
+    places = {at for at, _ in excluded}
+    branch.pending = [item for item in branch.pending if item[0] not in places]
+    values: dict[Constant, None] = {}
+    for at, literal in reversed(excluded):  # as they are written
+        branch.seen.setdefault(literal, at)
+        (keyword,) = literal.node.keywords.values()
+        values.update((constant, None) for constant in keyword if kind_of(constant.value) == "number")
+    if values:
+        branch.pending.append((excluded[-1][0], negate(Values(tuple(values)))))
 
 
 def _flat(union: Some) -> tuple[Formula, ...]:

@@ -22,6 +22,7 @@ class Format:
         source: where the format is defined.
         widest: matches at least every string of the format; empty: not known, so no complement.
         narrowed: which valid strings ``pattern`` leaves out; empty: none.
+        besides: strings without the format that the complement leaves out, as ``widest`` matches them; empty: none.
         openapi: a format only of OpenAPI documents, an annotation elsewhere.
     """
 
@@ -29,6 +30,7 @@ class Format:
     source: str
     widest: str = ""
     narrowed: str = ""
+    besides: str = ""
     openapi: bool = False
 
 
@@ -62,6 +64,7 @@ def _leap_seconds() -> str:
 _TIME = f"(?:{_PLAIN_TIME}|{_leap_seconds()})"
 _WIDE_TIME = f"(?:{_PLAIN_TIME}|{_ANY_LEAP})"
 _LEAP_NOTE = "a leap second only where the offset is of whole or half hours"
+_LEAP_BESIDES = "times that are wrong in nothing but that no leap second is there, as 12:00:60Z"
 _DURATION = (
     "P(?:[0-9]+W|(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)"
     "(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?"
@@ -196,16 +199,27 @@ _HOST_NOTE = (
 
 FORMATS: dict[str, Format] = {
     "date-time": Format(
-        _whole(f"{_DATE}[Tt]{_TIME}"), "RFC 3339 date-time", _whole(f"{_DATE}[Tt]{_WIDE_TIME}"), _LEAP_NOTE
+        _whole(f"{_DATE}[Tt]{_TIME}"),
+        "RFC 3339 date-time",
+        _whole(f"{_DATE}[Tt]{_WIDE_TIME}"),
+        _LEAP_NOTE,
+        _LEAP_BESIDES,
     ),
     "date": Format(_whole(_DATE), "RFC 3339 full-date", _whole(_DATE)),
-    "time": Format(_whole(_TIME), "RFC 3339 full-time", _whole(_WIDE_TIME), _LEAP_NOTE),
+    "time": Format(_whole(_TIME), "RFC 3339 full-time", _whole(_WIDE_TIME), _LEAP_NOTE, _LEAP_BESIDES),
     "duration": Format(_whole(_DURATION), "RFC 3339 appendix A", _whole(_DURATION)),
     "email": Format(_whole(_EMAIL), "RFC 5321 Mailbox", _whole(_EMAIL)),
     "idn-email": Format(
         _whole(_IDN_EMAIL), "RFC 6531 Mailbox, domain labels by their characters alone", _whole(_IDN_EMAIL)
     ),
-    "hostname": Format(_whole(_HOSTNAME), "RFC 1123 2.1, RFC 5890", _whole(rf"{_LDH}(?:\.{_LDH})*"), _HOST_NOTE),
+    "hostname": Format(
+        _whole(_HOSTNAME),
+        "RFC 1123 2.1, RFC 5890",
+        _whole(rf"{_LDH}(?:\.{_LDH})*"),
+        _HOST_NOTE,
+        "names of labels of letters, digits and hyphens that are wrong in nothing but their length or a label with "
+        "hyphens in third and fourth place",
+    ),
     "idn-hostname": Format(
         _whole(_IDN_HOSTNAME),
         "RFC 5890 2.3.2.3",

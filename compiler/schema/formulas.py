@@ -76,6 +76,8 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple
     grouped: set[str] = set()
     for keyword, value in keywords.items():
         known = KEYWORDS.get(keyword)
+        if keyword == "$refused":
+            parts += [Refused(name, node.at(name)) for name in value if KEYWORDS[name].kinds == kind]
         if (
             known is None
             or keyword in grouped

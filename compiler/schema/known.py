@@ -77,7 +77,16 @@ class Known:
         counts = [atom for atom in atoms if isinstance(atom, Count)]
         self.low = max([len(self.required), *(atom.low for atom in counts)])
         self.high = min((atom.high for atom in counts if atom.high is not None), default=None)
-        self._tables = [(dict(part.named), part) for part in self.members]
+        self._tables: list[tuple[dict[str, Conj], Members]] = []
+        self._broad: list[int] = []  # tables that say something of keys which they do not name
+        self._naming: dict[str, list[int]] = {}  # the others, by name
+        for at, part in enumerate(self.members):
+            self._tables.append((dict(part.named), part))
+            if part.patterns or part.rest != ANY:
+                self._broad.append(at)
+            else:
+                for name, _ in part.named:
+                    self._naming.setdefault(name, []).append(at)
         self._values: dict[str, Conj] = {}
         self._order: list[str] | None = None
 
@@ -90,7 +99,8 @@ class Known:
     def value(self, name: str) -> Conj:
         """What a member must satisfy."""
         if name not in self._values:
-            self._values[name] = member_value(ANY, name, self._tables, search)
+            saying = sorted({*self._broad, *self._naming.get(name, ())})
+            self._values[name] = member_value(ANY, name, [self._tables[at] for at in saying], search)
         return self._values[name]
 
     def item(self, at: int) -> Conj:

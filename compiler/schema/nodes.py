@@ -4,6 +4,8 @@ Leaves out   what the keywords mean: atoms.py turns a node into constraints.
 Invariants   two nodes of one reader are the same object if their keywords are written alike (annotations aside);
              children are read before parents, without recursion; a reference is followed when it is asked for, so
              what nothing refers to is not read; keywords keep the order in which they are written.
+OpenAPI      schemas are those of requests: a property that is ``readOnly`` is not sent, and not required either by any
+             schema that speaks about the same object (``unsent`` of Context holds the names on the way down).
 """
 
 from __future__ import annotations
@@ -18,9 +20,22 @@ from ..regex import MOST_TIMES
 from .formats import FORMATS
 from .keywords import FREE_FORMATS, KEYWORDS, NUMBER_FORMATS
 from .operands import Constant, escape_pointer, parse_names, parse_operand
-from .references import Document, Library, Loader, Scope, Target, base_in, identifier_of, index_of, resolve
+from .patterns import is_supported
+from .references import (
+    Context,
+    Document,
+    Library,
+    Loader,
+    Target,
+    base_in,
+    check_identifier,
+    draft_in,
+    identifier_of,
+    index_of,
+    resolve,
+)
 from .report import narrowed_by
-from .values import MAX_NESTING, describe, freeze
+from .values import MAX_NESTING, check_text, describe, freeze
 
 __all__ = ["Constant", "Node", "Reader", "escape_pointer"]
 
@@ -57,47 +72,56 @@ class Node:
 Active: TypeAlias = list[tuple[str, Any, str]]
 """(keyword, value, what the value is: one of the forms of keywords.py, ``items`` told apart)."""
 
-Waiting: TypeAlias = tuple[Active, str, Scope]
-"""What of a schema waits for its children: keywords, and inside of it the base and the dynamic anchors."""
+Waiting: TypeAlias = tuple[Active, Context]
+"""What of a schema waits for its children: keywords, and the context inside of it."""
+
+IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "then", "else", "dependencies", "dependentSchemas"))
+"""Keywords that demand more of the same object."""
 
 
 class Reader:
     """Reads schemas into shared nodes.
+
+    Args:
+        loader: gives the document at a URI, or None.
+        lenient: whether patterns that cannot be compiled are dropped. ``$refused`` then names their keywords in the
+            node, so that its complement is dropped as well: what is dropped only ever allows more.
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
         narrowed: (place, keyword) → the declared restrictions that may narrow it, where there are any.
     """
 
-    def __init__(self, loader: Loader | None = None) -> None:
+    def __init__(self, loader: Loader | None = None, lenient: bool = False) -> None:
+        self.lenient = lenient
         self.report: list[tuple[str, str, str]] = []
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
         self._nodes: dict[Hashable, Node] = {}
-        self._read: dict[tuple[int, str, Scope], Node] = {}
+        self._read: dict[Hashable, Node] = {}  # (number of the document, pointer, dynamic anchors, what is not sent) →
+        self._honoured: set[tuple[str, str]] = set()  # (place, keyword) of what only OpenAPI enforces
         self._library = Library(loader)
         self.true = self._intern({}, "#")
         self.false = self._intern({"false": True}, "#")
 
     # -- reading
 
-    def read(self, document: Document, pointer: str, value: Any, base: str, scope: Scope = ()) -> Node:
+    def read(self, document: Document, pointer: str, value: Any, context: Context | None = None) -> Node:
         """The node of the schema ``value`` at ``pointer``.
 
         Args:
             document: where it stands.
             pointer: where in the document.
             value: the schema.
-            base: the URI that references around it start from.
-            scope: the dynamic anchors that are in force.
+            context: what it is read in; None: that of the document's root.
         """
         number = self._library.add(document)
-        start = (number, pointer, scope)
-        draft, anchored = document.draft, bool(index_of(document).dynamic)
-        identifier = identifier_of(draft)
-        stack: list[tuple[Any, str, str, Scope, int, Waiting | None]] = [(value, pointer, base, scope, 0, None)]
+        context = context or Context(document.uri, document.draft)
+        start = (number, pointer, context.scope, context.unsent)
+        anchored = bool(index_of(document).dynamic)
+        stack: list[tuple[Any, str, Context, int, Waiting | None]] = [(value, pointer, context, 0, None)]
         while stack:
-            value, at, base, scope, depth, waiting = stack.pop()
-            key = (number, at, scope)
+            value, at, around, depth, waiting = stack.pop()
+            key = (number, at, around.scope, around.unsent)
             if key in self._read:
                 continue
             if waiting is not None:
@@ -112,30 +136,39 @@ class Reader:
             if depth > MAX_NESTING:
                 place = document.place(at)
                 raise SchemaError(f"the schema nests deeper than {MAX_NESTING} levels", place=place)
-            inside = base_in(value, base, draft) if identifier in value else base
-            within = self._library.enter(scope, document, inside) if anchored else scope
-            active = _active(value, draft)
+            inside = _inside(value, around, document.place(at))
+            if anchored:
+                inside = inside._replace(scope=self._library.enter(around.scope, document, inside.base))
+            if document.read_only and not (at == pointer and is_operation(at)):
+                inside = inside._replace(unsent=around.unsent | self._read_only(document, at, value, inside))
+            active = _active(value, inside.draft)
             children = _children(document, at, active)
             if not children:
-                self._read[key] = self._build(document, number, at, value, active, inside, within)
+                self._read[key] = self._build(document, number, at, value, active, inside)
                 continue
-            stack.append((value, at, base, scope, depth, (active, inside, within)))
+            stack.append((value, at, around, depth, (active, inside)))
             children.reverse()
-            stack.extend([(child, where, inside, within, depth + 1, None) for child, where in children])
+            member = inside._replace(unsent=frozenset())
+            stack.extend(
+                (child, where, inside if keyword in IN_PLACE else member, depth + 1, None)
+                for child, where, keyword in children
+            )
         return self._read[start]
 
     def follow(self, target: Target) -> Node:
         """The node that a reference leads to."""
         value = resolve(target.document, target.pointer)
-        return self.read(target.document, target.pointer, value, target.base, target.scope)
+        return self.read(target.document, target.pointer, value, target.context)
 
     def _build(
-        self, document: Document, number: int, at: str, schema: dict[str, Any], active: Active, base: str, scope: Scope
+        self, document: Document, number: int, at: str, schema: dict[str, Any], active: Active, inside: Context
     ) -> Node:
         def child(where: str) -> Node:
-            return self._read[number, where, scope]
+            unsent: frozenset[str] = inside.unsent if keyword in IN_PLACE else frozenset()
+            return self._read[number, where, inside.scope, unsent]
 
         keywords: dict[str, Any] = {}
+        refused: list[str] = []
         place = document.place(at)
         for keyword, value, form in active:
             status = "enforced"
@@ -146,7 +179,7 @@ class Reader:
             elif form == "schemas":
                 parsed = tuple([child(f"{at}/{keyword}/{index}") for index in range(len(value))])
             elif form == "reference":
-                parsed = self._library.target(keyword, value, document, base, scope, f"{place}/{keyword}")
+                parsed = self._library.target(keyword, value, document, inside, f"{place}/{keyword}")
             elif form == "dependencies":
                 parsed = {
                     name: parse_names(item, f"{place}/{keyword}/{escape_pointer(name)}")
@@ -158,6 +191,16 @@ class Reader:
                 parsed = parse_operand(form, value, f"{place}/{keyword}")
                 if keyword == "format":
                     status = _format_status(value, document)
+            if self.lenient and keyword in ("pattern", "patternProperties"):
+                patterns = [parsed] if keyword == "pattern" else list(parsed)
+                kept = [pattern for pattern in patterns if is_supported(pattern)]
+                if len(kept) < len(patterns):
+                    status = "dropped"
+                    refused.append(keyword)
+                    if keyword == "patternProperties":
+                        keywords[keyword] = {pattern: parsed[pattern] for pattern in kept}
+                    self.report.append((place, keyword, status))
+                    continue
             if form != "count" or parsed < MOST_TIMES:
                 keywords[keyword] = parsed
             elif keyword.startswith("min"):
@@ -170,22 +213,34 @@ class Reader:
             self.report.append((place, keyword, status))
             if names := narrowed_by(keyword, value):
                 self.narrowed[place, keyword] = names
-        if len(active) < len(schema):
-            known = {keyword for keyword, _, _ in active}
-            self.report += [(place, keyword, "annotation") for keyword in schema if keyword not in known]
-        if document.draft == 2019 and "contains" in keywords:
+        if refused:
+            keywords["$refused"] = tuple(refused)
+            if "patternProperties" in refused:  # a key that may match what is dropped cannot be forbidden
+                if "additionalProperties" in keywords:
+                    self.report.append((place, "additionalProperties", "dropped"))
+                keywords["additionalProperties"] = self.true
+        if inside.draft <= 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items
         if document.openapi:
-            self._openapi(document, at, schema, keywords)
+            self._openapi(document, at, schema, keywords, inside)
+        if inside.unsent:
+            self._leave_out(keywords, inside.unsent)
+        if len(active) < len(schema):
+            known = {keyword for keyword, _, _ in active}
+            for keyword in schema:
+                if keyword not in known and (place, keyword) not in self._honoured:
+                    self.report.append((place, keyword, "annotation"))
         return self._intern(keywords, place)
 
-    def _openapi(self, document: Document, at: str, schema: dict[str, Any], keywords: dict[str, Any]) -> None:
+    def _openapi(
+        self, document: Document, at: str, schema: dict[str, Any], keywords: dict[str, Any], inside: Context
+    ) -> None:
         """What OpenAPI adds: ``nullable``, ``discriminator``, formats of its own."""
         if "format" in keywords:
             keywords["$openapi"] = True
-        if schema.get("nullable") is True and "type" in keywords:
+        if schema.get("nullable") is True and "type" in keywords and document.version.startswith("3.0"):
             keywords["type"] = tuple(sorted({*keywords["type"], "null"}))
-            self.report.append((document.place(at), "nullable", "enforced"))
+            self._honour(document.place(at), "nullable")
         found = schema.get("discriminator")
         name = found.get("propertyName") if isinstance(found, dict) else None
         if not isinstance(name, str):
@@ -195,7 +250,7 @@ class Reader:
             options = []
             for child, raw in zip(keywords[keyword], schema[keyword], strict=True):
                 ref = raw.get("$ref") if isinstance(raw, dict) else None
-                if isinstance(ref, str):
+                if isinstance(ref, str) and not self._is_unsent(name, document, f"{at}/{keyword}", raw, inside):
                     short = ref.rsplit("/", 1)[-1]
                     known = [tag for tag, to in mapping.items() if to in (ref, short)]
                     tags = tuple(Constant(freeze(tag), tag) for tag in dict.fromkeys([*known, short]))
@@ -205,7 +260,78 @@ class Reader:
                     child = self._intern({"allOf": (child, mark)}, document.place(f"{at}/{keyword}"))
                 options.append(child)
             keywords[keyword] = tuple(options)
-            self.report.append((document.place(at), "discriminator", "enforced"))
+            self._honour(document.place(at), "discriminator")
+
+    def _honour(self, place: str, keyword: str) -> None:
+        """Report a keyword that is enforced here and an annotation elsewhere."""
+        if (place, keyword) not in self._honoured:
+            self._honoured.add((place, keyword))
+            self.report.append((place, keyword, "enforced"))
+
+    # -- what requests do not carry
+
+    def _read_only(self, document: Document, at: str, schema: dict[str, Any], inside: Context) -> frozenset[str]:
+        """Names of the properties that a schema, or one that must hold beside it, declares as ``readOnly``."""
+        names: set[str] = set()
+        for home, where, one, context in self._conjuncts(document, at, schema, inside):
+            properties = one.get("properties")
+            for name, inner in properties.items() if isinstance(properties, dict) else ():
+                below = f"{where}/properties/{escape_pointer(name)}"
+                if isinstance(inner, dict) and self._is_read_only(home, below, inner, context):
+                    names.add(name)
+                    if inner.get("readOnly") is True:
+                        self._honour(home.place(below), "readOnly")
+        return frozenset(names)
+
+    def _is_unsent(self, name: str, document: Document, at: str, schema: dict[str, Any], inside: Context) -> bool:
+        """Whether no member of this name is sent of an object that meets a schema as well as what it is inside of."""
+        return document.read_only and name in inside.unsent | self._read_only(document, at, schema, inside)
+
+    def _is_read_only(self, document: Document, at: str, schema: dict[str, Any], around: Context) -> bool:
+        inside = _inside(schema, around, document.place(at))
+        return any(one.get("readOnly") is True for _, _, one, _ in self._conjuncts(document, at, schema, inside))
+
+    def _conjuncts(
+        self, document: Document, at: str, schema: dict[str, Any], inside: Context
+    ) -> list[tuple[Document, str, dict[str, Any], Context]]:
+        """A schema and those that it says must hold beside it: members of ``allOf``, and what ``$ref`` leads to."""
+        found: list[tuple[Document, str, dict[str, Any], Context]] = []
+        seen: set[tuple[int, str]] = set()
+        stack = [(document, at, schema, inside)]
+        while stack:
+            home, where, one, context = stack.pop()
+            if (id(home), where) in seen:
+                continue
+            seen.add((id(home), where))
+            ref, parts = one.get("$ref"), one.get("allOf")
+            if isinstance(ref, str):
+                target = self._library.target("$ref", ref, home, context, f"{home.place(where)}/$ref")
+                value = resolve(target.document, target.pointer)
+                if isinstance(value, dict):
+                    within = _inside(value, target.context, target.document.place(target.pointer))
+                    stack.append((target.document, target.pointer, value, within))
+                if context.draft <= 7:
+                    continue  # nothing beside it counts
+            found.append((home, where, one, context))
+            for index, part in enumerate(parts if isinstance(parts, list) else ()):
+                if isinstance(part, dict):
+                    below = f"{where}/allOf/{index}"
+                    stack.append((home, below, part, _inside(part, context, home.place(below))))
+        return found
+
+    def _leave_out(self, keywords: dict[str, Any], unsent: frozenset[str]) -> None:
+        """Members with these names are neither allowed nor required."""
+        if "properties" in keywords:
+            keywords["properties"] = {
+                name: self.false if name in unsent else child for name, child in keywords["properties"].items()
+            }
+        if "required" in keywords:
+            keywords["required"] = _without(keywords["required"], unsent)
+        for keyword in {"dependencies", "dependentRequired"} & keywords.keys():
+            keywords[keyword] = {
+                name: _without(demand, unsent) if isinstance(demand, tuple) else demand
+                for name, demand in keywords[keyword].items()
+            }
 
     def any_of(self, nodes: tuple[Node, ...]) -> Node:
         """The union of some schemas."""
@@ -221,6 +347,25 @@ class Reader:
                 plain = sum(len(repr(one.value)) for one in constants) <= MOST_PLAIN
             node = self._nodes[key] = Node(len(self._nodes), place, keywords, key if plain else None)
         return node
+
+
+def _inside(schema: dict[str, Any], around: Context, place: str) -> Context:
+    """The context inside of a schema, but for dynamic anchors and what is not sent."""
+    base, draft, _, _ = around
+    if "$schema" not in schema and identifier_of(draft) not in schema:
+        return around
+    draft = draft_in(schema, draft, place)
+    check_identifier(schema, draft, place)
+    return around._replace(base=base_in(schema, base, draft, place), draft=draft)
+
+
+def is_operation(pointer: str) -> bool:
+    """Whether an operation of an OpenAPI description stands there: what is read as its schema are its arguments."""
+    return pointer.startswith("/paths/") and pointer.count("/") == 3
+
+
+def _without(names: tuple[str, ...], others: frozenset[str]) -> tuple[str, ...]:
+    return tuple([name for name in names if name not in others])
 
 
 @cache
@@ -247,24 +392,26 @@ def _active(schema: dict[str, Any], draft: int) -> Active:
     return found
 
 
-def _children(document: Document, at: str, active: Active) -> list[tuple[Any, str]]:
-    """The sub-schemas of a schema, and where they stand."""
-    found: list[tuple[Any, str]] = []
+def _children(document: Document, at: str, active: Active) -> list[tuple[Any, str, str]]:
+    """The sub-schemas of a schema, where they stand, and the keyword."""
+    found: list[tuple[Any, str, str]] = []
     for keyword, value, form in active:
         if form == "schema":
-            found.append((value, f"{at}/{keyword}"))
+            found.append((value, f"{at}/{keyword}", keyword))
         elif form == "schemas":
             if not isinstance(value, list) or not (value or keyword == "items"):
                 place = document.place(f"{at}/{keyword}")
                 raise SchemaError(place=place, found=describe(value), expected="a list of at least one schema")
-            found += [(item, f"{at}/{keyword}/{index}") for index, item in enumerate(value)]
+            found += [(item, f"{at}/{keyword}/{index}", keyword) for index, item in enumerate(value)]
         elif form in ("map", "dependencies"):
             if not isinstance(value, dict):
                 place = document.place(f"{at}/{keyword}")
                 raise SchemaError(place=place, found=describe(value), expected="an object")
             for name, item in value.items():
+                if not name.isascii():
+                    check_text(name, document.place(f"{at}/{keyword}"))
                 if form == "map" or not isinstance(item, list):
-                    found.append((item, f"{at}/{keyword}/{escape_pointer(name)}"))
+                    found.append((item, f"{at}/{keyword}/{escape_pointer(name)}", keyword))
     return found
 
 
@@ -277,7 +424,7 @@ def _key(value: Any) -> Hashable:
         constants = value and type(value[0]) is Constant
         return tuple([(one.key, repr(one.value)) for one in value]) if constants else value
     if kind is Target:
-        return ("$ref", id(value.document), value.pointer, value.base, value.scope)
+        return ("$ref", id(value.document), value.pointer, value.context)
     return value if kind is Node or kind is str else (kind.__name__, value)
 
 

@@ -7,16 +7,17 @@ Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here rec
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsatisfiableError, UnsupportedError
 from . import machine
 from .absorb import absorbed
 from .any_order import any_order_machine
-from .atoms import All, Atom, Conj, Formula, Literal, OneOf, Some, both, conj
-from .branches import Brancher
+from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
+from .branches import Brancher, constant_keys
 from .evaluate import holds_atom, search
 from .formulas import formula
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
@@ -26,13 +27,22 @@ from .nodes import Constant, Node, Reader
 from .references import Target
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape
 from .unevaluated import KEYWORD, Unevaluated
-from .values import KINDS, freeze
+from .values import KINDS, freeze, kind_of
 
 MAX_TRIED = 32
 """Alternatives that are looked at to tell whether a schema has no value at all."""
 
 MAX_VALUES = 64
 """Values of the items of an array with uniqueItems."""
+
+MAX_HOPS = 8
+"""References that are followed to tell whether a schema lists its values."""
+
+SAMPLES = tuple(
+    Constant(freeze(value), value)
+    for value in (None, False, True, 0, 1, -1, 982451653, Decimal("0.5"), "", "\N{SNOWMAN}")
+)
+"""Values that show of many schemas that they have one."""
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -65,6 +75,8 @@ class Normaliser:
         self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
+        self._keys: dict[Node, frozenset[Hashable] | None] = {}
+        self._values: dict[tuple[Literal, ...], tuple[tuple[Constant, ...], bool]] = {}
         self._unions: dict[tuple[OneOf, str, int], Formula] = {}  # all that is in place is settled by then
 
     def close(self) -> None:
@@ -95,6 +107,13 @@ class Normaliser:
         for literal in one:
             self._check_cycles(literal.node)
         found: Shapes = {}
+        listed = self.listed(one) if len(one) > 1 else None
+        if listed is not None:
+            for kind in KINDS:
+                values = tuple(constant for constant in listed if kind_of(constant.value) == kind)
+                if values:
+                    found[kind] = (Constants(values),)
+            return found
         for kind in KINDS:
             if len(one) == 1 and not self._brancher.possible(one[0], kind):
                 continue  # as all kinds but one of most schemas
@@ -103,19 +122,95 @@ class Normaliser:
                 found[kind] = options
         return found
 
+    def listed(self, one: tuple[Literal, ...]) -> tuple[Constant, ...] | None:
+        """The values of a conj of which some part lists its values; None where none does, or one cannot be judged."""
+        values, complete = self._some_values(one)
+        return values if complete else None
+
+    def _some_values(self, one: tuple[Literal, ...]) -> tuple[tuple[Constant, ...], bool]:
+        """Values of a conj, and whether these are all: those that a part lists, or else some plain ones.
+
+        What one literal more leaves is looked for among what the others leave: a chain of conditions on one member, as
+        if and then make it, asks for that again and again.
+        """
+        first = len(one)
+        while first and one[:first] not in self._values:
+            first -= 1
+        values, complete = self._values[one[:first]] if first else (SAMPLES, False)
+        for count in range(first + 1, len(one) + 1):
+            literal = one[count - 1]
+            judges: tuple[Literal, ...] = (literal,)
+            if not complete and literal.positive:
+                constants = self._constants(literal.node)
+                if constants is not None:
+                    values, complete, judges = constants, True, one[:count]
+            for judge in judges:
+                if values:
+                    try:
+                        values = self._judged(judge, values)
+                    except UnsupportedError:
+                        values, complete = (), False  # refused where it matters, with its place
+            self._values[one[:count]] = values, complete
+        return values, complete
+
+    def _judged(self, literal: Literal, values: tuple[Constant, ...]) -> tuple[Constant, ...]:
+        """Those values that satisfy a literal."""
+        if literal.node not in self._keys:
+            self._keys[literal.node] = constant_keys(literal.node)
+        keys = self._keys[literal.node]
+        if keys is not None:
+            return tuple([value for value in values if (value.key in keys) == literal.positive])
+        self.budget.check("")
+        return tuple([value for value in values if holds_atom(literal, value.value, self.parts)])
+
+    def _constants(self, node: Node) -> tuple[Constant, ...] | None:
+        """Values among which all those of a node are, where it lists them, or what it refers to does."""
+        for _ in range(MAX_HOPS):
+            for keyword in ("const", "enum"):
+                if keyword in node.keywords:
+                    return node.keywords[keyword]
+            self._check_cycles(node)
+            target = node.keywords.get("$ref")
+            if not isinstance(target, Node):
+                break
+            node = target
+        return None
+
     def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
         options: dict[Shape, None] = {}
         for branch in self._brancher.branches(one, kind):
             try:
-                shape = merge(kind, branch, self.holds, search, self._drop if self.lenient else None)
+                shape = self._merged(kind, branch, one[-1].node.place)
             except UnsupportedError as error:
                 error.place = error.place or one[-1].node.place
                 raise
-            if shape is not None and not (isinstance(shape, Numbers) and self._no_number(shape, one[-1].node.place)):
+            if shape is not None:
                 if shape == FULL.get(kind):
                     return (shape,)
                 options.setdefault(shape)
         return absorbed(kind, tuple(options))
+
+    def _merged(self, kind: str, branch: Sequence[Atom], place: str) -> Shape | None:
+        """The shape of a branch, if it has a value; with ``lenient`` without what cannot be compiled."""
+        if not self.lenient:
+            shape = merge(kind, branch, self.holds, search)
+            return None if isinstance(shape, Numbers) and self._no_number(shape, place) else shape
+        shape = merge(kind, branch, self._may_hold, search, self._drop)
+        try:
+            return None if isinstance(shape, Numbers) and self._no_number(shape, place) else shape
+        except UnsupportedError:
+            for atom in branch:
+                if isinstance(atom, Multiple):
+                    self._drop(atom.place, "multipleOf")
+            rest = [atom for atom in branch if not isinstance(atom, Multiple)]
+            return merge(kind, rest, self._may_hold, search, self._drop)
+
+    def _may_hold(self, atom: Atom, value: object) -> bool:
+        """Whether an atom may hold for a concrete value, where that depends on what is dropped."""
+        try:
+            return self.holds(atom, value)
+        except UnsupportedError:
+            return True
 
     def _no_number(self, shape: Numbers, place: str) -> bool:
         """Whether multiples and bounds leave no number that can be spelled."""
@@ -217,7 +312,11 @@ class Normaliser:
         key = (one, "", self._tries)
         found = self._empty.get(key)
         if found is None:
-            found = all(self._no_shape(one, kind) for kind in KINDS)
+            values, complete = self._some_values(one) if self._tries else ((), False)
+            if complete or values:
+                found = not values
+            else:
+                found = all(self._no_shape(one, kind) for kind in KINDS)
             if self._tries:  # else it may be that a reference is not followed yet
                 self._empty[key] = found
         return found
@@ -231,7 +330,12 @@ class Normaliser:
         found = self._empty.get(key)
         if found is None:
             found = False
-            if self._tries:
+            values, complete = self._some_values(one) if self._tries else ((), False)
+            if any(kind_of(constant.value) == kind for constant in values):
+                found = False
+            elif complete:
+                found = True
+            elif self._tries:
                 self._tries -= 1
                 found = self._try_no_shape(one, kind)
                 self._tries += 1
@@ -239,6 +343,7 @@ class Normaliser:
         return found
 
     def _try_no_shape(self, one: tuple[Literal, ...], kind: str) -> bool:
+        self.budget.check("")
         for literal in one:
             self._check_cycles(literal.node)
         try:

@@ -3,7 +3,8 @@
 Leaves out   which bounds hold (shapes.py), where the expression stands (writer.py).
 Invariants   expressions are in Python's ``re`` syntax, use no look-around and never match the empty text;
              an interval is compared exactly, digit by digit; every spelling with at most ``digits`` digits before and
-             after the point is matched (a bound with more digits raises both; some longer fractions may be matched);
+             after the point is matched (and more digits before it as far as a bound has more; some longer fractions
+             too); an expression nests no deeper than the logarithm of a bound's digits;
              zero may be spelled -0; with an interval no exponent is matched, and an integer is digits only.
 """
 
@@ -37,9 +38,10 @@ def free_fraction(digits: int) -> str:
 
 
 def constant(value: int | float | Decimal, digits: int) -> str:
-    """Every allowed spelling of one number: digits only if it is whole, else a plain decimal with zeros at its end.
+    """Every allowed spelling of one number: never with an exponent, however the constant was written.
 
-    A whole number that was written with a point (1.0) may be spelled so, and one written with an exponent as written.
+    A whole number is spelled as an integer, and if it was no integer in the schema (1.0, 1e3) also with zeros after a
+    point; any other number is a plain decimal, with further zeros at its end. Zeros make up to ``digits`` digits.
     """
     number = exact(value)
     sign = "-?" if number == 0 else "-" if number < 0 else ""
@@ -50,6 +52,11 @@ def constant(value: int | float | Decimal, digits: int) -> str:
         return sign + text + tail
     whole, fraction = _split(size)
     return sign + rf"{whole}\.{fraction}" + (f"0{_times(0, digits - len(fraction))}" if len(fraction) < digits else "")
+
+
+def constant_restrictions(value: int | float | Decimal) -> tuple[str, ...]:
+    """The declared restrictions that leave out spellings of a constant."""
+    return ("plain-integers", "plain-bounds") if isinstance(value, int) else ("digits", "plain-bounds")
 
 
 @lru_cache
@@ -82,9 +89,6 @@ def _side(
         return None
     if low is None or low < 0:
         low, near_strict = 0, False
-    for bound in (low, high):
-        if bound is not None:
-            digits = max(digits, *(len(part) for part in _split(bound)))
     if integral:
         return _integers(int(low), None if high is None else int(high), digits)
     return _decimals(low, near_strict, high, far_strict, digits)
@@ -101,11 +105,11 @@ def _split(size: Number) -> tuple[str, str]:
 
 
 def _integers(low: int, high: int | None, digits: int) -> str | None:
-    """The digits of the integers from ``low`` to ``high``."""
+    """The digits of the integers from ``low`` to ``high``, without one up to so many digits, or as many as ``low``."""
     if high is not None and high < low:
         return None
-    parts: list[str] = []
-    last = digits if high is None else len(str(high))
+    parts: list[str | None] = []
+    last = max(digits, len(str(low))) if high is None else len(str(high))
     for length in range(len(str(low)), last + 1):
         start = str(low) if length == len(str(low)) else "1" + "0" * (length - 1)
         end = str(high) if high is not None and length == last else "9" * length
@@ -120,29 +124,30 @@ def _integers(low: int, high: int | None, digits: int) -> str | None:
     return _either(parts)
 
 
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    differ = (n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
+    return next(differ, min(len(one), len(other)))
+
+
 def _same_length(low: str, high: str) -> str:
     """Digit strings of one length from ``low`` to ``high``."""
-    if not low:
-        return ""
-    if low == high:
+    alike = _alike(low, high)
+    if alike == len(low):
         return low
-    if set(low) == {"0"} and set(high) == {"9"}:
-        return _digits(len(low), len(low))
-    if low[0] == high[0]:
-        return low[0] + _group(_same_length(low[1:], high[1:]))
-    parts: list[str] = []
-    first, last = int(low[0]), int(high[0])
-    rest = len(low) - 1
-    if set(low[1:]) - {"0"}:
-        parts.append(low[0] + _group(_same_length(low[1:], "9" * rest)))
-        first += 1
-    if set(high[1:]) - {"9"}:
-        last -= 1
+    rest = len(low) - alike - 1
+    above, below = low[alike + 1 :].rstrip("0"), high[alike + 1 :].rstrip("9")
+    first, last = int(low[alike]) + bool(above), int(high[alike]) - bool(below)
+    parts: list[str | None] = []
+    if above:
+        more = _either([_parting(above, True, rest), above + _digits(rest - len(above), rest - len(above))])
+        parts.append(_join(more, "", low[alike]))
     if first <= last:
         parts.append(_one_of(first, last) + _digits(rest, rest))
-    if set(high[1:]) - {"9"}:
-        parts.append(high[0] + _group(_same_length("0" * rest, high[1:])))
-    return "|".join(parts)
+    if below:
+        less = _either([_parting(below, False, rest), below + _digits(rest - len(below), rest - len(below))])
+        parts.append(_join(less, "", high[alike]))
+    return low[:alike] + _group(_either(parts) or "")
 
 
 # -- decimals, from zero upwards
@@ -152,7 +157,7 @@ def _decimals(low: Number, low_strict: bool, high: Number | None, high_strict: b
     low_whole, low_fraction = _split(low)
     first = int(low_whole)
     if high is None:
-        above = _join(_integers(first + 1, None, max(digits, len(str(first + 1)))), rf"(?:\.{_digits(1, digits)})?")
+        above = _join(_integers(first + 1, None, digits), rf"(?:\.{_digits(1, digits)})?")
         return _either([_tail(low_whole, (low_fraction, low_strict), None, digits), above])
     high_whole, high_fraction = _split(high)
     if low_whole == high_whole:
@@ -167,57 +172,90 @@ def _decimals(low: Number, low_strict: bool, high: Number | None, high_strict: b
 
 
 Limit = tuple[str, bool]
+"""Digits of a fraction, none of them a zero at the end, and whether the limit itself is left out."""
+
+Fractions = tuple[bool, str | None]
+"""Whether no digit at all is right (the value 0), and the expression of one digit or more, None for none."""
 
 
 def _tail(whole: str, low: Limit | None, high: Limit | None, digits: int) -> str | None:
     """``whole`` and a fraction between two limits."""
     bare, more = _fraction(low, high, digits)
-    if more is None:
-        return whole if bare else None
-    return rf"{whole}(?:\.{_group(more)})?" if bare else rf"{whole}\.{_group(more)}"
+    return _followed(whole, (bare, None if more is None else rf"\.{_group(more)}"))
 
 
-def _fraction(low: Limit | None, high: Limit | None, digits: int) -> tuple[bool, str | None]:
-    """Digits after the point whose value is between two limits.
-
-    Returns:
-        whether no digit at all is right (the value 0), and the expression of one digit or more, None for none.
-    """
-    if low == ("", False):
-        low = None
-    bare = (low is None) and (high is None or high != ("", True))
-    if high == ("", True):
-        return False, None
-    if high == ("", False):
-        return bare, f"0{_times(1, digits)}" if low is None else None
+def _fraction(low: Limit | None, high: Limit | None, digits: int) -> Fractions:
+    """Digits after the point whose value is between two limits."""
+    if low is None or low == ("", False):
+        return (True, _digits(1, digits)) if high is None else _below(high, digits)
     if high is None:
-        if low is None:
-            return True, _digits(1, digits)
-        if low == ("", True):
-            return False, f"0{_times(0, digits)}[1-9]{_digits(0, digits)}"
-    groups: dict[tuple[Limit | None, Limit | None], list[int]] = {}
-    for digit in range(10):
-        after_low, after_high = low, high
-        if low is not None:
-            first = int(low[0][0]) if low[0] else 0
-            if digit < first:
-                continue
-            after_low = (low[0][1:], low[1]) if digit == first else None
-        if high is not None:
-            first = int(high[0][0])
-            if digit > first:
-                continue
-            after_high = (high[0][1:], high[1]) if digit == first else None
-        groups.setdefault((after_low, after_high), []).append(digit)
-    parts: list[str] = []
-    for (after_low, after_high), members in groups.items():
-        done, more = _fraction(after_low, after_high, digits)
-        head = _one_of(members[0], members[-1])
-        if more is not None:
-            parts.append(head + (f"(?:{more})?" if done else _group(more)))
-        elif done:
-            parts.append(head)
-    return bare, _either(parts)
+        return _above(low, digits)
+    (least, least_out), (most, most_out) = low, high
+    if least == most and not least_out and not most_out:
+        return False, least + _zeros(digits)
+    padded = least.ljust(len(most), "0")
+    if padded[: len(most)] >= most:
+        return False, None
+    # Both limits begin alike, then the lower one has the smaller digit.
+    alike = _alike(padded, most)
+    first, last = int(padded[alike]), int(most[alike])
+    parts = [
+        _followed(str(first), _above((least[alike + 1 :], least_out), digits)),
+        _one_of(first + 1, last - 1) + _digits(0, digits) if first + 1 < last else None,
+        _followed(str(last), _below((most[alike + 1 :], most_out), digits)),
+    ]
+    short = None if least_out or len(least) > alike else least + _zeros(alike - len(least))
+    return False, _either([_join(_either(parts), "", most[:alike]), short])
+
+
+def _above(limit: Limit, digits: int) -> Fractions:
+    """Digits after the point whose value is at least, or above, a limit."""
+    least, out = limit
+    if not least and not out:
+        return True, _digits(1, digits)
+    more = _digits(0, digits)
+    same = least + (f"{_zeros(digits)}[1-9]" if out else "") + more
+    return False, _either([_join(_parting(least, True), more), same])
+
+
+def _below(limit: Limit, digits: int) -> Fractions:
+    """Digits after the point whose value is at most, or below, a limit."""
+    most, out = limit
+    if not most:
+        return not out, None if out else "0" + _zeros(digits - 1)
+    same = None if out else most + _zeros(digits)
+    return True, _either([_join(_parting(most, False), _digits(0, digits)), _beginnings(most[:-1]), same])
+
+
+# -- bounds with many digits: halves of halves, so that nothing nests as deep as there are digits
+
+
+def _parting(bound: str, larger: bool, rest: int | None = None) -> str | None:
+    """The beginnings of digits that are ``larger`` than a bound's, or smaller, up to the first that differs.
+
+    With ``rest`` they go on to so many digits.
+    """
+
+    def within(begin: int, end: int) -> str | None:
+        if end == begin:
+            return None
+        if end > begin + 1:
+            middle = (begin + end) // 2
+            return _either([within(begin, middle), _join(within(middle, end), "", bound[begin:middle])])
+        digit = int(bound[begin])
+        first, last = (digit + 1, 9) if larger else (0, digit - 1)
+        after = 0 if rest is None else rest - begin - 1
+        return _one_of(first, last) + _digits(after, after) if first <= last else None
+
+    return within(0, len(bound))
+
+
+def _beginnings(text: str) -> str | None:
+    """The beginnings of some digits, of one digit to all; None where there are no digits."""
+    if len(text) <= 1:
+        return text or None
+    middle = len(text) // 2
+    return _either([_beginnings(text[:middle]), _join(_beginnings(text[middle:]), "", text[:middle])])
 
 
 # -- pieces
@@ -225,6 +263,10 @@ def _fraction(low: Limit | None, high: Limit | None, digits: int) -> tuple[bool,
 
 def _digits(low: int, high: int) -> str:
     return "" if high <= 0 else "[0-9]" + _times(low, high)
+
+
+def _zeros(most: int) -> str:
+    return "" if most <= 0 else "0" + _times(0, most)
 
 
 def _times(low: int, high: int) -> str:
@@ -252,5 +294,13 @@ def _either(parts: Sequence[str | None]) -> str | None:
     return "|".join(kept) if kept else None
 
 
-def _join(head: str | None, tail: str) -> str | None:
-    return None if head is None else _group(head) + tail
+def _join(middle: str | None, tail: str, head: str = "") -> str | None:
+    return None if middle is None else head + _group(middle) + tail
+
+
+def _followed(head: str, rest: Fractions) -> str | None:
+    """A text, then the rest; None where there is none."""
+    bare, more = rest
+    if more is None:
+        return head if bare else None
+    return head + (f"(?:{more})?" if bare else _group(more))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import SchemaError
 from .keywords import TYPES
-from .values import check_value, describe, exact, freeze
+from .values import check_text, check_value, describe, exact, freeze
 
 
 def escape_pointer(step: str) -> str:
@@ -38,6 +38,7 @@ def parse_names(value: Any, place: str) -> tuple[str, ...]:
     for index, name in enumerate(value):
         if not isinstance(name, str):
             raise SchemaError(place=f"{place}/{index}", found=describe(name), expected="a string")
+        check_text(name, f"{place}/{index}")
     return tuple(dict.fromkeys(value))
 
 
@@ -54,6 +55,28 @@ def _number(value: Any, place: str) -> Any:
     return exact(value)
 
 
+_OTHER_WORDS = {
+    "float": "number", "double": "number", "decimal": "number",
+    "long": "integer", "short": "integer", "byte": "integer",
+    "dict": "object", "map": "object", "hashmap": "object", "struct": "object", "json": "object",
+    "list": "array", "tuple": "array", "set": "array", "sequence": "array",
+    "text": "string", "char": "string", "date": "string", "datetime": "string", "file": "string", "enum": "string",
+    "none": "null", "nil": "null",
+}  # fmt: skip
+"""Words of other type systems → the type that is meant."""
+
+
+def _type_hint(name: str) -> str | None:
+    """What to write in place of a word that is no type."""
+    word = name.lower()
+    if word in ("any", "mixed", "unknown"):
+        return "leave type out: then any value is allowed"
+    if word in TYPES or word in _OTHER_WORDS:
+        return f"write {_OTHER_WORDS.get(word, word)}"
+    near = difflib.get_close_matches(word, TYPES, n=1)
+    return f"did you mean {near[0]}?" if near else None
+
+
 def parse_operand(form: str, value: Any, place: str) -> Any:
     """The parsed value of a keyword without sub-schemas."""
     if form == "type" and isinstance(value, str) and value in TYPES:
@@ -67,6 +90,8 @@ def parse_operand(form: str, value: Any, place: str) -> Any:
     if form == "name lists":
         if not isinstance(value, dict):
             raise SchemaError(place=place, found=describe(value), expected="an object")
+        for name in value:
+            check_text(name, place)
         return {name: parse_names(item, f"{place}/{escape_pointer(name)}") for name, item in value.items()}
     if form == "flag":
         if not isinstance(value, bool):
@@ -90,12 +115,11 @@ def parse_operand(form: str, value: Any, place: str) -> Any:
             raise SchemaError(place=place, found=describe(value), expected="a type, or a list of at least one")
         for name in names:
             if name not in TYPES or not isinstance(name, str):
-                near = difflib.get_close_matches(str(name), TYPES, n=1)
                 raise SchemaError(
                     place=place,
                     found=describe(name),
                     expected="one of " + ", ".join(TYPES),
-                    hint=f"did you mean {near[0]}?" if near else None,
+                    hint=_type_hint(str(name)),
                 )
         return tuple(sorted(set(names)))
     if form == "enum":

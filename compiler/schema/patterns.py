@@ -33,6 +33,19 @@ def parse(pattern: str, place: str) -> Regex:
 
 
 @lru_cache(maxsize=4096)
+def is_supported(pattern: str) -> bool:
+    """False for an expression that can be read and not be compiled; one that is broken is left to who uses it."""
+    try:
+        for ahead in (False, True):
+            _content(pattern, ahead, JSON)
+    except UnsupportedError:
+        return False
+    except SchemaError:
+        pass
+    return True
+
+
+@lru_cache(maxsize=4096)
 def searcher(pattern: str, place: str) -> Callable[[str], bool]:
     """A function that says whether the pattern is found in a text."""
     regex = parse(pattern, place)

@@ -1,7 +1,8 @@
 """Documents, the identifiers inside them, and where references lead.
 
 Leaves out   reading schemas (nodes.py).
-Invariants   nothing is fetched: a document that is not part of the input comes from the caller's loader, or the
+Invariants   the draft of a schema is that of the resource around it: one beside its identifier, or the document's;
+             nothing is fetched: a document that is not part of the input comes from the caller's loader, or the
              reference is refused; a *scope* holds, for every dynamic anchor met on the way, the outermost schema that
              has it, so a dynamic reference is resolved when it is read.
 Source       json-schema.org 2020-12 core, 8.2 and 9; RFC 3986.
@@ -12,9 +13,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
-from urllib.parse import unquote, urldefrag, urljoin
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from ..errors import SchemaError, UnsupportedError
 from .keywords import KEYWORDS
@@ -33,7 +35,7 @@ class Document:
         root: the parsed document.
         file: how errors name it; may be empty.
         prefix: pointer of ``root`` inside ``file``.
-        draft: 4, 6, 7, 2019 or 2020, by ``$schema``.
+        draft: 4, 6, 7, 2019 or 2020, by ``$schema``; resources inside of it may name others.
         uri: where it was loaded from; empty for the input.
     """
 
@@ -52,6 +54,25 @@ class Document:
     def openapi(self) -> bool:
         """Whether this is an OpenAPI description, whose schemas have keywords of their own."""
         return isinstance(self.root, dict) and ("openapi" in self.root or "swagger" in self.root)
+
+    @property
+    def version(self) -> str:
+        """The version of OpenAPI 3 that this is a description of; else empty."""
+        return str(self.root.get("openapi", "")) if isinstance(self.root, dict) else ""
+
+    @cached_property
+    def read_only(self) -> bool:
+        """Whether an OpenAPI description may mark properties as ``readOnly``, which requests do not carry."""
+        stack = [self.root] if self.openapi else []
+        while stack:
+            value = stack.pop()
+            if isinstance(value, dict):
+                if value.get("readOnly") is True:
+                    return True
+                stack.extend(value.values())
+            elif isinstance(value, list):
+                stack.extend(value)
+        return False
 
 
 @dataclass
@@ -79,14 +100,29 @@ class Anchor:
 Scope: TypeAlias = tuple[Anchor, ...]
 
 
+class Context(NamedTuple):
+    """What a schema is read in.
+
+    Attributes:
+        base: the URI that references start from.
+        draft: of the resource.
+        scope: the dynamic anchors in force.
+        unsent: names that a member of the object may not have, nor has to, as a request does not carry them (OpenAPI).
+    """
+
+    base: str
+    draft: int
+    scope: Scope = ()
+    unsent: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True)
 class Target:
-    """Where a reference leads: a value in a document, the base there, and the dynamic anchors in force."""
+    """Where a reference leads: a value in a document, and what it is read in."""
 
     document: Document
     pointer: str
-    base: str
-    scope: Scope = ()
+    context: Context
 
 
 def draft_of(schema: Any, place: str, default: int = 2020) -> int:
@@ -96,8 +132,21 @@ def draft_of(schema: Any, place: str, default: int = 2020) -> int:
         return default
     if not isinstance(name, str):
         raise SchemaError(place=f"{place}/$schema", found=describe(name), expected="a string")
-    marks = (("draft-03", 4), ("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 2019), ("2020-12", 2020))
-    return next((draft for mark, draft in marks if mark in name), default)
+    if any(mark in name for mark in _OLD_DRAFTS):
+        raise UnsupportedError(
+            "this draft is not supported", place=f"{place}/$schema", found=f'"{name}"', expected=_KNOWN_DRAFTS
+        )
+    return named_draft(name) or default
+
+
+_OLD_DRAFTS = ("draft-00", "draft-01", "draft-02", "draft-03")
+_KNOWN_DRAFTS = "one of the drafts 4, 6, 7, 2019-09 and 2020-12"
+
+
+def named_draft(name: str) -> int | None:
+    """The draft that a value of ``$schema`` names, if we know it."""
+    marks = (("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 2019), ("2020-12", 2020))
+    return next((draft for mark, draft in marks if mark in name), None)
 
 
 def folder_loader(folder: Path, base: str = "") -> Loader:
@@ -130,10 +179,49 @@ def id_of(schema: Any, draft: int) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def base_in(schema: Any, base: str, draft: int) -> str:
-    """The base inside a schema that stands where the base is ``base``."""
+def draft_in(schema: Any, draft: int, place: str | None = None) -> int:
+    """The draft inside a schema that stands where it is ``draft``: what its ``$schema`` names beside its identifier.
+
+    Args:
+        schema: the schema, or any other value.
+        draft: of the resource around it.
+        place: for the error where ``$schema`` has no sense; without it there is none, and the draft around it holds.
+    """
+    if not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
+        return draft
+    own = named_draft(schema["$schema"]) or draft
+    name = id_of(schema, own)
+    if name is None or name.startswith("#"):
+        return draft
+    return own if place is None else draft_of(schema, place, draft)
+
+
+def check_identifier(schema: dict[str, Any], draft: int, place: str) -> None:
+    """Refuse an identifier that is no string."""
+    keyword = identifier_of(draft)
+    name = schema.get(keyword, "")
+    if not isinstance(name, str) and not (draft <= 7 and isinstance(schema.get("$ref"), str)):
+        raise SchemaError(place=f"{place}/{keyword}", found=describe(name), expected="an identifier as a string")
+
+
+def base_in(schema: Any, base: str, draft: int, place: str) -> str:
+    """The base inside a schema that stands at a place where the base is ``base``."""
     name = id_of(schema, draft)
-    return base if name is None or name.startswith("#") else urldefrag(urljoin(base, name))[0]
+    if name is None or name.startswith("#"):
+        return base
+    return _joined(base, name, f"{place}/{identifier_of(draft)}")[0]
+
+
+def _joined(base: str, ref: str, place: str) -> tuple[str, str]:
+    """What a reference at a place says where this is the base: a URI, and its fragment."""
+    try:
+        if ref.startswith("#"):
+            return urldefrag(base + ref)
+        urlsplit(ref)  # which is not asked where there is no base
+        return urldefrag(urljoin(base, ref))
+    except ValueError as error:
+        what = str(error)
+        raise SchemaError(place=place, found=describe(ref), expected="a URI reference", hint=what) from None
 
 
 class Library:
@@ -163,13 +251,14 @@ class Library:
 
     # -- resolution
 
-    def target(self, keyword: str, ref: Any, document: Document, base: str, scope: Scope, place: str) -> Target:
-        """Where a reference leads that stands at a place with this base and scope."""
+    def target(self, keyword: str, ref: Any, document: Document, context: Context, place: str) -> Target:
+        """Where a reference leads that stands at a place, inside of a schema read in this context."""
+        base, draft, scope, unsent = context
         if not isinstance(ref, str):
             raise SchemaError(place=place, found=describe(ref), expected="a reference as a string")
-        uri, fragment = urldefrag(urljoin(base, ref) if not ref.startswith("#") else base + ref)
+        uri, fragment = _joined(base, ref, place)
         fragment = unquote(fragment)
-        home, root = self._find(uri, document, ref, place)
+        home, root = self._find(uri, document, draft, ref, place)
         index = index_of(home)
         if not fragment or fragment.startswith("/"):
             pointer = root + fragment
@@ -188,12 +277,12 @@ class Library:
                 home, pointer = anchor.document, anchor.pointer
                 break
         try:
-            outer, inner = _bases_at(home, pointer)
+            outer, inner = _contexts_at(home, pointer)
         except KeyError as missing:
             raise _dangling(place, ref, missing.args[0]) from None
-        return Target(home, pointer, outer, self.enter(scope, home, inner))
+        return Target(home, pointer, outer._replace(scope=self.enter(scope, home, inner.base), unsent=unsent))
 
-    def _find(self, uri: str, document: Document, ref: str, place: str) -> tuple[Document, str]:
+    def _find(self, uri: str, document: Document, draft: int, ref: str, place: str) -> tuple[Document, str]:
         """The document that has a URI, and the pointer of the schema there."""
         if not uri:
             return document, ""
@@ -211,7 +300,7 @@ class Library:
                 expected="a reference into the same document",
                 hint="copy the other schema into $defs, or pass a loader that knows it",
             )
-        loaded = Document(value, uri, "", draft_of(value, uri + "#", document.draft), uri)
+        loaded = Document(value, uri, "", draft_of(value, uri + "#", draft), uri)
         self.add(loaded)
         return loaded, ""
 
@@ -226,37 +315,38 @@ def index_of(document: Document) -> Index:
 def _index(document: Document) -> Index:
     pointer_of: dict[str, str] = {document.uri: ""} if document.uri else {}
     dynamic: dict[str, dict[str, str]] = {}
-    stack: list[tuple[Any, str, str]] = [(document.root, "", document.uri)]
+    stack: list[tuple[Any, str, str, int]] = [(document.root, "", document.uri, document.draft)]
     deep = _identifies_inside(document)
     while stack:
-        value, at, outer = stack.pop()
+        value, at, outer, draft = stack.pop()
         if isinstance(value, list) and document.openapi:
-            stack.extend((item, f"{at}/{number}", outer) for number, item in enumerate(value))
+            stack.extend((item, f"{at}/{number}", outer, draft) for number, item in enumerate(value))
         if not isinstance(value, dict):
             continue
-        base = base_in(value, outer, document.draft)
-        name = id_of(value, document.draft)
+        draft = draft_in(value, draft)
+        base = base_in(value, outer, draft, document.place(at))
+        name = id_of(value, draft)
         if name is not None and "#" in name and not name.endswith("#"):
             pointer_of.setdefault(f"{base}#{urldefrag(name)[1]}", at)
         if base != outer or not at:
             pointer_of.setdefault(base, at)
-        if document.draft >= 2019 and isinstance(value.get("$anchor"), str):
+        if draft >= 2019 and isinstance(value.get("$anchor"), str):
             pointer_of.setdefault(f"{base}#{value['$anchor']}", at)
-        if document.draft >= 2020 and isinstance(value.get("$dynamicAnchor"), str):
+        if draft >= 2020 and isinstance(value.get("$dynamicAnchor"), str):
             pointer_of.setdefault(f"{base}#{value['$dynamicAnchor']}", at)
             dynamic.setdefault(base, {}).setdefault(value["$dynamicAnchor"], at)
-        if document.draft == 2019 and value.get(RECURSIVE) is True and pointer_of.get(base) == at:
+        if draft == 2019 and value.get(RECURSIVE) is True and pointer_of.get(base) == at:
             dynamic.setdefault(base, {}).setdefault(RECURSIVE, at)
         if not deep:
             break
         children = _everything(value) if document.openapi else _schemas(value)
-        stack.extend((child, at + path, base) for child, path in children)
+        stack.extend((child, at + path, base, draft) for child, path in children)
     return Index(pointer_of, dynamic)
 
 
 def _identifies_inside(document: Document) -> bool:
     """False only if surely nothing below the root has an identifier, as in most documents."""
-    identifier = identifier_of(document.draft)
+    marks = {identifier_of(document.draft), "$schema", "$anchor", "$dynamicAnchor", RECURSIVE}
     stack = [document.root]
     while stack:
         value = stack.pop()
@@ -264,7 +354,7 @@ def _identifies_inside(document: Document) -> bool:
             if isinstance(one, list):
                 stack.append(one)
             elif isinstance(one, dict):
-                if identifier in one or "$anchor" in one or "$dynamicAnchor" in one or RECURSIVE in one:
+                if not marks.isdisjoint(one):
                     return True
                 stack.append(one)
     return False
@@ -303,7 +393,8 @@ def _steps(document: Document, pointer: str) -> Iterator[tuple[Any, str]]:
                 raise KeyError([f"#{at}/{escape_pointer(name)}" for name in near])
             value = value[step]
         elif isinstance(value, list):
-            if not step.isascii() or not step.isdigit() or int(step) >= len(value):
+            plain = step == "0" or (step.isascii() and step.isdigit() and step[0] != "0" and len(step) < 10)
+            if not plain or int(step) >= len(value):
                 raise KeyError([f"#{at}/{len(value) - 1}"] if value else [])
             value = value[int(step)]
         else:
@@ -318,11 +409,12 @@ def resolve(document: Document, pointer: str) -> Any:
     return value
 
 
-def _bases_at(document: Document, pointer: str) -> tuple[str, str]:
-    """The base around the value at a pointer, and the base inside it."""
-    outer = inner = document.uri
-    for value, _ in _steps(document, pointer):
-        outer, inner = inner, base_in(value, inner, document.draft)
+def _contexts_at(document: Document, pointer: str) -> tuple[Context, Context]:
+    """What the value at a pointer stands in, and what stands inside of it; without dynamic anchors."""
+    outer = inner = Context(document.uri, document.draft)
+    for value, at in _steps(document, pointer):
+        draft = draft_in(value, inner.draft)
+        outer, inner = inner, Context(base_in(value, inner.base, draft, document.place(at)), draft)
     return outer, inner
 
 

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from ..errors import BundleError
 from .formats import FORMATS
 from .keywords import KEYWORDS
+from .numbers import constant_restrictions
 
 Row: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 _There: TypeAlias = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -43,10 +44,10 @@ def narrowed_by(keyword: str, value: Any) -> tuple[str, ...]:
             for name, used in (
                 ("minimal-escapes", any(isinstance(one, (str, dict)) for one in held)),
                 ("key-order", any(isinstance(one, dict) and len(one) > 1 for one in held)),
-                ("digits", any(_is_number(one) for one in held)),
             )
             if used
         )
+        names += tuple([name for one in held if _is_number(one) for name in constant_restrictions(one)])
     elif keyword == "format":
         known_format = FORMATS.get(value)
         names = (*names, "formats") if known_format is not None and known_format.narrowed else names

@@ -41,7 +41,7 @@ def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -
             return " | ".join(strings.quoted(value) for value in values)
         return writer.terminal(strings.alternatives(values), hint)
     if kind == "number":
-        texts = [numbers.constant(value, writer.options.digits) for value in values]
+        texts = [_number(writer, value) for value in values]
         if len(texts) < 4 and all(text.isdigit() for text in texts):
             return " | ".join(f'"{text}"' for text in texts)
         return writer.terminal("|".join(texts), hint)
@@ -54,7 +54,7 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
     if kind == "string":
         return key_text(writer, value, None)
     if kind == "number":
-        text = numbers.constant(value, writer.options.digits)
+        text = _number(writer, value)
         return f'"{text}"' if text.isdigit() else writer.terminal(text, "CONST")
     if kind == "array":
         return bracketed(writer, "[", [constant_text(writer, item, place) for item in value], "]")
@@ -69,6 +69,12 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
         return bracketed(writer, "{", list(members.values()), "}")
     texts = [f'"{text}"' for text in writer.encoding.constant(value)]
     return texts[0] if len(texts) == 1 else writer.rule(" | ".join(texts), texts[0].strip('"'), None)
+
+
+def _number(writer: LarkWriter, value: Any) -> str:
+    """The expression of a number that is given."""
+    writer.restrictions.update(numbers.constant_restrictions(value))
+    return numbers.constant(value, writer.options.digits)
 
 
 def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:

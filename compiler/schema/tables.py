@@ -13,8 +13,8 @@ NARROWED = {
     "type": "; ".join(
         f"{kind}: {', '.join(f'`{one}`' for one in names)}" for kind, names in TYPE_RESTRICTIONS.items() if names
     ),
-    "enum": "`minimal-escapes`, `key-order`, `digits`, by its values",
-    "const": "`minimal-escapes`, `key-order`, `digits`, by its value",
+    "enum": "`minimal-escapes`, `key-order`, `plain-integers`, `plain-bounds`, `digits`, by its values",
+    "const": "`minimal-escapes`, `key-order`, `plain-integers`, `plain-bounds`, `digits`, by its value",
 }
 """Keywords whose restrictions go by their value."""
 
@@ -33,7 +33,8 @@ def format_table() -> str:
     """Every format: where it is defined, what is left out of it."""
     lines = ["| format | by | left out |", "|---|---|---|"]
     for name, known in FORMATS.items():
-        left = "; ".join(part for part in (known.narrowed, "" if known.widest else "no complement") if part)
+        besides = f"of the complement {known.besides}" if known.besides else ""
+        left = "; ".join(part for part in (known.narrowed, besides, "" if known.widest else "no complement") if part)
         where = " (OpenAPI documents only)" if known.openapi else ""
         lines.append(f"| `{name}`{where} | {known.source} | {left} |")
     lines += [f"| `{name}` | OpenAPI: an integer of that size | |" for name in sorted(NUMBER_FORMATS)]

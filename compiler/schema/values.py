@@ -74,6 +74,12 @@ def freeze(value: Any) -> Hashable:
     return (kind, value)
 
 
+def check_text(text: str, place: str) -> None:
+    """Refuse what cannot be written as UTF-8: half of a surrogate pair."""
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise SchemaError(place=place, found="a lone surrogate", expected="Unicode text")
+
+
 def check_value(value: Any, place: str) -> None:
     """Refuse what is no JSON value: NaN, lone surrogates, keys that are not strings, nesting past MAX_NESTING."""
     stack: list[tuple[Any, int]] = [(value, 0)]
@@ -90,8 +96,7 @@ def check_value(value: Any, place: str) -> None:
         elif isinstance(one, (list, tuple)):
             stack.extend((item, depth + 1) for item in one)
         elif isinstance(one, str):
-            if any("\ud800" <= char <= "\udfff" for char in one):
-                raise SchemaError(place=place, found="a lone surrogate", expected="Unicode text")
+            check_text(one, place)
         elif isinstance(one, (float, Decimal)) and not Decimal(one).is_finite():
             raise SchemaError(place=place, found=str(one), expected="a finite number")
 

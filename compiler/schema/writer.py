@@ -103,7 +103,7 @@ class LarkWriter:
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
         self.open_parts: dict[str, str] = {}
-        self._reader = Reader(options.loader)
+        self._reader = Reader(options.loader, options.lenient)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
         self.root: Conj = NEVER  # of the schema added last
         self._rules: dict[str, str] = {}
@@ -168,7 +168,7 @@ class LarkWriter:
             pointer = ""
         else:
             home = Document(document, base, "", draft_of(document, f"{base}#"))
-        node = self.normaliser.final(self._reader.read(home, pointer, schema, ""))
+        node = self.normaliser.final(self._reader.read(home, pointer, schema))
         root: Conj = NEVER if node is self._reader.false else () if node is self._reader.true else (Literal(node),)
         self.normaliser.explore(root)
         self.root = root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+DRAFT_3, DRAFT_4 = (f"http://json-schema.org/draft-0{n}/schema#" for n in (3, 4))
 NEVER_NESTED = {"type": "integer", "minimum": 5, "maximum": 4}
 
 MALFORMED: list[tuple[Any, str]] = [
@@ -38,6 +39,24 @@ MALFORMED: list[tuple[Any, str]] = [
     ({"$ref": "#/$defs/a/0"}, "#/$ref"), ({"$dynamicRef": 3}, "#/$dynamicRef"), ({"$schema": 3}, "#/$schema"),
     ({"anyOf": [{"properties": {"x/y": {"type": 1}}}]}, "#/anyOf/0/properties/x~1y/type"),
     ({"$defs": {"a": {"minimum": "1"}}, "$ref": "#/$defs/a"}, "#/$defs/a/minimum"),
+    # no URIs: Python's reader of them raises ValueError
+    ({"$ref": "http://[#a"}, "#/$ref"), ({"$ref": "//["}, "#/$ref"), ({"$dynamicRef": "http://[#a"}, "#/$dynamicRef"),
+    ({"$id": "//[bad", "type": "string"}, "#/$id"),
+    ({"$id": "https://x/y", "$defs": {"a": {"$id": "//[bad", "type": "string"}}, "type": "string"}, "#/$defs/a/$id"),
+    ({"$ref": "#/x/a", "x": {"a": {"$id": "//[bad"}}}, "#/x/a/$id"),
+    # identifiers that are no strings were taken for none
+    ({"$id": 3}, "#/$id"), ({"$id": None}, "#/$id"), ({"$schema": DRAFT_4, "id": 3}, "#/id"),
+    ({"anyOf": [{"$id": []}]}, "#/anyOf/0/$id"),
+    # RFC 6901 has no leading zeros
+    ({"allOf": [{"type": "null"}, {"$ref": "#/allOf/00"}]}, "#/allOf/1/$ref"),
+    # keys that no text can have said that there is no text at all
+    ({"type": "object", "properties": {"\ud800": {}}, "required": ["\ud800"]}, "#/properties"),
+    ({"required": ["a", "\udfff"]}, "#/required/1"),
+    ({"dependentRequired": {"a": ["\ud800"]}}, "#/dependentRequired/a/0"),
+    ({"dependentRequired": {"\ud800": ["a"]}}, "#/dependentRequired"),
+    ({"dependentSchemas": {"\ud800": {}}}, "#/dependentSchemas"), ({"dependencies": {"\ud800": []}}, "#/dependencies"),
+    ({"patternProperties": {"^\ud800": {}}}, "#/patternProperties"),
+    ({"const": {"\ud800": 1}}, "#/const"), ({"enum": [{"a": {"\ud800": 1}}]}, "#/enum"),
 ]  # fmt: skip
 
 UNSATISFIABLE: list[tuple[Any, str]] = [
@@ -69,6 +88,17 @@ UNSATISFIABLE: list[tuple[Any, str]] = [
     ({"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 3}, "#"),
 ]  # fmt: skip
 
+DEEP = (
+    ("(", ")"),
+    ("(?:", ")"),
+    ("(?=", ")"),
+    ("(?!", ")"),
+    ("(?:a", ")*"),
+    ("(?:[^b]c|", ")+"),
+    ("(?:^|\\b[a(]", ")?"),
+)
+"""Beginnings and ends of groups."""
+
 _CONTRADICTING = {"type": "string", "allOf": [{"pattern": "^a$"}, {"pattern": "^b$"}]}
 _TOO_LONG = {"type": "string", "pattern": "^a{5}$", "maxLength": 3}
 
@@ -92,6 +122,9 @@ UNSUPPORTED: list[tuple[Any, str]] = [
     ({"type": "array", "contains": {"const": 1}, "minContains": 2**32}, "#/minContains"),
     ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),
     ({"type": "string", "pattern": "(?<=ab|c*)d"}, "#/pattern"),
+    ({"type": "string", "pattern": "(?i:a)"}, "#/pattern"), ({"type": "string", "pattern": "\\012"}, "#/pattern"),
+    ({"type": "string", "pattern": "\\p{Alphabetic}"}, "#/pattern"),
+    ({"type": "string", "pattern": "\\p{Emoji}"}, "#/pattern"),
     ({"$ref": "http://x.org/a.json"}, "#/$ref"),
     ({"type": "object", "properties": {"a": {"$ref": "b.json#/c"}}}, "#/properties/a/$ref"),
     ({"type": "array", "uniqueItems": True}, "#/uniqueItems"),
@@ -100,4 +133,9 @@ UNSUPPORTED: list[tuple[Any, str]] = [
     ({"type": "string", "not": {"format": "idn-hostname"}}, "#/not/format"),
     ({"enum": ["xn--nxasmq6b"], "format": "hostname"}, "#/format"),
     ({"type": "number", "multipleOf": 99991}, "#"),
+    ({"$schema": DRAFT_3, "type": "string"}, "#/$schema"),
+    # as deep as Python's stack
+    *(({"type": "string", "pattern": head * 300 + "a" + tail * 300}, "#/pattern") for head, tail in DEEP),
+    ({"type": "object", "patternProperties": {"(" * 300 + "a" + ")" * 300: {"type": "null"}}},
+     "#/patternProperties/" + "(" * 300 + "a" + ")" * 300),
 ]  # fmt: skip

@@ -4,8 +4,9 @@ Mended       numbers are int and Decimal, so bounds and ``multipleOf`` are exact
              engine; formats are asserted by format_checkers.py; objects are judged over their pairs, so a key that
              stands twice is judged twice and counts twice; a declared key that stands twice is an error; what is
              evaluated is found by rules of its own (jsonschema takes ``additionalProperties: S`` for names of keys, and
-             never looks at the schema of ``unevaluatedItems``); the draft is that of the whole document; equality is
-             that of JSON; bounds and counts are read as written, also booleans of draft 4 where no draft is named.
+             never looks at the schema of ``unevaluatedItems``); the draft is that of the resource, which only a
+             ``$schema`` beside its identifier can change, whatever way leads into it; equality is that of JSON; bounds
+             and counts are read as written, also booleans of draft 4 where no draft is named.
 Leaves out   references to other documents, unless a registry is given.
 Invariants   nothing is shared with compiler/schema.
 Declared     a key is declared where ``properties`` or ``required`` names it, in a schema that must hold. Inside of
@@ -50,13 +51,30 @@ def read(text: str) -> Any:
     return value
 
 
-def exact(schema: Any) -> Any:
-    """A schema with every float as the Decimal that its text spells."""
+class Schema(dict[str, Any]):
+    """A schema, or another object in it, that knows the draft of the resource that it is a part of."""
+
+    draft: int
+
+
+def exact(schema: Any, draft: int) -> Any:
+    """A schema with every float as the Decimal that its text spells; ``draft`` is that of the resource around it."""
     if isinstance(schema, dict):
-        return {key: exact(value) for key, value in schema.items()}
+        draft = _own_draft(schema, draft)
+        made = Schema((key, exact(value, draft)) for key, value in schema.items())
+        made.draft = draft
+        return made
     if isinstance(schema, list):
-        return [exact(value) for value in schema]
+        return [exact(value, draft) for value in schema]
     return Decimal(repr(schema)) if isinstance(schema, float) else schema
+
+
+def _own_draft(schema: dict[str, Any], around: int) -> int:
+    """The draft inside of a schema: it may name one where it has an identifier."""
+    own = next((draft for mark, draft in MARKS.items() if mark in str(schema.get("$schema"))), around)
+    name = schema.get("$id" if own > 4 else "id")
+    hidden = own <= 7 and isinstance(schema.get("$ref"), str)
+    return own if isinstance(name, str) and not name.startswith("#") and not hidden else around
 
 
 def key_of(value: Any) -> Hashable:
@@ -191,10 +209,20 @@ def _contains(validator: Any, inner: Any, instance: Any, schema: dict[str, Any])
 
 def _within(validator: Any, schema: Any, *, plain: bool = True) -> Any:
     """A validator of a sub-schema; a plain one does not mind declared keys that stand twice."""
+    made = _class_for(validator, schema, plain)
     resolver = validator._resolver
     if isinstance(schema, dict):
-        resolver = resolver.in_subresource(validator.SPECIFICATION.create_resource(schema))
-    return (validator.PLAIN if plain else type(validator))(schema, _resolver=resolver)
+        resolver = resolver.in_subresource(made.SPECIFICATION.create_resource(schema))
+    return made(schema, _resolver=resolver)
+
+
+def _class_for(validator: Any, schema: Any, plain: bool = False) -> Any:
+    """The validator class of a schema that is met from another one."""
+    same = type(validator)
+    draft = getattr(schema, "draft", None)
+    if draft is None:  # from a registry, or made here
+        draft = _own_draft(schema, same.DRAFT) if isinstance(schema, dict) else same.DRAFT
+    return validator_class(draft, plain or same.PLAIN is same)
 
 
 def _not(validator: Any, inner: Any, instance: Any, schema: dict[str, Any]) -> Errors:
@@ -242,7 +270,8 @@ def _evaluated(validator: Any, instance: Any, skip: str = "") -> set[Any]:
         if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             look = validator._resolver
             target = lookup_recursive_ref(look) if keyword == "$recursiveRef" else look.lookup(value)
-            done |= _evaluated(validator.PLAIN(target.contents, _resolver=target.resolver), instance)
+            made = _class_for(validator, target.contents, plain=True)
+            done |= _evaluated(made(target.contents, _resolver=target.resolver), instance)
         elif keyword in ("allOf", "anyOf", "oneOf"):
             done |= _if_they_hold(validator, instance, value)
         elif keyword == "if":
@@ -361,11 +390,24 @@ MARKS = {"draft-03": 4, "draft-04": 4, "draft-06": 6, "draft-07": 7, "2019-09": 
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
-    """As jsonschema's, but for one class per document, whatever ``$schema`` a sub-schema names."""
+    """As jsonschema's, but for the class, which is that of the resource's draft."""
     for field in attrs.fields(type(self)):
         if field.init:
             changes.setdefault(field.alias, getattr(self, field.name))
-    return type(self)(**changes)
+    return _class_for(self, changes["schema"])(**changes)
+
+
+def _descend(
+    self: Any, instance: Any, schema: Any, path: Any = None, schema_path: Any = None, resolver: Any = None
+) -> Errors:
+    """As jsonschema's, which takes the identifier, and what stands beside ``$ref``, as the outer draft has them."""
+    inner = _within(self, schema, plain=False) if resolver is None else self.evolve(schema=schema, _resolver=resolver)
+    for error in inner.iter_errors(instance):
+        if path is not None:
+            error.path.appendleft(path)
+        if schema_path is not None:
+            error.schema_path.appendleft(schema_path)
+        yield error
 
 
 @lru_cache(maxsize=16)
@@ -383,7 +425,7 @@ def validator_class(draft: int, plain: bool = False) -> Any:
     kinds["integer"] = _is_whole if draft <= 4 else _is_integer
     checker = base.TYPE_CHECKER.redefine_many({name: lambda _, v, k=kind: k(v) for name, kind in kinds.items()})
     made = validators.extend(base, known, type_checker=checker)
-    made.evolve = _evolve
+    made.evolve, made.descend = _evolve, _descend
     made.DRAFT = draft
     made.SPECIFICATION = specification_with(base.META_SCHEMA.get("$id") or base.META_SCHEMA["id"])
     made.PLAIN = made if plain else validator_class(draft, True)
@@ -401,7 +443,7 @@ class Judge:
     def __init__(self, schema: Any, draft: int = 2020) -> None:
         name = schema.get("$schema") if isinstance(schema, dict) else None
         found = next((draft for mark, draft in MARKS.items() if mark in str(name)), draft)
-        self.validator = validator_class(found)(exact(schema))
+        self.validator = validator_class(found)(exact(schema, found))
 
     def why_not(self, text: str) -> str | None:
         """Why a text is not valid; None if it is."""

@@ -123,6 +123,29 @@ def test_format(name: str) -> None:
         assert others is None or others.accepts(quoted) == (not widest(text))
 
 
+def _not_after_all(name: str, text: str) -> bool:
+    """Whether a string without the format is one of those that ``besides`` says its complement leaves out."""
+    if name == "hostname":
+        label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+        return re.fullmatch(rf"{label}(\.{label})*", text) is not None and (
+            any(one[2:4] == "--" for one in text.split(".")) or len(text) > 253
+        )
+    return ":60" in text and CHECKERS[name](text.replace(":60", ":59"))
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if FORMATS[name].widest])
+def test_what_complements_leave_out_besides(name: str) -> None:
+    """Strings that have no format, nor are in its complement: those that the table tells of, and no others."""
+    more = {"time": ["12:00:60Z", "12:00:60+00:15"], "date-time": ["2024-01-31T12:00:60Z"],
+            "hostname": ["ab--cd", ".".join(["x" * 63] * 4) + ".y"]}.get(name, [])  # fmt: skip
+    texts = [text for text in {*near(name, 150), *more} if not CHECKERS[name](text)]
+    missing = {text for text in texts if searcher(FORMATS[name].widest, name)(text)}
+    assert bool(FORMATS[name].besides) == bool(missing)
+    assert {text for text in texts if FORMATS[name].besides and _not_after_all(name, text)} == missing
+    others = Compiled(schema_to_lark({"type": "string", "not": {"format": name}})[0])
+    assert not any(others.accepts(json.dumps(text)) for text in sorted(missing)[:50])
+
+
 def test_base64() -> None:
     rng, matches = random.Random(2), searcher(FORMATS["byte"].pattern, "")
     for _ in range(2000):

@@ -143,6 +143,78 @@ def test_floats_as_python_writes_them_fit_the_default_digits() -> None:
             assert bounded.fullmatch(text), text
 
 
+def _around(bound: Decimal, rng: random.Random) -> list[str]:
+    """Spellings of numbers that differ from a bound in one digit, or in how many they have."""
+    text = f"{bound:f}".lstrip("-")
+    text += "" if "." in text else ".0"
+    point = text.index(".")
+    found = [text, text + "0", text + "1", text[:-1], text[: point + 2], "1" + text, text[1:] if point > 1 else "0"]
+    for _ in range(5):
+        at = rng.choice([at for at in range(len(text)) if at != point])
+        found.append(text[:at] + rng.choice("0123456789") + text[at + 1 :])
+        found.append(text[: at + 1])
+    found += [one.split(".")[0] for one in found] + ["0", "0.5", "1", "9" * 20, "0." + "0" * 19 + "1"]
+    kept = [one for one in found if re.fullmatch(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", one)]
+    return [sign + one for one in kept for sign in ("", "-")]
+
+
+FAR = ["5e-324", "2.2250738585072014e-308", "1e-170", "1e170", "1.7976931348623157e308", "1e400", "1e-400",
+       "9." + "9" * 300, "0." + "1234567890" * 40, "1234567890" * 40, "1" + "0" * 200 + "1." + "0" * 200 + "1",
+       "0.1", "1", "12.5"]  # fmt: skip
+
+
+def test_bounds_of_hundreds_of_digits() -> None:
+    """Each digit was a group inside of the one before it, so that RecursionError came from about 160 of them."""
+    rng = random.Random(3)
+    bounds = [Decimal(text) for text in FAR] + [Decimal("-" + text) for text in FAR]
+    pairs = [(one, None) for one in bounds] + [(None, one) for one in bounds]
+    pairs += [(one, other) for one in bounds for other in rng.sample(bounds, 3) if one <= other]
+    # both begin alike
+    pairs += [(one, Decimal(f"{one:f}{'' if '.' in f'{one:f}' else '.'}00700")) for one in bounds if one > 0]
+    for low, high in pairs:
+        for strict in rng.sample([(False, False), (True, False), (False, True), (True, True)], 2):
+            if low is not None and low == high and any(strict):
+                continue
+            strict = strict[0] and low is not None, strict[1] and high is not None
+            text = numbers.interval(low, strict[0], high, strict[1], False, 20)
+            regex = re.compile(text or "(?!)")
+            for spelling in [one for bound in (low, high) if bound is not None for one in _around(bound, rng)]:
+                value = Decimal(spelling)
+                inside = (low is None or value > low or (value == low and not strict[0])) and (
+                    high is None or value < high or (value == high and not strict[1])
+                )
+                whole, _, fraction = spelling.lstrip("-").partition(".")
+                same_side = [bound for bound in (low, high) if bound is not None and (bound > 0) == (value > 0)]
+                longest = max([20, *(len(str(int(abs(bound)))) for bound in same_side)])
+                if inside and (len(whole) > longest or len(fraction) > 20):
+                    continue  # may be left out
+                assert bool(regex.fullmatch(spelling)) == inside, (low, high, strict, spelling)
+
+
+def test_integers_of_hundreds_of_digits() -> None:
+    rng = random.Random(4)
+    bounds = [10**170, 10**400, 10**400 + 1, int("1234567890" * 40), int("9" * 300), int(1.7976931348623157e308), 7]
+    for low, high in itertools.combinations(sorted(bounds), 2):
+        for signed in ((low, high), (-high, -low), (low, None), (None, -low), (low, low + 10**100), (-low, high)):
+            text = numbers.interval(signed[0], False, signed[1], False, True, 20)
+            regex = re.compile(text or "(?!)")
+            for bound in (one for one in signed if one is not None):
+                near = [bound + step for power in (0, 1, 2, 50, 169) for step in (10**power, -(10**power), 0)]
+                for value in [*near, 0, 1, -1, bound // rng.randrange(2, 99)]:
+                    inside = (signed[0] is None or value >= signed[0]) and (signed[1] is None or value <= signed[1])
+                    longest = max(20, *(len(str(abs(one))) for one in signed if one is not None))
+                    if not inside or len(str(abs(value))) <= longest:
+                        assert bool(regex.fullmatch(str(value))) == inside, (signed, value)
+
+
+def test_groups_do_not_nest_as_deep_as_a_bound_has_digits() -> None:
+    for low in (Decimal("0." + "123456789" * 100), int("123456789" * 100)):
+        for high in (None, low * 3):
+            text = numbers.interval(low, False, high, False, isinstance(low, int), 20) or ""
+            depth = list(itertools.accumulate((char == "(") - (char == ")") for char in text))
+            assert max(depth) < 20
+
+
 @pytest.mark.parametrize(
     "value, spelled, others",
     [

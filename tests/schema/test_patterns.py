@@ -13,6 +13,7 @@ import pytest
 from toolc.compiler import Options, compile_schema
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import UnsupportedError
+from toolc.compiler.regex.parser import MOST_NESTED
 from toolc.compiler.schema import schema_to_lark
 
 from .recogniser import Compiled
@@ -145,3 +146,18 @@ def test_random_assertions() -> None:
 def test_what_is_refused(pattern: str, why: str) -> None:
     with pytest.raises(UnsupportedError, match=why):
         schema_to_lark({"type": "string", "pattern": pattern})
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"), [("(", ")"), ("(?:", ")*"), ("(?:a|b", ")*"), ("(?:a(?:b|", "c)*)?"), (r"(?:a\b|", ")")]
+)
+def test_groups_as_deep_as_is_allowed_compile_far_down_a_stack(head: str, tail: str) -> None:
+    deep = MOST_NESTED["ecma"] // head.count("(")
+
+    def further(frames: int) -> None:
+        if frames:
+            further(frames - 1)
+        else:
+            compile_schema({"type": "string", "pattern": f"^{head * deep}d{tail * deep}{len(head)}$"})
+
+    further(500)

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from toolc.compiler.errors import UnsupportedError
 from toolc.compiler.schema import LarkWriter, SchemaOptions, schema_to_lark
 from toolc.compiler.schema.references import folder_loader
 
+from .judge import Judge
 from .recogniser import Compiled
 
 
@@ -65,3 +67,71 @@ def test_discriminator() -> None:
     assert ours.accepts('{"kind": "Cat", "lives": 9}') and ours.accepts('{"kind": "puppy"}')
     assert ours.accepts('{"kind": "Dog", "lives": 1}')
     assert not ours.accepts('{"kind": "Cat"}') and not ours.accepts("{}") and not ours.accepts('{"kind": "Cow"}')
+
+
+D4, D7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
+D19, D20 = "https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema"
+TUPLE_7 = {"items": [{"type": "string"}], "additionalItems": False}
+TUPLE_20 = {"prefixItems": [{"type": "string"}], "items": False}
+TEXTS = [
+    "{}", '{"x": 1}', '{"x": "a"}', '{"x": []}', '{"x": ["a"]}', '{"x": [1]}', '{"x": ["a", 1]}', '{"x": {}}',
+    '{"x": {"y": ["a"]}}', '{"x": {"y": [1]}}', '{"x": {"y": ["a", "b"]}}', '{"x": {"y": "a"}}', '{"x": {"z": 1}}',
+]  # fmt: skip
+DRAFTS: list[tuple[str, dict[str, Any]]] = [  # the draft is that of the resource
+    ("2020 inside of 7",
+     {"$schema": D7, "properties": {"x": {"$ref": "http://e/in"}}, "definitions": {
+         "in": {"$id": "http://e/in", "$schema": D20, "type": "array", **TUPLE_20}}}),
+    ("7 inside of 2020",
+     {"$schema": D20, "properties": {"x": {"$ref": "http://e/in"}}, "$defs": {
+         "in": {"$id": "http://e/in", "$schema": D7, "type": "array", **TUPLE_7}}}),
+    ("beside $ref, in 7 inside of 2020",
+     {"$schema": D20, "properties": {"x": {"$ref": "http://e/in"}}, "$defs": {
+         "in": {"$id": "http://e/in", "$schema": D7, "properties": {"y": {"$ref": "#/definitions/s", "maxItems": 0}},
+                "definitions": {"s": {"type": "array", **TUPLE_7}}}}}),
+    ("beside $ref, in 2020 inside of 7",
+     {"$schema": D7, "properties": {"x": {"$ref": "http://e/in"}}, "definitions": {
+         "in": {"$id": "http://e/in", "$schema": D20, "properties": {"y": {"$ref": "#/$defs/s", "maxItems": 0}},
+                "$defs": {"s": {"type": "array", **TUPLE_20}}}}}),
+    ("in place, without a reference",
+     {"$schema": D7, "properties": {"x": {"$id": "in", "$schema": D20, "properties": {"y": TUPLE_20}}}}),
+    ("a pointer into it, by way of its URI",
+     {"$schema": D7, "properties": {"x": {"$ref": "http://e/in#/$defs/s"}}, "definitions": {
+         "in": {"$id": "http://e/in", "$schema": D20, "$defs": {"s": {"type": "array", **TUPLE_20}}}}}),
+    ("a pointer into it, by way of the root",
+     {"$schema": D7, "properties": {"x": {"$ref": "#/definitions/in/$defs/s"}}, "definitions": {
+         "in": {"$id": "http://e/in", "$schema": D20, "$defs": {"s": {"type": "array", **TUPLE_20}}}}}),
+    ("and out of it again",
+     {"$schema": D7, "$id": "http://e/out", "properties": {"x": {"$ref": "in"}}, "definitions": {
+         "s": {"type": "array", **TUPLE_7},
+         "in": {"$id": "http://e/in", "$schema": D20, "properties": {"y": {"$ref": "out#/definitions/s"}}}}}),
+    ("an anchor of the inner draft",
+     {"$schema": D7, "properties": {"x": {"$ref": "http://e/in#s"}}, "definitions": {
+         "in": {"$id": "http://e/in", "$schema": D20, "$defs": {"s": {"$anchor": "s", "type": "array", **TUPLE_20}}}}}),
+    ("4 inside of 2019, whose identifier is another keyword",
+     {"$schema": D19, "properties": {"x": {"$ref": "http://e/in"}}, "$defs": {
+         "in": {"id": "http://e/in", "$schema": D4, "type": "array", "items": [{"$ref": "in#/definitions/s"}],
+                "additionalItems": False, "definitions": {"s": {"type": "string", "const": 1}}}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, schema", DRAFTS, ids=[name for name, _ in DRAFTS])
+def test_a_resource_has_its_own_draft(name: str, schema: dict[str, Any]) -> None:
+    ours, judge = Compiled(schema_to_lark(schema)[0]), Judge(schema)
+    theirs = jsonschema.validators.validator_for(schema)(schema)
+    blind = {"a pointer into it, by way of its URI", "a pointer into it, by way of the root", "and out of it again",
+             "an anchor of the inner draft"}  # fmt: skip
+    accepted = [text for text in TEXTS if ours.accepts(text)]
+    assert accepted == [text for text in TEXTS if judge.accepts(text)]
+    if name not in blind:  # jsonschema goes by the $schema that it meets, not by the resource that a target is in
+        assert accepted == [text for text in TEXTS if theirs.is_valid(json.loads(text))]
+    assert '{"x": [1]}' not in accepted or '{"x": {"y": [1]}}' not in accepted
+
+
+def test_a_dialect_is_named_at_the_root_of_a_resource_only() -> None:
+    schema = {"$schema": D7, "properties": {"x": {"$schema": D20, "type": "array", **TUPLE_20}}}
+    text, writer = schema_to_lark(schema)
+    ours = Compiled(text)
+    assert ("#/properties/x", "$schema", "annotation") in writer.keywords
+    assert ("#/properties/x", "prefixItems", "annotation") in writer.keywords
+    assert ours.accepts('{"x": []}') and not ours.accepts('{"x": ["a"]}')  # items: false of draft 7
+    assert Judge(schema).accepts('{"x": []}') and not Judge(schema).accepts('{"x": ["a"]}')
