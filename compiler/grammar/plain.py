@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 )
 _TIMES = re.compile(r"~[ ]*([0-9]+)(?:\.\.([0-9]+))?")
 _END = "\n"
-MOST_NESTED = 60
+MOST_NESTED = 100
 """How deep groups of a definition may nest; every one takes frames of the thousand that Python allows."""
 _REPEATS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 

@@ -32,13 +32,13 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
         ":2:4",
         "nest more than 60 deep",
     ),
-    ("group/deep", "start: " + '("b" ' * 300 + '"a"' + ")*" * 300, GrammarError, ":1:308", "nest more than 60 deep"),
+    ("group/deep", "start: " + '("b" ' * 300 + '"a"' + ")*" * 300, GrammarError, ":1:508", "nest more than 100 deep"),
     (
         "group/deep in a terminal",
-        "start: A\nA: " + '["(" ' * 61 + '"a"' + "]" * 61,
+        "start: A\nA: " + '["(" ' * 101 + '"a"' + "]" * 101,
         GrammarError,
-        ":2:304",
-        "nest more than 60 deep",
+        ":2:504",
+        "nest more than 100 deep",
     ),
     (
         "terminal/chain",
