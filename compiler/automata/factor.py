@@ -22,7 +22,7 @@ import numpy as np
 
 from ..budget import Budget
 from .dfa import enumerate_texts, from_literal
-from .minimise import minimise_table
+from .minimise import equal_states
 from .nodes import CALL, CHOICE, LITERAL, REF, REPEAT, SEQUENCE, TERMINAL, NodePool, rewrite
 from .partition import parts
 
@@ -188,28 +188,37 @@ class _Factored:
     def write(self, rows: list[dict[int, int]], ends: list[bool]) -> int:
         """The automaton, made minimal, as nodes: a rule for every state."""
         pool = self.pool
-        column = {item: k for k, item in enumerate(sorted({item for row in rows for item in row}))}
-        table = np.full((len(rows), max(len(column), 1)), -1, np.int32)
-        for s, row in enumerate(rows):
-            for item, t in row.items():
-                table[s, column[item]] = t
-        table, accepting = minimise_table(table, np.array(ends, bool))
-        if len(table) == 1 and not accepting[0]:
+        moves = sorted((item, s, t) for s, row in enumerate(rows) for item, t in row.items())
+        symbols, source, target = np.array(moves, np.int32).reshape(-1, 3).T.copy()
+        begins = np.append(np.unique(symbols, return_index=True)[1], len(moves)).astype(np.int64)
+        block_of, _ = equal_states(source, target, begins, np.array(ends, bool))
+        classes = block_of.tolist()
+        if classes[0] < 0:
             return pool.nothing
+        number = {classes[0]: 0}  # of each class, breadth first, and a state of it
+        order = [0]
+        merged: list[list[tuple[int, int]]] = []
+        for s in order:
+            row = []
+            for item, t in sorted(rows[s].items()):
+                if classes[t] >= 0:
+                    if classes[t] not in number:
+                        number[classes[t]] = len(order)
+                        order.append(t)
+                    row.append((item, number[classes[t]]))
+            merged.append(row)
         first = len(pool.rules)
-        names = [f"{self.rule}#{first + s}" for s in range(len(table))]
-        items = list(column)
-        last = [bool(a) and not (row >= 0).any() for a, row in zip(accepting, table, strict=True)]
-        for s, targets in enumerate(table.tolist()):
-            if last[s]:
+        names = [f"{self.rule}#{first + s}" for s in range(len(order))]
+        last = [ends[s] and not row for s, row in zip(order, merged, strict=True)]
+        for at, row in enumerate(merged):
+            if last[at]:
                 continue
             by_target: dict[int, list[int]] = {}
-            for k, t in enumerate(targets):
-                if t >= 0:
-                    by_target.setdefault(t, []).append(items[k])
+            for item, t in row:
+                by_target.setdefault(t, []).append(item)
             options = [
                 pool.sequence([pool.choice(some), pool.empty if last[t] else pool.add((REF, names[t]))])
                 for t, some in by_target.items()
             ]
-            pool.rules[names[s]] = pool.choice([*options, pool.empty] if accepting[s] else options)
+            pool.rules[names[at]] = pool.choice([*options, pool.empty] if ends[order[at]] else options)
         return pool.empty if last[0] else pool.add((REF, names[0]))

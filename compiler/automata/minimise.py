@@ -25,6 +25,23 @@ def minimise_table(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray
     return _minimal(np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
 
 
+def equal_states(
+    source: np.ndarray, target: np.ndarray, begins: np.ndarray, accepting: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Which states of a sparse automaton have the same language, by the moves of each symbol, symbol by symbol.
+
+    Args:
+        source: int32 [moves], the state that each move leaves; overwritten.
+        target: int32 [moves], where it leads; overwritten.
+        begins: int64 [symbols + 1], where the moves of each symbol begin; overwritten.
+        accepting: bool [states].
+
+    Returns:
+        int32 [states], the class of each state, -1 for those with the empty language; and how many classes there are.
+    """
+    return _blocks(source, target, begins, accepting)
+
+
 @kernel()
 def _discover(table, start):  # type: ignore[no-untyped-def]
     """States in the order of their discovery, and the place of each there; -1 for those not found, and at the end."""
@@ -118,33 +135,15 @@ def _by_target(target, count, states):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _minimal(table, accepting):  # type: ignore[no-untyped-def]
-    """See `minimise_table`."""
-    columns = table.shape[1]
-    order, new = _discover(table, 0)
-    found = len(order)
-    most = 0
-    for s in order:
-        for k in range(columns):
-            most += table[s, k] >= 0
-    # The moves between states that are found, column by column, and the states that lead to one that accepts.
-    source, target = np.empty(most, np.int32), np.empty(most, np.int32)
-    begins = np.empty(columns + 1, np.int64)
-    count = 0
-    for k in range(columns):
-        begins[k] = count
-        for n in range(found):
-            other = table[order[n], k]
-            if other >= 0:
-                source[count], target[count] = n, new[other]
-                count += 1
-    begins[columns] = count
-    into, offset = _by_target(target, count, found)
-    live = np.full(found, -1, np.int32)  # number among the live ones
+def _blocks(source, target, begins, accepting):  # type: ignore[no-untyped-def]
+    """See `equal_states`."""
+    found, columns = len(accepting), len(begins) - 1
+    into, offset = _by_target(target, len(target), found)
+    live = np.full(found, -1, np.int32)  # number among those that lead to one that accepts
     stack = np.empty(found, np.int32)
-    top = states = 0
+    top = 0
     for n in range(found):
-        if accepting[order[n]]:
+        if accepting[n]:
             live[n] = 0
             stack[top] = n
             top += 1
@@ -156,13 +155,14 @@ def _minimal(table, accepting):  # type: ignore[no-untyped-def]
                 live[source[into[i]]] = 0
                 stack[top] = source[into[i]]
                 top += 1
-    if live[0] < 0:
-        return np.full((1, columns), -1, np.int32), np.zeros(1, np.bool_)
+    states = 0
     for n in range(found):
         if live[n] >= 0:
             live[n] = states
-            order[states] = order[n]
+            stack[states] = n
             states += 1
+    if not states:
+        return live, 0
     kept = 0
     for k in range(columns):
         begin = begins[k]
@@ -179,7 +179,7 @@ def _minimal(table, accepting):  # type: ignore[no-untyped-def]
     touched = np.empty(max(states, kept) + 1, np.int32)
     count = 0
     for n in range(states):
-        if accepting[order[n]]:
+        if accepting[stack[n]]:
             count = _mark(blocks, touched, count, n)
     block_count = _split(blocks, touched, count, 1)
     move_count = 0
@@ -205,22 +205,59 @@ def _minimal(table, accepting):  # type: ignore[no-untyped-def]
                     count = _mark(moves, touched, count, into[j])
             move_count = _split(moves, touched, count, move_count)
             block += 1
+    for n in range(states):
+        live[stack[n]] = blocks[_SET, n]
+    return live, block_count
 
+
+@kernel()
+def _minimal(table, accepting):  # type: ignore[no-untyped-def]
+    """See `minimise_table`."""
+    columns = table.shape[1]
+    order, new = _discover(table, 0)
+    found = len(order)
+    count = 0
+    for s in order:
+        for k in range(columns):
+            count += table[s, k] >= 0
+    # The moves between states that are found, column by column.
+    source, target = np.empty(count, np.int32), np.empty(count, np.int32)
+    begins = np.empty(columns + 1, np.int64)
+    ends = np.empty(found, np.bool_)
+    count = 0
+    for k in range(columns):
+        begins[k] = count
+        for n in range(found):
+            other = table[order[n], k]
+            if other >= 0:
+                source[count], target[count] = n, new[other]
+                count += 1
+    begins[columns] = count
+    for n in range(found):
+        ends[n] = accepting[order[n]]
+    block_of, block_count = _blocks(source, target, begins, ends)
+    if block_of[0] < 0:
+        return np.full((1, columns), -1, np.int32), np.zeros(1, np.bool_)
+
+    one_of = np.empty(block_count, np.int32)
+    for n in range(found):
+        if block_of[n] >= 0:
+            one_of[block_of[n]] = n
     out = np.full((block_count, columns), -1, np.int32)
     final = np.empty(block_count, np.bool_)
     number_of = np.full(block_count, -1, np.int32)
     queue = np.empty(block_count, np.int32)
-    queue[0] = blocks[_SET, 0]
+    queue[0] = block_of[0]
     number_of[queue[0]] = 0
     met = 1
     for at in range(block_count):
-        s = order[blocks[_ELEMENT, blocks[_BEGIN, queue[at]]]]
-        final[at] = accepting[s]
+        n = one_of[queue[at]]
+        final[at] = ends[n]
         for k in range(columns):
-            other = table[s, k]
-            if other < 0 or live[new[other]] < 0:
+            other = table[order[n], k]
+            if other < 0 or block_of[new[other]] < 0:
                 continue
-            block = blocks[_SET, live[new[other]]]
+            block = block_of[new[other]]
             if number_of[block] < 0:
                 number_of[block] = met
                 queue[met] = block

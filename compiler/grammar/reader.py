@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ _START, _IGNORE = "__start", "__ignore"
 _MOST_INSTANCES = 10_000
 _MOST_NESTING = 60
 _MOST_NODES = 200  # inside of each other in a terminal: three to a group
+_MOST_PARTS = 1_000_000  # in a row, or as alternatives, in a terminal
+_MOST_USES = 100_000  # of terminals in a terminal, and in those that it uses
 _MOST_KEPT = 20_000
 
 _leaves: dict[str, Expr] = {}
@@ -56,12 +59,13 @@ _ESCAPE = re.compile(r"\\(?:x(..)|u(....)|.)")
 _CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
 """A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
 
-_BRACKET = re.compile(
+_TOKEN = re.compile(
     r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<open>[(\[])|(?P<close>[)\]])
-    |(?P<definition>\n)(?=[!?%A-Za-z_])""",
+    |(?P<definition>\n(?:(?P<owner>_?[A-Z]\w*)(?=[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?:)|(?=[!?%A-Za-z_])))
+    |(?P<terminal>(?<!\w)_?[A-Z]\w*)""",
     re.VERBOSE,
 )
-"""What a group begins and ends with, what holds no group, and where definitions end."""
+"""What a group begins and ends with, names of terminals, what holds neither, and where definitions end."""
 
 _LAZY = re.compile(r"[*+?}]\?")
 
@@ -155,6 +159,7 @@ class _Reader:
         self.terminals: dict[str, Expr] = {}
         self.regexes: dict[int, rx.Regex] = {}
         self.open: set[int] = set()  # bodies of terminals that are read
+        self.uses: dict[int, int] = {}  # of terminals in a terminal's body, and in theirs
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
         self.made: set[str] = set()  # their names
         self.used_again: set[str] = set()  # names of those that were there already when a template was used
@@ -168,7 +173,7 @@ class _Reader:
 
     def built(self, import_paths: Iterable[ImportPath]) -> Any:
         """What Lark makes of the text."""
-        self.check_nesting()
+        self.check_extent()
         builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
         try:
             builder.load_grammar(self.text, self.name)
@@ -246,16 +251,44 @@ class _Reader:
             return self.error(message, **fields, hint=f"in {self.where}" if self.where else None)
         return self.error(message, line, column, **fields)
 
-    def check_nesting(self) -> None:
-        """Refuse groups that nest too deep."""
+    def check_extent(self) -> None:
+        """Refuse groups that nest too deep, and terminals that use each other too often: Lark writes each use out."""
         depth = 0
-        for found in _BRACKET.finditer(self.text):
-            if found.lastgroup == "open":
+        named: list[str] = []
+        uses: dict[str, list[str]] = {}
+        for found in _TOKEN.finditer("\n" + self.text):
+            kind = found.lastgroup
+            if kind == "open":
                 depth += 1
                 if depth > MOST_NESTED:
-                    raise self.error(f"groups nest more than {MOST_NESTED} deep here", *self.line_of(found.start()))
-            elif found.lastgroup:
-                depth = 0 if found.lastgroup == "definition" else depth - 1
+                    place = self.line_of(found.start() - 1)
+                    raise self.error(f"groups nest more than {MOST_NESTED} deep here", *place)
+            elif kind == "close":
+                depth -= 1
+            elif kind == "definition":
+                depth, named = 0, uses.setdefault(found["owner"], []) if found["owner"] else []
+            elif kind:
+                named.append(found[0])
+        sizes: dict[str, int] = {}
+        try:
+            order = list(TopologicalSorter(uses).static_order())
+        except CycleError as error:
+            name = error.args[1][0]
+            raise self.error(f"Recursion in terminal '{name}', which only rules may have", *self.owner(name)) from None
+        for name in order:
+            sizes[name] = sum(1 + sizes[used] for used in uses.get(name, ()))
+            if sizes[name] > _MOST_USES:
+                self.where = f"terminal {name}"
+                raise self.terminal_error(f"has more than {_MOST_USES:,} uses of terminals, with those in these")
+
+    def terminal_error(self, fault: str) -> GrammarError:
+        """A fault of the terminal, or of the rule with one in it, that is being read."""
+        place = self.owner(self.where.split()[-1])
+        return self.error(f"{self.where} {fault}", *place, hint="make rules of some of them")
+
+    def owner(self, name: str) -> tuple[int, int]:
+        """Line and column of a definition."""
+        return self.find(rf"(?m)^[!?]*{re.escape(name)}\b")
 
     # -- terminals
 
@@ -278,6 +311,11 @@ class _Reader:
         found = self.regexes.get(id(tree))
         if found is None:
             found = self.regexes[id(tree)] = self.plain_regex(tree) if isinstance(tree, list) else self.make_regex(tree)
+            parts = (
+                found.items if isinstance(found, rx.Concat) else found.options if isinstance(found, rx.Union) else ()
+            )
+            if len(parts) > _MOST_PARTS:  # as terminals are which use another twice, and that another twice
+                raise self.terminal_error(f"has more than {_MOST_PARTS:,} parts, with the terminals that it uses")
         return found
 
     def plain_regex(self, body: Body) -> rx.Regex:
@@ -289,12 +327,17 @@ class _Reader:
             other = self.term_trees.get(token)
             if other is None or id(other) in self.open:
                 raise NotPlain
-            return self.regex(other)
+            found = self.regex(other)
+            self.uses[id(body)] += 1 + self.uses.get(id(other), 0)
+            if self.uses[id(body)] > _MOST_USES:
+                raise NotPlain
+            return found
 
         def use(name: str, args: list[rx.Regex]) -> rx.Regex:
             raise NotPlain
 
         self.open.add(id(body))
+        self.uses[id(body)] = 0
         algebra = Algebra({}, leaf, use, lambda items: rx.concat(*items), lambda some: rx.union(*some), rx.repeat)
         found = read_body(body, algebra)
         self.open.remove(id(body))
@@ -334,9 +377,7 @@ class _Reader:
         """A tree of a terminal, or one's body, that has parts, as an expression."""
         regex = self.regex(tree)
         if rx.nests_deeper(regex, _MOST_NODES):
-            message = f"{self.where} nests too deep, with the terminals that it uses"
-            line, column = self.find(rf"(?m)^{re.escape(self.where.removeprefix('terminal '))}\b")
-            raise self.error(message, line, column, hint="make rules of some of them")
+            raise self.terminal_error("nests too deep, with the terminals that it uses")
         return _as_expr(regex)
 
     def literal(self, text: str) -> Expr:

@@ -13,7 +13,7 @@ from tests.grammar.expressions import plain
 from toolc.compiler import regex as rx
 from toolc.compiler.automata import dfa as algebra
 from toolc.compiler.automata.dfa import Dfa
-from toolc.compiler.automata.minimise import minimise_table
+from toolc.compiler.automata.minimise import equal_states, minimise_table
 from toolc.compiler.automata.partition import parts
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.regex import parse_regex
@@ -92,8 +92,21 @@ def test_minimal_is_least_and_equal(case: tuple[list[list[int]], list[bool]]) ->
     assert len(small) == max(_classes(table, final), 1)
 
 
-def _runs(table: np.ndarray, final: np.ndarray, word: tuple[int, ...]) -> bool:
-    state = 0
+@given(tables)
+def test_equal_states_are_those_with_one_language(case: tuple[list[list[int]], list[bool]]) -> None:
+    table, final = np.array(case[0], np.int32), np.array(case[1])
+    symbols, sources = np.nonzero(table.T >= 0)
+    begins = np.searchsorted(symbols, np.arange(3))
+    targets = table[sources, symbols]
+    found, count = equal_states(sources.astype(np.int32), targets.astype(np.int32), begins, final)
+    words = [word for length in range(8) for word in itertools.product(range(2), repeat=length)]
+    languages = [frozenset(word for word in words if _runs(table, final, word, state)) for state in range(len(table))]
+    assert (found < 0).tolist() == [not language for language in languages]
+    assert count == len(set(languages) - {frozenset()})
+    assert len({*zip(found.tolist(), languages, strict=True)}) == len(set(languages))
+
+
+def _runs(table: np.ndarray, final: np.ndarray, word: tuple[int, ...], state: int = 0) -> bool:
     for one in word:
         state = int(table[state, one])
         if state < 0:

@@ -47,6 +47,29 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
         ":2:1",
         "terminal A0 nests too deep",
     ),
+    (
+        "terminal/doubles",
+        "start: T0\n" + "".join(f"T{n}: T{n + 1} T{n + 1}\n" for n in range(40)) + 'T40: "z"',
+        GrammarError,
+        ":26:1",
+        "terminal T24 has more than 100,000 uses of terminals",
+    ),
+    (
+        "terminal/doubles, read by Lark",
+        "start: T0\n"
+        + "".join(f'T{n}.2: T{n + 1} "(" | /b/ T{n + 1} // T0\n' for n in range(40))
+        + 'T40: "z"\n%ignore " "',
+        GrammarError,
+        ":26:1",
+        "terminal T24 has more than 100,000 uses of terminals",
+    ),
+    (
+        "terminal/long",
+        'start: A\nA: B B B B\nB: "' + "x" * 300_000 + '"',
+        GrammarError,
+        ":2:1",
+        "terminal A has more than 1,000,000 parts",
+    ),
     ("template/count", 'start: t{"x","y"}\nt{x}: x', GrammarError, ":1:8", "Wrong number of template arguments"),
     ("template/endless", 'start: t{"x"}\nt{x}: "a" t{u{x}}\nu{y}: y "b"', GrammarError, ":3:1", "without end"),
     ("left/circle", 'start: a a "x" | "y"\na: start | \n', GrammarError, "rule start", "start → a → start"),
