@@ -103,7 +103,7 @@ KEYWORDS: dict[str, Keyword] = {
     "pattern": Keyword(
         "pattern",
         "string",
-        limit="no back-references, flags for a group, octal escapes, nor properties but general categories, scripts, "
+        limit="groups up to 40 deep; no back-references, flags for a group, octal escapes, nor properties but general categories, scripts, "
         "`ASCII`, `ASCII_Hex_Digit`, `Any` and `Assigned`; no looks back out of a repeated group or at several "
         "characters but from the end",
         restrictions=ESCAPES,
