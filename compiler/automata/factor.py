@@ -188,11 +188,8 @@ class _Factored:
     def write(self, rows: list[dict[int, int]], ends: list[bool]) -> int:
         """The automaton, made minimal, as nodes: a rule for every state."""
         pool = self.pool
-        moves = sorted((item, s, t) for s, row in enumerate(rows) for item, t in row.items())
-        symbols, source, target = np.array(moves, np.int32).reshape(-1, 3).T.copy()
-        begins = np.append(np.unique(symbols, return_index=True)[1], len(moves)).astype(np.int64)
-        block_of, _ = equal_states(source, target, begins, np.array(ends, bool))
-        classes = block_of.tolist()
+        moves = [(item, s, t) for s, row in enumerate(rows) for item, t in row.items()]
+        classes = equal_states(np.array(moves, np.int32).reshape(-1, 3), np.array(ends, bool)).tolist()
         if classes[0] < 0:
             return pool.nothing
         number = {classes[0]: 0}  # of each class, breadth first, and a state of it
@@ -200,7 +197,7 @@ class _Factored:
         merged: list[list[tuple[int, int]]] = []
         for s in order:
             row = []
-            for item, t in sorted(rows[s].items()):
+            for item, t in rows[s].items():  # in the order of items, as they were made
                 if classes[t] >= 0:
                     if classes[t] not in number:
                         number[classes[t]] = len(order)

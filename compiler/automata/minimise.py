@@ -3,7 +3,8 @@
 Leaves out   bytes and characters: the columns are symbol classes of any kind (dfa.py, terminal.py).
 Invariants   after, every state is reachable and can reach acceptance, no two are equivalent, and equal languages over
              equal columns give equal arrays. The empty language is one state without moves.
-Arrays       table int32 [states, classes], -1 is dead; accepting bool [states]; state 0 is the start.
+Arrays       table int32 [states, classes], -1 is dead; accepting bool [states]; state 0 is the start. Where a table
+             would be nearly empty, int32 [moves, 3] has its moves, and only the equal states are found.
 Cost         m log m for m moves that are not dead.
 Source       Valmari 2012: states and moves are partitioned in turn, by each other's sets.
 """
@@ -25,21 +26,20 @@ def minimise_table(table: np.ndarray, accepting: np.ndarray) -> tuple[np.ndarray
     return _minimal(np.ascontiguousarray(table, np.int32), np.ascontiguousarray(accepting, bool))
 
 
-def equal_states(
-    source: np.ndarray, target: np.ndarray, begins: np.ndarray, accepting: np.ndarray
-) -> tuple[np.ndarray, int]:
-    """Which states of a sparse automaton have the same language, by the moves of each symbol, symbol by symbol.
+def equal_states(moves: np.ndarray, accepting: np.ndarray) -> np.ndarray:
+    """Which states of a sparse automaton have the same language.
 
     Args:
-        source: int32 [moves], the state that each move leaves; overwritten.
-        target: int32 [moves], where it leads; overwritten.
-        begins: int64 [symbols + 1], where the moves of each symbol begin; overwritten.
+        moves: int32 [moves, 3], each a symbol, the state that it leaves and where it leads; at most one move of each
+            symbol leaves a state.
         accepting: bool [states].
 
     Returns:
-        int32 [states], the class of each state, -1 for those with the empty language; and how many classes there are.
+        int32 [states], the class of each state; -1 for those with the empty language.
     """
-    return _blocks(source, target, begins, accepting)
+    symbols, source, target = moves[np.argsort(moves[:, 0], kind="stable")].T.copy()
+    begins = np.append(np.flatnonzero(np.diff(symbols, prepend=-1)), len(moves))
+    return _blocks(source, target, begins, accepting)[0]
 
 
 @kernel()
@@ -136,7 +136,11 @@ def _by_target(target, count, states):  # type: ignore[no-untyped-def]
 
 @kernel()
 def _blocks(source, target, begins, accepting):  # type: ignore[no-untyped-def]
-    """See `equal_states`."""
+    """Classes of states, by the moves of each symbol, symbol by symbol; and how many there are.
+
+    ``source`` and ``target``, int32 [moves], and ``begins``, int64 [symbols + 1], where the moves of each symbol begin,
+    are overwritten.
+    """
     found, columns = len(accepting), len(begins) - 1
     into, offset = _by_target(target, len(target), found)
     live = np.full(found, -1, np.int32)  # number among those that lead to one that accepts

@@ -17,13 +17,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 from lark import Token, Tree
 from lark.exceptions import GrammarError as LarkGrammarError
-from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.exceptions import LarkError
 from lark.grammar import NonTerminal
 from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
@@ -34,7 +33,8 @@ from ..errors import GrammarError, ToolcError
 from ..regex import charset
 from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from .leftrec import without_left_recursion
-from .plain import MOST_NESTED, Algebra, Body, NotPlain, Plain, read_body, read_plain
+from .plain import Algebra, Body, NotPlain, Plain, read_body, read_plain
+from .source import Source
 from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]
@@ -45,7 +45,6 @@ _MOST_INSTANCES = 10_000
 _MOST_NESTING = 60
 _MOST_NODES = 200  # inside of each other in a terminal: three to a group
 _MOST_PARTS = 1_000_000  # in a row, or as alternatives, in a terminal
-_MOST_USES = 100_000  # of terminals in a terminal, and in those that it uses
 _MOST_KEPT = 20_000
 
 _leaves: dict[str, Expr] = {}
@@ -58,14 +57,6 @@ _PLAIN_REGEXP = re.compile(r"/(?:[^\\\x00-\x1f]|\\(?:[^Uuxnftr\"'\x00-\x1f]|x[0-
 _ESCAPE = re.compile(r"\\(?:x(..)|u(....)|.)")
 _CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
 """A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
-
-_TOKEN = re.compile(
-    r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<open>[(\[])|(?P<close>[)\]])
-    |(?P<definition>\n(?:(?P<owner>_?[A-Z]\w*)(?=[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?:)|(?=[!?%A-Za-z_])))
-    |(?P<terminal>(?<!\w)_?[A-Z]\w*)""",
-    re.VERBOSE,
-)
-"""What a group begins and ends with, names of terminals, what holds neither, and where definitions end."""
 
 _LAZY = re.compile(r"[*+?}]\?")
 
@@ -106,34 +97,6 @@ def read_grammar(
     return without_left_recursion(replace(grammar, rules=rules))
 
 
-# -- errors ----------------------------------------------------------------------------------------------------------
-
-
-def _picture(text: str, line: int, column: int) -> str:
-    lines = text.split("\n")
-    if not 0 < line <= len(lines):
-        return ""
-    source = lines[line - 1].replace("\t", " ")
-    begin = max(0, column - 60)
-    shown = source[begin : begin + 100]
-    return f"\n    {shown}\n    {' ' * (column - 1 - begin)}^"
-
-
-_SHOWN = {
-    "_NL": "the end of the line", "_NL_OR": "|", "_OR": "|", "_COLON": ":", "_COMMA": ",", "_LPAR": "(", "_RPAR": ")",
-    "_LBRA": "[", "_RBRA": "]", "_LBRACE": "{", "_RBRACE": "}", "_DOT": ".", "_DOTDOT": "..", "_TO": "->", "TILDE": "~",
-    "OP": "? * or +", "RULE": "a rule name", "TERMINAL": "a terminal name", "STRING": "a string",
-    "REGEXP": "a /regexp/", "NUMBER": "a number", "RULE_MODIFIERS": "! or ?", "_IGNORE": "%ignore",
-    "_IMPORT": "%import",
-    "_DECLARE": "%declare", "_OVERRIDE": "%override", "_EXTEND": "%extend", "$END": "the end of the text",
-}  # fmt: skip
-
-
-def _expected(names: Iterable[str]) -> str:
-    shown = list(dict.fromkeys(_SHOWN.get(one, one) for one in sorted(names)))
-    return ", ".join(shown[:-1]) + " or " + shown[-1] if len(shown) > 1 else "".join(shown) or "nothing more"
-
-
 class _Reader:
     """One text. ``ignored`` is what may stand before a terminal; ``instances`` are the templates applied so far."""
 
@@ -141,8 +104,7 @@ class _Reader:
         self, text: str, name: str, import_paths: Iterable[ImportPath], plain: Plain | None = None,
         known: Iterable[str] = (),
     ) -> None:  # fmt: skip
-        self.text = text
-        self.name = name
+        self.source = Source(text, name)
         self.term_trees: dict[str, Tree | Body | None]
         self.rule_defs: dict[str, tuple[tuple[str, ...], Tree | Body | None]]
         self.names: dict[str, Expr] = {}  # what stands for the names and literals of a plain text
@@ -150,6 +112,8 @@ class _Reader:
         if plain is not None:
             self.term_trees, self.rule_defs, self.lines = dict(plain.terminals), dict(plain.rules), plain.lines
             self.names.update((rule, Ref(rule)) for names in (known, plain.rules) for rule in names)
+            used = {name: [one for one in body if one in plain.terminals] for name, body in plain.terminals.items()}
+            self.source.check_uses({name: others for name, others in used.items() if others})
         else:
             built = self.built(import_paths)
             self.term_trees = {str(n): tree for n, (tree, _) in built.term_defs}
@@ -158,137 +122,25 @@ class _Reader:
             ignore = built.ignore
         self.terminals: dict[str, Expr] = {}
         self.regexes: dict[int, rx.Regex] = {}
-        self.open: set[int] = set()  # bodies of terminals that are read
-        self.uses: dict[int, int] = {}  # of terminals in a terminal's body, and in theirs
         self.instances: dict[tuple[str, tuple[Expr, ...]], str] = {}
         self.made: set[str] = set()  # their names
         self.used_again: set[str] = set()  # names of those that were there already when a template was used
         self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
         self.marks: dict[str, Mark] = {}
         self.nesting = 0
-        self.where = ""
         parts = [self.terminal(one) for one in dict.fromkeys(map(str, ignore))]
         self.ignoring: Expr | None = Repeat(choice(*parts), 0, None) if parts else None
         self.ignored: Expr | None = Ref(_IGNORE) if parts else None
 
     def built(self, import_paths: Iterable[ImportPath]) -> Any:
         """What Lark makes of the text."""
-        self.check_extent()
+        self.source.check()
         builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
         try:
-            builder.load_grammar(self.text, self.name)
+            builder.load_grammar(self.source.text, self.source.name)
             return builder.build()
         except (LarkError, OSError, RecursionError, AssertionError) as error:
-            raise self.from_lark(error) from None
-
-    # -- errors
-
-    def error(self, message: str, line: int = 0, column: int = 0, **fields: Any) -> GrammarError:
-        place = self.name + (f":{line}" if line else "") + (f":{column}" if line and column else "")
-        hint = (fields.pop("hint", "") or "") + (_picture(self.text, line, column) if line and column else "")
-        return GrammarError(message, place=place, hint=hint or None, **fields)
-
-    def from_lark(self, error: BaseException) -> GrammarError:
-        """Lark's own complaint in our form."""
-        cause = error if isinstance(error, UnexpectedInput) else error.__context__
-        if isinstance(cause, UnexpectedToken):
-            found = "the end of the text" if cause.token.type == "$END" else repr(str(cause.token))
-            line, column = cause.line, cause.column
-            if cause.token.type in ("_NL", "$END"):
-                found = "the end of the line"
-                if not isinstance(line, int) or line < 1:
-                    line, column = self.text.count("\n") + 1, len(self.text.rsplit("\n", 1)[-1]) + 1
-            message = str(error).partition(", at line")[0] if isinstance(error, LarkGrammarError) else ""
-            expected = _expected(cause.accepts or cause.expected)
-            return self.error(message or "malformed grammar", line, column, found=found, expected=expected)
-        if isinstance(cause, UnexpectedCharacters):
-            found = repr(cause.char)
-            return self.error("malformed grammar", cause.line, cause.column, found=found, expected="a token of Lark")
-        if isinstance(error, OSError):
-            missing = str(error.filename or "")
-            module = re.escape(Path(missing).stem)
-            line, column = self.find(rf"(?m)^%import[^\n]*\b{module}\b")
-            return self.error("a grammar to import was not found", line, column, found=missing)
-        if isinstance(error, RecursionError):
-            return self.error("the grammar is nested too deeply")
-        message = str(error)
-        undefined = re.match(r"Rule '(_?[A-Z][A-Z0-9_]*)'", message)
-        if undefined:  # lark names the user of the symbol, not the symbol
-            message = message.replace("Rule", "Terminal", 1)
-        owner = re.search(r"\(in (?:rule|terminal|template) (\S+?)\)|\(in template (\S+?)\)", message)
-        names = re.findall(
-            r"'([^']+)'|(?:arguments used for|not defined|Error at|reserved|in terminal|grammar)\W+(\w+)", message
-        )
-        wanted = [next(filter(None, pair)) for pair in names]
-        after = 0
-        if owner:
-            holder = re.escape(owner[1] or owner[2])
-            begin = re.search(rf"(?m)^[!?]*{holder}\b", self.text)
-            after = begin.start() if begin else 0
-        line = column = 0
-        for one in wanted:
-            pattern = re.compile(rf"(?<![\w\"/]){re.escape(one)}(?!\w)")
-            hits = list(pattern.finditer(self.text, after)) or list(pattern.finditer(self.text))
-            if hits:
-                hit = hits[-1] if "more than once" in message else hits[0]
-                line, column = self.line_of(hit.start())
-                break
-        return self.error(message.strip().split("\n")[0] or type(error).__name__, line, column)
-
-    def find(self, pattern: str) -> tuple[int, int]:
-        hit = re.search(pattern, self.text)
-        return self.line_of(hit.start()) if hit else (0, 0)
-
-    def line_of(self, at: int) -> tuple[int, int]:
-        return self.text.count("\n", 0, at) + 1, at - (self.text.rfind("\n", 0, at) + 1) + 1
-
-    def token_error(self, token: Token, message: str, **fields: Any) -> GrammarError:
-        # A token of an imported grammar has lines of another text.
-        line, column = token.line or 0, token.column or 0
-        lines = self.text.split("\n")
-        here = 0 < line <= len(lines) and lines[line - 1].startswith(str(token).split("\n")[0], column - 1)
-        if not here:
-            return self.error(message, **fields, hint=f"in {self.where}" if self.where else None)
-        return self.error(message, line, column, **fields)
-
-    def check_extent(self) -> None:
-        """Refuse groups that nest too deep, and terminals that use each other too often: Lark writes each use out."""
-        depth = 0
-        named: list[str] = []
-        uses: dict[str, list[str]] = {}
-        for found in _TOKEN.finditer("\n" + self.text):
-            kind = found.lastgroup
-            if kind == "open":
-                depth += 1
-                if depth > MOST_NESTED:
-                    place = self.line_of(found.start() - 1)
-                    raise self.error(f"groups nest more than {MOST_NESTED} deep here", *place)
-            elif kind == "close":
-                depth -= 1
-            elif kind == "definition":
-                depth, named = 0, uses.setdefault(found["owner"], []) if found["owner"] else []
-            elif kind:
-                named.append(found[0])
-        sizes: dict[str, int] = {}
-        try:
-            order = list(TopologicalSorter(uses).static_order())
-        except CycleError as error:
-            name = error.args[1][0]
-            raise self.error(f"Recursion in terminal '{name}', which only rules may have", *self.owner(name)) from None
-        for name in order:
-            sizes[name] = sum(1 + sizes[used] for used in uses.get(name, ()))
-            if sizes[name] > _MOST_USES:
-                self.where = f"terminal {name}"
-                raise self.terminal_error(f"has more than {_MOST_USES:,} uses of terminals, with those in these")
-
-    def terminal_error(self, fault: str) -> GrammarError:
-        """A fault of the terminal, or of the rule with one in it, that is being read."""
-        place = self.owner(self.where.split()[-1])
-        return self.error(f"{self.where} {fault}", *place, hint="make rules of some of them")
-
-    def owner(self, name: str) -> tuple[int, int]:
-        """Line and column of a definition."""
-        return self.find(rf"(?m)^[!?]*{re.escape(name)}\b")
+            raise self.source.from_lark(error) from None
 
     # -- terminals
 
@@ -299,11 +151,11 @@ class _Reader:
             tree = self.term_trees.get(name)
             if tree is None:
                 why = "declared but not defined" if name in self.term_trees else "used but not defined"
-                line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
-                raise self.error(f"terminal {name} is {why}", line, column)
-            outer, self.where = self.where, f"terminal {name}"
+                line, column = self.source.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
+                raise self.source.error(f"terminal {name} is {why}", line, column)
+            outer, self.source.where = self.source.where, f"terminal {name}"
             found = self.terminals[name] = _named(self.shortest(tree), name)
-            self.where = outer
+            self.source.where = outer
         return found
 
     def regex(self, tree: Any) -> rx.Regex:
@@ -315,7 +167,9 @@ class _Reader:
                 found.items if isinstance(found, rx.Concat) else found.options if isinstance(found, rx.Union) else ()
             )
             if len(parts) > _MOST_PARTS:  # as terminals are which use another twice, and that another twice
-                raise self.terminal_error(f"has more than {_MOST_PARTS:,} parts, with the terminals that it uses")
+                raise self.source.terminal_error(
+                    f"has more than {_MOST_PARTS:,} parts, with the terminals that it uses"
+                )
         return found
 
     def plain_regex(self, body: Body) -> rx.Regex:
@@ -325,23 +179,15 @@ class _Reader:
             if token[0] in '"/':
                 return self.literal_regex(token)
             other = self.term_trees.get(token)
-            if other is None or id(other) in self.open:
+            if other is None:
                 raise NotPlain
-            found = self.regex(other)
-            self.uses[id(body)] += 1 + self.uses.get(id(other), 0)
-            if self.uses[id(body)] > _MOST_USES:
-                raise NotPlain
-            return found
+            return self.regex(other)
 
         def use(name: str, args: list[rx.Regex]) -> rx.Regex:
             raise NotPlain
 
-        self.open.add(id(body))
-        self.uses[id(body)] = 0
         algebra = Algebra({}, leaf, use, lambda items: rx.concat(*items), lambda some: rx.union(*some), rx.repeat)
-        found = read_body(body, algebra)
-        self.open.remove(id(body))
-        return found
+        return read_body(body, algebra)
 
     def make_regex(self, tree: Any) -> rx.Regex:
         kind, children = tree.data, tree.children
@@ -361,8 +207,8 @@ class _Reader:
             low, high = self.bounds(children)
             return rx.repeat(self.regex(children[0]), low, high)
         if kind == "alias":
-            raise self.error("an alias in a terminal", found="->", hint=f"in {self.where}")
-        raise self.error(f"{kind.replace('_', ' ')} in a terminal", hint=f"in {self.where}")
+            raise self.source.error("an alias in a terminal", found="->", hint=f"in {self.source.where}")
+        raise self.source.error(f"{kind.replace('_', ' ')} in a terminal", hint=f"in {self.source.where}")
 
     def shortest(self, tree: Any) -> Expr:
         """A tree of a terminal, or one's body, as an expression, with lazy repeats that stop at the first chance."""
@@ -377,7 +223,7 @@ class _Reader:
         """A tree of a terminal, or one's body, that has parts, as an expression."""
         regex = self.regex(tree)
         if rx.nests_deeper(regex, _MOST_NODES):
-            raise self.terminal_error("nests too deep, with the terminals that it uses")
+            raise self.source.terminal_error("nests too deep, with the terminals that it uses")
         return _as_expr(regex)
 
     def literal(self, text: str) -> Expr:
@@ -401,16 +247,16 @@ class _Reader:
         try:
             pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
         except (LarkGrammarError, UnicodeError, ValueError) as error:
-            raise self.token_error(token, str(error.args[0] if error.args else error)) from None
+            raise self.source.token_error(token, str(error.args[0] if error.args else error)) from None
         flags = "".join(sorted(pattern.flags))
         try:
             if isinstance(pattern, PatternStr):
                 return self.string_regex(token, pattern.value, flags)
             return rx.parse_regex(pattern.value, flags, lazy=True)
         except ToolcError as error:
-            if self.name in (error.place or ""):
+            if self.source.name in (error.place or ""):
                 raise
-            outer = self.token_error(token, error.message)
+            outer = self.source.token_error(token, error.message)
             place = f"{outer.place} ({error.place})" if error.place else outer.place
             raise type(error)(
                 error.message, place=place, found=error.found, expected=error.expected, hint=outer.hint
@@ -418,7 +264,7 @@ class _Reader:
 
     def string_regex(self, token: Token, value: str, flags: str) -> rx.Regex:
         if any(0xD800 <= ord(one) <= 0xDFFF for one in value):
-            raise self.token_error(token, "a lone surrogate is no text", found=str(token))
+            raise self.source.token_error(token, "a lone surrogate is no text", found=str(token))
         plain = rx.literal(value)
         if "i" not in flags:
             return plain
@@ -433,11 +279,11 @@ class _Reader:
             value = str(eval_escaping(inner))  # type: ignore[no-untyped-call]
             value = value.replace("\\\\", "\\")
             if len(value) != 1:
-                raise self.token_error(token, "malformed range", found=str(token), expected="one character")
+                raise self.source.token_error(token, "malformed range", found=str(token), expected="one character")
             codes.append(ord(value))
         if codes[1] < codes[0]:
             found = f"{ends[0]}..{ends[1]}"
-            raise self.token_error(ends[0], "malformed range", found=found, expected="ends in ascending order")
+            raise self.source.token_error(ends[0], "malformed range", found=found, expected="ends in ascending order")
         return rx.Chars(charset.normal([(codes[0], codes[1])]))
 
     def bounds(self, children: list[Any]) -> tuple[int, int | None]:
@@ -449,7 +295,7 @@ class _Reader:
         high = int(children[3]) if len(children) > 3 else low
         if not 0 <= low <= high < rx.MOST_TIMES:
             found = "~" + "..".join(map(str, children[2:]))
-            raise self.token_error(
+            raise self.source.token_error(
                 children[1], "malformed repetition", found=found, expected="0 ≤ least ≤ most < 2**29"
             )
         return low, high
@@ -458,12 +304,14 @@ class _Reader:
 
     def grammar(self, start: str) -> Grammar:
         rules: dict[str, Expr] = {}
-        places = {name: f"{self.name}:{line}" for name, line in self.lines.items()}
+        places = {name: f"{self.source.name}:{line}" for name, line in self.lines.items()}
         for name, (params, tree) in self.rule_defs.items():
             if not params:
-                self.where = f"rule {name}"
+                self.source.where = f"rule {name}"
                 if tree is None:
-                    raise self.error(f"rule {name} is declared but not defined", *self.find(rf"\b{re.escape(name)}\b"))
+                    raise self.source.error(
+                        f"rule {name} is declared but not defined", *self.source.find(rf"\b{re.escape(name)}\b")
+                    )
                 rules[name] = self.definition(tree, {})
             elif isinstance(tree, list):
                 self.check_template(params, tree)
@@ -473,13 +321,13 @@ class _Reader:
         for made, template, args, nesting in self.pending:  # which adds to them
             self.nesting = nesting
             params, tree = self.rule_defs[template]
-            self.where = f"rule {made}"
+            self.source.where = f"rule {made}"
             rules[made] = self.definition(tree, dict(zip(params, args, strict=True)))
             if template in places:
                 places[made] = places[template]
         if start not in rules:
             known = ", ".join(list(rules)[:8]) or "none"
-            raise self.error(f"there is no rule {start} to start from", found=f"the rules {known}")
+            raise self.source.error(f"there is no rule {start} to start from", found=f"the rules {known}")
         if self.ignored is not None and self.ignoring is not None:
             rules[_START] = sequence(Ref(start), self.ignored)
             rules[_IGNORE] = self.ignoring
@@ -560,7 +408,7 @@ class _Reader:
         if kind == "expr":
             low, high = self.bounds(children)
             return _repeat(self.expression(children[0], env), low, high)
-        raise self.error(f"unexpected {kind} in a rule", hint=f"in {self.where}")
+        raise self.source.error(f"unexpected {kind} in a rule", hint=f"in {self.source.where}")
 
     def value(self, item: Any, env: dict[str, Expr]) -> Expr:
         """What may be a template's argument: a name, a literal, a range, another template."""
@@ -592,8 +440,8 @@ class _Reader:
         params = self.rule_defs[name][0] if name in self.rule_defs else ()
         if len(params) != len(args) or not params:
             found, expected = f"{len(args)} arguments", f"{len(params)}" if params else "a template"
-            line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{")
-            raise self.error(f"wrong use of template {name}", line, column, found=found, expected=expected)
+            line, column = self.source.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{")
+            raise self.source.error(f"wrong use of template {name}", line, column, found=found, expected=expected)
         kind = meaning(params)
         if kind is not None:
             return self.special(kind, args[0], name)
@@ -601,8 +449,8 @@ class _Reader:
         made = self.instances.get(key)
         if made is None:
             if len(self.instances) >= _MOST_INSTANCES or self.nesting >= _MOST_NESTING:
-                line, column = self.find(rf"(?m)^[!?]*{re.escape(name)}\s*\{{")
-                raise self.error(
+                line, column = self.source.find(rf"(?m)^[!?]*{re.escape(name)}\s*\{{")
+                raise self.source.error(
                     f"template {name} makes new instances of itself without end", line, column,
                     found=f"{len(self.instances)} instances, {self.nesting} deep",
                     expected=f"at most {_MOST_INSTANCES}, {_MOST_NESTING} deep",
@@ -626,9 +474,9 @@ class _Reader:
             argument = argument.items[-1]
         found = special_of(kind, argument)
         if found is None:
-            line, column = self.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{(?!\w+\}}\s*:)")
+            line, column = self.source.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{(?!\w+\}}\s*:)")
             strings = "a string, or a terminal that lists strings" if "text" in kind else "one string"
-            raise self.error(f"wrong argument of {kind}", line, column, expected=strings)
+            raise self.source.error(f"wrong argument of {kind}", line, column, expected=strings)
         return self.leaf(found) if isinstance(found, Special) else found
 
 

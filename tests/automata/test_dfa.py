@@ -95,14 +95,12 @@ def test_minimal_is_least_and_equal(case: tuple[list[list[int]], list[bool]]) ->
 @given(tables)
 def test_equal_states_are_those_with_one_language(case: tuple[list[list[int]], list[bool]]) -> None:
     table, final = np.array(case[0], np.int32), np.array(case[1])
-    symbols, sources = np.nonzero(table.T >= 0)
-    begins = np.searchsorted(symbols, np.arange(3))
-    targets = table[sources, symbols]
-    found, count = equal_states(sources.astype(np.int32), targets.astype(np.int32), begins, final)
+    sources, symbols = np.nonzero(table >= 0)
+    found = equal_states(np.stack([symbols, sources, table[sources, symbols]], 1).astype(np.int32), final)
     words = [word for length in range(8) for word in itertools.product(range(2), repeat=length)]
     languages = [frozenset(word for word in words if _runs(table, final, word, state)) for state in range(len(table))]
     assert (found < 0).tolist() == [not language for language in languages]
-    assert count == len(set(languages) - {frozenset()})
+    assert set(found.tolist()) - {-1} == set(range(len(set(languages) - {frozenset()})))
     assert len({*zip(found.tolist(), languages, strict=True)}) == len(set(languages))
 
 

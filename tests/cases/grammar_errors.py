@@ -64,6 +64,13 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
         "terminal T24 has more than 100,000 uses of terminals",
     ),
     (
+        "terminal/doubles, indented",
+        "  start: T0\n" + "".join(f"\tT{n}: T{n + 1} T{n + 1}\n" for n in range(40)) + '  T40: "z"',
+        GrammarError,
+        ":26:2",
+        "terminal T24 has more than 100,000 uses of terminals",
+    ),
+    (
         "terminal/long",
         'start: A\nA: B B B B\nB: "' + "x" * 300_000 + '"',
         GrammarError,

@@ -56,6 +56,12 @@ def test_malformed(name: str, text: str, kind: type[ToolcError], place: str, wor
         assert "^" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("rest", ["", '%ignore " "', "%import common.INT -> A_B"])
+def test_terminals_that_are_indented_do_not_use_themselves(rest: str) -> None:
+    text = f'A: "a" # B\n  B.2: A "//" /B/ // B\n\tC: "B" (A\n    | B)\nstart: C A\n{rest}\n'
+    assert accepts(read_grammar(text), "Ba//Ba")
+
+
 def test_shapes() -> None:
     grammar = read_grammar(
         """

@@ -1,0 +1,192 @@
+"""Where the faults of a Lark text are, in which words they are told, and what is refused before Lark reads it.
+
+Takes the text and a name for it; every error has the place ``name:line:column``, from 1 on, and shows the line.
+
+Leaves out   what definitions mean (reader.py).
+Invariants   a place is one of the text; what comes from an imported grammar has the name alone.
+Cost         Lark writes every use of a terminal in another out, so ``check`` counts them before: linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from lark import Token
+from lark.exceptions import GrammarError as LarkGrammarError
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from ..errors import GrammarError
+from .plain import MOST_NESTED
+
+_MOST_USES = 100_000  # of terminals in a terminal, and in those that it uses
+
+_TOKEN = re.compile(
+    r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<open>[(\[])|(?P<close>[)\]])
+    |(?P<definition>\n[ \t]*(?:(?P<owner>_?[A-Z]\w*)(?=[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?:)|(?=[!?%A-Za-z_])))
+    |(?P<terminal>(?<!\w)_?[A-Z]\w*)""",
+    re.VERBOSE,
+)
+"""What a group begins and ends with, names of terminals, what holds neither, and where definitions end."""
+
+
+def _picture(text: str, line: int, column: int) -> str:
+    lines = text.split("\n")
+    if not 0 < line <= len(lines):
+        return ""
+    source = lines[line - 1].replace("\t", " ")
+    begin = max(0, column - 60)
+    shown = source[begin : begin + 100]
+    return f"\n    {shown}\n    {' ' * (column - 1 - begin)}^"
+
+
+_SHOWN = {
+    "_NL": "the end of the line", "_NL_OR": "|", "_OR": "|", "_COLON": ":", "_COMMA": ",", "_LPAR": "(", "_RPAR": ")",
+    "_LBRA": "[", "_RBRA": "]", "_LBRACE": "{", "_RBRACE": "}", "_DOT": ".", "_DOTDOT": "..", "_TO": "->", "TILDE": "~",
+    "OP": "? * or +", "RULE": "a rule name", "TERMINAL": "a terminal name", "STRING": "a string",
+    "REGEXP": "a /regexp/", "NUMBER": "a number", "RULE_MODIFIERS": "! or ?", "_IGNORE": "%ignore",
+    "_IMPORT": "%import",
+    "_DECLARE": "%declare", "_OVERRIDE": "%override", "_EXTEND": "%extend", "$END": "the end of the text",
+}  # fmt: skip
+
+
+def _expected(names: Iterable[str]) -> str:
+    shown = list(dict.fromkeys(_SHOWN.get(one, one) for one in sorted(names)))
+    return ", ".join(shown[:-1]) + " or " + shown[-1] if len(shown) > 1 else "".join(shown) or "nothing more"
+
+
+class Source:
+    """A Lark text.
+
+    Attributes:
+        text: the text.
+        name: how errors name it.
+        where: the definition that is being read, as "terminal A" or "rule a".
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self.where = ""
+
+    def error(self, message: str, line: int = 0, column: int = 0, **fields: Any) -> GrammarError:
+        """A fault with its place; with line and column the hint shows it in the text."""
+        place = self.name + (f":{line}" if line else "") + (f":{column}" if line and column else "")
+        hint = (fields.pop("hint", "") or "") + (_picture(self.text, line, column) if line and column else "")
+        return GrammarError(message, place=place, hint=hint or None, **fields)
+
+    def from_lark(self, error: BaseException) -> GrammarError:
+        """Lark's own complaint in our form."""
+        cause = error if isinstance(error, UnexpectedInput) else error.__context__
+        if isinstance(cause, UnexpectedToken):
+            found = "the end of the text" if cause.token.type == "$END" else repr(str(cause.token))
+            line, column = cause.line, cause.column
+            if cause.token.type in ("_NL", "$END"):
+                found = "the end of the line"
+                if not isinstance(line, int) or line < 1:
+                    line, column = self.text.count("\n") + 1, len(self.text.rsplit("\n", 1)[-1]) + 1
+            message = str(error).partition(", at line")[0] if isinstance(error, LarkGrammarError) else ""
+            expected = _expected(cause.accepts or cause.expected)
+            return self.error(message or "malformed grammar", line, column, found=found, expected=expected)
+        if isinstance(cause, UnexpectedCharacters):
+            found = repr(cause.char)
+            return self.error("malformed grammar", cause.line, cause.column, found=found, expected="a token of Lark")
+        if isinstance(error, OSError):
+            missing = str(error.filename or "")
+            module = re.escape(Path(missing).stem)
+            line, column = self.find(rf"(?m)^%import[^\n]*\b{module}\b")
+            return self.error("a grammar to import was not found", line, column, found=missing)
+        if isinstance(error, RecursionError):
+            return self.error("the grammar is nested too deeply")
+        message = str(error)
+        undefined = re.match(r"Rule '(_?[A-Z][A-Z0-9_]*)'", message)
+        if undefined:  # lark names the user of the symbol, not the symbol
+            message = message.replace("Rule", "Terminal", 1)
+        owner = re.search(r"\(in (?:rule|terminal|template) (\S+?)\)|\(in template (\S+?)\)", message)
+        names = re.findall(
+            r"'([^']+)'|(?:arguments used for|not defined|Error at|reserved|in terminal|grammar)\W+(\w+)", message
+        )
+        wanted = [next(filter(None, pair)) for pair in names]
+        after = 0
+        if owner:
+            holder = re.escape(owner[1] or owner[2])
+            begin = re.search(rf"(?m)^[!?]*{holder}\b", self.text)
+            after = begin.start() if begin else 0
+        line = column = 0
+        for one in wanted:
+            pattern = re.compile(rf"(?<![\w\"/]){re.escape(one)}(?!\w)")
+            hits = list(pattern.finditer(self.text, after)) or list(pattern.finditer(self.text))
+            if hits:
+                hit = hits[-1] if "more than once" in message else hits[0]
+                line, column = self.line_of(hit.start())
+                break
+        return self.error(message.strip().split("\n")[0] or type(error).__name__, line, column)
+
+    def find(self, pattern: str) -> tuple[int, int]:
+        """Line and column of the first match, from 1 on; zeros without one."""
+        hit = re.search(pattern, self.text)
+        return self.line_of(hit.start()) if hit else (0, 0)
+
+    def line_of(self, at: int) -> tuple[int, int]:
+        """Line and column of a place in the text."""
+        return self.text.count("\n", 0, at) + 1, at - (self.text.rfind("\n", 0, at) + 1) + 1
+
+    def token_error(self, token: Token, message: str, **fields: Any) -> GrammarError:
+        """A fault at a token of Lark; one of an imported grammar has lines of another text."""
+        line, column = token.line or 0, token.column or 0
+        lines = self.text.split("\n")
+        here = 0 < line <= len(lines) and lines[line - 1].startswith(str(token).split("\n")[0], column - 1)
+        if not here:
+            return self.error(message, **fields, hint=f"in {self.where}" if self.where else None)
+        return self.error(message, line, column, **fields)
+
+    def check(self) -> None:
+        """Refuse what Lark would not come to an end with, before it reads the text."""
+        depth = 0
+        named: list[str] = []
+        uses: dict[str, list[str]] = {}
+        for found in _TOKEN.finditer("\n" + self.text):
+            kind = found.lastgroup
+            if kind == "open":
+                depth += 1
+                if depth > MOST_NESTED:
+                    place = self.line_of(found.start() - 1)
+                    raise self.error(f"groups nest more than {MOST_NESTED} deep here", *place)
+            elif kind == "close":
+                depth -= 1
+            elif kind == "definition":
+                depth, named = 0, uses.setdefault(found["owner"], []) if found["owner"] else []
+            elif kind:
+                named.append(found[0])
+        self.check_uses(uses)
+
+    def check_uses(self, uses: Mapping[str, Iterable[str]]) -> None:
+        """Refuse terminals that use themselves, or each other too often: every use is written out.
+
+        Args:
+            uses: terminal → the terminals in its definition, one for each use.
+        """
+        try:
+            order = list(TopologicalSorter(uses).static_order())
+        except CycleError as error:
+            name = error.args[1][0]
+            raise self.error(f"Recursion in terminal '{name}', which only rules may have", *self.owner(name)) from None
+        sizes: dict[str, int] = {}
+        for name in order:
+            sizes[name] = sum(1 + sizes[used] for used in uses.get(name, ()))
+            if sizes[name] > _MOST_USES:
+                self.where = f"terminal {name}"
+                raise self.terminal_error(f"has more than {_MOST_USES:,} uses of terminals, with those in these")
+
+    def terminal_error(self, fault: str) -> GrammarError:
+        """A fault of the terminal, or of the rule with one in it, that is being read."""
+        place = self.owner(self.where.split()[-1])
+        return self.error(f"{self.where} {fault}", *place, hint="make rules of some of them")
+
+    def owner(self, name: str) -> tuple[int, int]:
+        """Line and column of a definition."""
+        hit = re.search(rf"(?m)^[ \t]*[!?]*{re.escape(name)}\b", self.text)
+        return self.line_of(hit.end() - len(name)) if hit else (0, 0)
