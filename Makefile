@@ -7,7 +7,9 @@ BIN    := $(VENV)/bin
 # What is installed: the package and torch, which is all that users have; and what develops it besides.
 USES   := $(VENV)/.uses
 STAMP  := $(VENV)/.installed
-# Without compiling what is installed to bytecode: half of the time, and most of it is never imported.
+# Without compiling what is installed to bytecode: half of the time, and most of it is never imported. What is imported
+# has to be kept then, also where the environment forbids it: importing torch takes twice as long without.
+export PYTHONDONTWRITEBYTECODE :=
 PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help

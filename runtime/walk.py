@@ -185,5 +185,5 @@ class Walker:
         )  # fmt: skip
         found, left, missing = self._result.tolist()
         tokens = self._tokens[:found]
-        records = [(int(node), int(r)) for node, r in self._records[:left]]
+        records = [(node, r) for node, r in self._records[:left].tolist()]
         return np.sort(tokens[self._ordinary[tokens]]), records, bool(missing)

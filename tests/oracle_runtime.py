@@ -29,7 +29,7 @@ DEAD = (0, 0)
 
 
 def phase(breaks: Any, c: int) -> int:
-    return sum(min(max(c - int(at) + int(count), 0), int(count)) for at, count in breaks)
+    return sum(min(max(c - at + count, 0), count) for at, count in breaks.tolist())
 
 
 def act(action: int, c: int) -> int:
@@ -57,9 +57,9 @@ class Oracle:
         return self.tables.modes - 1 if len(self.stack) >= self.meta["soft_depth"] else 0
 
     def symbols(self, token: int) -> list[int]:
-        found = np.flatnonzero(self.tables.special_token == token)
-        if found.size:
-            return [int(self.tables.special_symbol[found[0]])]
+        special = self.tables.special_token.tolist()
+        if token in special:
+            return [int(self.tables.special_symbol[special.index(token)])]
         return list(self.vocab.token(token)) if token < self.vocab.size else []
 
     def step(self, q: int, c: int, stack: Stack, symbol: int, mode: int) -> tuple[int, int]:
@@ -114,13 +114,13 @@ class Oracle:
         s, units, dense, number = (int(a[number]) for a in (t.row_slice, t.row_units, t.row_dense, t.row_list))
         found: set[int] = set()
         if s >= 0:
-            for k in range(v.slice_token_offset[s], v.slice_token_offset[s + 1]):
-                if units < 0 or v.slice_units[k] <= units:
-                    found.add(int(v.slice_tokens[k]))
+            some = slice(v.slice_token_offset[s], v.slice_token_offset[s + 1])
+            held = zip(v.slice_tokens[some].tolist(), v.slice_units[some].tolist(), strict=True)
+            found.update(token for token, size in held if units < 0 or size <= units)
         if dense >= 0:
-            found ^= {i for i in range(v.size) if int(t.dense[dense, i >> 5]) >> (i & 31) & 1}
+            found ^= set(np.flatnonzero(np.unpackbits(t.dense[dense].view(np.uint8), bitorder="little")).tolist())
         while number >= 0:
-            found ^= {int(x) for x in t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]]}
+            found ^= set(t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]].tolist())
             number = int(t.list_base[number])
         return found
 
@@ -276,7 +276,7 @@ def counters(breaks: list[tuple[int, int]]) -> list[int | None]:
     total = sum(count for _, count in breaks)
     found: list[int | None] = [None] * (total + 1)
     for c in range(max([at for at, _ in breaks], default=0) + 1):
-        p = phase(breaks, c)
+        p = phase(np.array(breaks).reshape(-1, 2), c)
         if found[p] is None:
             found[p] = c
     return found

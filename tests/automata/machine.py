@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from toolc.compiler.automata.nfa import END_OF_TURN
 from toolc.compiler.automata.pushdown import Automaton
 from toolc.compiler.automata.terminal import terminal_dfa
@@ -118,7 +120,7 @@ def _from_dfa(terminal: Terminal, rng: random.Random) -> bytes | None:
     dfa = terminal_dfa(terminal.regex)
     state, out = 0, bytearray()
     for _ in range(200):
-        moves = [b for b in range(256) if dfa.next_state[state, dfa.class_of_byte[b]] >= 0]
+        moves = np.flatnonzero(dfa.next_state[state][dfa.class_of_byte] >= 0).tolist()
         if dfa.accepting[state] and (not moves or rng.random() < 0.3):
             return bytes(out)
         if not moves:

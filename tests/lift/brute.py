@@ -118,9 +118,13 @@ def _brute(  # type: ignore[no-untyped-def]
     size = token_offset.size - 1
     out = np.full(size, -1, np.int64)
     frames = np.zeros((capacity + 1, 2), np.int32)
+    frames[: stack.shape[0]] = stack
+    kept = stack.shape[0]  # so many frames are still those of the stack
     for token in range(size):
         q, c, depth = state, counter, stack.shape[0]
-        frames[:depth] = stack
+        while kept < depth:
+            frames[kept] = stack[kept]
+            kept += 1
         count = 1 if symbol_of[token] >= 0 else token_offset[token + 1] - token_offset[token]
         alive = count > 0
         for i in range(count):
@@ -144,6 +148,7 @@ def _brute(  # type: ignore[no-untyped-def]
                 action = 0
             else:
                 depth -= 1
+                kept = min(kept, depth)
                 value = return_[return_offset[frames[depth, 0]] + (op >> 3), 1]
                 q = value >> 2
                 c = frames[depth, 1]

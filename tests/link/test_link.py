@@ -95,7 +95,7 @@ def bits(matcher: Matcher) -> np.ndarray:
 
 def choose(allowed: np.ndarray, held: Bundle, rng: random.Random) -> int:
     """Long tokens and structure before others: what goes through several frames at once."""
-    some = rng.sample(allowed.tolist(), min(40, allowed.size))
+    some = [int(allowed[n]) for n in rng.sample(range(allowed.size), min(40, allowed.size))]
     text = held.vocab.token
     some.sort(key=lambda token: (sum(b in b'{}[]":,<>' for b in text(token)), len(text(token))))
     return some[-1] if rng.random() < 0.5 else rng.choice(some)

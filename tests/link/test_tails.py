@@ -68,10 +68,20 @@ def whole(name: str, tools: list[dict[str, Any]], as_tokens: bool = True, **opti
     return made.bundle
 
 
+@functools.cache
+def by_text(vocab: Vocab) -> dict[bytes, list[int]]:
+    """The tokens of each text."""
+    found: dict[bytes, list[int]] = {}
+    for token in range(vocab.size):
+        found.setdefault(vocab.token(token), []).append(token)
+    return found
+
+
 def along(one: Bundle, other: Bundle, text: str, entry: str, seed: str, tried: float) -> None:
     """Masks of two bundles along a text that is cut into tokens at random; some of them against every token."""
     rng, rest = random.Random(seed), text.encode()
     special = {name.encode(): token for name, token in one.meta["delimiters"].items() if token is not None}
+    known = by_text(one.vocab)
     a, b = Matcher(one, entry), Matcher(other, entry)
     while True:
         mask = bits(a)
@@ -82,8 +92,8 @@ def along(one: Bundle, other: Bundle, text: str, entry: str, seed: str, tried: f
             return
         own = next((name for name in special if rest.startswith(name)), b"")
         piece = rest[: min((rest.find(name) for name in special if name in rest), default=len(rest))]
-        fitting = [int(t) for t in np.flatnonzero(mask) if one.vocab.token(t) and piece.startswith(one.vocab.token(t))]
-        fitting.sort(key=lambda token: len(one.vocab.token(token)))
+        begins = [token for n in range(1, len(piece) + 1) for token in known.get(piece[:n], ())]  # the shortest first
+        fitting = [token for token in begins if mask[token]]
         token = special[own] if own else rng.choice(fitting[-3:])
         rest = rest[len(own or one.vocab.token(token)) :]
         a.advance(token)

@@ -57,6 +57,8 @@ def equal_walks(one: Bundle, first: str, two: Bundle, second: str, seed: str, wa
                 other = int(rng.choice(refused))
                 assert not a.try_advance(other) and not b.try_advance(other)
             if rng.random() < 0.5:
+                own = length[tokens]
+                tokens = tokens[own >= np.sort(own)[-5:][0]]
                 tokens = tokens[np.argsort(-length[tokens], kind="stable")][:5]
             token = int(rng.choice(tokens))
             a.advance(token)
