@@ -134,8 +134,9 @@ class _Reader:
 
     def built(self, import_paths: Iterable[ImportPath]) -> Any:
         """What Lark makes of the text."""
-        self.source.check()
-        builder = GrammarBuilder(False, [*map(_as_import_path, import_paths), _own_grammars], None)
+        paths = [*map(_as_import_path, import_paths), _own_grammars]
+        self.source.check(lambda beside, file: _load(paths if beside is None else [*paths, beside], beside, file))
+        builder = GrammarBuilder(False, paths, None)
         try:
             builder.load_grammar(self.source.text, self.source.name)
             return builder.build()
@@ -534,6 +535,20 @@ def _named(expr: Expr, name: str) -> Expr:
 
 def _as_import_path(path: ImportPath) -> Any:
     return str(path) if isinstance(path, Path) else path
+
+
+def _load(paths: Iterable[Any], beside: str | None, file: str) -> tuple[str, str] | None:
+    """The path and the text of a grammar, as Lark finds it; None where it is not there, or Lark's own."""
+    for path in paths:
+        try:
+            if callable(path):
+                found, text = path(beside, file)
+                return str(found), text
+            place = Path(path) / file
+            return str(place), place.read_text(encoding="utf-8")
+        except OSError:
+            continue
+    return None
 
 
 def _own_grammars(base_path: Any, grammar_path: str) -> tuple[str, str]:

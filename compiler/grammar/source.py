@@ -10,7 +10,7 @@ Cost         Lark writes every use of a terminal in another out, so ``check`` co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,18 @@ _MOST_USES = 100_000  # of terminals in a terminal, and in those that it uses
 
 _TOKEN = re.compile(
     r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<open>[(\[])|(?P<close>[)\]])
-    |(?P<definition>\n[ \t]*(?:(?P<owner>_?[A-Z]\w*)(?=[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?:)|(?=[!?%A-Za-z_])))
+    |(?P<definition>\n[ \t]*(?:
+        (?:%(?:extend|(?P<override>override))[ \t]+)?(?P<owner>_?[A-Z]\w*)(?=[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?:)
+        |%import[ \t]+(?P<relative>\.?)[ \t]*(?P<file>\w+(?:[ \t]*\.[ \t]*\w+)*)[ \t]*
+         (?:->[ \t]*(?P<alias>\w+)|\((?P<several>[^()]*)\))?
+        |(?=[!?%A-Za-z_])))
     |(?P<terminal>(?<!\w)_?[A-Z]\w*)""",
     re.VERBOSE,
 )
-"""What a group begins and ends with, names of terminals, what holds neither, and where definitions end."""
+"""What a group begins and ends with, names of terminals, what holds neither, and where definitions end; imports."""
+
+Loader = Callable[[str | None, str], tuple[str, str] | None]
+"""From the folder of a grammar that imports another beside it, or None, and a file to the file's path and text."""
 
 
 def _picture(text: str, line: int, column: int) -> str:
@@ -143,11 +150,21 @@ class Source:
             return self.error(message, **fields, hint=f"in {self.where}" if self.where else None)
         return self.error(message, line, column, **fields)
 
-    def check(self) -> None:
-        """Refuse what Lark would not come to an end with, before it reads the text."""
+    def check(self, load: Loader, known: dict[str, dict[str, int] | None] | None = None) -> dict[str, int]:
+        """Refuse what Lark would not come to an end with, before it reads the text.
+
+        Args:
+            load: reads what is imported; what it does not find Lark complains about, or has itself.
+            known: what was found in the files that were read before; None of one that is being read.
+
+        Returns:
+            Terminal → how many uses of terminals are in it, with those in these.
+        """
+        known = {} if known is None else known
         depth = 0
         named: list[str] = []
         uses: dict[str, list[str]] = {}
+        sizes: dict[str, int] = {}
         for found in _TOKEN.finditer("\n" + self.text):
             kind = found.lastgroup
             if kind == "open":
@@ -158,28 +175,63 @@ class Source:
             elif kind == "close":
                 depth -= 1
             elif kind == "definition":
-                depth, named = 0, uses.setdefault(found["owner"], []) if found["owner"] else []
+                depth, named = 0, []
+                if found["file"]:
+                    sizes |= self._imported(found, load, known)
+                elif found["owner"]:
+                    named = uses.setdefault(found["owner"], named)
+                    if found["override"]:
+                        named.clear()
+                        sizes.pop(found["owner"], None)
             elif kind:
                 named.append(found[0])
-        self.check_uses(uses)
+        return self.check_uses(uses, sizes)
 
-    def check_uses(self, uses: Mapping[str, Iterable[str]]) -> None:
+    def _imported(
+        self, statement: re.Match[str], load: Loader, known: dict[str, dict[str, int] | None]
+    ) -> dict[str, int]:
+        """The sizes, see `check`, of what one statement imports."""
+        *folders, last = re.findall(r"\w+", statement["file"])
+        if statement["several"] is None:  # else all names of that file
+            names = {statement["alias"] or last: last}
+        else:
+            folders, names = [*folders, last], {name: name for name in re.findall(r"\w+", statement["several"])}
+        file = "/".join(folders) + ".lark"
+        place = self.line_of(statement.start("file") - 1)
+        try:
+            read = load(str(Path(self.name).parent) if statement["relative"] else None, file)
+        except UnicodeDecodeError as error:
+            raise self.error("a grammar to import is not UTF-8", *place, found=f"{file}: {error}") from None
+        if read is None:
+            return {}
+        path, text = read
+        sizes = known.get(path)
+        if sizes is None:
+            if path in known:
+                raise self.error("a grammar is imported by what it imports", *place, found=path)
+            known[path] = None
+            sizes = known[path] = Source(text, path).check(load, known)
+        return {name: sizes.get(other, 0) for name, other in names.items()}
+
+    def check_uses(self, uses: Mapping[str, Iterable[str]], known: Mapping[str, int] | None = None) -> dict[str, int]:
         """Refuse terminals that use themselves, or each other too often: every use is written out.
 
         Args:
             uses: terminal → the terminals in its definition, one for each use.
+            known: of others, see `check`.
         """
         try:
             order = list(TopologicalSorter(uses).static_order())
         except CycleError as error:
             name = error.args[1][0]
             raise self.error(f"Recursion in terminal '{name}', which only rules may have", *self.owner(name)) from None
-        sizes: dict[str, int] = {}
+        sizes = dict(known or {})
         for name in order:
-            sizes[name] = sum(1 + sizes[used] for used in uses.get(name, ()))
+            sizes[name] = sizes.get(name, 0) + sum(1 + sizes[used] for used in uses.get(name, ()))
             if sizes[name] > _MOST_USES:
                 self.where = f"terminal {name}"
                 raise self.terminal_error(f"has more than {_MOST_USES:,} uses of terminals, with those in these")
+        return sizes
 
     def terminal_error(self, fault: str) -> GrammarError:
         """A fault of the terminal, or of the rule with one in it, that is being read."""

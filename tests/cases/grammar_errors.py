@@ -71,6 +71,21 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
         "terminal T24 has more than 100,000 uses of terminals",
     ),
     (
+        "terminal/doubles, extended",
+        "start: T0\n" + "".join(f'T{n}: "a"\n%extend T{n}: T{n + 1} T{n + 1}\n' for n in range(40)) + 'T40: "z"',
+        GrammarError,
+        ":50:1",
+        "terminal T24 has more than 100,000 uses of terminals",
+    ),
+    (
+        "terminal/doubles, overridden",
+        "start: T0\n" + "".join(f'T{n}: "a"\n%override T{n}: T{n + 1} T{n + 1}\n' for n in range(40)) + 'T40: "z"',
+        GrammarError,
+        ":50:1",
+        "terminal T24 has more than 100,000 uses of terminals",
+    ),
+    ("terminal/recursion, extended", 'A: "a"\n%extend A: A\nstart: A', GrammarError, ":1:1", "Recursion in terminal"),
+    (
         "terminal/long",
         'start: A\nA: B B B B\nB: "' + "x" * 300_000 + '"',
         GrammarError,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.cases.grammar_errors import GRAMMAR_ERRORS
 from tests.cases.lark_grammars import LARK_GRAMMARS as GRAMMARS
 from tests.grammar.recognise import accepts
-from toolc.compiler.errors import ToolcError
+from toolc.compiler.errors import GrammarError, ToolcError
 from toolc.compiler.grammar.analysis import dump, nullable, productive, reachable, recursive_components
 from toolc.compiler.grammar.ir import Choice, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.grammar.reader import read_grammar
@@ -124,6 +124,37 @@ def test_imports_from_a_folder(tmp_path: Path) -> None:
     grammar = read_grammar("%import part.thing\nstart: thing", import_paths=[tmp_path])
     assert accepts(grammar, "to") and not accepts(grammar, "t")
     assert not any("unused" in name for name in grammar.rules)
+
+
+DOUBLES = "".join(f"{{0}}{n}: {{0}}{n + 1} {{0}}{n + 1}\n" for n in range(12))
+
+
+def test_uses_in_imported_terminals_count(tmp_path: Path) -> None:
+    (tmp_path / "low.lark").write_text(DOUBLES.format("A") + 'A12: "a"\n', encoding="utf-8")
+    middle = "%import .low.A0 -> LOW\n%import .low (A1, A11)\n" + DOUBLES.format("B") + "B12: {}\n"
+    path, text = tmp_path / "middle.lark", "%import .middle (B0)\nstart: B0 B0\n"
+    path.write_text(middle.format("LOW"), encoding="utf-8")
+    with pytest.raises(GrammarError, match="terminal B8 has more than 100,000 uses") as caught:
+        read_grammar(text, str(tmp_path / "high.lark"))
+    assert caught.value.place == f"{path}:11:1"
+    path.write_text(middle.format("A11"), encoding="utf-8")
+    assert accepts(read_grammar(text, str(tmp_path / "high.lark")), "a" * (1 << 14))
+
+
+def test_an_override_ends_a_circle_of_terminals() -> None:
+    assert accepts(read_grammar('A: B "a"\nB: A\n%override B: "b"\nstart: A\n'), "ba")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(b"\xff\xfeA: B", "not UTF-8; found part.lark"), (b"%import .other (B)\nA: B", "imported by what it imports")],
+)
+def test_files_that_cannot_be_imported(tmp_path: Path, text: bytes, words: str) -> None:
+    (tmp_path / "part.lark").write_bytes(text)
+    (tmp_path / "other.lark").write_text("%import .part (A)\nB: A\n", encoding="utf-8")
+    with pytest.raises(GrammarError, match=words) as caught:
+        read_grammar("start: A\n%import .part.A", str(tmp_path / "high.lark"))
+    assert (caught.value.place or "").endswith((":2:10", "other.lark:1:10")) and "^" in (caught.value.hint or "")
 
 
 def test_analysis() -> None:
