@@ -87,7 +87,6 @@ from .workspace import (
     tail,
 )
 
-_POSITIVE = (1 << 63) - 1  # all bits but the sign
 _BATCH = 512  # states expanded between two looks at the clock
 
 
@@ -293,14 +292,14 @@ def _expand_shared(w, q, words, scoped, row):  # type: ignore[no-untyped-def]
             return -FULL
         place = tail(w, CLOSED)
         count = ZERO
-        for word in range(words):
+        for word in range(words - 1, -1, -1):  # edges lead to lower and lower states, mostly
             bits = read_long(users, k * words + word)
-            i = 64 * word
+            i = 64 * word + 63
             while bits:
-                if bits & 1:
+                if bits < 0:
                     count = add_pair(place, count, read_int(edges, 3 * i + 1), read_int(edges, 3 * i + 2))
-                bits = (bits >> 1) & _POSITIVE
-                i += 1
+                bits <<= 1
+                i -= 1
         op = _stay(w, q, count, scoped)
         if op < 0:
             return op

@@ -3,8 +3,8 @@
 Leaves out   the unit automata (slices.py), the walks (walk.py).
 Arrays       limit int32 [states, unit states]: UNKNOWN, NO, or the counter value that units may fill up to
              (UNLIMITED: they are not counted, or without bound): a token of n units is alive in a simulating state
-             at counter c if and only if c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 3] is scratch; more
-             pairs than it holds count as NO.  `Units` below.
+             at counter c if and only if c + n <= limit.  Machine: see walk.py.  pairs int32 [·, 4] is scratch, see
+             `new_pairs`.  `Units` below.
 Source       simulation: Milner 1971.
 """
 
@@ -22,6 +22,9 @@ from .walk import row_at
 UNLIMITED = 2**31 - 1
 UNKNOWN, NO = -2, -1
 _FOUND = -3  # in limit, while a simulation runs
+_UNTRIED = -2  # in place of a number of pairs
+_MOST = 1 << 12  # pairs that are looked at together: with more, those that were not looked into are settled before
+_LEVELS = 64  # of such pairs before others; deeper, and where it comes to more often, a pair is taken for NO
 
 
 class Units(NamedTuple):
@@ -69,6 +72,11 @@ def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
     return byte[:count].copy(), first
 
 
+def new_pairs() -> np.ndarray:
+    """Scratch of simulations: the pairs of every level, and what each level is about."""
+    return np.zeros((_LEVELS * (_MOST + 1), 4), np.int32)
+
+
 @kernel(**BARE)
 def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
     """limit[q0, u0], worked out if it is UNKNOWN, with that of every pair that it depends on.
@@ -77,16 +85,47 @@ def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
     """
     if limit[q0, u0] != UNKNOWN:
         return limit[q0, u0]
-    found = 1
-    pairs[0, 0] = q0
-    pairs[0, 1] = u0
-    pairs[0, 2] = -1  # from which pair it was found
+    levels = _LEVELS * _MOST  # per level: state, unit state, the pairs from which to which are to be settled before it
+    left = _LEVELS  # how often it may come to more levels
+    level = 0
+    pairs[levels, 0], pairs[levels, 1], pairs[levels, 2], pairs[levels, 3] = q0, u0, _UNTRIED, 0
+    while level >= 0:
+        about = levels + level
+        q, u = np.int64(pairs[about, 0]), np.int64(pairs[about, 1])
+        last = pairs[about, 2]
+        if last >= pairs[about, 3] and left > 0:
+            pairs[about, 2] = last - 1
+            if limit[pairs[last, 0], pairs[last, 1]] == UNKNOWN:
+                level += 1
+                pairs[about + 1, 0], pairs[about + 1, 1] = pairs[last, 0], pairs[last, 1]
+                pairs[about + 1, 2], pairs[about + 1, 3] = _UNTRIED, 0
+            continue
+        first = _settle(m, units, limit, q, u, pairs, level * _MOST)
+        if first >= 0 and last == _UNTRIED and left > 0 and level + 1 < _LEVELS:
+            left -= 1
+            pairs[about, 2] = (level + 1) * _MOST - 1
+            pairs[about, 3] = first
+            continue
+        if first >= 0:
+            limit[q, u] = NO
+        level -= 1
+    return limit[q0, u0]
+
+
+@kernel(**BARE)
+def _settle(m, units, limit, q0, u0, pairs, begin):  # type: ignore[no-untyped-def]
+    """Work limit[q0, u0] out if there are no more pairs than ``pairs`` has from ``begin`` on; returns -1, or from where
+    on those in it were not looked into."""
+    found = begin + 1
+    pairs[begin, 0] = q0
+    pairs[begin, 1] = u0
+    pairs[begin, 2] = -1  # from which pair it was found
     limit[q0, u0] = _FOUND
     bound = -1  # of every state between units; they must agree
     adds = -1  # whether units are counted; likewise, if there is a bound
     mixed = False  # no bound could be told from the number of units
     closed = False  # it depends on a pair that is known to be UNLIMITED, which is not looked into again
-    at = 0
+    at = begin
     fine = True
     alone = True  # it fails for what one pair does, whatever the others do
     while at < found and fine:
@@ -128,10 +167,10 @@ def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
                 if limit[op >> 3, v] == UNLIMITED:
                     closed = True
                 elif limit[op >> 3, v] != _FOUND:
-                    if found == pairs.shape[0]:
-                        fine = False
-                        alone = False
-                        break
+                    if found == begin + _MOST:
+                        for k in range(begin, found):
+                            limit[pairs[k, 0], pairs[k, 1]] = UNKNOWN
+                        return at - 1
                     limit[op >> 3, v] = _FOUND
                     pairs[found, 0] = op >> 3
                     pairs[found, 1] = v
@@ -161,17 +200,17 @@ def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
         fine = False
         alone = False
     if not fine:
-        for k in range(found):
-            limit[pairs[k, 0], pairs[k, 1]] = -2
-        limit[q0, u0] = -1
+        for k in range(begin, found):
+            limit[pairs[k, 0], pairs[k, 1]] = UNKNOWN
+        limit[q0, u0] = NO
         at = at - 1 if alone else -1
         while at >= 0:  # and so does every pair that leads to that one
-            limit[pairs[at, 0], pairs[at, 1]] = -1
+            limit[pairs[at, 0], pairs[at, 1]] = NO
             at = pairs[at, 2]
         return -1
-    for k in range(found):
+    for k in range(begin, found):
         limit[pairs[k, 0], pairs[k, 1]] = bound
-    return bound
+    return -1
 
 
 @kernel()

@@ -18,6 +18,7 @@ from .children import Children, index_children
 from .collapse import Collapsed, collapse
 from .costs import Memo
 from .scratch import Scratch
+from .simulate import new_pairs
 from .slices import COPIED, DEAD, URI, unit_automata
 from .trie import count_before, cut
 from .walk import Walkable, packed_places
@@ -80,7 +81,7 @@ class Words:
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
         self.frames = np.zeros((depth, 4), np.int32)
-        self.pairs = np.zeros((1 << 12, 3), np.int32)
+        self.pairs = new_pairs()
         offset = vocab.slice_token_offset
         self.most_units = np.array(
             [vocab.slice_units[offset[s] : offset[s + 1]].max(initial=0) for s in range(offset.size - 1)], np.int64
