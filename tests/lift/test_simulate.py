@@ -1,0 +1,43 @@
+"""Simulations that need more room than there is at a time: what lies behind is settled first, and masks stay right."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toolc.compiler import compile_schema
+from toolc.compiler.lift import lift, simulate
+from toolc.compiler.link import cache
+from toolc.runtime import Matcher
+
+from .brute import brute_mask
+from .test_masks import bits
+
+_NAME = "k" * 2 * simulate._MOST
+LONG = {"properties": {_NAME: {"type": "integer"}}}
+WIDE = {"properties": {f"{n * 7919 % 10007:05}{n:x}": {"type": "boolean"} for n in range(1200)}}
+
+
+@pytest.mark.parametrize(("schema", "least"), [(LONG, 16_000), (WIDE, 50_000)], ids=["long", "wide"])
+def test_masks_of_long_and_of_many_names(schema: dict[str, Any], least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[np.ndarray] = []
+    monkeypatch.setattr(lift, "choose_slices", lambda *args: simulate.choose_slices(*args) or taken.append(args[-1]))
+    monkeypatch.setattr(cache.Parts, "get", lambda *_: None)
+    held = compile_schema(schema).bundle
+    whole = sum(int(np.count_nonzero((one[:, 0] >= 0) & (one[:, 1] == 0))) for one in taken)
+    assert whole > least  # states of names take a slice as it is
+    rng, names = random.Random(1), list(schema["properties"])
+    for _ in range(6):
+        name = rng.choice(names)
+        text = ('{"' + name[: rng.randrange(1, len(name) + 1)] + rng.choice(["", "k", "é", '"', '":'])).encode()
+        matcher = Matcher(held)
+        matcher.advance_bytes(text)
+        for _ in range(3):
+            mask = brute_mask(held, matcher)
+            assert (mask == bits(matcher, held.vocab.size)).all()
+            matcher.advance(int(rng.choice(mask.nonzero()[0])))
+            if matcher.is_finished:
+                break
