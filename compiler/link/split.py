@@ -120,6 +120,7 @@ class _Splitter:
         self.units: dict[bytes, Unit] = {}
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
+        self.number = {rule: n for n, rule in enumerate(grammar.rules)}
 
     def split(self, common: set[str], arguments: Iterable[str]) -> Split | None:
         """See `split`.
@@ -235,7 +236,8 @@ class _Splitter:
             own = closed.grammar.rules
             others = {name for expr in own.values() for name in references(expr) if name not in own}
             rest = self._reached(others, {})
-            order = dict.fromkeys([*closed.order, *(name for name in self.grammar.rules if name in rest)])
+            behind = sorted((name for name in rest if name in self.number), key=self.number.__getitem__)
+            order = dict.fromkeys([*closed.order, *behind])
             rules = {
                 name: own[name] if name in own else self.grammar.rules[name]
                 for name in order
