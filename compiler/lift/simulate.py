@@ -24,7 +24,7 @@ UNKNOWN, NO = -2, -1
 _FOUND = -3  # in limit, while a simulation runs
 _UNTRIED = -2  # in place of a number of pairs
 _MOST = 1 << 12  # pairs that are looked at together: with more, those that were not looked into are settled before
-_LEVELS = 64  # of such pairs before others; deeper, and where it comes to more often, a pair is taken for NO
+_LEVELS = 32  # of such pairs before others; deeper, and where it comes to more often, a pair is taken for NO
 
 
 class Units(NamedTuple):
