@@ -118,7 +118,8 @@ class Oracle:
             held = zip(v.slice_tokens[some].tolist(), v.slice_units[some].tolist(), strict=True)
             found.update(token for token, size in held if units < 0 or size <= units)
         if dense >= 0:
-            found ^= set(np.flatnonzero(np.unpackbits(t.dense[dense].view(np.uint8), bitorder="little")).tolist())
+            bits = np.unpackbits(t.dense[dense].view(np.uint8), bitorder="little")[: v.size]
+            found ^= set(np.flatnonzero(bits).tolist())
         while number >= 0:
             found ^= set(t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]].tolist())
             number = int(t.list_base[number])

@@ -73,7 +73,8 @@ def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
 
 
 def new_pairs() -> np.ndarray:
-    """Scratch of simulations: the pairs of every level, and what each level is about."""
+    """int32 [·, 4], scratch of `simulate`: of every level the pairs (state, unit state, found from which pair), then
+    a row for each level (the pair that it settles, the last and the first of those to be settled before that)."""
     return np.zeros((_LEVELS * (_MOST + 1), 4), np.int32)
 
 
@@ -85,7 +86,7 @@ def simulate(m, units, limit, q0, u0, pairs):  # type: ignore[no-untyped-def]
     """
     if limit[q0, u0] != UNKNOWN:
         return limit[q0, u0]
-    levels = _LEVELS * _MOST  # per level: state, unit state, the pairs from which to which are to be settled before it
+    levels = _LEVELS * _MOST  # where the rows of levels begin
     left = _LEVELS  # how often it may come to more levels
     level = 0
     pairs[levels, 0], pairs[levels, 1], pairs[levels, 2], pairs[levels, 3] = q0, u0, _UNTRIED, 0

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from .. import regex as rx
 from ..grammar.analysis import leaves, references, strong_components
@@ -120,7 +120,6 @@ class _Splitter:
         self.units: dict[bytes, Unit] = {}
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
-        self.number = {rule: n for n, rule in enumerate(grammar.rules)}
 
     def split(self, common: set[str], arguments: Iterable[str]) -> Split | None:
         """See `split`.
@@ -162,6 +161,11 @@ class _Splitter:
         entries = self.member.setdefault(start, (start,))
         digest = self._unit(entries)
         return tuple(self.units.values()), (digest, entries.index(start))
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """Rule → its place in the grammar as it was given, which is not that in `place`."""
+        return {rule: n for n, rule in enumerate(self.grammar.rules)}
 
     def _recurring(self) -> set[str]:
         """Rules in brackets that recur, which are parts."""
@@ -236,7 +240,7 @@ class _Splitter:
             own = closed.grammar.rules
             others = {name for expr in own.values() for name in references(expr) if name not in own}
             rest = self._reached(others, {})
-            behind = sorted((name for name in rest if name in self.number), key=self.number.__getitem__)
+            behind = sorted(rest & self._number.keys(), key=self._number.__getitem__)
             order = dict.fromkeys([*closed.order, *behind])
             rules = {
                 name: own[name] if name in own else self.grammar.rules[name]

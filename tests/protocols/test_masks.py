@@ -58,7 +58,7 @@ def equal_walks(one: Bundle, first: str, two: Bundle, second: str, seed: str, wa
                 assert not a.try_advance(other) and not b.try_advance(other)
             if rng.random() < 0.5:
                 own = length[tokens]
-                tokens = tokens[own >= np.sort(own)[-5:][0]]
+                tokens = tokens[own >= np.sort(own)[-5:][0]]  # few are sorted in their order
                 tokens = tokens[np.argsort(-length[tokens], kind="stable")][:5]
             token = int(rng.choice(tokens))
             a.advance(token)
