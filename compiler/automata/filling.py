@@ -31,6 +31,7 @@ _USUAL = (32, 4, 8, 8, 4, 4)  # rows of these for each node
 _FIELDS = ("kind", "item_offset", "item", "own", "height", "slot", *_COLUMNS)
 _FIELD = {name: number for number, name in enumerate(_FIELDS)}
 _COUNT = {name: _FIELD[name] + len(_COLUMNS) for name in _COLUMNS}
+_STATES = _COUNT["place"]
 (KIND, ITEM_OFFSET, ITEM, OWN, HEIGHT, SLOT, PLACE, TASK, KNOWN, FREE, USE, TEXT) = map(np.int64, range(12))
 # Numbers in the table of addresses: behind those of the growing arrays how many rows each has, and has room for.
 _GROWING = np.int64(len(_COLUMNS))
@@ -253,6 +254,8 @@ class Filling:
 
     def _keep(self, name: str, array: np.ndarray) -> None:
         self._array[name] = array
+        if name == "place":
+            self._place = array.reshape(-1).data  # the same, told sooner
         self._number[_FIELD[name]] = address_of(array)
         if name in _COLUMNS:
             self._number[_COUNT[name] + len(_COLUMNS)] = len(array)
@@ -292,15 +295,21 @@ class Filling:
     @property
     def size(self) -> int:
         """How many states there are."""
-        return self._number[_COUNT["place"]]
+        return self._number[_STATES]
 
     def place(self, state: int) -> int:
         """The number of the place of a state."""
-        return int(self._array["place"][state, 0])
+        return self._place[state]
 
     def new(self, place: int) -> int:
         """A state in a place."""
-        return self._add("place", place)
+        numbers = self._number
+        number = numbers[_STATES]
+        if number == len(self._place):
+            self._grow()
+        self._place[number] = place
+        numbers[_STATES] = number + 1
+        return number
 
     def first(self, node: int, back: int, height: int) -> int:
         """The first state of a frame, which is no other's."""

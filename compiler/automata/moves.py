@@ -52,19 +52,24 @@ class Moves:
 
     def _sort(self, rows: np.ndarray, states: int) -> None:
         self.data, self.offset = by_state(rows, states)
-        self._begins = memoryview(self.offset)  # the same, told sooner
+        self._begins, self._numbers = memoryview(self.offset), memoryview(self.data.reshape(-1))  # told sooner
 
     def of(self, state: int) -> list[tuple[int, ...]]:
         """The rows of a state."""
         begins = self._begins
         rows: list[tuple[int, ...]] = []
-        if state + 1 < len(begins) and begins[state] < begins[state + 1]:
-            rows = list(map(tuple, self.data[begins[state] : begins[state + 1]].tolist()))
+        if state + 1 < len(begins):
+            begin, end = begins[state], begins[state + 1]
+            if begin + 1 == end:
+                rows = [tuple(self._numbers[begin * self.columns : end * self.columns])]
+            elif begin < end:
+                rows = list(map(tuple, self.data[begin:end].tolist()))
         return rows + self._more[state] if state in self._more else rows
 
     def add(self, state: int, *rows: tuple[int, ...]) -> None:
         """Give a state more rows."""
-        self._more.setdefault(state, []).extend(rows)
+        if rows:
+            self._more.setdefault(state, []).extend(rows)
 
     def finish(self, states: int) -> None:
         """Sort in what was added; ``states`` is how many there are now."""

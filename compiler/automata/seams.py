@@ -85,15 +85,17 @@ def finish_borders(nfa: Nfa, twins: Twins) -> list[tuple[int, int]]:
         (state at a border, head of a counted loop that begins there).
     """
     entered = []
-    borders = {*nfa.fresh, *twins.values()}
+    ends = {*nfa.fresh, *twins.values(), *nfa.final}
+    counts = bool(nfa.loops)  # else there are no guards, and there is one scope
     for state, source in nfa.fresh.items():
         todo, seen = [source], {source}
+        skipped = nfa.skipped.get(state)
         while todo:
             s = todo.pop()
-            if s == nfa.skipped.get(state):
+            if s == skipped:
                 nfa.free.add(state, (nfa.fresh[s], 0))
                 continue
-            if s in borders or s in nfa.final or nfa.guards.of(s) or nfa.where(s).scope != nfa.where(state).scope:
+            if s in ends or (counts and (nfa.guards.of(s) or nfa.where(s).scope != nfa.where(state).scope)):
                 nfa.free.add(state, (s, 0))
                 continue
             nfa.taken.setdefault(state, []).append(s)

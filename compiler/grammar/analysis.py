@@ -6,7 +6,7 @@ Invariants   results depend on the rules' expressions and their order only, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -48,7 +48,7 @@ def leaves(expr: Expr) -> tuple[Expr, ...]:
 
 def references(expr: Expr) -> list[str]:
     """Names of the rules an expression refers to, left to right, repeated ones too."""
-    return [leaf.name for leaf in leaves(expr) if isinstance(leaf, Ref)]
+    return [leaf.name for leaf in leaves(expr) if type(leaf) is Ref]
 
 
 @lru_cache(4096)
@@ -146,7 +146,7 @@ def left_corners(expr: Expr, empty: set[str]) -> Iterator[str]:
         yield from left_corners(expr.item, empty)
 
 
-def strong_components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
+def strong_components(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
     """Strongly connected components of a graph, those that are led to first, members in the graph's order.
 
     Source: Tarjan 1972.
@@ -166,14 +166,17 @@ def strong_components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
             low = lows[-1]
             for target in targets:
                 known = met.get(target)
-                if known is None:
+                if known is None and not edges[target]:
+                    met[target] = _CLOSED
+                    out.append([target])
+                elif known is None:
                     lows[-1] = low
                     met[target] = len(met)
                     open_.append(target)
                     path.append((target, iter(edges[target])))
                     lows.append(met[target])
                     break
-                if known < low:
+                elif known < low:
                     low = known
             else:
                 path.pop()

@@ -202,8 +202,9 @@ def _pieces(
 
 def _check_names(spec: Spec, protocol: Protocol) -> None:
     """No tool has the name of something else that the protocol calls in the same way."""
+    reserved = protocol.strings("RESERVED")
     for tool in spec.tools:
-        if tool.name in protocol.strings("RESERVED"):
+        if tool.name in reserved:
             raise SpecError(
                 f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
                 place=f"{_name_of(spec, tool)}#{tool.pointer}",

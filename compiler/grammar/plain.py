@@ -63,7 +63,7 @@ class Plain:
     lines: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Algebra(Generic[Part]):
     """What to make of a body.
 
@@ -149,6 +149,8 @@ def _is_rule(token: str) -> bool:
 
 def read_body(body: Body, algebra: Algebra[Part]) -> Part:
     """What an algebra makes of a body."""
+    if len(body) == 2 and (one := algebra.known.get(body[0])) is not None:
+        return one
     found, at = _alternatives(body, 0, algebra)
     if at != len(body):
         raise NotPlain

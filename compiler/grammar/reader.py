@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -362,11 +363,20 @@ class _Reader:
         """What a body says, use by use."""
         if not isinstance(tree, list):
             return self.expression(tree, env)
+        return read_body(tree, self.algebra(env) if env else self.plain)
+
+    @cached_property
+    def plain(self) -> Algebra[Expr]:
+        """Of bodies in which no further names are bound."""
+        return self.algebra({})
+
+    def algebra(self, env: dict[str, Expr]) -> Algebra[Expr]:
+        """Of bodies in which some names are bound."""
 
         def use(name: str, args: list[Expr]) -> Expr:
             return self.instance(name, tuple(args), env)
 
-        return read_body(tree, Algebra(env or self.names, self.plain_leaf, use, _sequence, _choice, _repeat))
+        return Algebra(env or self.names, self.plain_leaf, use, _sequence, _choice, _repeat)
 
     def plain_leaf(self, token: str) -> Expr:
         """What a name or a literal of a plain text stands for."""

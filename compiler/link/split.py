@@ -247,11 +247,13 @@ class _Splitter:
                 for name in order
                 if name in own or name in rest
             }
-            known = closed.kept[__name__] = _Splitter(replace(closed.grammar, rules=rules), {}).closed()
-        units, entry = known
+            known = *_Splitter(replace(closed.grammar, rules=rules), {}).closed(), ""
+        units, entry, where = known
+        if where != origin:  # where it stood before it mostly stands again
+            units = tuple([replace(unit, origin=origin) for unit in units])
+        closed.kept[__name__] = units, entry, origin
         for unit in units:
-            if unit.digest not in self.units:
-                self.units[unit.digest] = replace(unit, origin=origin)
+            self.units.setdefault(unit.digest, unit)
         return entry
 
     def _unit(self, entries: tuple[str, ...]) -> bytes:

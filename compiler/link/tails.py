@@ -219,12 +219,13 @@ def named(rules: dict[str, Expr], rule: str) -> str:
 
 def marked(items: tuple[Expr, ...], marks: Mapping[str, Mark], kind: str) -> int:
     """The place of the one item that is marked so, or -1."""
-    found = []
+    found = -1
     for k, item in enumerate(items):
-        mark = marks.get(item.name) if isinstance(item, Ref) else None
-        if mark is not None and mark.kind == kind:
-            found.append(k)
-    return found[0] if len(found) == 1 else -1
+        if type(item) is Ref and (mark := marks.get(item.name)) is not None and mark.kind == kind:
+            if found >= 0:
+                return -1
+            found = k
+    return found
 
 
 def written_out(

@@ -58,7 +58,7 @@ def defaults_of(tool: ToolSpec) -> str | None:
 
 
 def _tree(schema: Any, document: Any, depth: int) -> dict[str, Any] | None:
-    if depth > _DEEPEST or not isinstance(schema, dict) or _TELLING.isdisjoint(schema):
+    if depth > _DEEPEST or not _may_tell(schema):
         return None
     out: dict[str, Any] = {}
     if "default" in schema:
@@ -69,13 +69,19 @@ def _tree(schema: Any, document: Any, depth: int) -> dict[str, Any] | None:
         out = {**(_tree(target, document, depth + 1) or {}), **out}
     properties = schema.get("properties")
     if isinstance(properties, dict):
-        below = {name: tree for name, one in properties.items() if (tree := _tree(one, document, depth + 1))}
+        inner = [(name, one) for name, one in properties.items() if _may_tell(one)]
+        below = {name: tree for name, one in inner if (tree := _tree(one, document, depth + 1))}
         if below:
             out["properties"] = below
     items = _tree(schema.get("items"), document, depth + 1)
     if items and set(items) != {"default"}:  # the default of an item says nothing: items are there or not
         out["items"] = items
     return out or None
+
+
+def _may_tell(schema: Any) -> bool:
+    """Whether a schema may hold a default; of most parameters, soon said, it does not."""
+    return isinstance(schema, dict) and not _TELLING.isdisjoint(schema)
 
 
 def _resolve(pointer: str, document: Any) -> Any:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import msgpack
+
 from ..errors import SpecError
 
 Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
@@ -153,9 +155,16 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
 
 
 def digest_of(kind: str, document: Any) -> str:
-    """BLAKE2b-128 of the canonical text: no blanks, keys as written, ASCII only."""
-    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.blake2b(f"{kind}\n{text}".encode(), digest_size=16).hexdigest()
+    """BLAKE2b-128, hex, of the kind, a line feed and the document in MessagePack, keys in their order.
+
+    An integer of more than 64 bits is an extension of type 1, its decimal digits.
+    """
+    packed = msgpack.packb(document, default=_large)
+    return hashlib.blake2b(kind.encode() + b"\n" + packed, digest_size=16).hexdigest()
+
+
+def _large(number: int) -> msgpack.ExtType:
+    return msgpack.ExtType(1, b"%d" % number)
 
 
 def name_hint(name: str) -> str:

@@ -24,6 +24,7 @@ MAX_DEPTH = 500
 MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
 MAX_NODES = 20_000_000
 MAX_DIGITS = 4000  # Python reads up to 4300, and time grows with the square
+_LEAST = 1 - 10**MAX_DIGITS
 MAX_REPEATED = 2_000_000
 """Most values that aliases of YAML, or one Python value at several places, may add to those that are written."""
 _TEXT = frozenset((str,))
@@ -466,7 +467,12 @@ def check_value(document: Any, name: str) -> None:
         """Check a value and go into it if it is a container not seen before."""
         nonlocal own
         at = () if key is None else (key,)
-        if value is None or isinstance(value, (bool, int)):
+        if value is None:
+            return
+        if isinstance(value, int):
+            if not _LEAST <= value <= -_LEAST:
+                digits = int(value.bit_length() * math.log10(2)) + 1  # one too many at times
+                raise SpecError("this number is too long", place=place(*at), found=f"{digits:,} digits")
             return
         if isinstance(value, str):
             if not _is_text(value):
@@ -558,8 +564,12 @@ def _is_plainly_json(document: Any) -> bool:
                 if not math.isfinite(value):
                     return False
                 continue
+            elif kind is int:
+                if not _LEAST <= value <= -_LEAST:
+                    return False
+                continue
             elif kind is not list:
-                if value is not None and kind is not bool and kind is not int:
+                if value is not None and kind is not bool:
                     return False
                 continue
             nodes += len(value)

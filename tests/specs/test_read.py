@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from tests.cases.broken_specs import api, get, query
+from toolc.compiler.errors import SpecError
 from toolc.compiler.specs import Spec, ToolSpec, read_spec
 
 
@@ -167,6 +168,19 @@ def test_digest_sees_content_and_key_order_but_not_layout() -> None:
     one = read_spec(b'{"type": "object", "required": ["\xc3\xa9"]}')
     assert one.digest == read_spec('{ "type":"object","required":["\\u00e9"] }').digest
     assert one.digest != read_spec('{"required": ["\\u00e9"], "type": "object"}').digest
+
+
+def test_digest_tells_numbers_apart() -> None:
+    values = [1, 1.0, True, "1", 2**64, -(2**64), 2**64 + 1, str(2**64), 1 << 63, (1 << 63) - 1]
+    assert len({read_spec({"const": value}).digest for value in values}) == len(values)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_long_integers_are_refused_as_in_text(sign: int) -> None:
+    with pytest.raises(SpecError, match="this number is too long; found 4,001 digits") as error:
+        read_spec({"enum": [1, sign * 10**4000]}, "x")
+    assert error.value.place == "x#/enum/1"
+    assert read_spec({"const": 10**4000 - 1}).schema == {"const": 10**4000 - 1}
 
 
 def test_yaml_reads_as_json_does(repository: Path) -> None:
