@@ -3,46 +3,68 @@
 A *task* is a state and what is to be read from it: a node, the state that its texts lead to, and the height that they
 may have at most, or -1. A state that two tasks would share, equal but for the state, is there once.
 
-Leaves out   nodes about which there is something to decide, such as calls: nfa.py is asked (`Filling.tasks`). The moves
-             inside of terminals and literals (splice.py).
+Leaves out   nodes about which there is something to decide, such as repeats that may be counted: nfa.py is asked
+             (`Filling.run`). The moves inside of terminals and literals (splice.py), those at borders of regions
+             (seams.py).
 Invariants   states are numbered as they are met. Indices are not checked (see runtime/memory.py).
 Arrays       int32; `kind` [nodes], `item` [·] the nodes inside of node n from item_offset[n] on, behind the names of
-             rules; `own` [nodes] states inside of a terminal or literal; `height` [nodes].
-             Growing: `place` [states], number of the place of each; `task` [·, 4]: state, of a first one ~state, node,
-             back, height; `known` [·, 4]: node, back, height, state; `free` [·, 3], as in `Nfa`; `use`, `text` [·, 4]:
-             node, entry, back, first state of its own, of terminals and of literals.
+             rules; `own` [nodes] states inside of a terminal or literal; `height` [nodes]; `deeper` [nodes]: whether
+             some texts are higher than others, so that a call has a shallow frame too; `mark` [nodes]: of the name of
+             a marked rule its mark (regions.py); `frame_of` [2 * nodes]: number of the frame of a called node, then of
+             its shallow one, or -1.
+             Growing: `place` [states, 3]: frame, counted loop around or -1, region; `task` [·, 4]: state, of a first
+             one ~state, node, back, height; `known` [·, 4]: node, back, height, state; `free` [·, 3], `call` [·, 5], a
+             state and a row as in `Nfa`; `use`, `text` [·, 4]: node, entry, back, first state of its own, of terminals
+             and of literals; `frame` [·, 3]: twice the called node, one more if shallow, first state, last state;
+             `fresh`, `behind`, `skipped` [·, 2], as in `Nfa`.
              `slot` [power of two]: a hash table of numbers in `known`, -1 is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from toolc.runtime.memory import BARE, address_of, kernel, read_int, read_long, write_int, write_long
+from toolc.runtime.tables import ARGUMENTS
 
 from .facts import Facts
 from .nodes import CALL, CHOICE, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, TERMINAL
+from .regions import OUTSIDE, inside, number_of
 from .splice import piece_of
 
-_COLUMNS = {"place": 1, "task": 4, "known": 4, "free": 3, "use": 4, "text": 4}
-_USUAL = (32, 4, 8, 8, 4, 4)  # rows of these for each node
-_FIELDS = ("kind", "item_offset", "item", "own", "height", "slot", *_COLUMNS)
-_FIELD = {name: number for number, name in enumerate(_FIELDS)}
+_COLUMNS = {
+    "place": 3, "task": 4, "known": 4, "free": 3, "use": 4, "text": 4, "call": 5, "frame": 3, "fresh": 2, "behind": 2,
+    "skipped": 2,
+}  # fmt: skip
+_USUAL = (32, 4, 8, 8, 4, 4, 1, 1, 1, 1, 1)  # rows of these for each node
+_FIXED = ("kind", "item_offset", "item", "own", "height", "deeper", "mark", "frame_of", "slot")
+_FIELD = {name: number for number, name in enumerate((*_FIXED, *_COLUMNS))}
 _COUNT = {name: _FIELD[name] + len(_COLUMNS) for name in _COLUMNS}
-_STATES = _COUNT["place"]
-(KIND, ITEM_OFFSET, ITEM, OWN, HEIGHT, SLOT, PLACE, TASK, KNOWN, FREE, USE, TEXT) = map(np.int64, range(12))
+_STATES, _FRAMES = _COUNT["place"], _COUNT["frame"]
+(KIND, ITEM_OFFSET, ITEM, OWN, HEIGHT, DEEPER, MARK, FRAME_OF, SLOT, PLACE, TASK, KNOWN, FREE, USE, TEXT, CALLS, FRAME,
+ FRESH, BEHIND, SKIPPED) = map(np.int64, range(len(_FIELD)))  # fmt: skip
 # Numbers in the table of addresses: behind those of the growing arrays how many rows each has, and has room for.
 _GROWING = np.int64(len(_COLUMNS))
 _ROOM = 2 * _GROWING
-EMPTY, MASK, MOST, LIMIT = map(np.int64, range(24, 28))
+EMPTY, MASK, MOST, LIMIT = map(np.int64, range(SKIPPED + _ROOM + 1, SKIPPED + _ROOM + 5))
 ONE = np.int64(1)
-_LOOP, _ASK, _OR_CALLED = 32, 33, 64  # kinds beside those of nodes: `X*`, whatever nfa.py is asked about, a string
+# Kinds beside those of nodes: `X*`, the name of a marked rule, whatever nfa.py is asked about, a string.
+_LOOP, _MARK, _ASK, _OR_CALLED = 32, 33, 34, 64
 _KINDS = np.full(10, _ASK, np.int32)
 _KINDS[[LITERAL, TERMINAL, SEQUENCE, CHOICE]] = LITERAL, TERMINAL, SEQUENCE, CHOICE
 DONE, FULL, PAUSED, ASK = map(np.int64, range(4))
 _BATCH = 1024  # states made between two looks at the budget
+
+
+class Place(NamedTuple):
+    """Where a state lies: its frame, the counted loop around it or -1, its region."""
+
+    instance: int
+    scope: int
+    region: int
 
 
 @kernel(**BARE)
@@ -63,24 +85,52 @@ def _row(w, field, a, b, c, d):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
+def _pair(w, field, a, b):  # type: ignore[no-untyped-def]
+    """Append a row of two numbers."""
+    n = read_long(w, field + _GROWING)
+    at = read_long(w, field) + 8 * n
+    write_int(at, 0, a)
+    write_int(at, 1, b)
+    write_long(w, field + _GROWING, n + 1)
+
+
+@kernel(**BARE)
+def _three(w, field, a, b, c):  # type: ignore[no-untyped-def]
+    """Append a row of three numbers; its number."""
+    n = read_long(w, field + _GROWING)
+    at = read_long(w, field) + 12 * n
+    write_int(at, 0, a)
+    write_int(at, 1, b)
+    write_int(at, 2, c)
+    write_long(w, field + _GROWING, n + 1)
+    return n
+
+
+@kernel(**BARE)
 def _states(w, like, count):  # type: ignore[no-untyped-def]
     """The first of so many states in the place of another one."""
     n = read_long(w, PLACE + _GROWING)
     place = read_long(w, PLACE)
-    for i in range(count):
-        write_int(place, n + i, read_int(place, like))
+    for i in range(3 * n, 3 * (n + count), 3):
+        for k in range(3):
+            write_int(place, i + k, read_int(place, 3 * like + k))
     write_long(w, PLACE + _GROWING, n + count)
     return n
 
 
 @kernel(**BARE)
+def _alike(w, one, other):  # type: ignore[no-untyped-def]
+    """Whether two states lie in one place."""
+    place = read_long(w, PLACE)
+    alike = True
+    for k in range(3):
+        alike = alike and read_int(place, 3 * one + k) == read_int(place, 3 * other + k)
+    return alike
+
+
+@kernel(**BARE)
 def _free(w, source, target):  # type: ignore[no-untyped-def]
-    n = read_long(w, FREE + _GROWING)
-    at = read_long(w, FREE) + 12 * n
-    write_int(at, 0, source)
-    write_int(at, 1, target)
-    write_int(at, 2, 0)
-    write_long(w, FREE + _GROWING, n + 1)
+    _three(w, FREE, source, target, 0)
 
 
 @kernel(**BARE)
@@ -125,8 +175,7 @@ def _state(w, node, back, height):  # type: ignore[no-untyped-def]
 @kernel(**BARE)
 def _begin(w, entry, first, node, back, height):  # type: ignore[no-untyped-def]
     """Let a state be the one from which a text of the node leads to ``back``, and no other."""
-    place = read_long(w, PLACE)
-    if not first and node != read_long(w, EMPTY) and read_int(place, entry) == read_int(place, back):
+    if not first and node != read_long(w, EMPTY) and _alike(w, entry, back):
         slot = _slot_of(w, node, back, height)
         if read_int(read_long(w, SLOT), slot) < 0:
             _know(w, slot, node, back, height, entry)
@@ -138,7 +187,7 @@ def _begin(w, entry, first, node, back, height):  # type: ignore[no-untyped-def]
 def _has_room(w):  # type: ignore[no-untyped-def]
     """Whether what a task makes fits into every array."""
     fits = True
-    for field in range(PLACE, TEXT + 1):
+    for field in range(PLACE, SKIPPED + 1):
         fits = fits and _count(w, field) + read_long(w, MOST) <= read_long(w, field + _ROOM)
     return fits
 
@@ -158,6 +207,66 @@ def _hash_again(w):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
+def _frame(w, node, shallow):  # type: ignore[no-untyped-def]
+    """The number of the frame of a called node, which is there once."""
+    known = read_long(w, FRAME_OF)
+    key = 2 * node + shallow
+    number = read_int(known, key)
+    if number < 0:
+        number = _count(w, FRAME)
+        write_int(known, key, number)
+        end = _three(w, PLACE, number, -1, OUTSIDE)
+        start = _states(w, end, ONE)
+        _row(w, TASK, ~start, node, end, read_int(read_long(w, HEIGHT), node) if shallow else -1)
+        _three(w, FRAME, key, start, end)
+    return number
+
+
+@kernel(**BARE)
+def _call(w, entry, callee, back, height):  # type: ignore[no-untyped-def]
+    shallow = _frame(w, callee, ONE) if read_int(read_long(w, DEEPER), callee) != 0 else np.int64(-1)
+    free = _frame(w, callee, np.int64(0)) if height < 0 or shallow < 0 else np.int64(-1)
+    n = _count(w, CALLS)
+    at = read_long(w, CALLS) + 20 * n
+    write_int(at, 0, entry)
+    write_int(at, 1, free)
+    write_int(at, 2, shallow)
+    write_int(at, 3, back)
+    write_int(at, 4, 0)
+    write_long(w, CALLS + _GROWING, n + 1)
+
+
+@kernel(**BARE)
+def _mark(w, entry, mark, body, back, height):  # type: ignore[no-untyped-def]
+    """The text of a marked rule, whose states lie in a region of their own.
+
+    Where its kind is another than that around, no state of the one is shared with the other, so that a state
+    tells on which side the last byte was: the first moves of both sides are copied to states at the border. Those
+    behind a tool's call are copied to a state of that call, so that the symbol that ends it says whose it was.
+    Where no arguments at all are written, that is no end of any, and leads to what is behind them by another way.
+    """
+    outer = read_int(read_long(w, PLACE), 3 * back + 2)
+    region = inside(outer, mark)
+    last = _states(w, back, ONE)
+    write_int(read_long(w, PLACE), 3 * last + 2, region)
+    first = _state(w, body, last, height)
+    if region >> 4 != outer >> 4:
+        _free(w, entry, first)
+        _pair(w, BEHIND, last, back)
+    elif region >> 1 == outer >> 1:
+        _free(w, entry, first)
+        _free(w, last, back)
+    else:
+        border, after = _states(w, last, ONE), _states(w, back, ONE)
+        _free(w, entry, border)
+        _free(w, last, after)
+        _pair(w, FRESH, border, first)
+        _pair(w, FRESH, after, back)
+        if region >> 1 & 7 == ARGUMENTS:
+            _pair(w, SKIPPED, border, after)
+
+
+@kernel(**BARE)
 def _fill(w):  # type: ignore[no-untyped-def]
     """Make moves until there is no task, an array is nearly full, the budget is to be looked at, or the task is one to
     ask about."""
@@ -173,17 +282,19 @@ def _fill(w):  # type: ignore[no-untyped-def]
         if first:
             entry = ~entry
         kind = read_int(read_long(w, KIND), number)
-        if kind >= _OR_CALLED and first:
-            kind -= _OR_CALLED
-        if kind >= _ASK or (kind == _LOOP and first):
+        called = kind >= _OR_CALLED and not first
+        kind &= _OR_CALLED - 1
+        if not called and (kind == _ASK or (kind == _LOOP and first)):
             return ASK
         write_long(w, TASK + _GROWING, top)
         begin = read_int(read_long(w, ITEM_OFFSET), number)
         end = read_int(read_long(w, ITEM_OFFSET), number + 1)
         item = read_long(w, ITEM)
-        if kind in (LITERAL, TERMINAL):
-            inside = _states(w, back, read_int(read_long(w, OWN), number))
-            _row(w, TEXT if kind == LITERAL else USE, number, entry, back, inside)
+        if called:
+            _call(w, entry, number, back, height)
+        elif kind in (LITERAL, TERMINAL):
+            own = _states(w, back, read_int(read_long(w, OWN), number))
+            _row(w, TEXT if kind == LITERAL else USE, number, entry, back, own)
         elif kind == CHOICE:
             for i in range(begin, end):
                 option = read_int(item, i)
@@ -194,6 +305,10 @@ def _fill(w):  # type: ignore[no-untyped-def]
             _free(w, entry, back)
             if height < 0 or read_int(read_long(w, HEIGHT), read_int(item, begin)) <= height:
                 _free(w, entry, _state(w, read_int(item, begin), entry, height))
+        elif kind == CALL:
+            _call(w, entry, read_int(item, begin), back, height)
+        elif kind == _MARK:
+            _mark(w, entry, read_int(read_long(w, MARK), number), read_int(item, begin), back, height)
         else:  # a sequence, or what is between quotes
             for i in range(end - 1, begin, -1):
                 back = _state(w, read_int(item, i), back, height)
@@ -214,10 +329,13 @@ class Filling:
         self, facts: Facts, called: frozenset[int], inlined: frozenset[int], named: Callable[[int], int]
     ) -> None:
         pool = facts.pool
-        self._pool, nodes = pool, pool.nodes
+        self._pool, nodes, marks = pool, pool.nodes, pool.grammar.marks
         kind = _KINDS[[node[0] for node in nodes]]
         behind = np.arange(len(nodes), dtype=np.int32)
         own = [0] * len(nodes)
+        mark, deeper = np.zeros((2, len(nodes)), np.int32)
+        if facts.recursive:
+            deeper[:] = list(map(facts.may_be_deeper, range(len(nodes))))
         offset, item = [0], []
         longest = 0
         for n, node in enumerate(nodes):
@@ -231,8 +349,11 @@ class Filling:
                 own[n] = piece_of(pool.dfas[node[1]]).own
             elif what == REF and node[1] in pool.rules:  # nodes of rules that are gone are there still
                 behind[n] = named(n)
-            elif what == QUOTED or (what == CALL and node[1] in inlined):
-                kind[n] = QUOTED
+                if node[1] in marks:
+                    kind[n], mark[n] = _MARK, number_of(marks[node[1]])
+                    item.append(pool.rules[node[1]])
+            elif what in (QUOTED, CALL):
+                kind[n] = CALL if what == CALL and node[1] not in inlined else QUOTED
                 item.append(node[1])
             elif what == REPEAT and node[2] == 0 and node[3] is None and not facts.is_marked(node[1]):
                 kind[n] = _LOOP  # marks depend on how often they were read
@@ -240,11 +361,13 @@ class Filling:
             offset.append(len(item))
         if called:
             kind[list(called)] |= _OR_CALLED
-        table = np.zeros(28, np.int64)
+        table = np.zeros(int(LIMIT) + 1, np.int64)
         self._number = table.data
         self._address = address_of(table)
         self._array: dict[str, np.ndarray] = {}
-        for name, values in zip(_FIELDS, (kind, offset, behind[item], own, facts.height), strict=False):
+        frame_of = np.full(2 * len(nodes), -1)
+        fixed = kind, offset, behind[item], own, facts.height, deeper, mark, frame_of
+        for name, values in zip(_FIXED, fixed, strict=False):
             self._keep(name, np.array(values, np.int32))
         most = max(own) + longest + 4
         for (name, columns), usual in zip(_COLUMNS.items(), _USUAL, strict=True):
@@ -255,7 +378,7 @@ class Filling:
     def _keep(self, name: str, array: np.ndarray) -> None:
         self._array[name] = array
         if name == "place":
-            self._place = array.reshape(-1).data  # the same, told sooner
+            self._places = array.reshape(-1).data  # the same, told sooner
         self._number[_FIELD[name]] = address_of(array)
         if name in _COLUMNS:
             self._number[_COUNT[name] + len(_COLUMNS)] = len(array)
@@ -297,28 +420,19 @@ class Filling:
         """How many states there are."""
         return self._number[_STATES]
 
-    def place(self, state: int) -> int:
-        """The number of the place of a state."""
-        return self._place[state]
+    def place(self, state: int) -> Place:
+        """The place of a state."""
+        places = self._places
+        return Place(places[3 * state], places[3 * state + 1], places[3 * state + 2])
 
-    def new(self, place: int) -> int:
+    def new(self, place: tuple[int, int, int]) -> int:
         """A state in a place."""
-        numbers = self._number
-        number = numbers[_STATES]
-        if number == len(self._place):
-            self._grow()
-        self._place[number] = place
-        numbers[_STATES] = number + 1
-        return number
+        return self._add("place", *place)
 
-    def first(self, node: int, back: int, height: int) -> int:
-        """The first state of a frame, which is no other's."""
-        state = self.new(self.place(back))
-        self._add("task", ~state, node, back, height)
-        return state
-
-    def let_first(self, state: int) -> None:
-        """The state of the oldest task is a first one, if it has one."""
+    def let_first(self, state: int, end: int) -> None:
+        """The first frame, which is no node's, goes from one state to another; the oldest task is of that state."""
+        assert not self._number[_FRAMES]
+        self._add("frame", -2, state, end)
         tasks = self.rows("task")
         if len(tasks) and tasks[0, 0] == state:
             tasks[0, 0] = ~state
@@ -349,22 +463,19 @@ class Filling:
             self._number[LIMIT] = self.size + _BATCH
         return code
 
-    def pop(self) -> tuple[int, bool, int, int, int]:
-        """Take the newest task: its state, whether it is a first one, node, state behind, height."""
+    def pop(self) -> tuple[int, int, int, int]:
+        """Take the newest task: its state, node, state behind, height."""
         top = self._number[_COUNT["task"]] - 1
         self._number[_COUNT["task"]] = top
         state, node, back, height = self._array["task"][top].tolist()
-        return (~state if state < 0 else state), state < 0, node, back, height
+        return (~state if state < 0 else state), node, back, height
 
     def begun(self) -> Iterator[tuple[int, int]]:
         """(state, node) of all tasks but those of first states."""
         known = self.rows("known")
         return zip(known[:, 3].tolist(), known[:, 0].tolist(), strict=True)
 
-    def blocks(self) -> Iterator[tuple[int, int, int]]:
-        """Of every terminal and literal its entry, the first state of its own, and how many it has."""
-        nodes, dfas = self._pool.nodes, self._pool.dfas
-        for node, entry, _, first in self.rows("use").tolist():
-            yield entry, first, piece_of(dfas[nodes[node][1]]).own
-        for node, entry, _, first in self.rows("text").tolist():
-            yield entry, first, len(nodes[node][1]) - 1
+    @property
+    def own(self) -> np.ndarray:
+        """int32 [nodes]: states inside of each terminal or literal."""
+        return self._array["own"]

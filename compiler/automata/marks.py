@@ -1,7 +1,7 @@
 """What local states tell whoever reads a text back: which region of the text they lie in, and of which tool's call.
 
-A *region* is a stretch of text that a marked rule derives (grammar/ir.py, Mark). Every NFA state lies in one. The NFA
-states of a local state were all reached by one text; its mark is what their pasts (pasts.py) have in common:
+Every NFA state lies in a region (regions.py). The NFA states of a local state were all reached by one text; its mark is
+what their pasts (pasts.py) have in common:
 
     kind    of the last symbol; not settled where they have nothing in common: what comes next decides
     age     how many symbols of that kind were read in a row; -1 where that is not known (where the ways to some of the
@@ -20,44 +20,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE
+from toolc.runtime.tables import AROUND, REASONING, STRING, TEXT, UNSETTLED, VALUE
 
-from ..grammar.ir import Mark
 from .pasts import UNKNOWN, in_common, last_read, spread, stay
 
 if TYPE_CHECKING:
     from .nfa import Nfa
     from .workspace import Workspace
 
-_KIND_OF_MARK = {"name": NAME, "arguments": ARGUMENTS, "key": KEY, "value": VALUE, "string": STRING}
 _MAY_BE = np.array([TEXT, REASONING, VALUE, STRING])  # what a state that is not settled may lie in
 _SEVERAL = 1 << 24  # more than there are tools
-
-
-class Region(NamedTuple):
-    """Where a state lies: kind of text, tool (-1 for none), whether free text is reasoning here."""
-
-    kind: int
-    tool: int
-    reasoning: bool
-
-    def inside(self, mark: Mark) -> Region:
-        """The region of a marked rule in this one."""
-        kind, tool, reasoning = self
-        if mark.kind == "tool":
-            return Region(kind, mark.number, reasoning)
-        if mark.kind == "reasoning":
-            return Region(kind, tool, True)
-        if mark.kind == "text":
-            return Region(REASONING if reasoning else TEXT, tool, reasoning)
-        return Region(_KIND_OF_MARK[mark.kind], tool, reasoning)
-
-
-OUTSIDE = Region(AROUND, -1, False)
 
 
 @dataclass(frozen=True)

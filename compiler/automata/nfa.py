@@ -15,19 +15,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.tables import ARGUMENTS
-
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
+from .blame import largest_rule
 from .facts import EXPAND_STATES, SIZE_CAP, Facts
-from .filling import ASK, DONE, Filling
-from .marks import OUTSIDE, Region
+from .filling import ASK, DONE, Filling, Place
 from .moves import Moves
 from .nodes import CALL, COUNTED, REF, REPEAT, SPECIAL
+from .regions import OUTSIDE, Region, in_call
 from .seams import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .splice import splice_literals, splice_terminals
 
@@ -53,14 +51,6 @@ class Choices:
     expanded: frozenset[int] = frozenset()
 
 
-class Place(NamedTuple):
-    """Where states lie: their frame, the counted loop around them or -1, their region (a number in ``regions``)."""
-
-    instance: int
-    scope: int
-    region: int
-
-
 @dataclass
 class Loop:
     """A counted repeat: its node, the entry of its item and the state that stands for it; -1 for a terminal."""
@@ -78,8 +68,8 @@ class Nfa:
         free: (target, enters a counted loop): moves that read nothing.
         guards: (at_least, threshold, target): moves that read nothing, taken if counter >= threshold is at_least.
         calls: (free instance or -1, shallow instance or -1, state to return to, adds one to the counter).
-        places: distinct places of states; instance, scope, region: those of every state, when finished.
-        regions: see marks.py.
+        instance, scope, region: where every state lies, int32 [states], when finished; regions: distinct regions, of
+            which that outside of all marks is the first.
         final: state → instance that is complete there.
         instances: (called node or -1 for the root, shallow); starts: first state of each.
         entries: first state of every entry of the grammar, all of them in the root.
@@ -97,21 +87,10 @@ class Nfa:
         self.choices = choices
         self.budget = budget
         self.edges, self.free, self.guards, self.calls = map(Moves, (3, 2, 3, 4))
-        self.places: list[Place] = []
-        self._place_number: dict[Place, int] = {}
-        self.final: dict[int, int] = {}
-        self.regions: list[Region] = [OUTSIDE]
-        self._region_number: dict[Region, int] = {OUTSIDE: 0}
-        self.fresh: dict[int, int] = {}
-        self.behind: dict[int, int] = {}
         self.taken: dict[int, list[int]] = {}
-        self.skipped: dict[int, int] = {}
         self._mask_number: dict[int, int] = {}
         self.specials: list[str] = []
         self.loops: list[Loop] = []
-        self.instances: list[tuple[int, bool]] = []
-        self._instance_number: dict[tuple[int, bool], int] = {}
-        self.starts: list[int] = []
         self._behind_names: dict[int, int] = {}  # node → what stands behind its names
         self.choices = self._separate_counters(choices)
         self._filling = Filling(facts, self.choices.called, self.choices.inlined, self._named)
@@ -170,20 +149,9 @@ class Nfa:
 
     # -- building ---------------------------------------------------------------------------------------------------
 
-    def at(self, place: Place) -> int:
-        """Number of a place."""
-        number = self._place_number.get(place)
-        if number is None:
-            number = self._place_number[place] = len(self.places)
-            self.places.append(place)
-        return number
-
     def where(self, state: int) -> Place:
         """The place of a state."""
-        return self.places[self._filling.place(state)]
-
-    def _new(self, place: int) -> int:
-        return self._filling.new(place)
+        return self._filling.place(state)
 
     def _beside(self, state: int) -> int:
         """A state in the place of another one."""
@@ -191,19 +159,10 @@ class Nfa:
 
     def copy_of(self, state: int, tool: int | None = None) -> int:
         """A state in the place of another one, as yet without moves; perhaps one of a tool's call."""
-        if tool is None:
-            return self._beside(state)
-        place = self.where(state)
-        region = self._region(self.regions[place.region]._replace(tool=tool))
-        return self._new(self.at(place._replace(region=region)))
-
-    def _region(self, region: Region) -> int:
-        """Number of a region."""
-        number = self._region_number.get(region)
-        if number is None:
-            number = self._region_number[region] = len(self.regions)
-            self.regions.append(region)
-        return number
+        place = self._filling.place(state)
+        if tool is not None:
+            place = place._replace(region=in_call(place.region, tool))
+        return self._filling.new(place)
 
     def mask(self, symbols: int) -> int:
         """Number of a set of symbols given as a bit mask."""
@@ -224,36 +183,28 @@ class Nfa:
             self.specials.append(name)
         return END_OF_TURN + 1 + self.specials.index(name)
 
-    def _instance(self, node: int, shallow: bool) -> int:
-        key = (node, shallow)
-        number = self._instance_number.get(key)
-        if number is None:
-            number = self._instance_number[key] = len(self.instances)
-            self.instances.append(key)
-            place = self.at(Place(number, -1, 0))
-            end = self._new(place)
-            self.final[end] = number
-            self.starts.append(self._filling.first(node, end, self.facts.height[node] if shallow else -1))
-        return number
-
     def _build(self) -> None:
-        place = self.at(Place(0, -1, 0))
-        root, self.finished = self._new(place), self._new(place)
-        self.instances.append((-1, False))
+        filling = self._filling
+        root, self.finished = (filling.new((0, -1, OUTSIDE)) for _ in range(2))
         turn = self.end_of_turn = self.mask(1 << END_OF_TURN)
         self.edges.rows += (root, turn, self.finished, 0, self.finished, turn, self.finished, 0)
         self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
-        self.starts.append(self.entries[0])
-        self._filling.let_first(self.entries[0])
-        while (code := self._filling.run()) != DONE:
+        filling.let_first(self.entries[0], root)
+        while (code := filling.run()) != DONE:
             if code == ASK:
-                self._decide(*self._filling.pop())
+                self._decide(*filling.pop())
             else:
                 self._check()
         self._check()
-        self.free.blocks.append(self._filling.rows("free"))
-        splice_terminals(self, self._filling.rows("use"))
-        splice_literals(self, self._filling.rows("text"))
+        frame, start, end = filling.rows("frame").T
+        self.instances = list(zip((frame >> 1).tolist(), (frame & 1 > 0).tolist(), strict=True))
+        self.starts = start.tolist()
+        self.final = {state: number for number, state in enumerate(end.tolist()) if number}
+        self.fresh, self.behind, self.skipped = (dict(filling.rows(x).tolist()) for x in ("fresh", "behind", "skipped"))
+        self.free.blocks.append(filling.rows("free"))
+        self.calls.blocks.append(filling.rows("call"))
+        splice_terminals(self, filling.rows("use"))
+        splice_literals(self, filling.rows("text"))
         moves = self.edges, self.free, self.guards, self.calls
         for one in moves:
             one.settle(self.size)
@@ -265,8 +216,9 @@ class Nfa:
             finish_entered(self, entered)
             for one in moves:
                 one.finish(self.size)
-        places = np.array(self.places, np.int32).T
-        self.instance, self.scope, self.region = places[:, self._filling.rows("place")[:, 0]]
+        self.instance, self.scope, region = np.ascontiguousarray(filling.rows("place").T)
+        regions, number = np.unique(region, return_inverse=True)
+        self.regions, self.region = [Region.of(one) for one in regions.tolist()], number.astype(np.int32)
 
     def _check(self) -> None:
         with self.budget.blaming(self.largest_rule):
@@ -274,29 +226,7 @@ class Nfa:
 
     def largest_rule(self, states: np.ndarray | None = None) -> str:
         """The rule that most of these states come from, or of all of them, for errors about limits."""
-        places = self.pool.grammar.places
-        pointers = any("#" in place for place in places.values())  # of places in a spec, which libraries have not
-        of_spec = {rule: "#" in places.get(rule, "") or not pointers for rule in self.pool.rules}
-        rule_of: dict[int, str] = {}
-        for (callee, _), entry in zip(self.instances, self.starts, strict=False):
-            rule_of[entry] = self.facts.rule_of(callee)
-        for node, back, _, state in self._filling.rows("known").tolist():  # what is behind a state is there before it
-            rule = self.facts.rule_of(node)
-            if self.facts.is_shared(node) or not of_spec[rule]:  # blanks and the like belong to what is behind them
-                rule = rule_of.get(back) or rule_of.get(self.starts[self.where(back).instance], rule)
-            rule_of.setdefault(state, rule)
-        rules = list(dict.fromkeys(rule_of.values()))
-        number = {rule: n for n, rule in enumerate(rules)}
-        owner = np.full(self.size, -1)
-        for state, rule in rule_of.items():
-            owner[state] = number[rule]
-        for entry, first, count in self._filling.blocks():
-            owner[first : first + count] = owner[entry]
-        beside = np.maximum.accumulate(np.where(owner < 0, 0, np.arange(self.size)))
-        owner = owner[beside if states is None else beside[states]]
-        counts = np.bincount(owner[owner >= 0], minlength=len(rules)).tolist()
-        largest = max(range(len(rules)), key=lambda n: (counts[n] > 0 and of_spec[rules[n]], counts[n]), default=-1)
-        return self.pool.grammar.place(rules[largest] if largest >= 0 else self.pool.start)
+        return largest_rule(self.facts, self._filling, states)
 
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""
@@ -315,16 +245,12 @@ class Nfa:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
         return self._filling.get(self._named(node), back, height)
 
-    def _decide(self, entry: int, first: bool, number: int, back: int, height: int) -> None:
-        """Make the moves of a state from which more than sequences and choices is read."""
+    def _decide(self, entry: int, number: int, back: int, height: int) -> None:
+        """Make the moves of a state, where there is something to decide."""
         node = self.pool.nodes[number]
         kind = node[0]
-        if number in self.choices.called and not first:
-            self._call(entry, number, back, height)
-        elif kind == REPEAT:
+        if kind == REPEAT:
             self._repeat(entry, number, back, height)
-        elif kind == CALL:
-            self._call(entry, node[1], back, height)
         elif kind == COUNTED and self.counted(number):
             self._count_units(entry, number, back)
         elif kind == COUNTED:
@@ -332,8 +258,8 @@ class Nfa:
             self._filling.terminal(self.pool.copies[number](), entry, back)
         elif kind == SPECIAL:
             self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
-        elif node[1] in self._marks:  # else it is one of rules that only name each other in a circle
-            self._mark(entry, node[1], back, height)
+        else:
+            assert kind == REF  # one of rules that only name each other in a circle: nothing is read
 
     @cached_property
     def string_entries(self) -> list[tuple[int, int]]:
@@ -347,50 +273,18 @@ class Nfa:
             if self.facts.is_string(node) and (node not in called or entry in starts)
         ]
 
-    def _call(self, entry: int, callee: int, back: int, height: int) -> None:
-        shallow = self._instance(callee, True) if self.facts.recursive and self.facts.may_be_deeper(callee) else -1
-        free = self._instance(callee, False) if height < 0 or shallow < 0 else -1
-        self.calls.rows += (entry, free, shallow, back, 0)
-
-    def _mark(self, entry: int, rule: str, back: int, height: int) -> None:
-        """The text of a marked rule, whose states lie in a region of their own.
-
-        Where its kind is another than that around, no state of the one is shared with the other, so that a state
-        tells on which side the last byte was: the first moves of both sides are copied to states at the border. Those
-        behind a tool's call are copied to a state of that call, so that the symbol that ends it says whose it was.
-        Where no arguments at all are written, that is no end of any, and leads to what is behind them by another way.
-        """
-        instance, scope, region = self.where(back)
-        outer = self.regions[region]
-        inner = outer.inside(self._marks[rule])
-        inside = self.at(Place(instance, scope, self._region(inner)))
-        last = self._new(inside)
-        first = self._get(self.pool.rules[rule], last, height)
-        if inner.tool != outer.tool:
-            self.free.rows += (entry, first, 0)
-            self.behind[last] = back
-            return
-        if inner.kind == outer.kind:
-            self.free.rows += (entry, first, 0, last, back, 0)
-            return
-        border, after = self._new(inside), self._beside(back)
-        self.free.rows += (entry, border, 0, last, after, 0)
-        self.fresh[border], self.fresh[after] = first, back
-        if inner.kind == ARGUMENTS:
-            self.skipped[border] = after
-
     def _count_units(self, entry: int, number: int, back: int) -> None:
         """A terminal whose units are counted, see counted.py: a state per state of the product."""
         self._check_scope(number, back)
-        c, outside = self.pool.counted[number], self._filling.place(back)
-        inside = self.at(self.where(back)._replace(scope=len(self.loops)))
+        c, outside = self.pool.counted[number], self.where(back)
+        inside = self.where(back)._replace(scope=len(self.loops))
         self.loops.append(Loop(number, -1, -1))
         quote = self.mask(1 << _QUOTE)
         opened = entry
         if c.quoted:
-            opened = self._new(outside)
+            opened = self._filling.new(outside)
             self.edges.rows += (entry, quote, opened, 0)
-        states = [self._new(inside) for _ in c.edges]
+        states = [self._filling.new(inside) for _ in c.edges]
         self.free.rows += (opened, states[0], 1)
         for i, row in enumerate(c.edges):
             adds = c.between[i]
@@ -409,7 +303,7 @@ class Nfa:
             if c.closes[i]:
                 closing = back
                 if c.quoted:
-                    closing = self._new(inside if c.low else outside)
+                    closing = self._filling.new(inside if c.low else outside)
                     self.edges.rows += (closing, quote, back, 0)
                 if c.low:
                     self.guards.rows += (states[i], 1, c.low, closing)
@@ -471,8 +365,8 @@ class Nfa:
     def _count(self, entry: int, number: int, low: int, back: int, height: int) -> None:
         _, item, _, high = self.pool.nodes[number]
         self._check_scope(number, back)
-        inside = self.at(self.where(back)._replace(scope=len(self.loops)))
-        head, again, body = (self._new(inside) for _ in range(3))
+        inside = self.where(back)._replace(scope=len(self.loops))
+        head, again, body = (self._filling.new(inside) for _ in range(3))
         self.free.rows += (entry, head, 1)
         self.free.rows += (again, head, 0)
         if low > 0:

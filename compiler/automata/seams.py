@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .regions import Region
+
 if TYPE_CHECKING:
     from .nfa import Nfa
 
@@ -31,7 +33,7 @@ def begin_twins(nfa: Nfa) -> Twins:
         if first is None:
             nfa.free.add(last, (back, 0))
             continue
-        tool = nfa.regions[place.region].tool
+        tool = Region.of(place.region).tool
         for s in first:
             if s in nfa.fresh:
                 if (s, tool) not in twins:

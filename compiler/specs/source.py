@@ -24,7 +24,8 @@ MAX_DEPTH = 500
 MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
 MAX_NODES = 20_000_000
 MAX_DIGITS = 4000  # Python reads up to 4300, and time grows with the square
-_LEAST = 1 - 10**MAX_DIGITS
+_MOST = 10**MAX_DIGITS - 1
+_LEAST = -_MOST
 MAX_REPEATED = 2_000_000
 """Most values that aliases of YAML, or one Python value at several places, may add to those that are written."""
 _TEXT = frozenset((str,))
@@ -470,7 +471,7 @@ def check_value(document: Any, name: str) -> None:
         if value is None:
             return
         if isinstance(value, int):
-            if not _LEAST <= value <= -_LEAST:
+            if not _LEAST <= value <= _MOST:
                 digits = int(value.bit_length() * math.log10(2)) + 1  # one too many at times
                 raise SpecError("this number is too long", place=place(*at), found=f"{digits:,} digits")
             return
@@ -565,7 +566,7 @@ def _is_plainly_json(document: Any) -> bool:
                     return False
                 continue
             elif kind is int:
-                if not _LEAST <= value <= -_LEAST:
+                if not _LEAST <= value <= _MOST:
                     return False
                 continue
             elif kind is not list:
