@@ -183,10 +183,10 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
 
 
 class _Clock:
-    """Times the stages and tells about them; also starts the clock of the budget."""
+    """Times the stages and tells about them; also starts the clock of the budget, and looks at it between them."""
 
     def __init__(self, name: str, options: Options, progress: Progress | None) -> None:
-        options.budget.start(name)
+        self.budget = options.budget.start(name)
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self._stage = ""
@@ -197,8 +197,10 @@ class _Clock:
         if self._stage:
             self.seconds[self._stage] = now - self._since
         self._stage, self._since = stage, now
-        if stage and self.progress is not None:
-            self.progress(stage)
+        if stage:
+            self.budget.check("")
+            if self.progress is not None:
+                self.progress(stage)
 
 
 def _compile(
@@ -227,10 +229,9 @@ def _compile(
     from .vocab.load import fingerprint
 
     budget = options.budget
-    budget.check("")  # numba is there now: what it compiles does not count
-    clock.begin("grammar")
+    clock.begin("grammar")  # numba is there now: what it compiles does not count
     text_name = name if about["kind"] == "grammar" else f"the grammar of {name}"  # which `toolc grammar` prints
-    grammar = read_pieces(assembled.frame, assembled.apart, text_name)
+    grammar = read_pieces(assembled.frame, assembled.apart, text_name, budget)
     grammar = replace(
         grammar,
         places={**grammar.places, **assembled.places},

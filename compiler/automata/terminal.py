@@ -23,17 +23,16 @@ from itertools import chain
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
-
 from .. import regex as rx
 from ..budget import Budget
 from ..errors import UnsupportedError
 from ..regex import charset
 from .code_points import class_code_points
-from .dfa import Dfa, make_dfa, without_beginnings
+from .dfa import Dfa, without_beginnings
 from .minimise import minimise_table
 from .offsets import offsets
 from .subsets import Nodes, subsets
+from .texts import from_texts
 from .utf8 import to_bytes
 
 _FINAL, _SINK = 0, 1
@@ -69,7 +68,7 @@ def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     texts = _texts(regex)
     if texts is not None:
         budget.check("states", sum(map(len, texts)), place)
-        return _of_texts([text.encode() for text in texts])
+        return from_texts([text.encode() for text in texts])
     if _looks(regex):
         regex = _without_idle_anchors(regex, True, True)
         cut = _refused_beginnings(regex)
@@ -92,49 +91,6 @@ def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
 def _check(budget: Budget, nodes: int, place: str | None, states: int) -> None:
     """Refuse an automaton with too many states beyond those of its nodes."""
     budget.check("pattern_states", states - nodes, place)
-
-
-def _of_texts(texts: list[bytes]) -> Dfa:
-    """Exactly these texts."""
-    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
-    return make_dfa(*_tree(np.frombuffer(b"".join(texts), np.uint8), ends))
-
-
-@kernel()
-def _tree(data, ends):  # type: ignore[no-untyped-def]
-    """The tree of some texts: the column of every byte, int64 [256], the last one for those in no text; table int32
-    [states, columns] and accepting bool [states].
-
-    Args:
-        data: uint8 [·], the texts; text n ends at ends[n].
-    """
-    column, columns = np.full(256, -1, np.int64), 0
-    for byte in data:
-        if column[byte] < 0:
-            column[byte] = columns
-            columns += 1
-    for byte in range(256):
-        if column[byte] < 0:
-            column[byte] = columns
-    table, last = np.full((256, columns + 1), -1, np.int32), np.empty(ends.size, np.int64)
-    states, at = 1, 0
-    for n in range(ends.size):
-        state = 0
-        while at < ends[n]:
-            k = column[data[at]]
-            if table[state, k] < 0:
-                if states == table.shape[0]:
-                    table = grown(table)
-                    table[states:] = -1
-                table[state, k] = states
-                states += 1
-            state = table[state, k]
-            at += 1
-        last[n] = state
-    accepting = np.zeros(states, np.bool_)
-    for state in last:
-        accepting[state] = True
-    return column, table[:states], accepting
 
 
 # -- anchors ---------------------------------------------------------------------------------------------------------

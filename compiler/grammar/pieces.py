@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from ..budget import Budget
 from ..schema.pieces import Piece
 from ..schema.report import at
 from .ir import Choice, Closed, Expr, Grammar, Ref, Repeat, Sequence, choice, sequence
@@ -19,8 +20,10 @@ from .reader import read_grammar
 GAPS = ("_w", "_c", "_k")
 
 
-def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str) -> Grammar:
+def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str, budget: Budget) -> Grammar:
     """The grammar of a frame and pieces.
+
+    Raises BudgetError: it took too many seconds.
 
     Args:
         frame: Lark text.
@@ -28,7 +31,10 @@ def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str) 
         name: how errors name it.
     """
     grammar = read_grammar(frame, name, known=pieces)
-    apart = {root: (piece.made(_closed), origin) for root, (piece, origin) in pieces.items()}
+    apart = {}
+    for root, (piece, origin) in pieces.items():
+        budget.check("")
+        apart[root] = piece.made(_closed), origin
     return replace(grammar, apart=apart)
 
 

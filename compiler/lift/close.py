@@ -72,7 +72,7 @@ def close_arrays(
     close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {}, ladders)
     found = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
-    return found | forced_arrays(t, vocab, close.a, encode)
+    return found | forced_arrays(t, vocab, close.a, encode, close.budget)
 
 
 class _Close:

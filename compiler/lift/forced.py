@@ -18,22 +18,29 @@ from toolc.runtime.tables import NEVER, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.offsets import offsets
+from ..budget import Budget
 from ..vocab.encode import Encode
 
 LONGEST = 96  # bytes of a forced text, at most
+MOST = 1 << 15  # texts that are encoded, those of the first states: an encoder takes some 30 microseconds for each
+_BATCH = 1 << 9  # texts between two looks at the budget
 _NONE, _SEVERAL = -1, -2
 
 
-def forced_arrays(t: Tables, vocab: Vocab, closing: Closing, encode: Encode | None) -> dict[str, np.ndarray]:
+def forced_arrays(
+    t: Tables, vocab: Vocab, closing: Closing, encode: Encode | None, budget: Budget
+) -> dict[str, np.ndarray]:
     """The arrays of the forced tokens; of no state where there is no encoder.
 
     Args:
         closing: with its bounds.
+
+    Raises BudgetError: it took too many seconds.
     """
     found: dict[tuple[int, ...], int] = {(): 0}
     number, after = np.zeros(t.states, np.int32), np.zeros(t.states, np.int32)
     if encode is not None:
-        texts, state, which, lists = _lists(t, vocab, closing, encode)
+        texts, state, which, lists = _lists(t, vocab, closing, encode, budget)
         count, end = (np.array([x[n] for x in lists], np.int32)[which] for n in (1, 2))
         value = np.zeros(state.size, np.int32)
         _afters(closing, state, count, texts, end, value)
@@ -55,7 +62,7 @@ def forced_arrays(t: Tables, vocab: Vocab, closing: Closing, encode: Encode | No
 
 
 def _lists(
-    t: Tables, vocab: Vocab, a: Closing, encode: Encode
+    t: Tables, vocab: Vocab, a: Closing, encode: Encode, budget: Budget
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[tuple[int, ...], int, int]]]:
     """The forced bytes of every state, uint8 [states, LONGEST]; states that have tokens, int32 [·], and which of the
     lists each has, int64 [·]; the lists: tokens, how many bytes they are, special symbol at their end or 0."""
@@ -77,7 +84,8 @@ def _lists(
     lists: list[tuple[tuple[int, ...], int, int]] = []
     place = np.full(len(numbers), -1, np.int64)
     special = set(t.special_token.tolist())
-    encoded = _encoded(list(dict.fromkeys(raw for raw, _ in numbers)), vocab, encode, special)
+    texts = list(dict.fromkeys(raw for raw, _ in numbers))[:MOST]
+    encoded = _encoded(texts, vocab, encode, special, budget)
     for i, (raw, symbol_at_end) in enumerate(numbers):
         if raw not in encoded:
             continue
@@ -95,7 +103,9 @@ def _lists(
 _Part = tuple[list[int], int]  # tokens, and how many bytes they are
 
 
-def _encoded(texts: list[bytes], vocab: Vocab, encode: Encode, special: set[int]) -> dict[bytes, tuple[_Part, _Part]]:
+def _encoded(
+    texts: list[bytes], vocab: Vocab, encode: Encode, special: set[int], budget: Budget
+) -> dict[bytes, tuple[_Part, _Part]]:
     """The tokens of texts, and of each as many as stay whatever follows; not of those that begin or end within a
     character, or to which the encoder adds something."""
     shown: dict[str, bytes] = {}
@@ -105,10 +115,15 @@ def _encoded(texts: list[bytes], vocab: Vocab, encode: Encode, special: set[int]
         except UnicodeDecodeError:
             continue
     found = {}
-    for raw, (ids, fixed) in zip(shown.values(), encode(list(shown)), strict=True):
-        data = [vocab.token(i) for i in ids]
-        if special.isdisjoint(ids) and b"".join(data) == raw:
-            found[raw] = (ids, len(raw)), (ids[:fixed], len(b"".join(data[:fixed])))
+    held, offset = vocab.token_bytes.tobytes(), vocab.token_offset.data
+    asked = list(shown)
+    for begin in range(0, len(asked), _BATCH):
+        budget.check("")
+        some = asked[begin : begin + _BATCH]
+        for text, (ids, fixed) in zip(some, encode(some), strict=True):
+            raw, data = shown[text], [held[offset[i] : offset[i + 1]] for i in ids]
+            if special.isdisjoint(ids) and b"".join(data) == raw:
+                found[raw] = (ids, len(raw)), (ids[:fixed], sum(map(len, data[:fixed])))
     return found
 
 

@@ -9,6 +9,7 @@ Cuts         A byte-pair encoder works within the pieces of its pre-tokenizer, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from .builtin import NAME, builtin_path
@@ -23,6 +24,13 @@ def encoder(source: str | Path) -> Encode | None:
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file() or not path.read_bytes()[:64].lstrip().startswith(b"{"):
         return None
+    about = path.stat()
+    return _read(path.resolve(), about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=1)  # of a large vocabulary the library takes a second to read
+def _read(path: Path, changed: int, size: int) -> Encode | None:
+    """See `encoder`, of a file as it was at a time."""
     from tokenizers import Tokenizer
 
     data = path.read_text(encoding="utf-8")

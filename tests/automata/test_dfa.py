@@ -16,6 +16,7 @@ from toolc.compiler.automata.dfa import Dfa
 from toolc.compiler.automata.minimise import equal_states, minimise_table
 from toolc.compiler.automata.partition import parts
 from toolc.compiler.automata.terminal import terminal_dfa
+from toolc.compiler.automata.texts import from_texts
 from toolc.compiler.regex import parse_regex
 
 dfas = plain(8).map(terminal_dfa)
@@ -157,6 +158,15 @@ def test_literals_and_enumeration() -> None:
     assert list(algebra.enumerate_texts(words, 10)) == [b"", b"a", b"b"]
     assert algebra.shortest(algebra.difference(words, algebra.from_literal(b""))) == b"a"
     assert algebra.shortest(algebra.difference(words, words)) is None
+
+
+@given(st.lists(st.binary(max_size=3) | st.text("ab", max_size=7).map(str.encode), min_size=1, max_size=12))
+def test_texts_are_a_minimal_automaton(texts: list[bytes]) -> None:
+    made = from_texts(texts)
+    assert set(algebra.enumerate_texts(made, len(texts) + 1)) == set(texts)
+    least = algebra.minimise(made)
+    assert np.array_equal(made.next_state, least.next_state) and np.array_equal(made.accepting, least.accepting)
+    assert np.array_equal(made.class_of_byte, least.class_of_byte)
 
 
 @given(dfas)

@@ -15,13 +15,15 @@ from toolc.compiler import warmup
 from toolc.compiler.warmup import LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
-# document, counters, a pattern and a format, an open object, objects that exclude each other, a few and many; bundles
-# written and read until that is done by kernels.
+# document, counters, a pattern and a format, an open object, objects that exclude each other, a few and many; a limit
+# that is passed; bundles written and read until that is done by kernels.
 FIRST_USE = """
 import contextlib, io, json, os
 from importlib.resources import files
-from toolc.compiler import compile_schema, compile_tools
+from toolc.compiler import Options, compile_schema, compile_tools
+from toolc.compiler.budget import Budget
 from toolc.compiler.commands import demo
+from toolc.compiler.errors import BudgetError
 from toolc.compiler.warmup import called
 from toolc.runtime import Bundle
 from toolc.runtime.loaded import PATIENCE
@@ -37,6 +39,11 @@ open_ = {"type": "object", "properties": {"a": {"type": "string"}}}
 many = [{"type": "object", "properties": {"k": {"const": n}, n: {"type": "string"}}, "required": ["k"]} for n in ABC]
 for schema in (texts, long, link, {"oneOf": ones}, open_, {"oneOf": many}):
     compiled = compile_schema(schema)
+try:
+    compile_schema(open_, options=Options(budget=Budget(states=9)))
+    raise AssertionError("nine states are enough")
+except BudgetError:  # which names the rule that has most of the states
+    pass
 file = os.path.join(os.environ["TOOLC_CACHE"], "bundle.toolc")
 for _ in range(PATIENCE + 1):
     compiled.write(file)

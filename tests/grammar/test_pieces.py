@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from toolc.compiler.budget import Budget
 from toolc.compiler.errors import SchemaError
 from toolc.compiler.grammar.assemble import Assembled
 from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, sequence
@@ -42,14 +43,14 @@ def assembled(*numbers: int, **options: Any) -> Assembled:
 def test_the_sum_is_the_whole(options: dict[str, Any]) -> None:
     for numbers in (range(len(SCHEMAS)), reversed(range(len(SCHEMAS))), (5,), (0, 0)[:1]):
         made = assembled(*numbers, **options)
-        whole, apart = read_grammar(made.text), read_pieces(made.frame, made.apart, "x")
+        whole, apart = read_grammar(made.text), read_pieces(made.frame, made.apart, "x", Budget())
         assert not set(apart.rules) & set(apart.apart)
         assert whole.rules == inlined(apart).rules
 
 
 def test_with_a_response() -> None:
     made = assembled(1, 5, response=SCHEMAS[1])
-    assert read_grammar(made.text).rules == inlined(read_pieces(made.frame, made.apart, "x")).rules
+    assert read_grammar(made.text).rules == inlined(read_pieces(made.frame, made.apart, "x", Budget())).rules
 
 
 def test_equal_schemas_are_written_once() -> None:
@@ -58,7 +59,7 @@ def test_equal_schemas_are_written_once() -> None:
         root: piece for root, (piece, _) in other.apart.items() if root in one.apart
     }
     root = "look_up"
-    closed = [read_pieces(made.frame, made.apart, "x").apart[root][0] for made in (one, other)]
+    closed = [read_pieces(made.frame, made.apart, "x", Budget()).apart[root][0] for made in (one, other)]
     assert closed[0] is closed[1]
     assert assembled(1, whitespace=2).apart != assembled(1).apart
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+import sys
 from functools import cache
 
+import numpy as np
 import pytest
 
 from toolc.compiler import compile_schema, compile_tools
+from toolc.compiler.budget import Budget
+from toolc.compiler.errors import BudgetError
+from toolc.compiler.lift import forced as forced_module
 from toolc.compiler.options import Options
 from toolc.compiler.vocab.builtin import builtin_path
 from toolc.compiler.vocab.encode import encoder
@@ -98,6 +103,35 @@ def test_the_batch_equals_the_host() -> None:
             matcher.advance(step[-1])
         decoder.advance_(torch.tensor(step))
     assert lengths > 30
+
+
+def test_of_very_many_texts_the_first_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = made("schema")
+    few = 6
+    monkeypatch.setattr(forced_module, "MOST", few)
+    part = compile_schema(LONG, options=Options(whitespace="compact")).bundle
+    lists = len(whole.tables.forced_offset) - 1
+    assert 1 < len(part.tables.forced_offset) - 1 < lists
+    some = np.flatnonzero(part.tables.state_forced)
+    assert some.size and Matcher(part).forced().tolist() == Matcher(whole).forced().tolist() != []
+
+    def of(bundle: Bundle, state: int) -> list[int]:
+        t = bundle.tables
+        begin, end = t.forced_offset[t.state_forced[state] :][:2]
+        return t.forced_tokens[begin:end].tolist()
+
+    assert all(of(part, state) == of(whole, state) for state in some.tolist())
+
+
+def test_encoding_forced_texts_looks_at_the_budget() -> None:
+    class Late(Budget):
+        def check(self, what: str, count: int = 0, place: str | None = None) -> None:
+            caller = sys._getframe(1).f_code
+            if caller.co_name == "_encoded":
+                raise BudgetError("late")
+
+    with pytest.raises(BudgetError, match="late"):
+        compile_schema(LONG, options=Options(budget=Late()))
 
 
 def test_a_vocabulary_without_its_tokenizer_forces_nothing() -> None:
