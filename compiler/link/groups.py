@@ -135,7 +135,7 @@ def grouped(whole: Split) -> list[Work]:
 
 
 def _may_be_grouped(unit: Unit) -> bool:
-    return not unit.recurs and sum(len(leaves(expr)) for expr in unit.grammar.rules.values()) <= _HEAVIEST
+    return not unit.recurs and unit.weight <= _HEAVIEST
 
 
 def _runs(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:

@@ -70,6 +70,11 @@ class Unit:
     recurs: bool
     origin: str = ""
 
+    @cached_property
+    def weight(self) -> int:
+        """How many literals, patterns and names its rules are made of."""
+        return sum(len(leaves(expr)) for expr in self.grammar.rules.values())
+
 
 @dataclass(frozen=True)
 class Split:
