@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..budget import Budget
 from ..errors import BudgetError
-from .atoms import ANY, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some, Values
+from .atoms import ANY, NEVER, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some, Values
 from .formulas import types_of
 from .known import Known
 from .negation import negate
@@ -169,6 +169,8 @@ class Brancher:
                 options = _flat(part)
                 if kind == "string":
                     options = self._joined(options, kind)
+                elif kind == "object":
+                    options = _with_absent(options)
                 if len(options) < 2:
                     if not options:
                         return False
@@ -289,14 +291,47 @@ def _flat(union: Some) -> tuple[Formula, ...]:
     return tuple(one for part in union.parts for one in (_flat(part) if isinstance(part, Some) else (part,)))
 
 
+def _with_absent(options: tuple[Formula, ...]) -> tuple[Formula, ...]:
+    """Alternatives of objects; that a member is not there, and that it is and meets a schema, are one of them: what it
+    meets if it is there. So a complement of ``properties`` and ``required`` is one alternative for a member, not two.
+    """
+    gone: dict[str, int] = {}
+    there: dict[str, list[int]] = {}
+    for index, option in enumerate(options):
+        members = _of_one_member(option)
+        if members is not None:
+            ((name, value),) = members.named
+            if isinstance(option, All):
+                there.setdefault(name, []).append(index)
+            elif value is NEVER:
+                gone[name] = index
+    pairs = {name: (gone[name], found[0]) for name, found in there.items() if name in gone and len(found) == 1}
+    if not pairs:
+        return options
+    kept: list[Formula | None] = list(options)
+    for one, other in pairs.values():
+        kept[min(one, other)], kept[max(one, other)] = _of_one_member(options[other]), None
+    return tuple([option for option in kept if option is not None])
+
+
+def _of_one_member(option: Formula) -> Members | None:
+    """What an alternative says of one member, where it says nothing else but, perhaps, that it is there."""
+    members = option
+    if isinstance(option, All):
+        if len(option.parts) != 2 or not isinstance(option.parts[1], Required):
+            return None
+        members = option.parts[0]
+    if not isinstance(members, Members) or len(members.named) != 1 or members.patterns or members.rest != ANY:
+        return None
+    if isinstance(option, All) and option.parts[1] != Required((members.named[0][0],)):
+        return None
+    return None if members.declares else members
+
+
 def _is_told_apart(option: Formula) -> bool:
-    """Whether an alternative only says that a member is there and none of a few values."""
-    if not isinstance(option, All) or len(option.parts) != 2:
-        return False
-    members, required = option.parts
-    if not isinstance(members, Members) or not isinstance(required, Required) or len(members.named) != 1:
-        return False
-    ((name, value),) = members.named
-    if required.names != (name,) or members.patterns or members.rest != ANY or value is None or len(value) != 1:
+    """Whether an alternative only says that a member, perhaps only if it is there, is none of a few values."""
+    members = _of_one_member(option)
+    value = None if members is None else members.named[0][1]
+    if value is None or len(value) != 1:
         return False
     return not value[0].positive and not {"enum", "const"}.isdisjoint(value[0].node.keywords)

@@ -18,6 +18,7 @@ from .recogniser import Compiled
 
 O: dict[str, Any] = {"type": "object"}
 TEXT = {"type": "string"}
+ABC = "abcdefghijkl"
 
 
 def tagged(tag: str, *names: str, required: bool = True) -> dict[str, Any]:
@@ -41,6 +42,13 @@ CASES: list[tuple[str, Any, int, list[str], list[str]]] = [
     ("a union that is granted", {"allOf": [{"required": ["a"]}, *({"anyOf": [{"required": ["a"]}, {"required": [name]}]}
                                                                   for name in "bcdefghijklmnop")], **O}, 1,
      ['{"a":1}', '{"a":1,"b":1}'], ['{"b":1}']),
+    ("open objects that exclude each other",
+     {"oneOf": [{**O, "properties": {name: TEXT, "n": {"type": "integer"}}, "required": [name]} for name in ABC]}, 12,
+     ['{"a":"x"}', '{"l":"x","a":1}', '{"c":"","n":1,"z":[]}', '{"b":"","n":0,"a":1,"c":2}'],
+     ["{}", '{"a":1}', '{"a":"x","b":"y"}', '{"n":1}', '{"a":"","n":""}', "1"]),
+    ("conditions on one member", {**O, "allOf": [{"if": {"properties": {"k": {"const": tag}}, "required": ["k"]},
+                                                  "then": {"required": [tag]}} for tag in ABC]}, 13,
+     ["{}", '{"k":0}', '{"k":"b","b":0}', '{"a":1}'], ['{"k":"b"}', '{"k":"a","b":0}']),
     ("patterns, one of each", {**TEXT, "allOf": [{"anyOf": [{"pattern": p}, {"pattern": q}, {"pattern": r}]}
                                                  for p, q, r in itertools.permutations(("^a", "b", "c$"))]}, 1,
      ['"a"', '"xb"', '"xc"'], ['"x"', '"xa"', '"cx"']),
