@@ -72,6 +72,7 @@ class Brancher:
         self.one_of = one_of
         self.empty = empty
         self.budget = budget
+        self._complements: dict[tuple[int, ...], tuple[tuple[Formula, ...], tuple[Formula, ...]]] = {}
 
     def branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
         """All alternatives; BudgetError where there are too many."""
@@ -147,7 +148,12 @@ class Brancher:
         parts = self.parts(literal.node, kind)
         if literal.positive:
             return parts
-        return (Some(tuple(negate(self.one_of(one, kind) if isinstance(one, OneOf) else one) for one in parts)),)
+        parts = tuple([self.one_of(one, kind) if isinstance(one, OneOf) else one for one in parts])
+        key = tuple(map(id, parts))  # most are asked for again and again, and to compare them takes longer
+        known = self._complements.get(key)
+        if known is None:
+            known = self._complements[key] = parts, (Some(tuple(map(negate, parts))),)
+        return known[1]
 
     def _take(self, branch: _Branch, kind: str) -> bool:
         """Take apart what is pending; False if it contradicts itself."""
