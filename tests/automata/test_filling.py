@@ -144,14 +144,19 @@ class _Plain:
                     self.rows["free"].append([entry, self.get(node[1], entry, height), 0])
 
 
+def pool_of(text: str) -> NodePool:
+    """The nodes of a grammar, some rules of which are marked by their names."""
+    grammar = read_grammar(text)
+    marks = {rule: mark for rule, mark in MARKS.items() if rule in grammar.rules}
+    return read_nodes(replace(grammar, marks=marks), Budget(), terminal_dfa)
+
+
 @pytest.mark.parametrize("tight", [False, True])
 @pytest.mark.parametrize("text", GRAMMARS)
 def test_the_kernel_makes_what_a_loop_makes(text: str, tight: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if tight:  # all arrays have to grow
         monkeypatch.setattr(filling_module, "_USUAL", (0,) * 11)
-    grammar = read_grammar(text)
-    grammar = replace(grammar, marks={rule: mark for rule, mark in MARKS.items() if rule in grammar.rules})
-    pool = read_nodes(grammar, Budget(), terminal_dfa)
+    pool = pool_of(text)
     facts = Facts(pool)
     plain = _Plain(pool, facts)
     filling = Filling(facts, frozenset(), frozenset(), plain.named)
@@ -176,9 +181,7 @@ def test_all_rows_are_met() -> None:
     """The grammars above have every kind of row, so none is compared in vain."""
     met = set()
     for text in GRAMMARS:
-        grammar = read_grammar(text)
-        grammar = replace(grammar, marks={rule: mark for rule, mark in MARKS.items() if rule in grammar.rules})
-        pool = read_nodes(grammar, Budget(), terminal_dfa)
+        pool = pool_of(text)
         plain = _Plain(pool, Facts(pool))
         plain.new((0, -1, Region(0, -1, False)))
         plain.get(pool.rules["start"], 0, -1)
