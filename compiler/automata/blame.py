@@ -22,14 +22,15 @@ def largest_rule(facts: Facts, filling: Filling, states: np.ndarray | None = Non
     rules = list(pool.rules)
     number = {rule: n for n, rule in enumerate(rules)}
     of_spec = np.array(["#" in grammar.places.get(rule, "") or not pointers for rule in rules])
-    rule_of = np.array([number[facts.rule_of(node)] for node in range(len(filling.own))])
-    shared = np.array([facts.is_shared(node) for node in range(len(filling.own))])
+    own = filling.own
+    rule_of = np.array([number[facts.rule_of(node)] for node in range(own.size)])
+    shared = np.array([facts.is_shared(node) for node in range(own.size)])
     frames = filling.rows("frame")
     owner = np.full(filling.size, -1)
     owner[frames[:, 1]] = np.where(frames[:, 0] < 0, number[pool.start], rule_of[frames[:, 0] >> 1])
     _own(
         filling.rows("known"), filling.rows("place"), frames, rule_of, shared | ~of_spec[rule_of], owner,
-        np.concatenate([filling.rows("use"), filling.rows("text")]), filling.own,
+        np.concatenate([filling.rows("use"), filling.rows("text")]), own,
     )  # fmt: skip
     beside = np.maximum.accumulate(np.where(owner < 0, 0, np.arange(filling.size)))
     owner = owner[beside if states is None else beside[states]]
@@ -43,9 +44,10 @@ def _own(known, place, frames, rule_of, elsewhere, owner, blocks, own):  # type:
     """Find the rule of every task's state, and of those inside of terminals and literals.
 
     Args:
-        known, place, frames, blocks, own: see `Filling`; what is behind a state is known before it.
+        known, place, frames, own: see `Filling`; what is behind a state is known before it.
         rule_of: int64 [nodes];  elsewhere: bool [nodes]: blanks and the like, which belong to what is behind them.
         owner: int64 [states], of the first states of frames already, else -1.
+        blocks: the rows of ``use`` and of ``text`` there.
     """
     for i in range(known.shape[0]):
         node, back, state = known[i, 0], known[i, 1], known[i, 3]

@@ -335,7 +335,8 @@ class Filling:
         own = [0] * len(nodes)
         mark, deeper = np.zeros((2, len(nodes)), np.int32)
         if facts.recursive:
-            deeper[:] = list(map(facts.may_be_deeper, range(len(nodes))))
+            some = range(len(facts.depth))  # copies of counted terminals have come behind these, and call nothing
+            deeper[: len(some)] = list(map(facts.may_be_deeper, some))
         offset, item = [0], []
         longest = 0
         for n, node in enumerate(nodes):
@@ -477,5 +478,8 @@ class Filling:
 
     @property
     def own(self) -> np.ndarray:
-        """int32 [nodes]: states inside of each terminal or literal."""
-        return self._array["own"]
+        """int64 [nodes]: states inside of each terminal or literal, those among them that are copied only here."""
+        own, pool = self._array["own"].tolist(), self._pool
+        own += [piece_of(pool.dfas[node[1]]).own for node in pool.nodes[len(own) :] if node[0] == TERMINAL]
+        assert len(own) == len(pool.nodes), "only copies of counted terminals are added"
+        return np.array(own)

@@ -24,16 +24,14 @@ def encoder(source: str | Path) -> Encode | None:
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file() or not path.read_bytes()[:64].lstrip().startswith(b"{"):
         return None
-    about = path.stat()
-    return _read(path.resolve(), about.st_mtime_ns, about.st_size)
+    return _read(path.read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=1)  # of a large vocabulary the library takes a second to read
-def _read(path: Path, changed: int, size: int) -> Encode | None:
-    """See `encoder`, of a file as it was at a time."""
+def _read(data: str) -> Encode | None:
+    """See `encoder`, of the text of a file."""
     from tokenizers import Tokenizer
 
-    data = path.read_text(encoding="utf-8")
     try:
         tokenizer = Tokenizer.from_str(data)
     except Exception:  # the library raises nothing narrower

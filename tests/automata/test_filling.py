@@ -10,10 +10,12 @@ from toolc.compiler.automata import filling as filling_module
 from toolc.compiler.automata.facts import Facts
 from toolc.compiler.automata.filling import ASK, DONE, Filling
 from toolc.compiler.automata.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool, read_nodes
+from toolc.compiler.automata.pushdown import build_automaton
 from toolc.compiler.automata.regions import OUTSIDE, Region
 from toolc.compiler.automata.splice import piece_of
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
+from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.ir import Mark
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.runtime.tables import ARGUMENTS, KEY, NAME, REASONING, TEXT
@@ -200,3 +202,25 @@ def test_a_first_state_is_no_others() -> None:
     filling.let_first(state, back)
     assert filling.run() == ASK  # a loop's head would be the state itself
     assert filling.pop() == (state, root, back, -1)
+
+
+TWO_COUNTERS = r"""
+start: "{" (a "x" | b "y") (c "x" | d "z") value "}"
+a: /"[a-z]{0,100}"/
+b: /"([b-z][a-d]){0,60}"/
+c: /"([c-y]){0,50}"/
+d: /"([d-x][a-f]){0,40}"/
+value: VALUE
+"""
+
+
+@pytest.mark.parametrize("value", ['"[" (value ("," value)*)? "]" | "1"', '"1"'])
+def test_terminals_that_are_copied_later_have_states_of_their_own(value: str) -> None:
+    """Counters that run apart are copied one by one: nodes come behind those that facts are known of."""
+    grammar = read_grammar(TWO_COUNTERS.replace("VALUE", value))
+    made = build_automaton(grammar)
+    for most in range(20, made.counts["nfa_states"], 9):
+        with pytest.raises(BudgetError) as error:
+            build_automaton(grammar, budget=Budget(states=most))
+        assert error.value.place is not None and error.value.place.startswith("rule ")
+    assert made.largest_rule().startswith("rule ")
