@@ -153,10 +153,6 @@ class Nfa:
         """The place of a state."""
         return self._filling.place(state)
 
-    def _beside(self, state: int) -> int:
-        """A state in the place of another one."""
-        return self._filling.new(self._filling.place(state))
-
     def copy_of(self, state: int, tool: int | None = None) -> int:
         """A state in the place of another one, as yet without moves; perhaps one of a tool's call."""
         place = self._filling.place(state)
@@ -314,7 +310,7 @@ class Nfa:
         """A state that is reached where the counter is less than ``below`` and at least ``from_``."""
         for at_least, threshold, needed in ((False, below, below != UNGUARDED), (True, from_, from_ > 0)):
             if needed:
-                new = self._beside(state)
+                new = self.copy_of(state)
                 self.guards.rows += (state, at_least, threshold, new)
                 state = new
         return state
@@ -349,13 +345,13 @@ class Nfa:
             return
         self._check_copies(number)
         if high is None:
-            head = self._beside(back)
+            head = self.copy_of(back)
             self.free.rows += (head, back, 0, head, self._get(item, head, height), 0)
             target = head
         else:
             target = back
             for _ in range(high - low):
-                before = self._beside(back)
+                before = self.copy_of(back)
                 self.free.rows += (before, back, 0, before, self._get(item, target, height), 0)
                 target = before
         for _ in range(low):

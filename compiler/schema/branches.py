@@ -307,7 +307,7 @@ def _with_absent(options: tuple[Formula, ...]) -> tuple[Formula, ...]:
         members = _of_one_member(option)
         if members is not None:
             ((name, value),) = members.named
-            if isinstance(option, All):
+            if option is not members:
                 there.setdefault(name, []).append(index)
             elif value is NEVER:
                 gone[name] = index
@@ -322,16 +322,12 @@ def _with_absent(options: tuple[Formula, ...]) -> tuple[Formula, ...]:
 
 def _of_one_member(option: Formula) -> Members | None:
     """What an alternative says of one member, where it says nothing else but, perhaps, that it is there."""
-    members = option
-    if isinstance(option, All):
-        if len(option.parts) != 2 or not isinstance(option.parts[1], Required):
-            return None
-        members = option.parts[0]
+    members, *needed = option.parts if isinstance(option, All) and option.parts else (option,)
     if not isinstance(members, Members) or len(members.named) != 1 or members.patterns or members.rest != ANY:
         return None
-    if isinstance(option, All) and option.parts[1] != Required((members.named[0][0],)):
+    if members.declares or needed not in ([], [Required((members.named[0][0],))]):
         return None
-    return None if members.declares else members
+    return members
 
 
 def _is_told_apart(option: Formula) -> bool:

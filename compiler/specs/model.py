@@ -7,7 +7,6 @@ Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgpack
+
+from toolc.runtime.container import blake
 
 from ..errors import SpecError
 
@@ -160,7 +161,7 @@ def digest_of(kind: str, document: Any) -> str:
     An integer of more than 64 bits is an extension of type 1, its decimal digits.
     """
     packed = msgpack.packb(document, default=_large)
-    return hashlib.blake2b(kind.encode() + b"\n" + packed, digest_size=16).hexdigest()
+    return blake(kind.encode(), b"\n", packed).hex()
 
 
 def _large(number: int) -> msgpack.ExtType:

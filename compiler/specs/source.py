@@ -24,8 +24,7 @@ MAX_DEPTH = 500
 MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
 MAX_NODES = 20_000_000
 MAX_DIGITS = 4000  # Python reads up to 4300, and time grows with the square
-_MOST = 10**MAX_DIGITS - 1
-_LEAST = -_MOST
+_TOO_LONG = 10**MAX_DIGITS
 MAX_REPEATED = 2_000_000
 """Most values that aliases of YAML, or one Python value at several places, may add to those that are written."""
 _TEXT = frozenset((str,))
@@ -151,8 +150,12 @@ def _finite(text: str) -> float:
     return value
 
 
+def _digits(number: str) -> int:
+    return len(number.lstrip("+-"))
+
+
 def _short(text: str) -> int:
-    if len(text) > MAX_DIGITS:
+    if _digits(text) > MAX_DIGITS:
         raise _Refused
     return int(text)
 
@@ -207,8 +210,8 @@ def _find_refused(text: str, name: str) -> SpecError:
                 found=token,
                 hint=_excerpt("leave the keyword out, or write a number", text, piece.start()),
             )
-        elif re.fullmatch(r"-?\d+", token) and len(token) > MAX_DIGITS:
-            return SpecError("this number is too long", place=place, found=f"{len(token):,} digits")
+        elif re.fullmatch(r"-?\d+", token) and _digits(token) > MAX_DIGITS:
+            return SpecError("this number is too long", place=place, found=f"{_digits(token):,} digits")
         elif re.fullmatch(r"-?\d[\d.eE+-]*", token) and math.isinf(float(token)):
             return SpecError("this number is too large", place=place, found=token[:40], expected="less than 1.8e308")
         before = token
@@ -423,8 +426,8 @@ def _yaml_loader(yaml: Any) -> Any:
     def scalar(tag: str, pattern: re.Pattern[str]) -> Any:
         def build(loader: Any, node: Any) -> Any:
             text = loader.construct_scalar(node)
-            if tag == "int" and len(text) > MAX_DIGITS:
-                raise refused(None, None, f"this number is too long: {len(text):,} digits", node.start_mark)
+            if tag == "int" and _digits(text) > MAX_DIGITS:
+                raise refused(None, None, f"this number is too long: {_digits(text):,} digits", node.start_mark)
             if not pattern.match(text):
                 raise refused(None, None, f"{quote(text)} is no {tag}", node.start_mark)
             return _yaml_scalar(tag, text)
@@ -471,7 +474,7 @@ def check_value(document: Any, name: str) -> None:
         if value is None:
             return
         if isinstance(value, int):
-            if not _LEAST <= value <= _MOST:
+            if abs(value) >= _TOO_LONG:
                 digits = int(value.bit_length() * math.log10(2)) + 1  # one too many at times
                 raise SpecError("this number is too long", place=place(*at), found=f"{digits:,} digits")
             return
@@ -566,7 +569,7 @@ def _is_plainly_json(document: Any) -> bool:
                     return False
                 continue
             elif kind is int:
-                if not _LEAST <= value <= _MOST:
+                if abs(value) >= _TOO_LONG:
                     return False
                 continue
             elif kind is not list:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolc.compiler.budget import Budget
-from toolc.compiler.errors import SchemaError
+from toolc.compiler.errors import BudgetError, SchemaError
 from toolc.compiler.grammar.assemble import Assembled
 from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, sequence
 from toolc.compiler.grammar.pieces import inlined, read_pieces, shared
@@ -120,3 +120,10 @@ def test_rules_of_one_content_are_one() -> None:
     assert found["start"] == choice(Ref("a"), Ref("c"))
     marked = Grammar(rules, marks={"x": Mark("name")})
     assert shared(marked).rules == rules
+
+
+def test_reading_many_pieces_ends_with_the_budget() -> None:
+    made = grammar_of(read_spec([{"name": "a", "parameters": TREE}]))
+    assert made.apart
+    with pytest.raises(BudgetError, match="limit of 0 seconds"):
+        read_pieces(made.frame, made.apart, "x", Budget(seconds=0))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,3 +141,17 @@ def test_a_vocabulary_without_its_tokenizer_forces_nothing() -> None:
     again = compile_schema(LONG, made("schema").vocab).bundle
     assert not again.tables.state_forced.any()
     assert Matcher(again).forced().tolist() == []
+
+
+def test_an_encoder_is_that_of_the_file_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    text = builtin_path().read_text()
+    path.write_text(text)
+    before, first = path.stat(), encoder(path)
+    assert first is not None and encoder(path) is first
+    entries = json.loads(text)
+    entries["model"]["vocab"]["a"], entries["model"]["vocab"]["b"] = (entries["model"]["vocab"][x] for x in "ba")
+    path.write_text(json.dumps(entries))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other = encoder(path)
+    assert other is not None and other(["a"])[0][0] == first(["b"])[0][0] != first(["a"])[0][0]

@@ -180,7 +180,11 @@ def test_long_integers_are_refused_as_in_text(sign: int) -> None:
     with pytest.raises(SpecError, match="this number is too long; found 4,001 digits") as error:
         read_spec({"enum": [1, sign * 10**4000]}, "x")
     assert error.value.place == "x#/enum/1"
-    assert read_spec({"const": 10**4000 - 1}).schema == {"const": 10**4000 - 1}
+    longest = sign * (10**4000 - 1)
+    for source in ({"const": longest}, json.dumps({"const": longest}), f"const: {longest}".encode()):
+        assert read_spec(source).schema == {"const": longest}
+    with pytest.raises(SpecError, match="4,001 digits"):
+        read_spec(json.dumps({"const": longest * 10}))
 
 
 def test_yaml_reads_as_json_does(repository: Path) -> None:
