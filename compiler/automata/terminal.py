@@ -447,7 +447,7 @@ class _Looking:
     def close(self, seeds: Iterable[tuple[int, tuple[int, ...]]], truths: list[bool]) -> Threads:
         """Threads after forks and looks. ``truths``: what each tracker says here."""
         nfa = self.nfa
-        stack = list(seeds)
+        stack = list(dict.fromkeys(seeds))  # many threads may come to one
         seen = set(stack)
         out: list[tuple[int, tuple[int, ...]]] = []
         while stack:

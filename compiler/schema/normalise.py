@@ -16,6 +16,7 @@ from ..errors import SchemaError, UnsatisfiableError, UnsupportedError
 from . import machine
 from .absorb import absorbed
 from .any_order import any_order_machine
+from .apart import not_told_apart
 from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
 from .branches import Brancher, constant_keys
 from .evaluate import holds_atom, search
@@ -214,7 +215,7 @@ class Normaliser:
 
     def _no_number(self, shape: Numbers, place: str) -> bool:
         """Whether multiples and bounds leave no number that can be spelled."""
-        return bool(shape.multiples or shape.others) and multiples_machine(shape, self.digits, place) is None
+        return shape.needs_machine and multiples_machine(shape, self.digits, place) is None
 
     def _drop(self, place: str, keyword: str) -> None:
         owner = place.rpartition("/")[0]
@@ -284,14 +285,10 @@ class Normaliser:
         found = self._unions.get(key)
         if found is not None:
             return found
-        nodes = part.nodes
+        nodes = [node for node in part.nodes if self._brancher.possible(Literal(node), kind)]
         options: list[Formula] = []
-        for index, node in enumerate(nodes):
-            others = [
-                Literal(other, False)
-                for at, other in enumerate(nodes)
-                if at != index and not self._are_disjoint(node, other, kind)
-            ]
+        for node, near in zip(nodes, not_told_apart(nodes, kind), strict=True):
+            others = [Literal(nodes[at], False) for at in near if not self._are_disjoint(node, nodes[at], kind)]
             options.append(All((Literal(node), *others)))
         found = self._unions[key] = Some(tuple(options))
         return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..budget import Budget
+from ..specs.model import packed
 from .common import Common
 from .encoding import Encoding
 from .report import Row, Told, keyword_report, told
@@ -102,7 +103,7 @@ def piece_of(
         hint: what to call its rule.
     """
     global _characters_kept
-    said = repr(schema)  # tells apart all that JSON does, and the order of keys
+    said = packed(schema)
     key = said, options, encoding, common, hint
     known = _kept.get(key)
     if known is not None:

@@ -30,6 +30,8 @@ def narrowed_by(keyword: str, value: Any) -> tuple[str, ...]:
     """The declared restrictions that may narrow a keyword with this value, in the order of keywords.py."""
     known = KEYWORDS.get(keyword)
     names = known.restrictions if known is not None else ()
+    if keyword == "multipleOf" and value != 1:
+        return tuple(name for name in names if name != "plain-integers")
     if keyword not in ("type", "enum", "const", "format"):
         return names
     if keyword == "type":

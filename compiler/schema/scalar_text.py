@@ -107,7 +107,7 @@ def bracketed(writer: LarkWriter, opening: str, items: Sequence[str], closing: s
 def number_text(writer: LarkWriter, shape: Numbers, hint: str) -> str:
     digits = writer.options.digits
     writer.restrictions.add("digits")
-    if shape.multiples or shape.others or (shape.fractional and (shape.low is not None or shape.high is not None)):
+    if shape.needs_machine:
         return _multiples(writer, shape, hint)
     if shape.integral:
         writer.restrictions.add("plain-integers")

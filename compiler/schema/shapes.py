@@ -47,6 +47,12 @@ class Numbers:
     multiples: tuple[Number, ...] = ()
     others: tuple[Number, ...] = ()
 
+    @property
+    def needs_machine(self) -> bool:
+        """Whether they are written state by state (multiples.py), so that whether there are any is known by that."""
+        bounded = self.low is not None or self.high is not None
+        return bool(self.multiples or self.others) or (self.fractional and bounded)
+
 
 @dataclass(frozen=True)
 class Strings:

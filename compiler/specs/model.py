@@ -156,12 +156,17 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
 
 
 def digest_of(kind: str, document: Any) -> str:
-    """BLAKE2b-128, hex, of the kind, a line feed and the document in MessagePack, keys in their order.
+    """BLAKE2b-128, hex, of the kind, a line feed and the document as `packed`."""
+    return blake(kind.encode(), b"\n", packed(document)).hex()
+
+
+def packed(document: Any) -> bytes:
+    """A JSON value in MessagePack, keys in their order: values that differ are other bytes, 1 and 1.0 too.
 
     An integer of more than 64 bits is an extension of type 1, its decimal digits.
     """
-    packed = msgpack.packb(document, default=_large)
-    return blake(kind.encode(), b"\n", packed).hex()
+    found: bytes = msgpack.packb(document, default=_large)
+    return found
 
 
 def _large(number: int) -> msgpack.ExtType:

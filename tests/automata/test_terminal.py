@@ -145,6 +145,13 @@ def test_limits_are_kept() -> None:
         terminal_dfa(rx.parse_regex("[ab]*a[ab]{20}"), Budget(pattern_states=20_000))
 
 
+@pytest.mark.parametrize("rest", ["b?", "[ab]?", "(?:b|bb)?"])
+def test_threads_that_come_to_one_are_one(rest: str) -> None:
+    """What follows the inner look may end at every place; which of them it was is no state."""
+    looking = terminal_dfa(rx.parse_regex(f"(?=(?![ab]*a)b+{rest})[ab]*"), Budget(pattern_states=500))
+    assert equals(looking, terminal_dfa(rx.parse_regex("b+")))
+
+
 def test_look_ahead_in_look_behind_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="look-behind"):
         terminal_dfa(rx.parse_regex("a(?<=a(?=b))b"))

@@ -19,6 +19,12 @@ from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words"]
 ROWS = [0, 1, 2, -1, 0]
+# Nearly all of what AOTInductor takes is the C++ compiler, for headers and vector code.
+QUICK = {
+    "aot_inductor.precompile_headers": False,
+    "aot_inductor.compile_wrapper_opt_level": "O0",
+    "cpp.vec_isa_ok": False,
+}
 # Operations that look at data: guards, and results of a size that the data tell.
 READS = ("assert_scalar", "assert_async", "item", "scalar_dense", "sym_", "nonzero", "masked_select")
 
@@ -100,7 +106,9 @@ def test_aot_inductor(tmp_path: Path) -> None:
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         pytest.skip("no C++ compiler here, AOTInductor needs one")
     module = Constraint([bundle(k) for k in KINDS])
-    path = torch._inductor.aoti_compile_and_package(exported(module), package_path=str(tmp_path / "constraint.pt2"))
+    path = torch._inductor.aoti_compile_and_package(
+        exported(module), package_path=str(tmp_path / "constraint.pt2"), inductor_configs=QUICK
+    )
     walk(torch._inductor.aoti_load_package(path), module, 96)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from toolc.compiler.errors import UnsatisfiableError
 from toolc.compiler.schema import schema_to_lark
+from toolc.compiler.schema.report import keyword_report
 
 from .recogniser import Compiled
 
@@ -26,6 +28,7 @@ CASES: list[dict[str, Any]] = [
     {"allOf": [{"multipleOf": 2}, {"multipleOf": 3}], "type": "number", "maximum": 9999},
     {"multipleOf": 5, "not": {"multipleOf": 10}, "type": "integer"},
     {"not": {"type": "integer"}, "type": "number", "minimum": 1, "maximum": 3},
+    {"multipleOf": 1, "type": "integer"},
 ]
 
 
@@ -51,6 +54,34 @@ def test_multiples(schema: dict[str, Any]) -> None:
         assert ours.accepts(text) == (holds(schema, Decimal(text)) and not plain), (schema, text)
     for text in ("", "-", "1.", ".5", "00", "1e1"):
         assert not ours.accepts(text)
+
+
+SAME = {"type": "number", "minimum": 3, "maximum": 3}
+NONE: list[tuple[dict[str, Any], list[str], list[str]]] = [
+    ({"oneOf": [{"type": "integer"}, SAME]}, ["2", "-4", "30"], ["3", "2.5", "3.0"]),
+    ({"anyOf": [{"type": "null"}, {**SAME, "not": {"type": "integer"}}]}, ["null"], ["3", "3.5"]),
+    ({"if": {"type": "integer"}, "then": {"minimum": 0}, "else": SAME}, ["0", "7"], ["-1", "2.5"]),
+    ({"type": "array", "items": SAME, "contains": {"type": "integer"}, "minContains": 0, "maxContains": 0}, ["[]"],
+     ["[3]", "[3.5]"]),
+    ({"anyOf": [{"type": "null"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1e-25,
+                                   "not": {"type": "integer"}}]}, ["null"], ["0", "0.1"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema, good, bad", NONE)
+def test_bounds_between_which_is_no_fraction(schema: dict[str, Any], good: list[str], bad: list[str]) -> None:
+    ours = Compiled(schema_to_lark(schema)[0])
+    assert [text for text in good + bad if ours.accepts(text)] == good
+    with pytest.raises(UnsatisfiableError):
+        schema_to_lark({**SAME, "not": {"type": "integer"}})
+
+
+def test_multiples_of_one_are_reported_as_integers() -> None:
+    for factor, expected in ((1, True), (1.0, True), (2, False)):
+        text, writer = schema_to_lark({"multipleOf": factor, "type": ["number", "null"], "minimum": 3})
+        (row,) = [row for row in keyword_report(*writer.met, writer.restrictions) if row[1] == "multipleOf"]
+        assert ("plain-integers" in row[3]) == expected
+        assert Compiled(text).accepts("4.0") != expected
 
 
 def test_multiples_in_enums_and_large() -> None:
