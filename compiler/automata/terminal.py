@@ -419,6 +419,7 @@ class _Looking:
         self.masks_of_obligation: list[frozenset[int]] = []
         # Obligations after a code point, by its class and what the trackers say: many states have the same ones.
         self.stepped: dict[tuple[int, tuple[bool, ...]], dict[int, int | bool]] = {}
+        self.work = 0  # threads that were looked at, those of obligations too
 
     def obligation(self, negative: bool, threads: Threads) -> int | bool:
         """Its number, or what it is worth where that is known."""
@@ -474,6 +475,7 @@ class _Looking:
                 if one not in seen:
                     seen.add(one)
                     stack.append(one)
+        self.work += len(seen) + 1
         free = {node for node, hanging in out if not hanging}
         if _SINK in free:
             return _DONE
@@ -539,12 +541,10 @@ def _determinise_looking(
     ids = {first: 0}
     order = [first]
     moves: list[list[tuple[int, int]]] = []
-    work = 0
     for before, threads in order:
-        work += len(threads) + 1
-        if work > 10_000:
+        if machine.work > 10_000:
             budget.check("pattern_states", len(order) + len(machine.obligations) - len(nfa.set_of), place)
-            work = 0
+            machine.work = 0
         by_mask: dict[int, list[int]] = {mask: [] for mask in sorted(machine.masks(threads))}
         if threads:
             for tracked in before:
