@@ -204,9 +204,8 @@ class _Factored:
                         order.append(t)
                     row.append((item, number[classes[t]]))
             merged.append(row)
-        first = len(pool.rules)
-        names = [f"{self.rule}#{first + s}" for s in range(len(order))]
         last = [ends[s] and not row for s, row in zip(order, merged, strict=True)]
+        names = self.names(len(order))
         for at, row in enumerate(merged):
             if last[at]:
                 continue
@@ -219,3 +218,14 @@ class _Factored:
             ]
             pool.rules[names[at]] = pool.choice([*options, pool.empty] if ends[order[at]] else options)
         return pool.empty if last[0] else pool.add((REF, names[0]))
+
+    def names(self, count: int) -> list[str]:
+        """Names of rules that are not there yet: of one rule more than one kind of groups may be factored."""
+        out: list[str] = []
+        number = len(self.pool.rules)
+        while len(out) < count:
+            name = f"{self.rule}#{number}"
+            number += 1
+            if name not in self.pool.rules:
+                out.append(name)
+        return out

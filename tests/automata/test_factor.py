@@ -57,6 +57,30 @@ def test_the_same_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(judged) > 50
 
 
+def language(rng: random.Random, brackets: str, depth: int) -> str:
+    """A Lark expression of groups in brackets of a few kinds, several of each, and items in them."""
+    some = []
+    for _ in range(rng.randint(2, 5)):
+        opening, closing = rng.choice([brackets[n : n + 2] for n in range(0, len(brackets), 2)])
+        items = [rng.choice(['"a"', '"b"', '"c"?', '("," "a")*', "value?"]) for _ in range(rng.randint(0, 3))]
+        if depth and rng.random() < 0.3:
+            items.append(f"({language(rng, brackets, depth - 1)})")
+        some.append(f'"{opening}" {" ".join(items)} "{closing}"')
+    return " | ".join(some)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_of_several_kinds_in_one_rule(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    grammar = read_grammar(f'start: value\nvalue: "0" | {language(rng, "[]{}()", 1)}\n')
+    factored = pushdown.build_automaton(grammar)
+    monkeypatch.setattr(pushdown, "factor", lambda pool, budget: None)
+    plain = pushdown.build_automaton(grammar)
+    texts = {t for a in (plain, factored) for _ in range(60) if (t := random_text(a, rng, 30)) is not None}
+    texts |= {mutate(text, rng) for text in sorted(texts) for _ in range(3)}
+    assert [t for t in sorted(texts) if accepts(plain, t) != accepts(factored, t)] == []
+
+
 @pytest.mark.parametrize("closed", [False, True])
 def test_one_key_at_least_grows_evenly(closed: bool) -> None:
     """Bodies that ask for a key each: which of the keys were there does not matter, only whether one was."""
