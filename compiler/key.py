@@ -25,18 +25,21 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
 
+REVISION = 1
+"""Of what a version of toolc compiles; raised when mending it changes masks: no store takes old bundles for new."""
+
 NO_PART = ("budget", "jobs", "standalone", "protocol")
 """Options that change no bundle, or (the protocol's name) count otherwise."""
 
 
 def recipe(options: Options, kind: str) -> str:
-    """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol and the compiler's version."""
+    """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION."""
     from .grammar.protocol import load_protocol
 
     said = {name: value for name, value in vars(options).items() if name not in NO_PART}
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]
-    return blake(json.dumps([said, named, version()], ensure_ascii=True).encode()).hex()
+    return blake(json.dumps([said, named, version(), REVISION], ensure_ascii=True).encode()).hex()
 
 
 def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:

@@ -205,7 +205,7 @@ class _Factored:
                     row.append((item, number[classes[t]]))
             merged.append(row)
         last = [ends[s] and not row for s, row in zip(order, merged, strict=True)]
-        names = self.names(len(order))
+        names = self.fresh_names(len(order))
         for at, row in enumerate(merged):
             if last[at]:
                 continue
@@ -219,7 +219,7 @@ class _Factored:
             pool.rules[names[at]] = pool.choice([*options, pool.empty] if ends[order[at]] else options)
         return pool.empty if last[0] else pool.add((REF, names[0]))
 
-    def names(self, count: int) -> list[str]:
+    def fresh_names(self, count: int) -> list[str]:
         """Names of rules that are not there yet: of one rule more than one kind of groups may be factored."""
         out: list[str] = []
         number = len(self.pool.rules)

@@ -26,11 +26,9 @@ Constants = Mapping[str, frozenset[Hashable]]
 def not_told_apart(nodes: Sequence[Node], kind: str) -> list[list[int]]:
     """Of each schema, the others with which it may have a value of a kind in common, ascending."""
     asked = [_constants(node, kind) for node in nodes]
-    names = Counter(name for one in asked for name in one)
+    named = Counter(name for one in asked for name in one)
+    name = max(named, key=named.__getitem__, default=_SELF)  # what most ask for, to sort by
     everyone = range(len(nodes))
-    if not names:
-        return [[at for at in everyone if at != index] for index in everyone]
-    name = names.most_common(1)[0][0]
     free = [at for at in everyone if name not in asked[at]]
     having: dict[Hashable, list[int]] = {}
     for at in everyone:

@@ -20,7 +20,7 @@ from .encoding import Encoding
 from .report import Row, Told, keyword_report, told
 from .writer import LarkWriter, SchemaOptions, definitions
 
-_MOST_KEPT = 4 << 20  # characters of text; what is made of them takes some thirty times as many bytes
+_MOST_KEPT = 4 << 20  # bytes of schemas and characters of text; what is made of them takes some thirty times as much
 
 Made = TypeVar("Made")
 
@@ -89,7 +89,7 @@ def _told(piece: Piece, used: frozenset[str]) -> Told:
 
 
 _kept: OrderedDict[tuple[Any, ...], tuple[Piece, int]] = OrderedDict()
-_characters_kept = 0
+_size_kept = 0
 
 
 def piece_of(
@@ -102,7 +102,7 @@ def piece_of(
         common: of the same options and encoding.
         hint: what to call its rule.
     """
-    global _characters_kept
+    global _size_kept
     said = packed(schema)
     key = said, options, encoding, common, hint
     known = _kept.get(key)
@@ -115,17 +115,17 @@ def piece_of(
     writer.normaliser.close()
     size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
     _kept[key] = piece, size
-    _characters_kept += size
-    while _characters_kept > _MOST_KEPT and len(_kept) > 1:
-        _characters_kept -= _kept.popitem(last=False)[1][1]
+    _size_kept += size
+    while _size_kept > _MOST_KEPT and len(_kept) > 1:
+        _size_kept -= _kept.popitem(last=False)[1][1]
     return piece
 
 
 def forget() -> None:
     """Keep no pieces."""
-    global _characters_kept
+    global _size_kept
     _kept.clear()
-    _characters_kept = 0
+    _size_kept = 0
 
 
 def piece_written(writer: LarkWriter, root: str) -> Piece:

@@ -77,7 +77,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(50):
         grammar_of(read_spec([{"name": "t", "parameters": {"properties": {f"key{n}": {"type": "string"}}}}]), Options())
     assert len(pieces._kept) < 40
-    assert pieces._characters_kept == sum(size for _, size in pieces._kept.values()) <= 4000
+    assert pieces._size_kept == sum(size for _, size in pieces._kept.values()) <= 4000
 
 
 def test_places_are_those_of_this_spec() -> None:

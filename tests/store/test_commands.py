@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("cryptography", reason="signatures need the package cryptography")
 
 from toolc.compiler import compile_schema
+from toolc.compiler import key as compiler_key
 from toolc.compiler.cli import cli
 from toolc.runtime import load, open_store
 
@@ -76,6 +77,20 @@ def test_a_folder_is_compiled_resumed_and_reported(specs: Path, tmp_path: Path) 
     assert done.exit_code == 0 and "1 compiled, 3 reused" in done.output, done.output
     assert toolc("compile", specs / "a.json", "--whitespace", "compact", "--store", "s", "--jobs", "1").exit_code == 0
     assert len(open_store("s").list()) == 5
+
+
+def test_no_bundle_of_an_earlier_revision_is_reused(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled() -> tuple[str, str]:
+        done = toolc("compile", specs / "a.json", "--store", "s", "--jobs", "1", "--report", "out.json")
+        assert done.exit_code == 0, done.output
+        (row,) = json.loads(Path("out.json").read_text())["rows"]
+        return row["status"], row["key"]
+
+    _, before = compiled()
+    assert compiled() == ("reused", before)
+    monkeypatch.setattr(compiler_key, "REVISION", compiler_key.REVISION + 1)
+    status, after = compiled()
+    assert status == "compiled" and after != before
 
 
 def test_push_pull_list_prune(specs: Path, tmp_path: Path) -> None:
