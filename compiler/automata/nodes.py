@@ -23,6 +23,7 @@ from .counted import Counted, count_units
 from .dfa import Dfa
 
 LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
+_LEAVES = frozenset((LITERAL, TERMINAL, SPECIAL, REF, COUNTED))
 Node = tuple  # (kind, payload…): see NodePool.add
 
 CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
@@ -135,6 +136,8 @@ class NodePool:
         found = self._inside.get(root)
         if found is None:
             nodes, seen, todo = self.nodes, {root}, [root]
+            if nodes[root][0] in _LEAVES:
+                return todo
             for n in todo:
                 node = nodes[n]
                 kind = node[0]

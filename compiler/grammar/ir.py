@@ -8,6 +8,7 @@ Invariants   nodes are frozen and compared by value, so equal sub-expressions ca
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 from typing import Literal as Literal_
@@ -118,6 +119,18 @@ def choice(*options: Expr) -> Expr:
     else:  # hashes are of all that is inside, and most that differ differ soon
         flat = [one for n, one in enumerate(flat) if one not in flat[:n]]
     return flat[0] if len(flat) == 1 else Choice(tuple(flat))
+
+
+def renamed(expr: Expr, name: Mapping[str, str]) -> Expr:
+    """An expression in which some rules have other names."""
+    if type(expr) is Ref:
+        other = name.get(expr.name)
+        return expr if other is None else Ref(other)
+    if type(expr) is Sequence:
+        return sequence(*[renamed(item, name) for item in expr.items])
+    if type(expr) is Choice:
+        return choice(*[renamed(option, name) for option in expr.options])
+    return Repeat(renamed(expr.item, name), expr.low, expr.high) if type(expr) is Repeat else expr
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ Invariants   the sum is the grammar of the whole text, names aside: a piece's ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..budget import Budget
 from ..schema.pieces import Piece
 from ..schema.report import at
-from .ir import Choice, Closed, Expr, Grammar, Ref, Repeat, Sequence, choice, sequence
+from .ir import Closed, Expr, Grammar, renamed
 from .plain import tokens_of
 from .reader import read_grammar
 
@@ -53,7 +53,7 @@ def inlined(grammar: Grammar, chosen: Callable[[Closed], bool] = lambda _: True)
             apart[root] = closed, origin
             continue
         name = {one: _name(one, closed.grammar.start, root) for one in closed.grammar.rules}
-        rules |= {name[rule]: _renamed(expr, name) for rule, expr in closed.grammar.rules.items()}
+        rules |= {name[rule]: renamed(expr, name) for rule, expr in closed.grammar.rules.items()}
         places |= {name[rule]: at(origin, place) for rule, place in closed.grammar.places.items() if rule in name}
     return replace(grammar, rules=rules, places=places, apart=apart)
 
@@ -67,7 +67,7 @@ def shared(grammar: Grammar) -> Grammar:
         same = {rule: one for rule, expr in some if (one := first.setdefault(expr, rule)) != rule}
         if not same:
             return replace(grammar, rules=rules)
-        rules = {rule: _renamed(expr, same) for rule, expr in rules.items() if rule not in same}
+        rules = {rule: renamed(expr, same) for rule, expr in rules.items() if rule not in same}
 
 
 def renamed_text(piece: Piece, root: str) -> str:
@@ -88,18 +88,3 @@ def _name(one: str, old: str, root: str) -> str:
     if one == old:
         return root
     return f"{root.upper()}__{one}" if one.isupper() else f"{root}__{one}"
-
-
-def _renamed(expr: Expr, name: Mapping[str, str]) -> Expr:
-    if isinstance(expr, Ref):
-        other = name.get(expr.name)
-        return expr if other is None else Ref(other)
-    if isinstance(expr, Sequence):
-        return sequence(*_all(expr.items, name))
-    if isinstance(expr, Choice):
-        return choice(*_all(expr.options, name))
-    return Repeat(_renamed(expr.item, name), expr.low, expr.high) if isinstance(expr, Repeat) else expr
-
-
-def _all(parts: Iterable[Expr], name: Mapping[str, str]) -> list[Expr]:
-    return [_renamed(part, name) for part in parts]

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _TIMES = re.compile(r"~[ ]*([0-9]+)(?:\.\.([0-9]+))?")
-_END = "\n"
+END = "\n"
 MOST_NESTED = 100
 """How deep groups of a definition may nest; every one takes frames of the thousand that Python allows."""
 _REPEATS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -88,7 +88,7 @@ def read_plain(text: str) -> Plain:
     out = Plain()
     line = behind = 1  # line of the definition, and of what is behind the token
     found: Body = []
-    for token in [*_TOKEN.findall(text), _END]:
+    for token in [*_TOKEN.findall(text), END]:
         head = token[0]
         if head > "/":  # names, most of the time
             found.append(token)
@@ -98,7 +98,7 @@ def read_plain(text: str) -> Plain:
                 found.append("|")
             elif token.isspace():  # else it is a comment, which ends no definition
                 if found:
-                    found.append(_END)
+                    found.append(END)
                     _define(out, found, line)
                     found = []
                 line = behind
@@ -165,7 +165,7 @@ def _alternatives(body: Body, at: int, algebra: Algebra[Part]) -> tuple[Part, in
     while True:
         token = body[at]
         at += 1
-        if token == "|" or token == ")" or token == _END:
+        if token == "|" or token == ")" or token == END:
             options.append(items[0] if len(items) == 1 else algebra.sequence(items))
             if token == "|":
                 items = []
@@ -198,7 +198,7 @@ def _use(body: Body, at: int, algebra: Algebra[Part]) -> tuple[Part, int]:
     """The use of a template, or another name or literal, at a token, and what is behind it."""
     token = body[at]
     at += 1
-    if token == _END:
+    if token == END:
         raise NotPlain
     if body[at] != "{":
         found = algebra.known.get(token)

@@ -32,9 +32,9 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from .. import regex as rx
 from ..errors import GrammarError, ToolcError
 from ..regex import charset
-from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, renamed, sequence
 from .leftrec import without_left_recursion
-from .plain import Algebra, Body, NotPlain, Plain, read_body, read_plain
+from .plain import END, Algebra, Body, NotPlain, Plain, read_body, read_plain
 from .source import Source
 from .specials import mark_of, meaning, special_of
 
@@ -127,6 +127,7 @@ class _Reader:
         self.made: set[str] = set()  # their names
         self.used_again: set[str] = set()  # names of those that were there already when a template was used
         self.pending: list[tuple[str, str, tuple[Expr, ...], int]] = []
+        self.opened: dict[tuple[str, int], Expr | None] = {}  # see `template`
         self.marks: dict[str, Mark] = {}
         self.nesting = 0
         parts = [self.terminal(one) for one in dict.fromkeys(map(str, ignore))]
@@ -343,6 +344,8 @@ class _Reader:
         one that this rule only names, and every tool has such rules.
         """
         before = len(self.pending)
+        if not env and isinstance(tree, list) and tree[1:2] == ["{"] and (found := self.filled(tree)) is not None:
+            return found
         expr = self.rule(tree, env)
         while len(self.pending) == before + 1 and isinstance(expr, Ref) and expr.name == self.pending[-1][0]:
             made, template, args, nesting = self.pending[-1]
@@ -358,6 +361,38 @@ class _Reader:
             self.made.remove(made)
             expr = inner
         return expr
+
+    def filled(self, body: Body) -> Expr | None:
+        """A body that is one use of a template with rules as arguments; None for others, and where it makes rules."""
+        name, args, commas = body[0], body[2:-2:2], body[3:-2:2]
+        if body[-2] != "}" or len(args) != len(commas) + 1 or not {","}.issuperset(commas):
+            return None
+        found = tuple([self.names.get(arg) for arg in args])
+        if not all(isinstance(one, Ref) for one in found) or (name, found) in self.instances:
+            return None
+        blanks = [f"#{n}" for n in range(len(args))]
+        key = name, len(args)
+        if key not in self.opened:
+            self.opened[key] = self.template(name, blanks)
+        expr = self.opened[key]
+        return None if expr is None else renamed(expr, dict(zip(blanks, args, strict=True)))
+
+    def template(self, name: str, blanks: list[str]) -> Expr | None:
+        """What a template says of arguments that are filled in later; None where it says so with rules of its own."""
+        known, before, nesting = len(self.instances), len(self.pending), self.nesting
+        body = [name, "{", *" , ".join(blanks).split(), "}", END]
+        try:
+            expr = self.definition(body, {blank: Ref(blank) for blank in blanks})
+        except (NotPlain, ToolcError):  # which the first use meets again
+            expr = None
+        made = list(self.instances)[known:]
+        for key in made:
+            rule = self.instances.pop(key)
+            self.made.remove(rule)
+            self.marks.pop(rule, None)
+        del self.pending[before:]
+        self.nesting = nesting
+        return None if made else expr
 
     def rule(self, tree: Any, env: dict[str, Expr]) -> Expr:
         """What a body says, use by use."""

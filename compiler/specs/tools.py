@@ -127,7 +127,7 @@ def no_schema(name: str, pointer: str, kind: str | None = None) -> SpecError:
 def _only_schema(tool: dict[str, Any], key: str, name: str, pointer: str) -> None:
     """Refuse a tool whose schema stands under another key than this: it would take no arguments, or others."""
     for other, value in tool.items():
-        if other == key or value is None:
+        if other == key or value is None or not (isinstance(value, dict) or other in _SCHEMAS):
             continue
         alike = other.lower().replace("_", "").replace("-", "") in _ALIKE and isinstance(value, dict)
         if other in _SCHEMAS or (alike and tool.get(key) is None):
