@@ -32,7 +32,22 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from .. import regex as rx
 from ..errors import GrammarError, ToolcError
 from ..regex import charset
-from .ir import EMPTY, NOTHING, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, renamed, sequence
+from .ir import (
+    EMPTY,
+    NOTHING,
+    Expr,
+    Grammar,
+    Literal,
+    Mark,
+    Ref,
+    Repeat,
+    Sequence,
+    Special,
+    Terminal,
+    choice,
+    renamed,
+    sequence,
+)
 from .leftrec import without_left_recursion
 from .plain import END, Algebra, Body, NotPlain, Plain, read_body, read_plain
 from .source import Source
