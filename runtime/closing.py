@@ -19,6 +19,7 @@ import numpy as np
 
 from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, returns_of, step
 from .container import UNSOUND, refuse
+from .errors import DecodeError
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
@@ -373,13 +374,19 @@ class Partition(NamedTuple):
         return Partition(np.repeat(np.arange(count.size, dtype=np.int32), count), low, high)
 
 
-def closing_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int]) -> dict[str, np.ndarray] | None:
+def closing_of(
+    t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int], name: str
+) -> dict[str, np.ndarray] | None:
     """The arrays of the shortest close that are other ones when transitions are taken out; None where none are known.
 
     Args:
         t: the tables before.
         delta: the transitions that are left.
         entries: where texts may begin.
+        name: of the bundle, for errors.
+
+    Raises DecodeError: some state has no way to the end any more. In mode 1 a frame takes its lowest texts alone, and
+    they may be those of a tool that is left out.
     """
     if (t.close_bound >= NEVER).all():
         return None
@@ -407,6 +414,13 @@ def closing_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int
     _, policy, order = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
     tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, close_token)
     renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, near, close_token, st, frames)
+    if (live & (bound >= NEVER)).any():
+        raise DecodeError(
+            "the tools of this bundle cannot be chosen from",
+            place=name,
+            found="deep texts in which only a call of another tool is low enough",
+            hint="compile the tools that are wanted, or all with a larger soft_depth",
+        )
     close_token[bound >= NEVER] = -1
     owed = np.zeros(t.owed.size, np.int32)
     owed_cells(a, owed_of.owner, owed_of.low, owed_of.high, owed)

@@ -125,7 +125,10 @@ def element_texts(
     def text(value: Any, node: int, above: frozenset[int]) -> str:
         if not isinstance(value, (list, dict)) or (node < 0 and not in_parts) or node in above:
             return leaf(value)
-        _, members, first, rest, _ = nodes[node] if node >= 0 else ANYTHING
+        _, members, first, rest, empty = nodes[node] if node >= 0 else ANYTHING
+        kind = _KINDS[type(value)]
+        if not value and kind != empty and not any(said == kind for _, said in forms):
+            return leaf(value)
         above |= {node} - {-1}
         if isinstance(value, list):
             below = [*first, *[rest] * len(value)]

@@ -15,6 +15,9 @@ from urllib.parse import quote, unquote
 
 from .json_text import load
 
+_NAME = "!$'()*,;:@/?[]"
+"""What stands in the name of a query parameter as it is, beside letters, digits and ``- . _ ~``."""
+
 Value = Callable[[str, str], Any]
 """(argument, its text) → its value."""
 
@@ -36,7 +39,7 @@ def read_request(request: Sequence[Any], text: str, value: Value) -> dict[str, A
     said = {("path", name): segment for name, segment in zip(names, segments, strict=True)}
     for member in query.split("&") if query is not None else ():
         name, _, spelled = member.partition("=")
-        said["query", name] = spelled
+        said["query", unquote(name, errors="strict")] = spelled
     arguments = {}
     for argument, part, name in parts:
         if (part, name) in said:
@@ -65,5 +68,10 @@ def request_line(request: Sequence[Any], arguments: Mapping[str, Any], spelled: 
         if part == "path":
             path = path.replace("{" + name + "}", text)
         elif part == "query":
-            query.append(f"{name}={text}")
+            query.append(f"{query_name(name)}={text}")
     return f"{method} {path}" + ("?" + "&".join(query) if query else "") + body
+
+
+def query_name(name: str) -> str:
+    """The name of a query parameter as a request line writes it."""
+    return quote(name, safe=_NAME)

@@ -72,7 +72,7 @@ class _Overlay:
     def __init__(self, bundle: Bundle, chosen: set[str], entries: Iterable[int]) -> None:
         self.entries = entries
         t = self.t = bundle.tables
-        self.vocab = bundle.vocab
+        self.vocab, self.name = bundle.vocab, bundle.name
         numbers = [i for i, tool in enumerate(tools_of(bundle.meta)) if tool["name"] in chosen]
         member = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.isin(t.tool_members, numbers))])
         lost = member[t.tool_offset[1:]] == member[t.tool_offset[:-1]]  # sets without a chosen tool
@@ -203,7 +203,7 @@ class _Overlay:
                 comb[base - begin + g] = base, chain
         none = np.full(len(lists), -1)
         sizes = np.cumsum([tokens.size for tokens in lists]) + t.list_offset[-1]
-        close = closing_of(t, self.vocab, self.delta, self.entries)
+        close = closing_of(t, self.vocab, self.delta, self.entries, self.name)
         joined = replace(
             t,
             delta=self.delta,

@@ -381,14 +381,18 @@ def _trim(pool: NodePool) -> None:
 
 
 def _drop_dead(pool: NodePool) -> None:
-    """Drop mentions of rules that derive nothing."""
+    """Drop mentions of rules that derive nothing; a call of a tool has to derive something, as every entry."""
     productive = _productive(pool)
-    for entry in pool.entries:
+    calls = [rule for rule, mark in pool.grammar.marks.items() if mark.kind == "tool" and rule in pool.rules]
+    for entry in dict.fromkeys([*pool.entries, *calls]):
         if not productive[pool.rules[entry]]:
+            place, unwritable = _culprit(pool, productive, entry)
             raise UnsatisfiableError(
                 "no text at all matches",
-                place=_culprit(pool, productive, entry),
-                hint="loosen what contradicts itself here",
+                place=place,
+                hint="no value that is allowed here can be written in this protocol: loosen it, or choose another one"
+                if unwritable
+                else "loosen what contradicts itself here",
             )
     dead = {rule for rule, root in pool.rules.items() if not productive[root]}
     if dead:
@@ -423,8 +427,9 @@ def _productive(pool: NodePool) -> list[bool]:
     return found
 
 
-def _culprit(pool: NodePool, productive: list[bool], entry: str) -> str:
-    """The innermost place that derives nothing by itself: a JSON pointer where the grammar is that of a schema."""
+def _culprit(pool: NodePool, productive: list[bool], entry: str) -> tuple[str, bool]:
+    """The innermost place that derives nothing by itself: a JSON pointer where the grammar is that of a schema; and
+    whether nothing was written there."""
     grammar = pool.grammar
 
     def derives(expr: ir.Expr) -> bool:
@@ -438,27 +443,33 @@ def _culprit(pool: NodePool, productive: list[bool], entry: str) -> str:
             return expr.low == 0 or derives(expr.item)
         return pool.node_of[id(expr)] != pool.nothing
 
-    def innermost(expr: ir.Expr, rule: str, seen: frozenset[str], depth: int) -> tuple[str, str]:
-        """(rule, place) of what derives nothing in an expression that does not, itself at the last of the rules."""
-        place = grammar.places.get(rule, "")
+    def nearer(name: str, place: str) -> str:
+        """The place of a rule or terminal, if it says more than that of what is around it."""
+        found = grammar.places.get(name, place)
+        return found if "#" in found or "#" not in place else place
+
+    def innermost(expr: ir.Expr, rule: str, seen: frozenset[str], depth: int, place: str) -> tuple[str, str, bool]:
+        """(rule, place, whether nothing is there) of what derives nothing in an expression that does not, itself at the
+        last of the rules."""
         while True:
             if isinstance(expr, ir.Ref) and expr.name not in seen:
                 rule, seen = expr.name, seen | {expr.name}
-                place = grammar.places.get(rule, place)
+                place = nearer(rule, place)
                 expr = grammar.rules[rule]
             elif isinstance(expr, ir.Sequence):
                 expr = next(item for item in expr.items if not derives(item))
             elif isinstance(expr, ir.Repeat):
                 expr = expr.item
             elif isinstance(expr, ir.Choice) and expr.options and depth:
-                found = {innermost(option, rule, seen, depth - 1) for option in expr.options}
-                same = {at for _, at in found if at}
-                return min(found) if len(same) == 1 and all(at for _, at in found) else (rule, place)
+                found = {innermost(option, rule, seen, depth - 1, place) for option in expr.options}
+                same = {at for _, at, _ in found if at}
+                return min(found) if len(same) == 1 and all(at for _, at, _ in found) else (rule, place, False)
             else:
-                return rule, grammar.places.get(expr.name, place) if isinstance(expr, ir.Terminal) else place
+                return rule, nearer(expr.name, place) if isinstance(expr, ir.Terminal) else place, expr == ir.NOTHING
 
-    rule, place = innermost(grammar.rules[entry], entry, frozenset({entry}), 64)
-    return place if "#" in place else grammar.place(rule)
+    first = nearer(entry, "")
+    rule, place, nothing = innermost(grammar.rules[entry], entry, frozenset({entry}), 64, first)
+    return place if "#" in place else grammar.place(rule), nothing
 
 
 def _brackets(pool: NodePool) -> dict[int, int]:

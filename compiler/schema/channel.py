@@ -20,7 +20,7 @@ Invariants   what holds for a string (enum, pattern, length) holds for a raw one
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -29,14 +29,16 @@ from .atoms import Conj, Literal
 from .elements import elements_text
 from .encoding import IDENTIFIER, Quote
 from .machine import object_is_plain
+from .nodes import Constant
 from .object_text import Members, members_text
 from .open_parts import Parts, open_parts
-from .parameters import Beside, alternatives_of
+from .parameters import Beside, alternatives_of, empty_kind
 from .quoted_text import constants_inside, string_inside
 from .request_text import PERCENT, Request, request_text
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
 from .spelling import RAW
 from .strings import literal
+from .values import kind_of
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
@@ -184,7 +186,9 @@ def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str,
         raise UnsupportedError("which arguments there may be cannot be said by their position", place=place)
     writer.restrictions.add("positional")
     alive = [(name, value) for name, value in shape.named if writer.normaliser.alive(value)]
-    needed = max((n + 1 for n, (name, _) in enumerate(alive) if name in shape.required), default=0)
+    if alive != list(shape.named[: len(alive)]):  # one that cannot be given would have to be left out before others
+        raise UnsupportedError("an argument that has no value stands before others", place=place)
+    needed = max([shape.low, *(n for n, (name, _) in enumerate(alive, 1) if name in shape.required)])
     text = ""
     for n in range(len(alive) - 1, -1, -1):
         name, value = alive[n]
@@ -195,32 +199,59 @@ def _positional(writer: LarkWriter, shape: Objects, channel: Channel, hint: str,
 
 
 def part_text(
-    writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str, beside: Sequence[Conj] = ()
+    writer: LarkWriter,
+    channel: Channel,
+    slot: Slot,
+    key: str,
+    value: Conj | Constant,
+    hint: str,
+    beside: Sequence[Conj] = (),
 ) -> str:
     """One part, in every form that its value may have; one factor of a product.
 
     Args:
         beside: what may stand in its place.
     """
+    if isinstance(value, Constant):
+        shapes: dict[str, tuple[Shape, ...]] = {kind_of(value.value): (Constants((value,)),)}
+        return _part_text(writer, channel, slot, key, shapes, hint, beside)
+    assert value is not None
     with writer.within(value):
-        return _part_text(writer, channel, slot, key, value, hint, beside)
+        if value:
+            return _part_text(writer, channel, slot, key, _living(writer, value), hint, (value, *beside))
+        # what may be anything would recur without brackets
+        channel = replace(channel, item=None)
+        return _part_text(writer, channel, slot, key, _living(writer, ()), hint, (value, *beside), bool(channel.parts))
 
 
 def _part_text(
-    writer: LarkWriter, channel: Channel, slot: Slot, key: str, value: Conj, hint: str, beside: Sequence[Conj]
+    writer: LarkWriter,
+    channel: Channel,
+    slot: Slot,
+    key: str,
+    shapes: dict[str, tuple[Shape, ...]],
+    hint: str,
+    beside: Sequence[Conj],
+    in_parts: bool = False,
 ) -> str:
-    assert value is not None
-    in_parts = not value and bool(channel.parts)
-    if not value:  # what may be anything would recur without brackets
-        channel = replace(channel, item=None)
-    shapes = _living(writer, value)
+    """See `part_text`.
+
+    Args:
+        shapes: of the value, by kind;  beside: what may stand in its place, it among them;  in_parts: whether arrays
+            and objects of anything are written in parts.
+    """
     others = {kind: union for kind, union in shapes.items() if kind != "string"}
     said = channel.typed or slot.text != slot.other
-    readable = _beside(writer, value, beside)
+    readable = _beside(writer, beside)
     unlike = [] if said or "string" not in shapes else _spellings(writer, channel, readable)
     if unlike:
         writer.restrictions.add("raw-strings")
     texts, may_be_empty = _not_empty_texts(_texts(writer, channel, shapes.get("string", ()), unlike, hint))
+    empty = "" if said or channel.item is None else empty_kind(writer, beside)
+    if empty and may_be_empty:
+        writer.restrictions.add("raw-strings")
+        may_be_empty = False
+    bare = "" if () in beside else empty  # the kind of which the empty one is no text at all
 
     def leaves() -> tuple[str, str]:
         scalars = [_values(writer, channel, kind, others[kind], "open") for kind in ("null", "boolean", "number")]
@@ -231,7 +262,7 @@ def _part_text(
     values = {
         kind: open_parts(writer, channel.parts, kind, leaves)
         if in_parts and kind in ("array", "object")
-        else _values(writer, channel, kind, union, hint, readable[kind])
+        else _values(writer, channel, kind, union, hint, readable.get(kind, union), said or kind == bare)
         for kind, union in others.items()
     }
     by_template: dict[tuple[str, str], list[str]] = {}
@@ -242,6 +273,8 @@ def _part_text(
     options = [_use(writer, channel, template, key, some, kind, hint) for (template, kind), some in by_template.items()]
     if may_be_empty:  # apart, so that what ends the part tells whether there was a value (grammar/ir.py, Mark)
         options.append(_use(writer, channel, slot.text, key, [""], "string", hint))
+    if not options:
+        return writer.nothing()
     return options[0] if len(options) == 1 else f"({' | '.join(options)})"
 
 
@@ -258,10 +291,10 @@ def _living(writer: LarkWriter, value: tuple[Literal, ...]) -> dict[str, tuple[S
     return {kind: union for kind, union in lives.items() if union}
 
 
-def _beside(writer: LarkWriter, value: tuple[Literal, ...], beside: Sequence[Conj]) -> dict[str, tuple[Shape, ...]]:
-    """The shapes but strings of a value and of what may stand in its place, by kind."""
+def _beside(writer: LarkWriter, beside: Iterable[Conj]) -> dict[str, tuple[Shape, ...]]:
+    """The shapes but strings of what may stand in one place, by kind."""
     found: dict[str, dict[Shape, None]] = {}
-    for one in dict.fromkeys((value, *beside)):
+    for one in dict.fromkeys(beside):
         for kind, union in _living(writer, one).items() if one is not None else ():
             found.setdefault(kind, {}).update(dict.fromkeys(union))
     return {kind: tuple(union) for kind, union in found.items() if kind != "string"}
@@ -279,7 +312,7 @@ def _in_request(
     if part == "path":  # an empty segment is another path
         strings = tuple(one for one in map(_not_empty, strings) if one is not None)
     others: dict[str, tuple[Shape, ...]] = {kind: shapes[kind] for kind in shapes if kind in ("boolean", "number")}
-    readable = _beside(writer, value, beside)
+    readable = _beside(writer, (value, *beside))
     unlike = _spellings(writer, channel, {kind: readable[kind] for kind in readable if kind in ("boolean", "number")})
     if unlike and strings:
         writer.restrictions.add("raw-strings")
@@ -311,12 +344,13 @@ def _values(
     union: tuple[Shape, ...],
     hint: str,
     readable: tuple[Shape, ...] = (),
+    bare: bool = True,
 ) -> str:
     if kind in ("null", "boolean"):
         spelled = [text for one in _constants(union) for text in channel.spellings(one)]
         return " | ".join(literal(text) for text in spelled)
     if channel.item is not None and kind in ("array", "object"):
-        return elements_text(writer, channel, kind, union, readable, part_text, hint)
+        return elements_text(writer, channel, kind, union, readable, bare, part_text, hint)
     return writer.alternatives({kind: union}, hint)
 
 

@@ -12,25 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedError
 from .array_text import Items, items_text
 from .atoms import Conj
 from .encoding import IDENTIFIER
-from .machine import array_is_plain, object_is_plain
+from .machine import array_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
-from .scalar_text import constant_text
-from .shapes import Arrays, Constants, Objects, Shape
+from .scalar_text import bracketed
+from .shapes import Arrays, Constants, Objects, Shape, may_be_empty
 from .strings import literal
 
 if TYPE_CHECKING:
     from .channel import Channel, Slot
     from .writer import LarkWriter
 
-Key = tuple[str, tuple[Shape, ...], tuple[Shape, ...]]
-"""A kind, its shapes, and those that may stand in its place, as whoever reads cannot tell."""
+Key = tuple[str, tuple[Shape, ...], tuple[Shape, ...], bool]
+"""A kind, its shapes, those that may stand in its place, as whoever reads cannot tell, and whether no text at all is
+the empty one."""
 
 
 @dataclass
@@ -50,7 +51,7 @@ class ElementRules:
     recursions: int = 0
 
 
-Part = Callable[["LarkWriter", "Channel", "Slot", str, Conj, str, tuple[Conj, ...]], str]
+Part = Callable[["LarkWriter", "Channel", "Slot", str, "Conj | Constant", str, tuple[Conj, ...]], str]
 """(writer, channel, slot, key or "", value, hint, what may stand in its place) → one part; one factor of a product."""
 
 
@@ -60,6 +61,7 @@ def elements_text(
     kind: str,
     union: tuple[Shape, ...],
     readable: tuple[Shape, ...],
+    bare: bool,
     part: Part,
     hint: str,
 ) -> str:
@@ -67,8 +69,9 @@ def elements_text(
 
     Args:
         readable: shapes that may stand in its place; a string inside spells no value that they have there.
+        bare: whether the empty one is no text at all; else it is JSON.
     """
-    memo, this = writer.elements, (kind, union, readable if len(readable) > 1 else union)
+    memo, this = writer.elements, (kind, union, readable if len(readable) > 1 else union, bare)
     if this in memo.open:
         memo.recursions += 1
         return writer.alternatives({kind: union}, hint)
@@ -82,10 +85,17 @@ def elements_text(
     memo.open.append(this)
     options: dict[str, None] = {}
     for shape in union:
+        if not bare and may_be_empty(shape):
+            assert isinstance(shape, Arrays | Objects)
+            options.setdefault(bracketed(writer, "[", [], "]") if kind == "array" else bracketed(writer, "{", [], "}"))
+            shape = replace(shape, low=1)
+            if shape.high == 0 or not writer.normaliser.lives(shape):
+                continue
         for text in _shape(writer, channel, shape, this[2], part, hint):
             options.setdefault(text)
     memo.open.pop()
-    name = writer.rule(" | ".join(sorted(options, key=lambda option: not option)), hint, None)
+    body = " | ".join(sorted(options, key=lambda option: not option))
+    name = writer.rule(body if options else writer.nothing(), hint, None)
     if memo.recursions > before:
         memo.recursive.add(name)
         memo.rules[this, inside] = name
@@ -107,8 +117,6 @@ def _shape(
         raise _refusal()
 
     def one(value: Conj | Constant, hint: str) -> str:
-        if isinstance(value, Constant):
-            return _constant(writer, channel, item, value.value)
         return part(writer, channel, item, "", value, hint, items)
 
     def named(writer: LarkWriter, name: str, value: Conj) -> str:
@@ -125,8 +133,7 @@ def _shape(
     assert isinstance(shape, Objects)
     if channel.closed and shape.opened:
         if not shape.named:
-            none = object_is_plain(shape) and not shape.low and not shape.required
-            return [writer.alternatives({"object": (shape,)}, hint), *([""] if none else [])]
+            return [writer.alternatives({"object": (shape,)}, hint), *([""] if may_be_empty(shape) else [])]
         writer.restrictions.add("closed-arguments")
         shape = replace(shape, opened=())
         if not writer.normaliser.lives(shape):
@@ -140,19 +147,6 @@ def _key(name: str) -> str:
             f"the key {name!r} cannot be written in this protocol", hint="a key has letters, digits and _ . - only"
         )
     return literal(name)
-
-
-def _constant(writer: LarkWriter, channel: Channel, slot: Slot, value: Any) -> str:
-    """One item that is given: an array of unique items has such ones."""
-    if isinstance(value, (list, dict)):
-        raise _refusal()
-    if isinstance(value, str):
-        template, text = slot.text, literal(value) if value else ""
-    elif value is None or isinstance(value, bool):
-        template, text = slot.other, " | ".join(literal(spelled) for spelled in channel.spellings(value))
-    else:
-        template, text = slot.other, constant_text(writer, value, None)
-    return f"{template}{{{writer.rule(text, 'const', None)}}}"
 
 
 def _refusal() -> UnsupportedError:

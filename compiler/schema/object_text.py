@@ -80,7 +80,7 @@ def _opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
 
 
 def _plain(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> tuple[str, bool]:
-    """The members of a plain shape, and whether there may be none."""
+    """The members of a plain shape, and whether there may be none; no members where there can be none but that."""
     required = set(shape.required)
     texts: list[tuple[str, bool]] = []
     alive: list[str] = []
@@ -100,7 +100,8 @@ def _plain(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> t
         if order != list(range(len(texts))):
             other = sequence(writer, [texts[n] for n in order], more, comma, hint)
             inside = f"({inside} | {other})"
-    return inside, not required and not shape.low
+    may_be_empty = not required and not shape.low
+    return inside or ("" if may_be_empty else writer.nothing()), may_be_empty
 
 
 def _open(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
@@ -119,7 +120,8 @@ def _open(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> st
 def _open_member(
     writer: LarkWriter, shape: Objects, one: OpenKeys, members: Members, needs: int, value: Conj, hint: str
 ) -> str:
-    """One member whose key is of a class, is not declared, and meets some needs (bits)."""
+    """One member whose key is of a class, is not declared, and meets some needs (bits); empty where no key can be
+    written."""
     key, names = shape.key, {name: None for name, _ in shape.named}
     matched, unmatched = list(one.matched), list(one.unmatched)
     for bit, need in enumerate(shape.needs):
@@ -258,9 +260,10 @@ def _by_states(writer: LarkWriter, shape: Objects, members: Members, hint: str, 
             return f"{comma}{members.named(writer, payload.name, payload.value)}"
         if isinstance(payload, Open):
             opened = shape.opened[payload.index]
-            return f"{comma}{_open_member(writer, shape, opened, members, payload.needs, payload.value, hint)}"
+            member = _open_member(writer, shape, opened, members, payload.needs, payload.value, hint)
+            return f"{comma}{member or writer.nothing()}"
         assert isinstance(payload, Run)
-        more = _open(writer, shape, members, hint)
+        more = _open(writer, shape, members, hint) or writer.nothing()
         if len(more) > 12:
             more = writer.rule(more, f"{hint}_open", None)
         if started:

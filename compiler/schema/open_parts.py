@@ -38,7 +38,7 @@ def open_parts(writer: LarkWriter, parts: Parts, kind: str, leaves: Callable[[],
     known = writer.open_parts.get(kind)
     if known is not None:
         return known
-    names = writer.state_rules(6, "open")
+    names = writer.state_rules(6, "anything")
     group, rest, whole = (dict(zip(_OF, names[n : n + 2], strict=True)) for n in (0, 2, 4))
     key = raw_key(writer, IDENTIFIER, [Strings(1)], "open_key")
     assert key is not None

@@ -5,13 +5,12 @@ Leaves out   how they are written (writer.py), how they are read (runtime/argume
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .atoms import Conj
-from .machine import object_is_plain
-from .shapes import Arrays, Constants, Objects, is_integral_shape
+from .shapes import Arrays, Constants, Objects, Shape, is_integral_shape, may_be_empty
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
@@ -91,7 +90,19 @@ def types_of(writer: LarkWriter, value: Conj) -> set[str]:
     return found
 
 
-def elements_of(writer: LarkWriter) -> list[list[object]]:
+def empty_kind(writer: LarkWriter, values: Iterable[Conj]) -> str:
+    """The kind of arrays and objects that no text at all may be, where these are written part by part: "array" before
+    "object"; empty where none of some values has an empty one."""
+    kinds: set[str] = set()
+    for value in values:
+        shapes = writer.normaliser.shapes(value) if value else {}  # what may be anything says nothing
+        for kind in ("array", "object"):
+            if any(may_be_empty(shape) and writer.normaliser.lives(shape) for shape in shapes.get(kind, ())):
+                kinds.add(kind)
+    return min(kinds, default="")
+
+
+def elements_of(writer: LarkWriter, closed: bool) -> list[list[object]]:
     """The nodes of the parts of the schema that was added last; node 0 is the arguments themselves.
 
     A node is [types but string, member → node, nodes of the first items, node of any other item, what no text at
@@ -99,45 +110,35 @@ def elements_of(writer: LarkWriter) -> list[list[object]]:
     several ways is one node.
     """
     numbers: dict[tuple[Conj, ...], int] = {}
-    nodes: list[list[object]] = []
+    order: list[tuple[Conj, ...]] = []
 
-    def number(values: tuple[Conj, ...]) -> int:
-        if () in values:
+    def number(values: Iterable[Conj]) -> int:
+        key = tuple(dict.fromkeys(values))
+        if () in key:
             return -1
-        if values not in numbers:
-            numbers[values] = len(numbers)
-            nodes.append([])
-        return numbers[values]
+        if key not in numbers:
+            order.append(key)
+            numbers[key] = len(order)
+        return numbers[key]
 
-    number((writer.root,))
-    at = 0
-    while at < len(nodes):
-        nodes[at] = _node(writer, list(numbers)[at], number)
-        at += 1
+    nodes = [_node(["object"], alternatives_of(writer, writer.root, closed), "", number)]
+    for some in order:  # which grows
+        kinds = sorted(set().union(*(types_of(writer, value) for value in some)))
+        unions = [union for one in some if one is not None for union in writer.normaliser.shapes(one).values()]
+        shapes = [shape for union in unions for shape in union if writer.normaliser.lives(shape)]
+        nodes.append(_node(kinds, shapes, empty_kind(writer, some), number))
     return nodes
 
 
-def _node(writer: LarkWriter, values: tuple[Conj, ...], number: Callable[[tuple[Conj, ...]], int]) -> list[object]:
-    kinds: set[str] = set()
-    named: dict[str, dict[Conj, None]] = {}
-    arrays: list[Arrays] = []
-    empty = ""
-    for value in values:
-        kinds |= types_of(writer, value)
-        for union in writer.normaliser.shapes(value).values() if value is not None else ():
-            arrays += [shape for shape in union if isinstance(shape, Arrays)]
-            for shape in union:
-                if isinstance(shape, Arrays) and not shape.low and not shape.needs:
-                    empty = "array"
-                if isinstance(shape, Objects) and object_is_plain(shape) and not shape.low and not shape.required:
-                    empty = empty or "object"
-                for name, one in shape.named if isinstance(shape, Objects) else ():
-                    named.setdefault(name, {})[one] = None
+def _node(
+    kinds: list[str], shapes: Sequence[Shape], empty: str, number: Callable[[Iterable[Conj]], int]
+) -> list[object]:
+    named: dict[str, list[Conj]] = {}
+    for shape in shapes:
+        for name, one in shape.named if isinstance(shape, Objects) else ():
+            named.setdefault(name, []).append(one)
+    members = {name: number(found) for name, found in named.items()}
+    arrays = [shape for shape in shapes if isinstance(shape, Arrays)]
     width = max((len(shape.prefix) for shape in arrays), default=0)
-    items = [
-        number(tuple(dict.fromkeys(shape.prefix[i] if i < len(shape.prefix) else shape.rest for shape in arrays)))
-        for i in range(width)
-    ]
-    members = {name: number(tuple(found)) for name, found in named.items()}
-    rest = number(tuple(dict.fromkeys(shape.rest for shape in arrays))) if arrays else -1
-    return [sorted(kinds), members, items, rest, empty]
+    items = [number(shape.prefix[i] if i < len(shape.prefix) else shape.rest for shape in arrays) for i in range(width)]
+    return [kinds, members, items, number(shape.rest for shape in arrays) if arrays else -1, empty]

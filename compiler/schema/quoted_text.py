@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 def quoted_string(writer: LarkWriter, shape: Strings, hint: str) -> str:
-    """A string in each of the encoding's quotes, as alternatives; empty where none can be written."""
+    """A string in each of the encoding's quotes, as alternatives."""
     options = [between(quote, string_inside(writer, quote, shape, hint)) for quote in writer.encoding.quotes]
-    return " | ".join(option for option in options if option)
+    return " | ".join(option for option in options if option) or writer.nothing()
 
 
 def quoted_constants(writer: LarkWriter, texts: Sequence[str], hint: str) -> str:
-    """One of some strings in each of the encoding's quotes; empty where none can be written."""
+    """One of some strings in each of the encoding's quotes."""
     writer.restrictions.add("minimal-escapes")
     options = [between(quote, constants_inside(writer, quote, texts, hint)) for quote in writer.encoding.quotes]
-    return " | ".join(option for option in options if option)
+    return " | ".join(option for option in options if option) or writer.nothing()
 
 
 def between(quote: Quote, inside: str | None) -> str:

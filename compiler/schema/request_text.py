@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolc.runtime.request_line import query_name
+
 from ..errors import UnsupportedError
 from ..regex import charset
 from .atoms import Conj
@@ -91,7 +93,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
         if pieces[n + 1]:
             line.append(literal(pieces[n + 1]))
     query = [
-        (f"{literal(request.parts[argument][1] + '=')} {rule}", argument in shape.required)
+        (f"{literal(query_name(request.parts[argument][1]) + '=')} {rule}", argument in shape.required)
         for argument, rule in where["query"].items()
     ]
     line.append(_query(writer, query, hint))

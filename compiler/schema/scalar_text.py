@@ -52,7 +52,7 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
     """One value as Lark text, blanks allowed between its tokens; ``place`` is for errors."""
     kind = kind_of(value)
     if kind == "string":
-        return key_text(writer, value, None)
+        return _string(writer, value)
     if kind == "number":
         text = _number(writer, value)
         return f'"{text}"' if text.isdigit() else writer.terminal(text, "CONST")
@@ -77,12 +77,20 @@ def _number(writer: LarkWriter, value: Any) -> str:
     return numbers.constant(value, writer.options.digits)
 
 
-def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
-    """A key or another string that is given, as one factor of a product."""
+def _string(writer: LarkWriter, value: str) -> str:
+    """A string that is given, as one factor of a product."""
     writer.restrictions.add("minimal-escapes")
-    if bare is None and not writer.encoding.quotes:
-        return strings.quoted(name)
-    text = quoted_constants(writer, [name], "const") if bare is None else constants_inside(writer, bare, [name], "key")
+    if not writer.encoding.quotes:
+        return strings.quoted(value)
+    return grouped(quoted_constants(writer, [value], "const"), True)
+
+
+def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
+    """A key that is given, as one factor of a product; ``bare``: how it is written if not as a string is."""
+    if bare is None:
+        return _string(writer, name)
+    writer.restrictions.add("minimal-escapes")
+    text = constants_inside(writer, bare, [name], "key")
     if not text:
         raise UnsupportedError(f"{json.dumps(name, ensure_ascii=False)} cannot be written in this protocol")
     return grouped(text, True)

@@ -21,7 +21,7 @@ from .atoms import (
     Unique,
 )
 from .nodes import Constant
-from .values import Number, is_integral
+from .values import Number, exact, is_integral
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,18 @@ def is_integral_shape(shape: Shape) -> bool:
     if isinstance(shape, Numbers):
         return shape.integral
     assert isinstance(shape, Constants)
-    return all(is_integral(constant.value) for constant in shape.values)
+    return all(is_integral(exact(constant.value)) for constant in shape.values)
+
+
+def may_be_empty(shape: Shape) -> bool:
+    """Whether a shape of arrays or objects has the one without items or members."""
+    if isinstance(shape, Arrays):
+        unlike = shape.unique is None or shape.unique.positive
+        return not shape.low and unlike and not any(need.low for need in shape.needs)
+    if isinstance(shape, Objects):
+        return not (shape.low or shape.required or shape.needs)
+    assert isinstance(shape, Constants)
+    return any(not constant.value for constant in shape.values)
 
 
 FULL: dict[str, Shape] = {"number": Numbers(), "string": Strings(), "array": Arrays(), "object": Objects()}

@@ -34,6 +34,7 @@ from .scalar_text import INLINE, constant_text, constants_text, number_text, str
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 
 _MOST_COMMONS = 16
+_NOTHING = r"[^\s\S]"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class LarkWriter:
         places: rule or terminal → JSON pointer of the schema it came from.
         restrictions: the declared restrictions that the text makes use of.
         elements: the rules of arrays and objects that are written part by part.
-        open_parts: kind → the rule of the parts of one that may hold anything.
+        open_parts: kind → the rule of the parts of one that may hold anything, of the arguments added last.
         keywords: (place of the schema, keyword, status) for every keyword met.
     """
 
@@ -157,6 +158,7 @@ class LarkWriter:
     ) -> str:
         """Write the rules of the arguments of a call that are not one object; see ``add``."""
         root, place = self._root(schema, document, pointer, base)
+        self.open_parts, self._place = {}, place  # so that errors name the tool
         body = arguments_text(self, root, channel, name, place)
         self._drain()
         return body
@@ -230,6 +232,13 @@ class LarkWriter:
             self.places[known] = self._place
         return known
 
+    def nothing(self) -> str:
+        """What matches no text, where there is none that can be written."""
+        known = self._terminals.get(_NOTHING)
+        if known is None:
+            known = self._terminals[_NOTHING] = self._name("nothing", self._terminal_names, upper=True)
+        return known
+
     def reserve(self, names: Iterable[str]) -> None:
         """Keep off names that other parts of the grammar define."""
         for name in names:
@@ -239,6 +248,7 @@ class LarkWriter:
         """Names for the states of a small automaton, whose bodies are still to be set."""
         names = [self._name(hint, self._rule_names) for _ in range(count)]
         self._rules.update(dict.fromkeys(names, ""))
+        self.places.update(dict.fromkeys(names, self._place))
         return names
 
     def set_rule(self, name: str, body: str) -> None:
