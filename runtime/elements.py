@@ -101,17 +101,17 @@ class Elements:
 def element_texts(
     parts: Sequence[Sequence[str]],
     nodes: Sequence[Sequence[Any]],
+    in_parts: bool,
     arguments: Mapping[str, Any],
     leaf: Callable[[Any], str],
-    in_parts: bool = False,
 ) -> tuple[str, ...]:
     """The text of every argument, as `Elements` reads it; what lies inside of its own kind has no parts.
 
     Args:
         parts, nodes: see `Elements`.
+        in_parts: whether what may be anything has parts.
         arguments: as JSON values.
         leaf: writes what has no parts.
-        in_parts: whether what may be anything has parts.
     """
     forms = {(part[0], part[1]): part[2:] for part in parts}
     declared_only = any(part[5] for part in parts)  # no text says twice what is not known
@@ -127,8 +127,8 @@ def element_texts(
             return leaf(value)
         _, members, first, rest, empty = nodes[node] if node >= 0 else ANYTHING
         kind = _KINDS[type(value)]
-        if not value and kind != empty and not any(said == kind for _, said in forms):
-            return leaf(value)
+        if not value:
+            return "" if kind == empty or any(said == kind for _, said in forms) else leaf(value)
         above |= {node} - {-1}
         if isinstance(value, list):
             below = [*first, *[rest] * len(value)]

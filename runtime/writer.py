@@ -313,8 +313,13 @@ def _spellings(
         return [_Wanted(name, arguments, None, one, reads=read) for one in _distinct(map(tuple, spelled))]
     if encoding == "elements":
         leaves = [lambda value, compact=compact: _raw(value, compact, {}) for compact in (False, True)]
-        nodes, in_parts = tool.get("elements", []), bool(how.get("open"))
-        by_parts = [element_texts(how["parts"], nodes, arguments, leaf, in_parts) for leaf in leaves]
+        nodes = tool.get("elements", [])
+        forms = [
+            (nodes, bool(how.get("open"))),
+            (nodes, True),
+            ([], False),
+        ]  # what may be anything in parts; all as JSON
+        by_parts = [element_texts(how["parts"], *form, arguments, leaf) for form in forms for leaf in leaves]
         return [_Wanted(name, arguments, None, one) for one in _distinct(by_parts)]
     texts = {
         "json": lambda: [_json(arguments, compact) for compact in (False, True)],
