@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
 
-REVISION = 1
+REVISION = 2
 """Of what a version of toolc compiles; raised when mending it changes masks: no store takes old bundles for new."""
 
 NO_PART = ("budget", "jobs", "standalone", "protocol")

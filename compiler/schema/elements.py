@@ -4,6 +4,9 @@ Where a template names a member twice, undeclared ones cannot be written so: an 
 JSON, and of one that declares some, only these are written. Arrays and objects inside of what may be anything, or of
 their own kind, are JSON: the marks of parts are no brackets that a frame could begin with.
 
+Where no mark says its kind, a part with no text in it is what may be empty there: an array before an object before a
+string, as whoever reads knows nothing else (parameters.py). An empty array or object that this is not is JSON.
+
 Leaves out   the marks (../grammar), one part (channel.py).
 Invariants   a rule is written once per union of shapes; one that recurs once for everything that it lies in.
 """
