@@ -253,7 +253,7 @@ def _compile(
     linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
-        states, ends_of = linked.entries, []
+        states, told_apart = linked.entries, linked.ends
     else:
         clock.begin("automaton")
         if grammar.apart:
@@ -266,7 +266,7 @@ def _compile(
             found = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget, ladders=made.ladders)
         tables, counts = made.tables.but(**found), made.counts
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
-        ends_of = [[state, list(tools)] for state, tools in automaton.marks.ends.items()]
+        told_apart = automaton.marks.ends
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
     meta = {
@@ -282,7 +282,7 @@ def _compile(
         "protocol": assembled.protocol,
         "delimiters": delimiters,
         "separable": separable,
-        **({"ends": ends_of} if ends_of else {}),
+        **({"ends": [[state, list(tools)] for state, tools in told_apart.items()]} if told_apart else {}),
         "arguments": assembled.arguments,
         "spec": about,
         "options": {

@@ -431,6 +431,8 @@ class Reader:
         kind = self._around if kind == AROUND else kind
         if kind == UNSETTLED:
             self._perhaps = age
+        elif age < 0 and not ended and kind != self._perhaps >= VALUE and self._settled < self._begins[-1]:
+            return  # what comes next decides how much is still of the value that may have gone on
         else:
             self._settle(kind, age)
         held = self._open

@@ -57,7 +57,7 @@ class Linked:
         counts: as those of the lift.
         modes: 1 or 2.
         entries: state by rule.
-        separable: see the automaton's marks.
+        separable, ends: see the automaton's marks.
         parts, reused: how many parts there are besides the main one, and how many of them were there before.
     """
 
@@ -66,6 +66,7 @@ class Linked:
     modes: int
     entries: dict[str, int]
     separable: bool
+    ends: dict[int, tuple[int, ...]]
     parts: int
     reused: int
 
@@ -258,7 +259,8 @@ class _Linker:
             roots.setdefault(int(a.pushes[push][0]), []).append(k)
         resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, self.specials, self.budget)
         part = resolve.resolved(roots)
-        return _Made(part, resolve, joined), a
+        ends = {int(cut.state[q]): tools for q, tools in a.marks.ends.items()}
+        return _Made(part, resolve, joined, ends), a
 
     def _main(self, imports: list[Entry]) -> Linked:
         made, a = self._made(self.whole.main, imports, None)
@@ -294,7 +296,9 @@ class _Linker:
             "bytes": total,
             "walks": sum(p.counts["walks"] for p in parts),
         }
-        return Linked(tables, counts, modes, made.part.places, a.marks.separable, len(self.parts), self.reused)
+        return Linked(
+            tables, counts, modes, made.part.places, a.marks.separable, made.ends, len(self.parts), self.reused
+        )
 
 
 @dataclass(frozen=True)
@@ -302,6 +306,7 @@ class _Made:
     part: Part
     resolve: Resolve
     joined: Joined
+    ends: dict[int, tuple[int, ...]]
 
 
 def _bound(t: Tables, q: int) -> int:

@@ -225,6 +225,17 @@ def test_a_path_that_another_goes_on_from() -> None:
         held.subset(["x"])
 
 
+def test_a_path_that_another_goes_on_from_beside_a_body_of_anything() -> None:
+    """What may be anything is a part that was compiled apart, and the bundle is linked."""
+    body = {"requestBody": {"content": {"application/json": {"schema": {}}}}}
+    paths = {"/b": {"post": {"operationId": "x", **body}}, "/b/a": {"post": {"operationId": "y"}}}
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths}
+    compiled = compile_tools(document, options=Options(protocol="restgpt"))
+    assert compiled.report["parts"]["all"] > 0
+    for text, call in (("POST /b", ("x", {})), ("POST /b [1]", ("x", {"body": [1]})), ("POST /b/a", ("y", {}))):
+        assert [(one.name, one.arguments) for one in read_calls(compiled.bundle, text, "required")] == [call]
+
+
 def test_the_name_of_the_action_of_a_protocol() -> None:
     tools = [{"name": "Finish", "parameters": {"type": "object"}}]
     with pytest.raises(SpecError, match='"Finish"') as caught:

@@ -169,6 +169,27 @@ def test_what_no_text_at_all_is(one: int, two: int) -> None:
                 assert {"k": k, "v": empty} in [call.arguments for call in read], (k, empty)
 
 
+@pytest.mark.parametrize("value", ["abcdefghi]<", "abcdefgh]<]", "abcdefghij]", "]<]<]<]<]<]", "]<"])
+@pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])
+def test_a_value_that_ends_as_its_end_begins(value: str, as_tokens: bool) -> None:
+    """At its longest, so that both where it ends and where it goes on are outside of it: neither is settled."""
+    schema = shut(v={"type": "string", "maxLength": 11})
+    tools = [{"name": "f", "input_schema": schema}]
+    bundle = compile_tools(tools, vocab_for("minimax_m3", as_tokens), options=Options(protocol="minimax_m3")).bundle
+    written = write_calls(Reader(bundle, "required"), [("f", {"v": value})])
+    assert written is not None
+    reader = Reader(bundle, "required")
+    parts = set()
+    for symbol in b"".join(one.encode() if isinstance(one, str) else one for one in written.pieces):
+        if as_tokens:
+            break
+        reader.read(symbol)
+        at = reader.unfinished
+        parts |= {part.text for part in at.parts} if at is not None else set()
+    assert as_tokens or parts == {value}
+    assert read_calls(bundle, written.text.decode(), "required")[0].arguments == {"v": value}
+
+
 @pytest.mark.parametrize("protocol", sorted({*FAMILIES} - {"restgpt"}))
 def test_fractions_that_are_listed(protocol: str) -> None:
     bundle = held(protocol, shut(v={"enum": [0.5, 1.5, 2]}))
