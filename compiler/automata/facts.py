@@ -14,6 +14,7 @@ from .nodes import (
     CHOICE,
     COUNTED,
     LITERAL,
+    QUOTE,
     QUOTED,
     REF,
     REPEAT,
@@ -28,7 +29,6 @@ EXPAND_STATES = 64  # a repeat that costs no more states than this is copied; se
 DEPTH_CAP = 64
 SIZE_CAP = 4096
 _UNKNOWN = 1 << 30
-_QUOTE = ord('"')
 
 
 class Facts:
@@ -219,10 +219,10 @@ class Facts:
         node = self.pool.nodes[number]
         if node[0] == TERMINAL:
             dfa = self.pool.dfas[node[1]]
-            quote = dfa.class_of_byte[_QUOTE]
+            quote = dfa.class_of_byte[QUOTE]
             first = [k for k in range(dfa.next_state.shape[1]) if dfa.next_state[0, k] >= 0]
             alone = first == [quote] and int((dfa.class_of_byte == quote).sum()) == 1
             return alone and not bool((dfa.next_state[dfa.accepting] >= 0).any())
         if node[0] == LITERAL:
-            return len(node[1]) > 1 and node[1][0] == _QUOTE == node[1][-1] and node[1].count(b'"') == 2
+            return len(node[1]) > 1 and node[1][0] == QUOTE == node[1][-1] and node[1].count(b'"') == 2
         return node[0] == QUOTED or (node[0] == COUNTED and self.pool.counted[number].quoted)

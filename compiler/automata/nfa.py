@@ -24,7 +24,7 @@ from .blame import largest_rule
 from .facts import EXPAND_STATES, SIZE_CAP, Facts
 from .filling import ASK, DONE, Filling, Place
 from .moves import Moves
-from .nodes import CALL, COUNTED, REF, REPEAT, SPECIAL
+from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
 from .regions import OUTSIDE, Region, in_call
 from .seams import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .splice import splice_literals, splice_terminals
@@ -33,7 +33,6 @@ END_OF_TURN = 256  # the first symbol that is not a byte
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
 EXPAND_LIMIT = 200_000  # no repeat is copied into more states than this
 UNGUARDED = -1
-_QUOTE = ord('"')
 
 
 @dataclass(frozen=True)
@@ -275,7 +274,7 @@ class Nfa:
         c, outside = self.pool.counted[number], self.where(back)
         inside = self.where(back)._replace(scope=len(self.loops))
         self.loops.append(Loop(number, -1, -1))
-        quote = self.mask(1 << _QUOTE)
+        quote = self.mask(1 << QUOTE)
         opened = entry
         if c.quoted:
             opened = self._filling.new(outside)

@@ -1,10 +1,8 @@
-"""The grammar as interned nodes, with bracketed groups marked as calls.
+"""The grammar as interned nodes, and what is asked of them.
 
 A node is a tuple in a pool, named by its number; equal sub-expressions are one node, so later stages memoise by number.
-Takes a Grammar, gives a NodePool in which rules that derive nothing are gone, every bracketed group is a CALL node
-and the recursion that is left is in tail position (so inlining it ends).
 
-Leaves out   NFA states (nfa.py), determinism (pushdown.py finds the brackets on which alternatives disagree).
+Leaves out   making them of a grammar (interning.py), NFA states (nfa.py), determinism (pushdown.py).
 Invariants   children have smaller numbers than their parents; rules refer to each other by name only.
 """
 
@@ -12,14 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
-from ..budget import Budget
-from ..errors import GrammarError, UnsatisfiableError
 from ..grammar import ir
 from ..grammar.analysis import strong_components
-from ..regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
-from .counted import Counted, count_units
+from .counted import Counted
 from .dfa import Dfa
 
 LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
@@ -28,10 +22,8 @@ Node = tuple  # (kind, payload…): see NodePool.add
 
 CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
 OPENER = {close: open_ for open_, close in CLOSER.items()}
+QUOTE = ord('"')
 _BRACKET = re.compile(rb"[][{}()]")
-_QUOTE = ord('"')
-_QUOTED_BY = Chars(((_QUOTE, _QUOTE),))
-COUNT_FROM = 32  # up to so many units of a terminal are counted out in its automaton
 
 
 class NodePool:
@@ -177,150 +169,6 @@ class NodePool:
         return self._recurring
 
 
-def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
-    """Intern a grammar, drop what derives nothing, and mark bracketed groups as calls.
-
-    Raises:
-        UnsatisfiableError: no text at all is derived from the start rule.
-        GrammarError: a rule recurs in a way that no bracket encloses.
-    """
-    pool = _Interning(grammar, budget, terminal_dfa).pool
-    _trim(pool)
-    brackets = _brackets(pool)
-    rewrite(pool, regroup=lambda items: items if brackets.keys().isdisjoint(items) else _group(pool, brackets, items))
-    for rule, root in pool.rules.items():
-        if rule in grammar.groups:
-            pool.rules[rule] = pool.add((CALL, root))
-    pool.keep_mentions()
-    _enclose_recursion(pool)
-    return pool
-
-
-class _Interning:
-    """A grammar as nodes.
-
-    Attributes:
-        pool: the nodes, and the node of each rule.
-    """
-
-    def __init__(self, grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> None:
-        self.pool = NodePool(grammar)
-        self._grammar = grammar
-        self._budget = budget
-        self._terminal_dfa = terminal_dfa
-        self._dfa_of: dict[object, int] = {}
-        for rule, expr in grammar.rules.items():
-            self.pool.rules[rule] = self.node(expr, rule)
-
-    def node(self, expr: ir.Expr, rule: str) -> int:
-        """The node of an expression of a rule."""
-        pool = self.pool
-        known = pool.node_of
-        found = known.get(id(expr))
-        if found is not None:
-            return found
-        if isinstance(expr, ir.Ref):
-            number = pool.add((REF, expr.name))
-        elif isinstance(expr, ir.Sequence):
-            number = pool.sequence([known.get(id(item)) or self.node(item, rule) for item in expr.items])
-        elif isinstance(expr, ir.Literal):
-            pieces = split_literal(expr.data)
-            number = (
-                pool.add((LITERAL, expr.data))
-                if len(pieces) == 1
-                else pool.sequence([pool.add((LITERAL, piece)) for piece in pieces])
-            )
-        elif isinstance(expr, ir.Repeat):
-            number = pool.repeat(self.node(expr.item, rule), expr.low, expr.high)
-        elif isinstance(expr, ir.Choice):
-            number = pool.choice([known.get(id(option)) or self.node(option, rule) for option in expr.options])
-        elif isinstance(expr, ir.Terminal):
-            number = self._terminal(expr, rule)
-        elif isinstance(expr, ir.Special):
-            number = pool.add((SPECIAL, expr.name))
-        else:
-            raise AssertionError("a Text is made a Terminal before this: see resolve_specials")
-        known[id(expr)] = number
-        return number
-
-    def _terminal(self, expr: ir.Terminal, rule: str) -> int:
-        pool = self.pool
-        parts = _counted_parts(expr.regex)
-        if parts is not None:
-            whole, unit = self._dfa(parts.whole, expr, rule), self._dfa(parts.unit, expr, rule)
-            counted = count_units(
-                pool.dfas[whole], pool.dfas[unit], parts.low, parts.high, parts.quoted, lambda: self._budget.check("")
-            )
-            if counted is not None:
-                node = pool.add((COUNTED, whole, unit, parts.low, parts.high))
-                pool.counted[node] = counted
-                pool.copies[node] = lambda: self._dfa(expr.regex, expr, rule)
-                beyond = counted.high is not None and counted.least[0] > counted.high
-                short = counted.most[0] is not None and counted.most[0] < counted.low
-                return pool.nothing if beyond or short else node
-        number = self._dfa(expr.regex, expr, rule)
-        return pool.nothing if pool.dfas[number].is_empty else pool.add((TERMINAL, number))
-
-    def _dfa(self, regex: Regex, expr: ir.Terminal, rule: str) -> int:
-        pool = self.pool
-        number = self._dfa_of.get(regex)
-        if number is None:
-            place = self._grammar.place
-            self._budget.check("", place=place(rule))
-            made = self._terminal_dfa(regex, self._budget, place(expr.name or rule))
-            number = self._dfa_of[regex] = len(pool.dfas)
-            pool.dfas.append(made)
-            pool.dfa_names.append(expr.name)
-        return number
-
-
-class _CountedParts(NamedTuple):
-    """A terminal ``(?=…)…(unit){low,high}``, quoted or not: the same with any number of units, and one unit."""
-
-    whole: Regex
-    unit: Regex
-    low: int
-    high: int | None
-    quoted: bool
-
-
-def _counted_parts(regex: Regex) -> _CountedParts | None:
-    """The parts of a terminal whose units are counted, where copies of the unit would cost more.
-
-    It is quoted, or has look-aheads and is never empty: what only repeats something is left to its own automaton.
-    """
-    if not isinstance(regex, Concat):
-        return None
-    quoted = len(regex.items) > 2 and regex.items[0] == _QUOTED_BY == regex.items[-1]
-    *looks, body = regex.items[1:-1] if quoted else regex.items
-    if not isinstance(body, Repeat) or not all(isinstance(x, Look) and x.ahead for x in looks):
-        return None
-    if max(body.low, body.high or 0) <= COUNT_FROM or not (quoted or (looks and body.low > 0)):
-        return None
-    around = (_QUOTED_BY,) if quoted else ()
-    whole = concat(*around, *looks, repeat(body.item, 0, None), *around)
-    return _CountedParts(whole, body.item, body.low, body.high, quoted)
-
-
-def split_literal(data: bytes) -> list[bytes]:
-    """Cut a literal so that a bracket outside of double quotes is a piece of its own."""
-    if not _BRACKET.search(data):
-        return [data]
-    pieces: list[bytes] = []
-    begin, quoted = 0, False
-    for i, byte in enumerate(data):
-        if byte == _QUOTE:
-            quoted = not quoted
-        elif not quoted and (byte in CLOSER or byte in OPENER):
-            if begin < i:
-                pieces.append(data[begin:i])
-            pieces.append(data[i : i + 1])
-            begin = i + 1
-    if begin < len(data):
-        pieces.append(data[begin:])
-    return pieces
-
-
 def rewrite(
     pool: NodePool,
     swap: Callable[[int], int | None] | None = None,
@@ -365,149 +213,6 @@ def rewrite(
         pool.rules[rule] = changed.get(root, root)
 
 
-def _trim(pool: NodePool) -> None:
-    """Drop rules that derive nothing or that the start rule does not reach."""
-    if pool.nothing in pool.rules.values() or pool.recurring()[1]:  # else no rule derives nothing
-        _drop_dead(pool)
-    mentions = pool.mentions()
-    reached = dict.fromkeys(pool.entries)
-    todo = list(reached)
-    for rule in todo:
-        todo += mentions[rule].difference(reached)
-        reached.update(dict.fromkeys(mentions[rule]))
-    if len(reached) < len(pool.rules):
-        pool.rules = {rule: root for rule, root in pool.rules.items() if rule in reached}
-        pool.mentions()
-
-
-def _drop_dead(pool: NodePool) -> None:
-    """Drop mentions of rules that derive nothing; a call of a tool has to derive something, as every entry."""
-    productive = _productive(pool)
-    calls = [rule for rule, mark in pool.grammar.marks.items() if mark.kind == "tool" and rule in pool.rules]
-    for entry in dict.fromkeys([*pool.entries, *calls]):
-        if not productive[pool.rules[entry]]:
-            place, unwritable = _culprit(pool, productive, entry)
-            raise UnsatisfiableError(
-                "no text at all matches",
-                place=place,
-                hint="no value that is allowed here can be written in this protocol: loosen it, or choose another one"
-                if unwritable
-                else "loosen what contradicts itself here",
-            )
-    dead = {rule for rule, root in pool.rules.items() if not productive[root]}
-    if dead:
-        rewrite(pool, lambda n: pool.nothing if pool.nodes[n][0] == REF and pool.nodes[n][1] in dead else None)
-
-
-def _productive(pool: NodePool) -> list[bool]:
-    """Of every node whether it derives some text."""
-    nodes = pool.nodes
-    found = [node[0] in (LITERAL, TERMINAL, SPECIAL, COUNTED) for node in nodes]
-    waiting = [n for root in reversed(pool.rules.values()) for n in pool.inside(root) if not found[n]]
-    grew = True
-    while grew:  # rules mention those behind them, mostly, and come after them here
-        left = []
-        for n in waiting:
-            node = nodes[n]
-            kind = node[0]
-            if kind == REF:
-                value = found[pool.rules[node[1]]]
-            elif kind == SEQUENCE:
-                value = all(map(found.__getitem__, node[1]))
-            elif kind == CHOICE:
-                value = any(map(found.__getitem__, node[1]))
-            else:
-                value = found[node[1]] or (kind == REPEAT and node[2] == 0)
-            if value:
-                found[n] = True
-            else:
-                left.append(n)
-        grew = len(left) < len(waiting)
-        waiting = left
-    return found
-
-
-def _culprit(pool: NodePool, productive: list[bool], entry: str) -> tuple[str, bool]:
-    """The innermost place that derives nothing by itself: a JSON pointer where the grammar is that of a schema; and
-    whether nothing was written there."""
-    grammar = pool.grammar
-
-    def derives(expr: ir.Expr) -> bool:
-        if isinstance(expr, ir.Ref):
-            return productive[pool.rules[expr.name]]
-        if isinstance(expr, ir.Sequence):
-            return all(map(derives, expr.items))
-        if isinstance(expr, ir.Choice):
-            return any(map(derives, expr.options))
-        if isinstance(expr, ir.Repeat):
-            return expr.low == 0 or derives(expr.item)
-        return pool.node_of[id(expr)] != pool.nothing
-
-    def nearer(name: str, place: str) -> str:
-        """The place of a rule or terminal, if it says more than that of what is around it."""
-        found = grammar.places.get(name, place)
-        return found if "#" in found or "#" not in place else place
-
-    def innermost(expr: ir.Expr, rule: str, seen: frozenset[str], depth: int, place: str) -> tuple[str, str, bool]:
-        """(rule, place, whether nothing is there) of what derives nothing in an expression that does not, itself at the
-        last of the rules."""
-        while True:
-            if isinstance(expr, ir.Ref) and expr.name not in seen:
-                rule, seen = expr.name, seen | {expr.name}
-                place = nearer(rule, place)
-                expr = grammar.rules[rule]
-            elif isinstance(expr, ir.Sequence):
-                expr = next(item for item in expr.items if not derives(item))
-            elif isinstance(expr, ir.Repeat):
-                expr = expr.item
-            elif isinstance(expr, ir.Choice) and expr.options and depth:
-                found = {innermost(option, rule, seen, depth - 1, place) for option in expr.options}
-                same = {at for _, at, _ in found if at}
-                return min(found) if len(same) == 1 and all(at for _, at, _ in found) else (rule, place, False)
-            else:
-                return rule, nearer(expr.name, place) if isinstance(expr, ir.Terminal) else place, expr == ir.NOTHING
-
-    first = nearer(entry, "")
-    rule, place, nothing = innermost(grammar.rules[entry], entry, frozenset({entry}), 64, first)
-    return place if "#" in place else grammar.place(rule), nothing
-
-
-def _brackets(pool: NodePool) -> dict[int, int]:
-    """The literals that are a bracket or a quote, and rules that only name one: node → byte."""
-    marks = {*CLOSER, *OPENER, _QUOTE}
-    nodes = pool.nodes
-    literals = {
-        n: node[1][0]
-        for n, node in enumerate(nodes)
-        if node[0] == LITERAL and len(node[1]) == 1 and node[1][0] in marks
-    }
-    named = {rule: literals[root] for rule, root in pool.rules.items() if root in literals}
-    return literals | {n: named[node[1]] for n, node in enumerate(nodes) if node[0] == REF and node[1] in named}
-
-
-def _group(pool: NodePool, brackets: dict[int, int], items: Iterable[int]) -> list[int]:
-    """Every balanced group ``{ … }``, ``[ … ]``, ``( … )`` among the items as one CALL, ``" … "`` as one QUOTED."""
-    out: list[int] = []
-    opened: list[tuple[int, int]] = []  # (byte, index in out)
-    for item in items:
-        byte = brackets.get(item, -1)
-        out.append(item)
-        if byte < 0:
-            continue
-        if byte == _QUOTE and opened and opened[-1][0] == _QUOTE:
-            _, begin = opened.pop()
-            out[begin:] = [pool.add((QUOTED, pool.sequence(out[begin:])))]
-        elif byte in CLOSER or byte == _QUOTE:
-            opened.append((byte, len(out) - 1))
-        else:
-            while opened and opened[-1][0] != OPENER[byte]:
-                opened.pop()
-            if opened:
-                _, begin = opened.pop()
-                out[begin:] = [pool.add((CALL, pool.sequence(out[begin:])))]
-    return out
-
-
 def inline_references(pool: NodePool) -> dict[str, set[str]]:
     """For every rule the rules that it mentions outside of calls."""
     found: dict[str, set[str]] = {}
@@ -535,68 +240,20 @@ def recurring(graph: dict[str, set[str]]) -> tuple[dict[str, int], set[str]]:
     return component, {rule for part in parts for rule in part if len(part) > 1 or rule in graph[rule]}
 
 
-def _enclose_recursion(pool: NodePool) -> None:
-    """Make calls of what recurs in the middle of a sequence, from the nearest literal before to the nearest after.
-
-    Raises GrammarError where there is none: the language is not one of brackets.
-    """
-    if not pool.recurring()[1]:
-        return
-    for _ in range(len(pool.rules) + 1):
-        graph = inline_references(pool)
-        component, looping = recurring(graph)
-        offender = next(((r, n) for r in graph if r in looping for n in _middle(pool, r, component)), None)
-        if offender is None:
-            return
-        rule, number = offender
-        node = pool.nodes[number]
-        items = list(node[1]) if node[0] == SEQUENCE else []
-        inner = [k for k, item in enumerate(items) if _mentions(pool, item, component, component[rule])]
-        last = len(items) - 1
-        inner = [k for k in inner if k < last or pool.nodes[items[k]][0] == REPEAT]
-        before = [k for k in range(inner[0]) if pool.nodes[items[k]][0] == LITERAL] if inner else []
-        after = [k for k in range(inner[0] + 1, len(items)) if pool.nodes[items[k]][0] == LITERAL] if inner else []
-        if not before or not after:
-            raise GrammarError(
-                f"rule {rule} recurs in the middle of a sequence with no bracket around it",
-                place=pool.grammar.place(rule),
-                expected="recursion at the very left or right of an alternative, or between two delimiters",
-            )
-        begin, end = before[-1], after[0]
-        call = pool.add((CALL, pool.sequence(items[begin : end + 1])))
-        replacement = pool.sequence([*items[:begin], call, *items[end + 1 :]])
-        rewrite(pool, lambda n, old=number, new=replacement: new if n == old else None)  # type: ignore[misc]
-    raise GrammarError("the recursion of this grammar could not be enclosed in brackets", place=pool.start)
-
-
-def _mentions(pool: NodePool, number: int, component: dict[str, int], which: int) -> bool:
-    todo = [number]
-    while todo:
-        node = pool.nodes[todo.pop()]
-        if node[0] == REF:
-            if component[node[1]] == which:
-                return True
-        elif node[0] in (SEQUENCE, CHOICE):
-            todo.extend(node[1])
-        elif node[0] == REPEAT:
-            todo.append(node[1])
-    return False
-
-
-def _middle(pool: NodePool, rule: str, component: dict[str, int]) -> Iterator[int]:
-    """Nodes of a rule in which a rule of its own component is mentioned elsewhere than at the end."""
-    which = component[rule]
-    todo = [pool.rules[rule]]
-    while todo:
-        n = todo.pop()
-        node = pool.nodes[n]
-        if node[0] == CHOICE:
-            todo.extend(node[1])
-        elif node[0] == SEQUENCE:
-            if any(_mentions(pool, item, component, which) for item in node[1][:-1]):
-                yield n
-            elif node[1]:
-                todo.append(node[1][-1])
-        elif node[0] == REPEAT and _mentions(pool, node[1], component, which):
-            inner = node[1]
-            yield inner if pool.nodes[inner][0] == SEQUENCE else n
+def split_literal(data: bytes) -> list[bytes]:
+    """Cut a literal so that a bracket outside of double quotes is a piece of its own."""
+    if not _BRACKET.search(data):
+        return [data]
+    pieces: list[bytes] = []
+    begin, quoted = 0, False
+    for i, byte in enumerate(data):
+        if byte == QUOTE:
+            quoted = not quoted
+        elif not quoted and (byte in CLOSER or byte in OPENER):
+            if begin < i:
+                pieces.append(data[begin:i])
+            pieces.append(data[i : i + 1])
+            begin = i + 1
+    if begin < len(data):
+        pieces.append(data[begin:])
+    return pieces

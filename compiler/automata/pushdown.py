@@ -31,9 +31,10 @@ from ..grammar.ir import Grammar
 from .determinise import determinise
 from .factor import factor
 from .facts import Facts
+from .interning import read_nodes
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
-from .nodes import NodePool, read_nodes
+from .nodes import NodePool
 from .offsets import offsets
 from .stacks import stack_order
 from .terminal import terminal_dfa

@@ -15,10 +15,9 @@ Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any
 
 from lark import Token, Tree
@@ -32,6 +31,7 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from .. import regex as rx
 from ..errors import GrammarError, ToolcError
 from ..regex import charset
+from .imports import ImportPath, find, places_of
 from .ir import (
     EMPTY,
     NOTHING,
@@ -75,8 +75,6 @@ _CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
 """A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
 
 _LAZY = re.compile(r"[*+?}]\?")
-
-ImportPath = str | Path | Callable[..., Any]
 
 
 def read_grammar(
@@ -151,8 +149,8 @@ class _Reader:
 
     def built(self, import_paths: Iterable[ImportPath]) -> Any:
         """What Lark makes of the text."""
-        paths = [*map(_as_import_path, import_paths), _own_grammars]
-        self.source.check(lambda beside, file: _load(paths if beside is None else [*paths, beside], beside, file))
+        paths = places_of(import_paths)
+        self.source.check(partial(find, paths))
         builder = GrammarBuilder(False, paths, None)
         try:
             builder.load_grammar(self.source.text, self.source.name)
@@ -591,27 +589,3 @@ def _as_expr(regex: rx.Regex, lazy: bool = True) -> Expr:
 
 def _named(expr: Expr, name: str) -> Expr:
     return Terminal(expr.regex, name) if isinstance(expr, Terminal) else expr
-
-
-def _as_import_path(path: ImportPath) -> Any:
-    return str(path) if isinstance(path, Path) else path
-
-
-def _load(paths: Iterable[Any], beside: str | None, file: str) -> tuple[str, str] | None:
-    """The path and the text of a grammar, as Lark finds it; None where it is not there, or Lark's own."""
-    for path in paths:
-        try:
-            if callable(path):
-                found, text = path(beside, file)
-                return str(found), text
-            place = Path(path) / file
-            return str(place), place.read_text(encoding="utf-8")
-        except OSError:
-            continue
-    return None
-
-
-def _own_grammars(base_path: Any, grammar_path: str) -> tuple[str, str]:
-    """Lark's loader for the grammars shipped with toolc."""
-    path = Path(__file__).parents[2] / "grammars" / grammar_path
-    return str(path), path.read_text(encoding="utf-8")

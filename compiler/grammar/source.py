@@ -2,7 +2,7 @@
 
 Takes the text and a name for it; every error has the place ``name:line:column``, from 1 on, and shows the line.
 
-Leaves out   what definitions mean, where imported files are looked for (reader.py).
+Leaves out   what definitions mean (reader.py), where imported files are looked for (imports.py).
 Invariants   a place is one of the text. What ``check`` refuses in an imported file has that file's name and line; what
              Lark or the reader refuse of one has the name of the text alone.
 Cost         Lark writes every use of a terminal in another out, so ``check`` counts them before: linear in the text and

@@ -9,7 +9,8 @@ import pytest
 from toolc.compiler.automata import filling as filling_module
 from toolc.compiler.automata.facts import Facts
 from toolc.compiler.automata.filling import ASK, DONE, Filling
-from toolc.compiler.automata.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool, read_nodes
+from toolc.compiler.automata.interning import read_nodes
+from toolc.compiler.automata.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool
 from toolc.compiler.automata.pushdown import build_automaton
 from toolc.compiler.automata.regions import OUTSIDE, Region
 from toolc.compiler.automata.splice import piece_of
