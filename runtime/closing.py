@@ -19,6 +19,7 @@ import numpy as np
 
 from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, returns_of, step
 from .container import UNSOUND, refuse
+from .depths import depths_of
 from .errors import DecodeError
 from .memory import kernel
 from .tables import FINISHED, NEVER, Tables
@@ -80,10 +81,11 @@ def _cost_of(a, t, q, low, high, token, mode, st, frames):  # type: ignore[no-un
 
 
 @kernel()
-def keep(a, t, order, state, before, close_token, st, frames):  # type: ignore[no-untyped-def]
+def keep(a, t, order, state, begun, before, close_token, st, frames):  # type: ignore[no-untyped-def]
     """Give cells their bounds as before where their close tokens keep them.
 
     Args:
+        begun: see `Depths`.
         order: int64 [·]: close cells, the smallest bound first, since each needs those after its tokens.
         state: int32 [close cells].
         before: int32 [close cells]: the bounds; a.bound receives those that stay.
@@ -92,6 +94,8 @@ def keep(a, t, order, state, before, close_token, st, frames):  # type: ignore[n
         kept = True
         for mode in range(a.modes):
             token = close_token[x, mode]
+            if mode > 0 and not begun[state[x]]:
+                continue
             if token < 0 or (
                 _cost_of(a, t, np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x]), token, mode, st, frames)
                 >= before[x]
@@ -157,10 +161,10 @@ def _tokens(a, t, q, low, high, mode, near, st, frames, result):  # type: ignore
 
 
 @kernel()
-def renew(a, t, cells, state, near, close_token, st, frames):  # type: ignore[no-untyped-def]
+def renew(a, t, cells, state, begun, near, close_token, st, frames):  # type: ignore[no-untyped-def]
     """Bounds and close tokens of the cells that have none, by every token, until none gets better.
 
-    near: int32 [states], all 0.
+    begun: see `Depths`;  near: int32 [states], all 0.
     """
     result = np.zeros(3, np.int64)
     chosen = np.zeros(a.modes, np.int32)
@@ -170,6 +174,9 @@ def renew(a, t, cells, state, near, close_token, st, frames):  # type: ignore[no
         for x in cells:
             worst = 0
             for mode in range(a.modes):
+                if mode > 0 and not begun[state[x]]:
+                    chosen[mode] = chosen[0]
+                    continue
                 _tokens(
                     a, t, np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x]), mode, near, st, frames, result
                 )
@@ -179,46 +186,6 @@ def renew(a, t, cells, state, near, close_token, st, frames):  # type: ignore[no
                 a.bound[x] = worst
                 close_token[x] = chosen
                 going = True
-
-
-@kernel()
-def reach_on(symbol_class, state_cell, state_break, cell_delta, delta, push, back_offset, back, reached):  # type: ignore[no-untyped-def]
-    """reached bool [states]: whatever can be read from the states in it joins them."""
-    todo = np.empty(reached.size, np.int32)
-    count = 0
-    for q in range(reached.size):
-        if reached[q]:
-            todo[count] = q
-            count += 1
-    classes = symbol_class.max() + 1
-    at = 0
-    while at < count:
-        q = todo[at]
-        at += 1
-        cells = 1
-        for b in range(state_break.shape[1]):
-            cells += state_break[q, b, 1]
-        for x in range(state_cell[q], state_cell[q] + cells):
-            base = cell_delta[x]
-            for k in range(classes):
-                op = delta[base + k, 1]
-                kind, number = op & 7, op >> 3
-                if delta[base + k, 0] != base or op == 0 or kind > 4:
-                    continue
-                first, end = 0, 1
-                if kind == 4:
-                    first, end = back_offset[push[number, 0]] - 2, back_offset[push[number, 0] + 1]
-                for i in range(first, end):
-                    if kind < 4:
-                        r = number
-                    elif i < first + 2:
-                        r = push[number, 1 + i - first]
-                    else:
-                        r = back[i] >> 2
-                    if not reached[r]:
-                        reached[r] = True
-                        todo[count] = r
-                        count += 1
 
 
 @kernel()
@@ -282,7 +249,7 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
 
 
 @kernel()
-def costs(a, t, cells, state, reach, after, st, frames):  # type: ignore[no-untyped-def]
+def costs(a, t, cells, state, begun, reach, after, st, frames):  # type: ignore[no-untyped-def]
     """after int32 [close cells, modes] becomes at least the largest bound after a token, of these cells.
 
     What lies below a first byte depends on nothing but its op where the counter may be any: most of that is remembered.
@@ -292,6 +259,8 @@ def costs(a, t, cells, state, reach, after, st, frames):  # type: ignore[no-unty
     for mode in range(a.modes):
         known[:, 0] = -1
         for x in cells:
+            if mode > 0 and not begun[state[x]]:
+                continue
             q, low, high = np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x])
             largest = np.int64(0)
             following = np.int64(0)
@@ -318,12 +287,14 @@ def costs(a, t, cells, state, reach, after, st, frames):  # type: ignore[no-unty
 
 
 @kernel()
-def costs_below(a, t, cells, state, reach, st, frames, worst):  # type: ignore[no-untyped-def]
+def costs_below(a, t, cells, state, crossed, reach, st, frames, worst):  # type: ignore[no-untyped-def]
     """worst int32 [states] becomes at least the largest bound after an end of any token, read from these cells."""
     result = np.zeros(3, np.int64)
     for x in cells:
         result[0] = 0
         for mode in range(a.modes):
+            if mode > 0 and not crossed[state[x]]:
+                continue
             for node in range(t.node_byte.size):
                 if t.height[node] == 0 or reach[state[x]] > t.height[node]:
                     continue
@@ -375,7 +346,7 @@ class Partition(NamedTuple):
 
 
 def closing_of(
-    t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int], name: str
+    t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int], soft_depth: int, name: str
 ) -> dict[str, np.ndarray] | None:
     """The arrays of the shortest close that are other ones when transitions are taken out; None where none are known.
 
@@ -383,6 +354,7 @@ def closing_of(
         t: the tables before.
         delta: the transitions that are left.
         entries: where texts may begin.
+        soft_depth: from which depth on tokens are read in mode 1.
         name: of the bundle, for errors.
 
     Raises DecodeError: some state has no way to the end any more. In mode 1 a frame takes its lowest texts alone, and
@@ -393,10 +365,7 @@ def closing_of(
     cells = Partition.of(t, "state_close", "close_break", int(t.close_bound.size))
     owed_of = Partition.of(t, "owed_first", "owed_break", int(t.owed.size))
     texts = texts_of(vocab, t)
-    reached = np.zeros(t.states, bool)
-    reached[[FINISHED, *entries]] = True
-    offset, back = returns_of(t, np.ones(t.states, bool))
-    reach_on(t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, offset, back, reached)
+    reached, begun, crossed = depths_of(t, vocab, delta, entries, soft_depth)
     back_offset, back = returns_of(t, reached)
     bound = np.full(t.close_bound.size, NEVER, np.int32)
     first = np.append(t.state_close, np.int32(bound.size))
@@ -408,12 +377,12 @@ def closing_of(
     bound[t.state_close[FINISHED]] = 0
     order = np.argsort(t.close_bound, kind="stable")
     close_token = t.close_token.copy()
-    keep(a, texts, order[live[order]], cells.owner, t.close_bound, close_token, st, frames)
+    keep(a, texts, order[live[order]], cells.owner, begun, t.close_bound, close_token, st, frames)
     near = np.zeros(t.states, np.int32)
     signs = signs_of(t, vocab)
     _, policy, order = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
     tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, close_token)
-    renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, near, close_token, st, frames)
+    renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, begun, near, close_token, st, frames)
     if (live & (bound >= NEVER)).any():
         raise DecodeError(
             "the tools of this bundle cannot be chosen from",
@@ -435,12 +404,12 @@ def closing_of(
     distances(a, dearer_state, dearer_symbol, reach)
     after = t.close_after.copy()
     touched = np.flatnonzero(live & (reach[cells.owner] <= vocab.longest))
-    costs(a, texts, touched, cells.owner, reach, after, st, frames)
+    costs(a, texts, touched, cells.owner, begun, reach, after, st, frames)
     returned = np.zeros(t.states, bool)
     returned[back >> 2] = True
     below = np.flatnonzero(live & returned[cells.owner] & (reach[cells.owner] < vocab.longest))
     worst = np.zeros(t.states, np.int32)
-    costs_below(a, texts, below, cells.owner, reach, st, frames, worst)
+    costs_below(a, texts, below, cells.owner, crossed, reach, st, frames, worst)
     symbol_of = np.repeat(np.arange(t.return_offset.size), np.diff(back_offset))
     worst_of_symbol = np.zeros(t.return_offset.size, np.int32)
     np.maximum.at(worst_of_symbol, symbol_of, worst[back >> 2])

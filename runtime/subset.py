@@ -73,6 +73,7 @@ class _Overlay:
         self.entries = entries
         t = self.t = bundle.tables
         self.vocab, self.name = bundle.vocab, bundle.name
+        self.soft_depth = int(bundle.meta["soft_depth"])
         numbers = [i for i, tool in enumerate(tools_of(bundle.meta)) if tool["name"] in chosen]
         member = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.isin(t.tool_members, numbers))])
         lost = member[t.tool_offset[1:]] == member[t.tool_offset[:-1]]  # sets without a chosen tool
@@ -203,7 +204,7 @@ class _Overlay:
                 comb[base - begin + g] = base, chain
         none = np.full(len(lists), -1)
         sizes = np.cumsum([tokens.size for tokens in lists]) + t.list_offset[-1]
-        close = closing_of(t, self.vocab, self.delta, self.entries, self.name)
+        close = closing_of(t, self.vocab, self.delta, self.entries, self.soft_depth, self.name)
         joined = replace(
             t,
             delta=self.delta,
