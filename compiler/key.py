@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import unidata_version
 
 from toolc.runtime.container import blake
 from toolc.runtime.store.key import key_of
@@ -33,13 +34,15 @@ NO_PART = ("budget", "jobs", "standalone", "protocol")
 
 
 def recipe(options: Options, kind: str) -> str:
-    """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION."""
+    """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION; of a
+    grammar, whose expressions are those of Python, also of the Unicode that this Python knows."""
     from .grammar.protocol import load_protocol
 
     said = {name: value for name, value in vars(options).items() if name not in NO_PART}
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]
-    return blake(json.dumps([said, named, version(), REVISION], ensure_ascii=True).encode()).hex()
+    unicode = [unidata_version] if kind == "grammar" else []
+    return blake(json.dumps([said, named, version(), REVISION, *unicode], ensure_ascii=True).encode()).hex()
 
 
 def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:

@@ -4,17 +4,17 @@ Leaves out   regular expressions (regex.py), UTF-8 (../automata/terminal.py).
 Invariants   a ``Ranges`` value is sorted, disjoint, never adjacent except across the surrogates, inclusive at both
              ends, inside 0..0x10FFFF, and without surrogates, so equal sets are equal values.
              Nothing is computed at import; tables are built when first asked for and kept.
-Source       General categories, decimal digits, white space and case from this Python's ``unicodedata``;
-             scripts from scripts.py.
+Source       General categories and scripts of Unicode 17.0 (categories.py, scripts.py). Python's own classes and case,
+             which the grammars of Lark mean, are those of the Python that compiles.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from .categories import RUNS
 from .scripts import SCRIPTS
 
 Ranges = tuple[tuple[int, int], ...]
@@ -150,12 +150,11 @@ def python_space() -> Ranges:
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, Ranges]:
     found: dict[str, list[tuple[int, int]]] = {}
-    start, current = 0, unicodedata.category("\0")
-    for code, category in enumerate(map(unicodedata.category, map(chr, range(LAST + 1)))):
-        if category != current:
-            found.setdefault(current, []).append((start, code - 1))
-            start, current = code, category
-    found.setdefault(current, []).append((start, LAST))
+    start = 0
+    for name, count in re.findall(r"([A-Z][a-z])(\d*)", RUNS):
+        following = start + int(count or 1)
+        found.setdefault(name, []).append((start, following - 1))
+        start = following
     return {name: normal(ranges) for name, ranges in found.items()}
 
 

@@ -84,8 +84,8 @@ class Reader:
 
     Args:
         loader: gives the document at a URI, or None.
-        lenient: whether patterns that cannot be compiled are dropped. ``$refused`` then names their keywords in the
-            node, so that its complement is dropped as well: what is dropped only ever allows more.
+        lenient: whether patterns that cannot be compiled are dropped. ``$refused`` then holds them by their
+            keywords in the node, so that its complement is dropped as well: what is dropped only ever allows more.
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
@@ -168,7 +168,7 @@ class Reader:
             return self._read[number, where, inside.scope, unsent]
 
         keywords: dict[str, Any] = {}
-        refused: list[str] = []
+        refused: dict[str, Hashable] = {}
         place = document.place(at)
         for keyword, value, form in active:
             status = "enforced"
@@ -196,7 +196,7 @@ class Reader:
                 kept = [pattern for pattern in patterns if is_supported(pattern)]
                 if len(kept) < len(patterns):
                     status = "dropped"
-                    refused.append(keyword)
+                    refused[keyword] = _key(parsed)
                     if keyword == "patternProperties":
                         keywords[keyword] = {pattern: parsed[pattern] for pattern in kept}
                     self.report.append((place, keyword, status))
@@ -214,10 +214,11 @@ class Reader:
             if names := narrowed_by(keyword, value):
                 self.narrowed[place, keyword] = names
         if refused:
-            keywords["$refused"] = tuple(refused)
+            keywords["$refused"] = refused
             if "patternProperties" in refused:  # a key that may match what is dropped cannot be forbidden
                 if "additionalProperties" in keywords:
                     self.report.append((place, "additionalProperties", "dropped"))
+                    refused["patternProperties"] = refused["patternProperties"], keywords["additionalProperties"]
                 keywords["additionalProperties"] = self.true
         if inside.draft <= 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items

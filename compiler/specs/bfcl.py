@@ -58,7 +58,8 @@ def as_json_schema(schema: Any, place: str) -> Any:
         if not any(isinstance(one, list) for one in values):  # they are those of the items
             items = out.get("items", {})
             items = {} if items is True else want(items, dict, f"{place}/items", "one schema, of all items")
-            out["items"] = {**items, "enum": out.pop("enum")}
+            own = {"enum": out.pop("enum")}
+            out["items"] = {"allOf": [items, own]} if "enum" in items else {**items, **own}
     if "properties" in out and "additionalProperties" not in out:
         out["additionalProperties"] = False
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.grammar.expressions import anything
 from toolc.compiler import regex as rx
 from toolc.compiler.errors import GrammarError, ToolcError, UnsupportedError
 from toolc.compiler.regex import charset
+from toolc.compiler.regex.scripts import SCRIPTS
 
 codes = st.one_of(st.integers(0, 0x10FFFF), st.sampled_from([0, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0x7F, 0x80, 0x10FFFF]))
 sets = st.lists(st.tuples(codes, codes).map(lambda pair: (min(pair), max(pair))), max_size=5).map(charset.normal)
@@ -87,3 +89,18 @@ def test_equal_values_hash_equal() -> None:
     left, right = rx.parse_regex("(?:ab|c)*"), rx.parse_regex("(ab|c)*?")
     assert left == right and hash(left) == hash(right)
     assert rx.concat(rx.START) != rx.concat(rx.END)
+
+
+def test_tables_of_unicode() -> None:
+    """Every code point has one category, as this Python has it if it knows the code point; scripts are assigned."""
+    names = sorted({unicodedata.category(chr(code)) for code in range(0x110000)} - {"Cs"})
+    table = {name: charset.named_property(name, None) or () for name in names}
+    of = {code: name for name, ranges in table.items() for low, high in ranges for code in range(low, high + 1)}
+    assert charset.union(*table.values()) == charset.ALL and len(of) == 0x110000 - 0x800
+    known = ((code, unicodedata.category(chr(code))) for code in of)
+    other = [code for code, name in known if name != "Cn" and name != of[code]]
+    assert len(other) < 20  # a version of Unicode changes one or two
+    assigned = charset.named_property("Assigned", None)
+    for script in SCRIPTS:
+        ranges = charset.named_property("Script", script)
+        assert ranges and charset.intersection(ranges, assigned or ()) == ranges
