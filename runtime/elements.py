@@ -126,8 +126,8 @@ def element_texts(
         if not isinstance(value, (list, dict)) or (node < 0 and not in_parts) or node in above:
             return leaf(value)
         _, members, first, rest, empty = nodes[node] if node >= 0 else ANYTHING
-        kind = _KINDS[type(value)]
         if not value:
+            kind = _KINDS[type(value)]
             return "" if kind == empty or any(said == kind for _, said in forms) else leaf(value)
         above |= {node} - {-1}
         if isinstance(value, list):

@@ -431,10 +431,8 @@ class Reader:
         kind = self._around if kind == AROUND else kind
         if kind == UNSETTLED:
             self._perhaps = age
-        elif age < 0 and not ended and kind != self._perhaps >= VALUE and self._settled < self._begins[-1]:
-            return  # what comes next decides how much is still of the value that may have gone on
-        else:
-            self._settle(kind, age)
+        elif age >= 0 or ended or self._perhaps < VALUE or kind == self._perhaps or self._settled >= self._begins[-1]:
+            self._settle(kind, age)  # else what comes next decides how much is still of the value that may go on
         held = self._open
         if held is not None and tools >= 0 and held.tool < 0 and self._only[tools] >= 0:
             held.tool = self._only[tools]

@@ -206,6 +206,8 @@ def test_counts_by_position() -> None:
         assert [accepted(bundle, f"<T>f({said})=") for said in ("", "1", "1, 2")] == [False, True, True]
     with pytest.raises(UnsupportedError, match="by their position"):
         held("toolkengpt", one | {"minProperties": 2})
+    with pytest.raises(UnsupportedError, match="stands before others"):
+        held("toolkengpt", {"type": "object", "properties": {"x": False, "y": {"type": "integer"}}, "required": ["y"]})
 
 
 @pytest.mark.parametrize("name", ["x y", "a&b", "a=b", "a#b", "100%", "a+b", "é", "a?b", "filter[a]", "$top", "a/b"])
