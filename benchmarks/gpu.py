@@ -120,11 +120,11 @@ def measure(bundle: Bundle, batch: int, device: torch.device, backend: str, repe
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("spec")
+    parser.add_argument("spec", help="or a bundle with its vocabulary (toolc compile --standalone)")
     parser.add_argument("--tokenizer", help="a tokenizer file; the built-in one if absent")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64, 256, 1024])
-    parser.add_argument("--backends", nargs="+", default=["auto", "torch"])
+    parser.add_argument("--backends", nargs="+", default=["auto"], help="auto, fused, torch")
     parser.add_argument("--repeat", type=int, default=50)
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--hidden", type=int, default=2048)
@@ -134,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
     device = torch.device(a.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         parser.error("there is no CUDA device here; --device cpu tries the code")
-    bundle = compile_tools(a.spec, a.tokenizer).bundle
+    bundle = Bundle.open(a.spec) if a.spec.endswith(".toolc") else compile_tools(a.spec, a.tokenizer).bundle
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     print(json.dumps({"device": name, "torch": torch.__version__, "vocabulary": bundle.vocab.size}))
     for backend in a.backends:

@@ -36,6 +36,7 @@ from .loops import loops_of
 from .relocate import (
     EMPTY_ROW,
     GROUPS,
+    TABLES,
     Limits,
     expanded,
     key_of,
@@ -68,6 +69,7 @@ class Arena:
     Attributes:
         bundles: by number; None for a number that is free.
         table: name to tensor; see the module's opening.
+        addresses: int64 on the device: where each table begins, in the order of `relocate.TABLES`.
         limits: what loops and shapes depend on.
         holders: the decoders of the arena, while they live.
 
@@ -87,6 +89,7 @@ class Arena:
         self.limit = limit
         self.bundles: list[Bundle | None] = []
         self.table: dict[str, torch.Tensor] = {}
+        self.addresses = torch.zeros(len(TABLES), dtype=torch.int64, device=device)
         self.limits = Limits(0, 0, 1, 0, 0, 1, 0, 0)
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._extents = {group: Extents() for group in GROUPS}
@@ -328,6 +331,7 @@ class Arena:
             self._row_of_key[key], self._row_users[key] = EMPTY_ROW, 1
         else:
             self.table.update(old)
+        self.addresses = torch.tensor([self.table[name].data_ptr() for name in TABLES], device=self.device)
         self.limits = limits
 
     def _compact(self, limits: Limits, sizes: dict[str, int], some: Bundle) -> None:

@@ -472,7 +472,9 @@ class Decoder:
         """
         self._check_logits(logits)
         if self.backend == "fused":
-            self._launch(None, logits)
+            from . import fused
+
+            fused.mask_(self.arena, self.bundle_of_row, self._config, self.length, self.budget, logits)
             return logits
         return mask_logits_(logits, self.fill(), self.arena.size, self.bundle_of_row >= 0)
 
@@ -494,7 +496,10 @@ class Decoder:
         check_integers("tokens", tokens, (self.batch_size,))
         tokens = tokens.to(self.device)
         if self.backend == "fused" and not self.check:
-            self._launch(tokens, None)
+            from . import fused
+
+            held = self.error, self.length, self.kept, self.log, self.history
+            fused.advance_(self.arena, self.bundle_of_row, self._config, *held, tokens)
             return
         after, refused = self._after(self._config, tokens)
         if self.check and bool(refused.any()):
@@ -506,23 +511,6 @@ class Decoder:
         self._check_logits(logits)
         self.advance_(tokens)
         return self.mask_(logits)
-
-    def _launch(self, tokens: torch.Tensor | None, logits: torch.Tensor | None) -> None:
-        from .fused import launch
-
-        launch(
-            self.arena,
-            self.bundle_of_row,
-            self._config,
-            self.error,
-            self.length,
-            self.kept,
-            self.log,
-            self.history,
-            self.budget,
-            tokens,
-            logits,
-        )
 
     def _after(self, here: Config, tokens: torch.Tensor) -> tuple[Config, torch.Tensor]:
         return step.advance(self.arena.table, self.arena.limits, self.bundle_of_row, here, tokens, self._on_cpu)

@@ -46,6 +46,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "row": ("dense",),
     "bundle": BUNDLE_FIELDS,
 }
+# All that stands on a device, in the order of `Arena.addresses`.
+TABLES = (*(name for names in GROUPS.values() for name in names), "token_bytes", "token_offset")
 
 EMPTY_ROW, FULL_ROW = 0, 1
 

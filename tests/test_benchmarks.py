@@ -30,3 +30,15 @@ def test_gpu(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.get("batch") for line in lines] == [None, 1, 3, 2]
     size = lines[0]["vocabulary"]
     assert lines[1]["bytes"] == 2 * size + 4 * -(-size // 32)
+
+
+def test_gpu_beside_the_peers(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """toolc's part; the peers are not installed here."""
+    from benchmarks import gpu_peers
+
+    tokenizer = str(shared / "tokenizers" / "llama3.json")
+    sizes = ["--batches", "1", "3", "--steps", "4", "--engines", "toolc"]
+    gpu_peers.main(["--tokenizer", tokenizer, "--device", "cpu", *sizes])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("batch") for line in lines] == [None, 1, 3]
+    assert all(0 < line["host_us"] <= line["step_us"] <= line["most_us"] for line in lines[1:])

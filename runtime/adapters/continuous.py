@@ -83,6 +83,8 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         self._begin = self._here.fork()
         self._free = list(range(slots))
         self._held: dict[str, tuple[int, weakref.ref[Any], int]] = {}  # request -> slot, its state, its position
+        self._written = 0  # arguments in the longest batch
+        self._begun = 0  # how often a request began
         self.reader = TokenReader()
 
     def fill_defaults(self, int32_tensor: torch.Tensor) -> None:
@@ -144,7 +146,17 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         return state.logit_processor_kwargs.get("toolc_bundle", self._default) is not None
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
-        return torch.tensor([self._argument(r.state) for r in requests_with_new_token], dtype=torch.int32)
+        """int32 [R, or more]: after a longer batch -1 follows, for the rows that fill up a captured or compiled step.
+
+        transformers leaves the arguments of longer batches in place there.
+        """
+        begun = self._begun
+        given = [self._argument(r.state) for r in requests_with_new_token]
+        if self._begun > begun and self._begin.device.type == "cuda":
+            # The step runs on a stream of its own, which does not wait for this one.
+            torch.cuda.current_stream(self._begin.device).synchronize()
+        self._written = max(self._written, len(given))
+        return torch.tensor(given + [NO_BUNDLE] * (self._written - len(given)), dtype=torch.int32)
 
     def _argument(self, state: Any) -> int:
         if not self._is_mine(state):
@@ -172,6 +184,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
 
     def _start(self, slot: int, state: Any) -> int:
         """Write where a request begins, given what it said before."""
+        self._begun += 1
         chosen = self.choose(state.logit_processor_kwargs)
         assert chosen is not None
         number, choice = chosen

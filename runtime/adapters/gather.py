@@ -18,7 +18,12 @@ from ..step import Config
 def advance_(decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: torch.Tensor) -> None:
     """Read a token in the rows that have a bundle, in place; a token that is not allowed leaves its row dead."""
     if decoder.backend == "fused":
-        _launch(decoder, bundle, config, tokens, None)
+        from .. import fused
+
+        error = torch.zeros_like(bundle, dtype=torch.bool)
+        length, kept = (torch.zeros_like(bundle, dtype=torch.int64) for _ in range(2))
+        # Without a history nothing is logged, so the tensors in the places of the log are not looked at.
+        fused.advance_(decoder.arena, bundle, config, error, length, kept, config, 0, tokens)
         return
     after, _ = step.advance(decoder.arena.table, decoder.arena.limits, bundle, config, tokens)
     for part, new in zip(config, after, strict=True):
@@ -30,26 +35,13 @@ def mask_(
 ) -> torch.Tensor:
     """Mask logits [R, at least V] in place; returns them. `left`: None if no row has a budget."""
     if decoder.backend == "fused":
-        _launch(decoder, bundle, config, None, logits, left)
+        from .. import fused
+
+        # The kernel takes budgets as they were at a row's first token, 0 for none: as if each had read one.
+        read = torch.ones_like(bundle, dtype=torch.int64)
+        budget = torch.zeros_like(read) if left is None else left.to(torch.int64) + 1
+        fused.mask_(decoder.arena, bundle, config, read, budget, logits)
         return logits
     arena = decoder.arena
     bits = step.mask_bits(arena.table, arena.limits, bundle, config, left=left)
     return mask_logits_(logits, bits, arena.size, bundle >= 0)
-
-
-def _launch(
-    decoder: Decoder,
-    bundle: torch.Tensor,
-    config: Config,
-    tokens: torch.Tensor | None,
-    logits: torch.Tensor | None,
-    left: torch.Tensor | None = None,
-) -> None:
-    from ..fused import launch
-
-    error = torch.zeros_like(bundle, dtype=torch.bool)
-    counts = torch.zeros_like(bundle, dtype=torch.int64)
-    # The kernel takes budgets as they were at a row's first token, 0 for none: as if each had read one.
-    budget = counts if left is None else left.to(torch.int64) + 1
-    # Without a history nothing is logged, so the tensors in the places of the log are not looked at.
-    launch(decoder.arena, bundle, config, error, counts + 1, counts.clone(), config, 0, budget, tokens, logits)

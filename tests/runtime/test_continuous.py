@@ -37,6 +37,7 @@ def test_steps(seed: int, unknown: bool) -> None:
     processor = ToolcContinuousProcessor(KINDS, 4, torch.device("cpu"))
     # state, its kind or None, text, the last token if the host has yet to see it, and how many there may be
     held: list[list[Any]] = []
+    args = torch.full((8,), -1, dtype=torch.int32)  # what longer batches left there stays, as in transformers
     for turn in range(60):
         if len(held) < 4 and pick.random() < 0.5:
             kind = pick.choice(["brackets", "counted", None])
@@ -56,8 +57,8 @@ def test_steps(seed: int, unknown: bool) -> None:
             request.position_offset = prompt + len(text)
         if not batch:
             continue
-        args = torch.full((8,), -1, dtype=torch.int32)
-        args[: len(batch)] = processor.prepare_tensor_args([SimpleNamespace(state=e[0]) for e in batch])
+        given = processor.prepare_tensor_args([SimpleNamespace(state=e[0]) for e in batch])
+        args[: given.shape[0]] = given
         fed = torch.tensor([e[2][-1] if e[2] else 9 for e in batch] + [5, 5])
         scores = processor.reader(fed, torch.zeros(len(batch) + 2, 104))
         masked = processor(scores, args)
