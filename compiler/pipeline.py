@@ -61,6 +61,20 @@ class Compiled:
         return self.bundle.write(path, standalone=self.standalone)
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cyclic garbage collection inside: a compile makes many small objects and no garbage that would be worth it."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@_collector_paused()
 def compile_tools(
     spec: str | Path | bytes | dict[str, Any] | list[Any],
     tokenizer: Tokenizer | None = None,
@@ -82,6 +96,7 @@ def compile_tools(
     return compile_spec(read_spec(spec), tokenizer, eos=eos, options=options, progress=progress)
 
 
+@_collector_paused()
 def compile_schema(
     schema: dict[str, Any] | bool,
     tokenizer: Tokenizer | None = None,
@@ -95,19 +110,6 @@ def compile_schema(
     from .specs.read import schema_spec
 
     return compile_spec(schema_spec(schema, name), tokenizer, eos=eos, options=options, progress=progress)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No cyclic garbage collection inside: a compile makes many small objects and no garbage that would be worth it."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @_collector_paused()

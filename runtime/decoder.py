@@ -32,7 +32,7 @@ from . import step
 from .arena import Arena
 from .errors import DecodeError
 from .masks import check_apart, check_logits, mask_logits_
-from .matcher import Matcher, checked_budget, entry_state
+from .matcher import MOST, Matcher, checked_budget, entry_state
 from .step import Config
 from .tables import NEVER
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 Budget: TypeAlias = int | Sequence[int | None] | None
 NO_BUNDLE = -1
-MOST = 1 << 62  # a budget above every length; a larger one means the same
 PER_ROW = "bundle_of_row state counter depth stack saved error length kept budget".split()
 
 
@@ -236,7 +235,7 @@ class Decoder:
         if len(budgets) != len(chosen):
             raise DecodeError("budgets and rows", found=f"{len(budgets)} budgets", expected=f"{len(chosen)}")
         limits = [
-            min(checked_budget(self.arena.bundle(n), entry, most), MOST) if n >= 0 else 0
+            checked_budget(self.arena.bundle(n), entry, most) if n >= 0 else 0
             for n, most in zip(chosen, budgets, strict=True)
         ]
         return _Beginning(

@@ -28,6 +28,7 @@ _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
 _index = operator.index  # a kernel would cut a float
 _FULL = kernels.FULL
+MOST = 1 << 62  # a budget above every length; a larger one means the same
 # Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages not reached stay untouched.
 FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
 
@@ -129,7 +130,7 @@ def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
             found=f"{budget} tokens",
             expected=f"at least {need}, with the end of turn",
         )
-    return budget
+    return min(budget, MOST)
 
 
 class Matcher:
@@ -210,7 +211,7 @@ class Matcher:
                 found=f"{left} tokens",
                 expected="no budget: no bound is known" if self.bound is None else f"at least {max(1, self.bound)}",
             )
-        self._row[kernels.BUDGET] = 0 if left is None else len(self) + left
+        self._row[kernels.BUDGET] = 0 if left is None else len(self) + min(left, MOST)
 
     @property
     def closing(self) -> int | None:

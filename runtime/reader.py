@@ -216,6 +216,8 @@ class Reader:
         vocab = self.bundle.vocab
         if not 0 <= token < vocab.size:
             raise DecodeError("no such token", found=str(token), expected=f"0 to {vocab.size - 1}")
+        if self._held:
+            self.read_held()  # a delimiter that is a token is none in pieces
         if self._state == FINISHED:
             if self._symbol_of.get(token) != END_OF_TURN:
                 raise self._refusal(vocab.shown(token))

@@ -328,9 +328,11 @@ def _spellings(
             for compact in (False, True)
         ],
         "keywords": lambda: [
-            comma.join(f"{key}={_short(spelled(value))}" for key, value in arguments.items())
-            for spelled in (repr, _python)
-            for comma in (", ", ",")
+            (", ", ",")[compact].join(
+                f"{key}={_short(_python(value, compact, leaf))}" for key, value in arguments.items()
+            )
+            for leaf in (repr, _as_it_is)
+            for compact in (False, True)
         ],
         "bare": lambda: [
             _bare(dict(pairs), str(how["quote"][0]))
@@ -383,7 +385,17 @@ def _raw(value: Any, compact: bool, constants: Mapping[str, Any]) -> str:
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|.)")
 
 
-def _python(value: Any) -> str:
+def _python(value: Any, compact: bool, leaf: Callable[[Any], str]) -> str:
+    """A literal of Python."""
+    comma, colon = (",", ":") if compact else (", ", ": ")
+    if isinstance(value, list):
+        return "[" + comma.join(_python(one, compact, leaf) for one in value) + "]"
+    if isinstance(value, dict):
+        return "{" + comma.join(f"{leaf(key)}{colon}{_python(one, compact, leaf)}" for key, one in value.items()) + "}"
+    return leaf(value)
+
+
+def _as_it_is(value: Any) -> str:
     """A literal of Python in which all beyond ASCII is as it is, unprintable or not."""
 
     def unescaped(found: re.Match[str]) -> str:

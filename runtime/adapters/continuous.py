@@ -35,7 +35,7 @@ from transformers.generation.continuous_batching.cb_logits_processors import Con
 from ..bundle import Bundle
 from ..decoder import NO_BUNDLE, Decoder
 from ..errors import DecodeError
-from ..matcher import Matcher, checked_budget, entry_state
+from ..matcher import MOST, Matcher, checked_budget, entry_state
 from ..step import Config
 from .choice import PREFIX, Choice
 from .gather import advance_, mask_
@@ -201,8 +201,8 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         here = 0 if refused else self._begin.arena.global_state(number, matcher.state)
         # A request that was reset counts what it said before as a part of its prompt.
         most = None if state.max_new_tokens is None else state.max_new_tokens + len(state.initial_tokens) - prompt
-        budget = choice.within(most) or 0
-        numbers = torch.tensor([number, here, matcher.counter, matcher.depth, fed, budget], dtype=torch.int32)
+        budget = min(choice.within(most) or 0, MOST)
+        numbers = torch.tensor([number, here, matcher.counter, matcher.depth, fed, budget])
         at = self._begin
         parts = at.bundle_of_row, at.state, at.counter, at.depth, at.length, at.budget
         for part, value in zip(parts, numbers, strict=True):
@@ -230,7 +230,8 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         length = torch.where(begins, begin.length[slot], here.length[slot] + 1)
         budget = torch.where(begins, begin.budget[slot], here.budget[slot])
         here.length[slot], here.budget[slot] = length, budget
-        left = torch.where((budget > 0) & ~free, (budget - length).clamp(min=0), -1).to(torch.int32)
+        most = torch.iinfo(torch.int32).max
+        left = torch.where((budget > 0) & ~free, (budget - length).clamp(min=0, max=most), -1).to(torch.int32)
         return mask_(here, bundle, config, scores, left)
 
 

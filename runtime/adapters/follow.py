@@ -2,8 +2,8 @@
 
 Leaves out   histories that change otherwise: `Follower.fits` says so, and the caller reads them on the host.
 Invariants   nothing is read on the host. A row's state is that of a row of the call before which had the same bundle
-             and the same tokens but the last; it is found by a hash of the tokens, then compared token by token. Where
-             there is none the row is dead, which allows the end of turn only.
+             and budget and the same tokens but the last; it is found by a hash of the tokens, then compared token by
+             token. Where there is none the row is dead, which allows the end of turn only.
 Arrays       ids int64 [B, T], the tokens after the prompt; hash int64 [B], the sum of token x weight modulo 2^64.
 """
 
@@ -38,8 +38,8 @@ class Follower:
         self._decoder = Decoder(
             some, len(bundles), device, bundle_of_row=numbers, entry=entry, budget=budget, check=False, history=0
         )
-        bundle = self._decoder.bundle_of_row
-        self._same_bundle = bundle.unsqueeze(1) == bundle.unsqueeze(0)
+        asked = torch.stack([self._decoder.bundle_of_row.to(torch.int64), self._decoder.budget], 1)
+        self._same_asked = (asked.unsqueeze(1) == asked.unsqueeze(0)).all(2)
         self._ids = torch.zeros((len(bundles), 0), dtype=torch.int64, device=device)
         self._hash = torch.zeros(len(bundles), dtype=torch.int64, device=device)
         self._weights = torch.zeros(0, dtype=torch.int64, device=device)
@@ -57,7 +57,7 @@ class Follower:
     def read(self, ids: torch.Tensor) -> None:
         """Follow to histories of one token more, in any order of rows."""
         before, last = ids[:, :-1], ids[:, -1]
-        same = (self._hashed(before).unsqueeze(1) == self._hash.unsqueeze(0)) & self._same_bundle
+        same = (self._hashed(before).unsqueeze(1) == self._hash.unsqueeze(0)) & self._same_asked
         source = same.to(torch.int8).argmax(1)
         found = same.gather(1, source.unsqueeze(1)).squeeze(1) & (self._ids[source] == before).all(1)
         self._decoder.reorder_(source)

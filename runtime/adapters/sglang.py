@@ -244,8 +244,7 @@ class ToolcBackend(BaseGrammarBackend):
             self._rows.apply_(logits, vocab_mask)
         else:
             size = min(logits.shape[1], 32 * vocab_mask.shape[1])
-            free = torch.zeros(logits.shape[0], dtype=torch.bool, device=logits.device)
-            mask_logits_(logits, vocab_mask, size, free)
+            mask_logits_(logits, vocab_mask, size, (vocab_mask != -1).any(1))
 
 
 def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> BaseGrammarBackend:

@@ -111,6 +111,19 @@ def test_text_that_begins_like_a_delimiter(said: str) -> None:
     assert reader.text == "<" and reader.calls[0].name == "get"
 
 
+@pytest.mark.parametrize("name", ["hermes", "deepseek_v31"])
+def test_tokens_after_pieces_of_text(name: str) -> None:
+    """What a piece of text held back stands before the token that comes next."""
+    held, family = bundle(name), FAMILIES[name]
+    token = {bytes(held.vocab.token(n)): n for n in reversed(range(held.vocab.size))}
+    for half in ("<", "a <"):
+        reader = Reader(held, "auto")
+        events = reader.feed_text(half) + reader.feed(token[b"b"])
+        events += reader.feed_text("c " + family.write(CALLS[:1])) + reader.finish()
+        assert reader.text.rstrip() == half + "bc" and [call.name for call in reader.calls] == ["get"]
+        assert joined(events)[0][1].rstrip() == half + "bc"
+
+
 def test_events_come_as_soon_as_they_are_settled() -> None:
     held = bundle("hermes")
     reader = Reader(held, "auto")

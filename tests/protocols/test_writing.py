@@ -66,6 +66,26 @@ def test_the_rest_of_a_call(name: str) -> None:
             assert (write_call(reader, *CALLS[1]) is None) == (length > named)
 
 
+@pytest.mark.parametrize("whitespace", ["compact", "spaced", "flexible"])
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_values_of_values_with_any_blanks(name: str, whitespace: str) -> None:
+    if name == "restgpt":
+        pytest.skip("its calls are request lines of a document")
+    inner = {"type": "object", "properties": {"k": {"type": "integer"}, "l": {"type": "null"}}, "required": ["k", "l"]}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": inner},
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    }
+    options = Options(protocol=name, whitespace=whitespace)
+    held = compile_tools([{"name": "f", "input_schema": schema}], vocab_for(name), options=options).bundle
+    call = ("f", {"a": [1, 2], "b": {"k": 3, "l": None}})
+    written = write_calls(Reader(held, "tool:f" if "tool:f" in held.entry else "required"), [call])
+    assert written is not None
+    assert [(one.name, one.arguments) for one in written.reader.calls] == [call] or written.reader.unfinished
+
+
 def test_several() -> None:
     for name, family in FAMILIES.items():
         held = bundle(name)

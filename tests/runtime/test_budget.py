@@ -187,3 +187,18 @@ def test_budgets_that_cannot_be_kept_are_refused() -> None:
         matcher.limit(2)
     matcher.limit(None)
     assert matcher.left is None
+
+
+@pytest.mark.parametrize("budget", [2**62, 2**63 - 1, 2**63, 2**70])
+def test_large_budgets_are_none_that_would_be_felt(budget: int) -> None:
+    source = made("tools")
+    free, limited, batch = Matcher(source), Matcher(source, budget=budget), BatchMatcher([source], budget=budget)
+    assert limited.allowed_tokens().tolist() == free.allowed_tokens().tolist()
+    masks = batch.new_masks()
+    batch.fill(masks)
+    want = batch.new_masks()
+    BatchMatcher([source]).fill(want)
+    assert (masks == want).all()
+    limited.advance(int(free.allowed_tokens()[0]))
+    limited.limit(budget)
+    assert limited.left is not None and limited.left >= 2**61

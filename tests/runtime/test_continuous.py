@@ -97,6 +97,18 @@ def test_a_request_that_cannot_be_met_takes_no_slot() -> None:
             assert processor.prepare_tensor_args([SimpleNamespace(state=made)]).tolist() == [1]
 
 
+@pytest.mark.parametrize(("budget", "most"), [(2**31, None), (None, 2**31), (2**70, None), (0, 2**70)])
+def test_large_budgets(budget: int | None, most: int | None) -> None:
+    processor = ToolcContinuousProcessor(KINDS, 1, torch.device("cpu"))
+    asked = {"toolc_bundle": "brackets"} | ({} if budget is None else {"toolc_budget": budget})
+    made = state("r", [9], logit_processor_kwargs=asked, max_new_tokens=most)
+    made.position_offset = 1
+    given = processor.prepare_tensor_args([SimpleNamespace(state=made)])
+    masked = processor(processor.reader(torch.tensor([9]), torch.zeros(1, 96)), given)
+    live = sorted(Oracle.start(bundle("brackets")).mask())
+    assert torch.isfinite(masked[0]).nonzero().view(-1).tolist() == live
+
+
 def new_manager(**more: Any) -> Any:
     from transformers import ContinuousBatchingConfig, GenerationConfig
 

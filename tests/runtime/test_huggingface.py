@@ -219,6 +219,15 @@ def test_rows_followed_on_the_device_equal_those_read_on_the_host(monkeypatch: p
                 for group in range(3)
                 for n in pick.choices(range(3 * group, 3 * group + 3), k=3)
             ]
+    # Prompts with one bundle and unlike budgets, whose texts begin alike.
+    made, budgets = [bundle("brackets"), bundle("brackets"), bundle("brackets")], [3, None, 9]
+    device = ToolcLogitsProcessor(made, prompt_length=0, budget=budgets, on_device=True)
+    for length in range(4):
+        ids = torch.tensor([[4, 4, 4][:length]] * 3, dtype=torch.int64).reshape(3, length)
+        host = ToolcLogitsProcessor(made, prompt_length=0, budget=budgets, on_device=False)
+        want = host(ids, torch.zeros(3, 100))
+        assert torch.equal(device(ids, torch.zeros(3, 100)), want)
+        assert length == 0 or allowed(want)[0] != allowed(want)[1]
     # The same length with other tokens before the last: no row of the call before goes on like that.
     device = ToolcLogitsProcessor(bundle("brackets"), prompt_length=0, on_device=True)
     for row in ([], [4], [7, 7]):
