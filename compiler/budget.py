@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .errors import BudgetError
+from .errors import BudgetError, SpecError
 
 if TYPE_CHECKING:
     from numba.core.event import TimingListener
@@ -56,6 +56,15 @@ class Budget:
     bytes: int | None = 1 << 30
     _started: float = field(default_factory=_now, repr=False, compare=False)
     _place: str | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("states", "pattern_states", "rows", "seconds", "bytes"):
+            limit = getattr(self, name)
+            kinds = (int, float) if name == "seconds" else (int,)
+            if limit is not None and (not isinstance(limit, kinds) or isinstance(limit, bool) or not limit >= 0):
+                expected = "a number" if name == "seconds" else "a whole number"
+                found = repr(limit)[:40]
+                raise SpecError("no such limit", place=f"Budget.{name}", found=found, expected=f"{expected} or None")
 
     def start(self, place: str | None = None) -> Budget:
         """Restart the clock; returns self. Errors name ``place``, where nothing nearer is known."""

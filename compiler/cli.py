@@ -49,7 +49,9 @@ class Finite(click.FloatRange):
 
 def _schema_options(command: Command) -> Command:
     for option in (
-        click.option("--max-spec-bytes", type=click.IntRange(1), help="Largest spec that is read.  [default: 32 MiB]"),
+        click.option(
+            "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
+        ),
         click.option("--lenient", is_flag=True, help="Drop keywords that cannot be compiled, and list them."),
         click.option(
             "--key-order",

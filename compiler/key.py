@@ -37,7 +37,9 @@ def recipe(options: Options, kind: str) -> str:
     """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION; of a
     grammar, whose expressions are those of Python, also of the Unicode that this Python knows."""
     from .grammar.protocol import load_protocol
+    from .specs.source import check_response
 
+    check_response(options.response)
     said = {name: value for name, value in vars(options).items() if name not in NO_PART}
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]
@@ -51,6 +53,8 @@ def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:
     Raises:
         GrammarError: at a place in ``name``; half of a surrogate pair cannot be written as UTF-8.
     """
+    if not isinstance(lark_text, str):
+        raise GrammarError("a grammar is text", place=name, found=type(lark_text).__name__)
     try:
         data = lark_text.encode()
     except UnicodeEncodeError as error:

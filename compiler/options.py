@@ -21,12 +21,12 @@ BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
 
 
-LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 4096)}
+LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 4096), "jobs": (1, 4096)}
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
 _SWITCHES = ("named", "strict", "lenient", "standalone")
-_OPTIONAL = ("digits", "strict")
+_OPTIONAL = ("digits", "strict", "jobs")
 
 
 def check_option(name: str, value: Any, place: str) -> None:

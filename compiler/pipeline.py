@@ -22,6 +22,7 @@ from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.marks import MARKS, defaults_of, request_of
 from .specs.model import with_strictness
+from .specs.source import check_response
 
 if TYPE_CHECKING:
     from toolc.runtime.bundle import Bundle
@@ -166,6 +167,7 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     from .schema import SchemaOptions
 
     options = options or Options()
+    check_response(options.response)
     if spec.kind == "schema" and options.response is not None:
         raise SpecError(
             "a JSON Schema has no tools to which a response could be the alternative", place=f"{spec.name}#"

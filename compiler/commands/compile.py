@@ -31,7 +31,7 @@ def run(given: set[str], **options: Any) -> None:
     if many["store"] is not None:
         _run_many(list(specs), tokenizers, given, {**options, **many})
         return
-    if len(specs) > 1 or len(tokenizers) > 1 or (specs and Path(specs[0]).is_dir()):
+    if len(specs) > 1 or len(tokenizers) > 1 or (specs and os.path.isdir(specs[0])):
         refuse_usage("several specs or tokenizers, or a folder, are compiled into a store; name it with --store")
     if extra := [f"--{name.replace('_', '-')}" for name in MANY if name in given]:
         refuse_usage(f"{extra[0]} is for compiling into a store; name it with --store")

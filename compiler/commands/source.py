@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import GrammarError, SchemaError
+from ..errors import GrammarError, SpecError
 from ..options import Options
 from ..specs import Spec, read_spec
 from ..specs.project import Project, joined_spec
@@ -80,5 +80,5 @@ def _response(path: str | None, max_bytes: int | None) -> dict[str, Any] | bool 
         return None
     schema, name = load_document(Path(path), None, MAX_BYTES if max_bytes is None else max_bytes)
     if not isinstance(schema, (dict, bool)):
-        raise SchemaError("the response is no schema", place=f"{name}#", expected="an object, true or false")
+        raise SpecError("the response is no schema", place=f"{name}#", expected="an object, true or false")
     return schema

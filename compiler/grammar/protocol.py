@@ -25,6 +25,7 @@ Invariants   entries and names follow the order above; rules made here begin wit
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,8 +102,10 @@ def load_protocol(which: str | Path | None) -> Protocol:
         UnsupportedError: something in a response template cannot be derived.
     """
     which = DEFAULT if which is None else which
+    if not isinstance(which, (str, os.PathLike)):
+        raise GrammarError("no such protocol", found=type(which).__name__, expected="a name or a path")
     path = Path(which)
-    if path.is_dir() and (path / CONFIGURATION).is_file():
+    if os.path.isfile(path / CONFIGURATION):
         path = path / CONFIGURATION
     if path.suffix == ".json":
         return _from_response_template(path)

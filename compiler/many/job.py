@@ -78,8 +78,9 @@ def find_specs(paths: list[str]) -> list[str]:
     from ..specs.project import NAMES
 
     found: list[str] = []
-    for path in map(Path, paths):
-        if path.is_dir():
+    for given in paths:
+        path = Path(given)
+        if os.path.isdir(given):
             inside = [
                 one
                 for one in path.rglob("*")
@@ -88,10 +89,10 @@ def find_specs(paths: list[str]) -> list[str]:
             if not inside:
                 raise SpecError("the folder holds no specs", place=str(path), expected="files " + ", ".join(ENDINGS))
             found += map(str, sorted(inside))
-        elif path.is_file():
+        elif os.path.isfile(given):
             found.append(str(path))
         else:
-            raise SpecError("no such file or folder", place=str(path))
+            raise SpecError("no such file or folder", place=str(given) or '""')
     return list(dict.fromkeys(found))
 
 

@@ -218,9 +218,7 @@ class Normaliser:
         return shape.needs_machine and multiples_machine(shape, self.digits, place) is None
 
     def _drop(self, place: str, keyword: str) -> None:
-        owner = place.rpartition("/")[0]
-        if (owner, keyword, "dropped") not in self.reader.report:
-            self.reader.report.append((owner, keyword, "dropped"))
+        self.reader.drop(place.rpartition("/")[0], keyword)
 
     def holds(self, atom: Atom, value: object) -> bool:
         """Whether an atom holds for a concrete value."""

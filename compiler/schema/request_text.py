@@ -89,6 +89,12 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
     pieces = re.split(r"\{([^{}]+)\}", request.path)
     line = [literal(f"{request.method} {pieces[0]}")]
     for n in range(1, len(pieces), 2):
+        if pieces[n] not in of_name:
+            raise UnsupportedError(
+                f"the path needs {pieces[n]!r}, and the arguments may be any object",
+                place=place,
+                hint="let arguments meet the schema of their tool (strict), or choose another protocol",
+            )
         line.append(of_name[pieces[n]])
         if pieces[n + 1]:
             line.append(literal(pieces[n + 1]))

@@ -154,6 +154,7 @@ class Reader:
     def parameters(self, items: Any, pointer: str) -> dict[tuple[str, str], tuple[dict[str, Any], str]]:
         """(place, name) → the parameter and its JSON pointer."""
         out: dict[tuple[str, str], tuple[dict[str, Any], str]] = {}
+        listed: dict[tuple[str, str], str] = {}  # where the list has them, perhaps as references to one place
         for i, item in enumerate(want([] if items is None else items, list, f"{self.name}#{pointer}", "an array")):
             parameter, at = self.resolve(item, f"{pointer}/{i}", "a parameter: an object")
             for key in ("name", "in"):
@@ -171,10 +172,10 @@ class Reader:
             if (place, name) in out:
                 raise SpecError(
                     f"two {place} parameters have the name {quote(name)}",
-                    place=f"{self.name}#{at}",
-                    expected=f"a name that differs from that of {self.name}#{out[place, name][1]}",
+                    place=f"{self.name}#{pointer}/{i}",
+                    expected=f"a name that differs from that of {self.name}#{listed[place, name]}",
                 )
-            out[place, name] = (parameter, at)
+            out[place, name], listed[place, name] = (parameter, at), f"{pointer}/{i}"
         return out
 
     def parameter_schema(self, parameter: dict[str, Any], at: str) -> tuple[Any, str]:

@@ -55,7 +55,7 @@ class Project:
 
 def find_project(folder: Path) -> Path | None:
     """The project file of a folder, if it has one."""
-    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+    return next((folder / name for name in NAMES if os.path.isfile(folder / name)), None)
 
 
 def read_project(path: Path) -> Project:
@@ -84,7 +84,7 @@ def read_project(path: Path) -> Project:
     for i, one in enumerate(listed):
         place = f"{name}#/spec" + (f"/{i}" if isinstance(document["spec"], list) else "")
         specs.append(path.parent / want(one, str, place, "the path of a spec"))
-        if not specs[-1].is_file():
+        if not os.path.isfile(specs[-1]):
             raise SpecError("no such file", place=place, found=quote(one))
     texts = {}
     for key in _TEXTS:
@@ -104,7 +104,7 @@ def read_project(path: Path) -> Project:
 
 def _near(value: str, folder: Path) -> str:
     """A path beside the project file where there is one, else the value itself."""
-    return str(folder / value) if (folder / value).exists() else value
+    return str(folder / value) if os.path.exists(folder / value) else value
 
 
 def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> Spec:

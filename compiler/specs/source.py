@@ -25,6 +25,7 @@ MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
 MAX_NODES = 20_000_000
 MAX_DIGITS = 4000  # Python reads up to 4300, and time grows with the square
 _TOO_LONG = 10**MAX_DIGITS
+_MOST_AT_ONCE = 1 << 32  # room of so many bytes is asked for before a byte is read
 MAX_REPEATED = 2_000_000
 """Most values that aliases of YAML, or one Python value at several places, may add to those that are written."""
 _TEXT = frozenset((str,))
@@ -63,7 +64,7 @@ def load_document(source: Any, name: str | None, max_bytes: int | None) -> tuple
 def _read(path: Path, name: str, max_bytes: int | None) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read() if max_bytes is None else file.read(max_bytes + 1)
+            data = file.read() if max_bytes is None or max_bytes > _MOST_AT_ONCE else file.read(max_bytes + 1)
             if max_bytes is not None and len(data) > max_bytes:
                 _check_size(max(path.stat().st_size, len(data)), max_bytes, name)
             return data
@@ -180,10 +181,15 @@ def _too_deep(place: str, most: int = MAX_DEPTH) -> SpecError:
     )
 
 
+_NO_NUMBER = re.compile("NaN|-?Infinity")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?P<rest>(?:\.\d+)?(?:[eE][-+]?\d+)?)")
+
+
 def _find_refused(text: str, name: str) -> SpecError:
     """Where the first thing of _Refused stands: json's hooks are not told."""
     keys: list[set[str] | None] = []
     before = ""
+    # json reads a number as far as it is one; what is wrong behind it comes later.
     for piece in _PIECE.finditer(text):
         token = piece[0]
         place = f"{name}:{_line_column(text, piece.start())}"
@@ -203,17 +209,19 @@ def _find_refused(text: str, name: str) -> SpecError:
                     hint=_excerpt("remove or rename one", text, piece.start()),
                 )
             seen.add(key)
-        elif token in ("NaN", "Infinity", "-Infinity"):
+        elif found := _NO_NUMBER.match(token):
             return SpecError(
                 "JSON has no such number",
                 place=place,
-                found=token,
+                found=found[0],
                 hint=_excerpt("leave the keyword out, or write a number", text, piece.start()),
             )
-        elif re.fullmatch(r"-?\d+", token) and _digits(token) > MAX_DIGITS:
-            return SpecError("this number is too long", place=place, found=f"{_digits(token):,} digits")
-        elif re.fullmatch(r"-?\d[\d.eE+-]*", token) and math.isinf(float(token)):
-            return SpecError("this number is too large", place=place, found=token[:40], expected="less than 1.8e308")
+        elif number := _NUMBER.match(token):
+            if not number["rest"] and _digits(number[0]) > MAX_DIGITS:
+                return SpecError("this number is too long", place=place, found=f"{_digits(number[0]):,} digits")
+            if number["rest"] and math.isinf(float(number[0])):
+                large = number[0][:40]
+                return SpecError("this number is too large", place=place, found=large, expected="less than 1.8e308")
         before = token
     raise AssertionError("json refused what the scan does not find")
 
@@ -449,6 +457,19 @@ def _yaml_loader(yaml: Any) -> Any:
 
 
 # ---------------------------------------------------------------- values
+
+
+def check_response(schema: Any) -> None:
+    """Refuse what is no schema of a structured response; None, for none, is fine.
+
+    Raises:
+        SpecError: at a place in ``response``.
+    """
+    if schema is None:
+        return
+    check_value(schema, "response")
+    if not isinstance(schema, (dict, bool)):
+        raise SpecError("the response is no schema", place="response#", expected="an object, true or false")
 
 
 def check_value(document: Any, name: str) -> None:

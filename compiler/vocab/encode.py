@@ -8,6 +8,7 @@ Cuts         A byte-pair encoder works within the pieces of its pre-tokenizer, w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +21,9 @@ Encode = Callable[[Sequence[str]], list[tuple[list[int], int]]]
 
 def encoder(source: str | Path) -> Encode | None:
     """The encoder of a tokenizer.json, a folder that holds one, or the built-in vocabulary; None for all else."""
-    path = builtin_path() if str(source) == NAME and not Path(source).exists() else Path(source)
-    path = path / "tokenizer.json" if path.is_dir() else path
-    if not path.is_file() or not path.read_bytes()[:64].lstrip().startswith(b"{"):
+    path = builtin_path() if str(source) == NAME and not os.path.exists(source) else Path(source)
+    path = path / "tokenizer.json" if os.path.isdir(path) else path
+    if not os.path.isfile(path) or not path.read_bytes()[:64].lstrip().startswith(b"{"):
         return None
     return _read(path.read_text(encoding="utf-8"))
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,10 +67,10 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
     Raises:
         VocabError: nothing there, a format or decoder that is not understood, or an unknown name in ``eos``.
     """
-    path = Path(source)
-    if path.is_dir():
+    path = _place(source)
+    if os.path.isdir(path):  # Path.is_dir raises where a name is too long
         return _finish(_read(_pick(path)), _folder(path), eos, path.resolve().name)
-    if path.exists():
+    if os.path.exists(path):
         return _finish(_read(path), lambda name: None, eos, path.name)
     if str(source) == NAME:
         return _finish(_read(builtin_path()), lambda name: None, eos, NAME)
@@ -84,10 +85,11 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
 
 def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None:
     """A digest of all that ``load_tokens`` would read, so that what is made of it can be cached; None for a hub id."""
-    path = builtin_path() if str(source) == NAME and not Path(source).exists() else Path(source)
-    if path.is_dir():
+    place = _place(source)
+    path = builtin_path() if str(source) == NAME and not os.path.exists(place) else place
+    if os.path.isdir(path):
         files = [_pick(path), *(path / name for name in _SIDE_FILES if (path / name).is_file())]
-    elif path.exists():
+    elif os.path.exists(path):
         files = [path]
     else:
         return None
@@ -101,6 +103,12 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None
 
 
 # ---- finding
+
+
+def _place(source: Any) -> Path:
+    if not isinstance(source, (str, os.PathLike)):
+        raise VocabError("no such tokenizer", found=type(source).__name__, expected="a path, a name or a Vocab")
+    return Path(source)
 
 
 def _pick(folder: Path) -> Path:
@@ -216,6 +224,9 @@ def _finish(draft: Draft, side: SideFile, eos: Sequence[str | int], source: str)
     _add_tokens(draft, side)
     if isinstance(eos, (str, int)):
         eos = [eos]
+    for which in eos:
+        if isinstance(which, bool) or not isinstance(which, (str, int)):
+            raise VocabError("no token ends a turn so", place="eos", found=repr(which)[:40], expected="a name or an id")
     if eos:
         return draft.finish([draft.end_of_turn_id(which, "--eos") for which in eos], "--eos", source)
     for name, key in (

@@ -366,6 +366,23 @@ def test_options_out_of_range(toolc: Toolc, tmp_path: Path, option: str, words: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["compile", "x" * 300], "File name too long"),
+        (["compile", "x" * 300, "--store", "st"], "no such file or folder"),
+        (["compile", "", "--store", "st"], 'SpecError at ""'),
+        (["compile", "a.json", "--protocol", "x" * 300], "no such protocol"),
+        (["compile", "a.json", "--tokenizer", "x" * 300], "no such tokenizer"),
+    ],
+)
+def test_names_that_cannot_be_files(toolc: Toolc, tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "a.json").write_text('[{"name": "a", "parameters": {}}]')
+    done = toolc(*words)
+    assert done.returncode == 3 and said in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["key", "a.json", "--max-spec-bytes", str(2**63 - 1)], "--max-spec-bytes"),
         (["compile", "a.json", "--max-seconds", "nan"], "'nan'"),
         (["compile", "a.json", "--max-seconds", "inf"], "'inf'"),
         (["compile", "a.json", "--max-seconds", "-1"], "--max-seconds"),

@@ -110,6 +110,12 @@ def test_text_beside_requests() -> None:
     assert "request-parts" in bundle().meta["restrictions"]
 
 
+def test_arguments_that_may_be_any_object() -> None:
+    with pytest.raises(UnsupportedError, match="the path needs 'id'") as refused:
+        compile_tools(DOCUMENT, options=Options(protocol="restgpt", strict=False))
+    assert refused.value.place is not None and refused.value.place.startswith("spec#/paths/")
+
+
 def test_refused() -> None:
     with pytest.raises(UnsupportedError, match="no operation of an API"):
         compile_tools([{"name": "f", "input_schema": {"type": "object"}}], options=Options(protocol="restgpt"))

@@ -97,6 +97,32 @@ def test_nothing_is_dropped_that_can_be_compiled() -> None:
     assert exact[0] == lenient[0] and exact[1].keywords == lenient[1].keywords
 
 
+@pytest.mark.parametrize(
+    ("keyword", "schema"),
+    [
+        ("multipleOf", {"multipleOf": LARGE, "type": "integer"}),
+        ("uniqueItems", {"type": "array", "uniqueItems": True}),
+        ("not/multipleOf", {"not": {"multipleOf": LARGE}}),
+        ("not/format", {"not": {"format": "idn-hostname"}}),
+        ("pattern", HARD),
+    ],
+)
+def test_every_place_of_equal_schemas_is_listed(keyword: str, schema: Any) -> None:
+    """Also one that is read after the schema was used: what a reference of another document leads to."""
+    other = {"$id": "https://x.test/other", "$defs": {"d": {"items": schema}}}
+    document = {"properties": {"a": schema, "b": {"items": schema}}, "$defs": {"o": other}}
+    document["properties"]["c"] = {"$ref": "https://x.test/other#/$defs/d"}
+    compiled = compile_schema(document, options=Options(lenient=True))
+    places = ["properties/a", "properties/b/items", "$defs/o/$defs/d/items"]
+    assert compiled.report["dropped"] == sorted(f"schema#/{place}/{keyword}" for place in places)
+
+
+def test_what_is_evaluated_by_what_is_dropped() -> None:
+    schema = {**O, "patternProperties": {BACK: {"type": "integer"}}, "unevaluatedProperties": False}
+    compiled = compile_schema(schema, options=Options(lenient=True))
+    assert compiled.report["dropped"] == ["schema#/patternProperties", "schema#/unevaluatedProperties"]
+
+
 def test_a_bundle_lists_what_is_dropped() -> None:
     schema = {"properties": {"a": HARD, "b": {"multipleOf": LARGE}}, "type": "object"}
     compiled = compile_schema(schema, options=Options(lenient=True))

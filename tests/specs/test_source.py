@@ -29,6 +29,27 @@ YAML: list[tuple[str, str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"minimum": NaNx}', "1:13\n  JSON has no such number; found NaN"),
+        ("[Infinityy]", "1:2\n  JSON has no such number; found Infinity"),
+        ("[-Infinityy]", "1:2\n  JSON has no such number; found -Infinity"),
+        ('{"minimum": 1e999x}', "1:13\n  this number is too large; found 1e999"),
+        ("[1, 1e999-]", "1:5\n  this number is too large; found 1e999"),
+        ("[1e999.]", "1:2\n  this number is too large; found 1e999"),
+        ("[1e999e5]", "1:2\n  this number is too large; found 1e999"),
+        ('[1e400ooks", "0-9"]', "1:2\n  this number is too large; found 1e400"),
+        ("[" + "9" * 4001 + "x]", "1:2\n  this number is too long; found 4,001 digits"),
+        ("[1.x]", "this is not JSON"),
+    ],
+)
+def test_numbers_that_run_into_something(text: str, words: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        read_spec(text)
+    assert words in str(refused.value)
+
+
 @pytest.mark.parametrize(("text", "document"), [row[1:] for row in YAML], ids=[row[0] for row in YAML])
 def test_yaml(text: str, document: Any) -> None:
     found = parse(text.encode(), "a.yaml")
