@@ -263,7 +263,9 @@ class _Reader:
         try:
             pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
         except (LarkGrammarError, UnicodeError, ValueError) as error:
-            raise self.source.token_error(token, str(error.args[0] if error.args else error)) from None
+            reason = next((cause.msg for cause in error.args if isinstance(cause, SyntaxError)), "")
+            known = f"no literal of Python: {reason.rpartition(': ')[2]}" if reason else str(error.args[0])
+            raise self.source.token_error(token, known) from None
         flags = "".join(sorted(pattern.flags))
         try:
             if isinstance(pattern, PatternStr):

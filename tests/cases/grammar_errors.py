@@ -23,6 +23,9 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
     ("terminal/empty", 'start: ""', GrammarError, ":1:8", "Empty terminals"),
     ("terminal/recursion", "A: B\nB: A\nstart: A", GrammarError, ":1:1", "Recursion in terminal"),
     ("terminal/surrogate", 'start: "\\ud800"', GrammarError, ":1:8", "lone surrogate"),
+    ("terminal/escape", 'start: "\\x"', GrammarError, ":1:8", "no literal of Python: truncated \\xXX escape"),
+    ("terminal/null", 'start: "a\0"', GrammarError, ":1:8", "no literal of Python: source code"),
+    ("regexp/escape", "start: /\\x/", GrammarError, ":1:8", "no literal of Python: truncated \\xXX escape"),
     ("regexp/group", "start: /a(/\n", GrammarError, ":1:8", "unterminated group"),
     ("regexp/reference", 'start: "x"\n  | /(a)\\1/\n', UnsupportedError, ":2:5", "back-reference"),
     (
