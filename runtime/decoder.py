@@ -24,7 +24,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 import torch
 
@@ -296,7 +296,7 @@ class Decoder:
         self._begin_(self._rows(slice(old, None)), begin)
 
     def fork(self) -> Decoder:
-        """An independent copy of all rows; the arena is shared."""
+        """An independent copy of all rows; the arena is shared. ``copy`` and ``deepcopy`` make one, too."""
         twin = object.__new__(Decoder)
         twin.__dict__.update(self.__dict__)
         self.arena.holders.add(twin)
@@ -304,6 +304,15 @@ class Decoder:
             setattr(twin, name, getattr(self, name).clone())
         twin.log = Config(*(part.clone() for part in self.log))
         return twin
+
+    def __copy__(self) -> Decoder:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Decoder:
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Decoder cannot be pickled: send its bundles and tokens, and use rebuild_")
 
     def rebuild_(self, tokens: torch.Tensor, lengths: torch.Tensor | None = None, rows: Rows = None) -> None:
         """Begin the rows' texts again and read token histories: after a preemption, or for a row that moved here.

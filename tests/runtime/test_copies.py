@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from toolc.compiler import compile_tools
-from toolc.runtime import BatchMatcher, Bundle, DecodeError, Matcher, TextStream, Vocab
+from toolc.runtime import BatchMatcher, Bundle, DecodeError, Decoder, Matcher, TextStream, Vocab
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,18 @@ def test_a_matcher_is_copied_as_a_fork(weather: Path, twin_of: Callable[[Matcher
     assert (len(twin), len(matcher)) == (1, 0)
     matcher.advance(token)
     assert matcher.allowed_tokens().tolist() == twin.allowed_tokens().tolist() and matcher.left == twin.left
+
+
+@pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy])
+def test_a_decoder_is_copied_as_a_fork(weather: Path, twin_of: Callable[[Decoder], Decoder]) -> None:
+    decoder = Decoder(Bundle.open(weather), 2)
+    twin = twin_of(decoder)
+    assert twin.arena is decoder.arena and twin in twin.arena.holders
+    token = int(Matcher(decoder.arena.bundle(0)).allowed_tokens()[0])
+    twin.advance_(torch.tensor([token, token]))
+    assert twin.length.tolist() == [1, 1] and decoder.length.tolist() == [0, 0]
+    with pytest.raises(TypeError, match="Decoder cannot be pickled"):
+        pickle.dumps(decoder)
 
 
 def test_what_cannot_be_copied_says_so(weather: Path) -> None:
