@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.gpu import captured
 from toolc.runtime import BatchMatcher, Bundle, Decoder, Matcher
 from toolc.runtime.adapters.rows import RowTable
 from toolc.runtime.constraint import Constraint
@@ -60,20 +61,6 @@ def legal(decoder: Decoder, pick: random.Random) -> torch.Tensor:
             live = [t for t in live if b"[" not in bundle("brackets").vocab.token(t)] or live
         tokens.append(pick.choice(live))
     return torch.tensor(tokens, device="cuda")
-
-
-def captured(call: Callable[[], Any]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of a call; it runs three times before, on another stream."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
