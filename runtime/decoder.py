@@ -470,6 +470,10 @@ class Decoder:
         return self._bits(self._config, self._left())
 
     def _bits(self, here: Config, left: torch.Tensor | None) -> torch.Tensor:
+        if self.backend == "fused":
+            from . import fused
+
+            return fused.fill(self.arena, self.bundle_of_row, here, *fused.limits_of(left, self.bundle_of_row))
         return step.mask_bits(self.arena.table, self.arena.limits, self.bundle_of_row, here, self._on_cpu, left)
 
     def mask_(self, logits: torch.Tensor) -> torch.Tensor:
@@ -521,6 +525,12 @@ class Decoder:
         return self.mask_(logits)
 
     def _after(self, here: Config, tokens: torch.Tensor) -> tuple[Config, torch.Tensor]:
+        if self.backend == "fused":
+            from . import fused
+
+            after = Config(*(part.clone() for part in here))
+            fused.read_(self.arena, self.bundle_of_row, after, tokens)
+            return after, (self.bundle_of_row >= 0) & (here.state > 1) & (after.state == 0)
         return step.advance(self.arena.table, self.arena.limits, self.bundle_of_row, here, tokens, self._on_cpu)
 
     def _advance(self, tokens: torch.Tensor, chosen: torch.Tensor) -> None:

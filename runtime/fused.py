@@ -1,10 +1,10 @@
-"""The step as Triton kernels: one reads a token per row, one gathers the rows of masks and masks logits.
+"""The step as Triton kernels: one reads a token per row, one masks logits, one gives masks as bits.
 
 Leaves out   the state and who may use it: see decoder.py. The same as tensor operations: see step.py, which this equals
              bit for bit.
 Invariants   nothing is allocated and nothing read on the host: a step can be captured in a CUDA graph. Loops end where
              the token and the chain end, so no bound on them is compiled in.
-Launches     one for each of the two. What a launch costs the host goes with its arguments, so the arena's tables are
+Launches     one for each. What a launch costs the host goes with its arguments, so the arena's tables are
              one of them: their addresses, which the kernels look up.
 Masking      a program masks a stretch of one row, 32 logits for a word of bits. Where none of the 32 is allowed, which
              is most of most masks, they are written together, by whole vectors; where some are, one by one, and only
@@ -201,6 +201,112 @@ def advance_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def _bits(  # type: ignore[no-untyped-def]
+    r,
+    bundle,
+    word,
+    state_of_row,
+    counter_of_row,
+    depth_of_row,
+    stack,
+    saved,
+    length,
+    budget,
+    addresses,
+    words,
+    width,
+    breaks: tl.constexpr,
+    closes: tl.constexpr,
+    modes: tl.constexpr,
+):
+    """Some words of the mask of row r, which has a bundle."""
+    q = tl.load(state_of_row + r)
+    depth = tl.load(depth_of_row + r)
+    most = tl.load(budget + r)
+    row = tl.load(_table(addresses, FINISHED_ROW) + bundle)
+    frames = stack + r * width
+    counts = saved + r * width
+    symbols = 0
+    profile = -1
+    only = -1
+    need = 0
+    below = 0
+    limited = (most > 0) & (q > 1)
+    if q > 1:
+        c = tl.load(counter_of_row + r)
+        mode = 0
+        if depth >= tl.load(_table(addresses, SOFT_DEPTH) + bundle):
+            mode = modes - 1
+        cell = tl.load(_table(addresses, STATE_CELL) + q)
+        cell += _phase(_table(addresses, STATE_BREAK), q, breaks, c)
+        row = tl.load(_table(addresses, CELL_ROW) + cell * modes + mode)
+        profile = tl.load(_table(addresses, CELL_EXIT) + cell * modes + mode)
+        if limited:
+            symbols = tl.load(_table(addresses, SYMBOL_BASE) + bundle)
+            place = tl.load(_table(addresses, STATE_CLOSE) + q)
+            place += _phase(_table(addresses, CLOSE_BREAK), q, closes, c)
+            for k in range(depth):
+                below += _owes(addresses, closes, symbols, frames, counts, k)
+            need = tl.load(_table(addresses, CLOSE_AFTER) + place * modes + mode) + below
+            only = tl.load(_table(addresses, CLOSE_TOKEN) + place * modes + mode)
+    dense = _table(addresses, DENSE)
+    inside = word < words
+    bits = tl.load(dense + row.to(tl.int64) * words + word, mask=inside, other=0)
+    while (profile >= 0) & (depth > 0):
+        depth -= 1
+        if limited:
+            below -= _owes(addresses, closes, symbols, frames, counts, depth)
+        base = tl.load(_table(addresses, CHAIN_OFFSET) + profile)
+        entry = base + tl.load(frames + depth)
+        chain = _table(addresses, CHAIN) + 2 * entry
+        profile = -1
+        if tl.load(chain) == base:
+            number = tl.load(chain + 1)
+            cell = tl.load(_table(addresses, CHAIN_CELL) + number)
+            cell += _phase(_table(addresses, CHAIN_BREAK), number, breaks, tl.load(counts + depth))
+            more = tl.load(_table(addresses, CHAIN_ROW) + cell)
+            bits |= tl.load(dense + more.to(tl.int64) * words + word, mask=inside, other=0)
+            profile = tl.load(_table(addresses, CHAIN_EXIT) + cell)
+            if limited:
+                need = tl.maximum(need, tl.load(_table(addresses, CHAIN_AFTER) + cell) + below)
+    if limited & (only >= 0) & (need >= tl.maximum(most - tl.load(length + r), 0)):
+        bits = tl.where(word == only >> 5, 1 << (only & 31), 0)
+    return bits
+
+
+@triton.jit
+def fill_kernel(  # type: ignore[no-untyped-def]
+    out,
+    bundle_of_row,
+    state_of_row,
+    counter_of_row,
+    depth_of_row,
+    stack,
+    saved,
+    length,
+    budget,
+    addresses,
+    words,
+    width,
+    breaks: tl.constexpr,
+    closes: tl.constexpr,
+    modes: tl.constexpr,
+    block: tl.constexpr,
+):
+    """Program (row, part) writes `block` words of a row's mask."""
+    r = tl.program_id(0)
+    bundle = tl.load(bundle_of_row + r)
+    word = tl.program_id(1) * block + tl.arange(0, block)
+    bits = tl.full([block], -1, tl.int32)
+    if bundle >= 0:
+        bits = _bits(
+            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, length, budget, addresses,
+            words, width, breaks, closes, modes,
+        )  # fmt: skip
+    tl.store(out + r.to(tl.int64) * words + word, bits, mask=word < words)
+
+
+@triton.jit
 def mask_kernel(  # type: ignore[no-untyped-def]
     logits,
     row_stride,
@@ -227,58 +333,11 @@ def mask_kernel(  # type: ignore[no-untyped-def]
     r = tl.program_id(0)
     bundle = tl.load(bundle_of_row + r)
     if bundle >= 0:
-        q = tl.load(state_of_row + r)
-        depth = tl.load(depth_of_row + r)
-        most = tl.load(budget + r)
-        row = tl.load(_table(addresses, FINISHED_ROW) + bundle)
-        frames = stack + r * width
-        counts = saved + r * width
-        symbols = 0
-        profile = -1
-        only = -1
-        need = 0
-        below = 0
-        limited = (most > 0) & (q > 1)
-        if q > 1:
-            c = tl.load(counter_of_row + r)
-            mode = 0
-            if depth >= tl.load(_table(addresses, SOFT_DEPTH) + bundle):
-                mode = modes - 1
-            cell = tl.load(_table(addresses, STATE_CELL) + q)
-            cell += _phase(_table(addresses, STATE_BREAK), q, breaks, c)
-            row = tl.load(_table(addresses, CELL_ROW) + cell * modes + mode)
-            profile = tl.load(_table(addresses, CELL_EXIT) + cell * modes + mode)
-            if limited:
-                symbols = tl.load(_table(addresses, SYMBOL_BASE) + bundle)
-                place = tl.load(_table(addresses, STATE_CLOSE) + q)
-                place += _phase(_table(addresses, CLOSE_BREAK), q, closes, c)
-                for k in range(depth):
-                    below += _owes(addresses, closes, symbols, frames, counts, k)
-                need = tl.load(_table(addresses, CLOSE_AFTER) + place * modes + mode) + below
-                only = tl.load(_table(addresses, CLOSE_TOKEN) + place * modes + mode)
-        dense = _table(addresses, DENSE)
         word = tl.program_id(1) * block + tl.arange(0, block)
-        inside = word < words
-        bits = tl.load(dense + row.to(tl.int64) * words + word, mask=inside, other=0)
-        while (profile >= 0) & (depth > 0):
-            depth -= 1
-            if limited:
-                below -= _owes(addresses, closes, symbols, frames, counts, depth)
-            base = tl.load(_table(addresses, CHAIN_OFFSET) + profile)
-            entry = base + tl.load(frames + depth)
-            chain = _table(addresses, CHAIN) + 2 * entry
-            profile = -1
-            if tl.load(chain) == base:
-                number = tl.load(chain + 1)
-                cell = tl.load(_table(addresses, CHAIN_CELL) + number)
-                cell += _phase(_table(addresses, CHAIN_BREAK), number, breaks, tl.load(counts + depth))
-                more = tl.load(_table(addresses, CHAIN_ROW) + cell)
-                bits |= tl.load(dense + more.to(tl.int64) * words + word, mask=inside, other=0)
-                profile = tl.load(_table(addresses, CHAIN_EXIT) + cell)
-                if limited:
-                    need = tl.maximum(need, tl.load(_table(addresses, CHAIN_AFTER) + cell) + below)
-        if limited & (only >= 0) & (need >= tl.maximum(most - tl.load(length + r), 0)):
-            bits = tl.where(word == only >> 5, 1 << (only & 31), 0)
+        bits = _bits(
+            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, length, budget, addresses,
+            words, width, breaks, closes, modes,
+        )  # fmt: skip
         # Bits past the vocabulary are set in the full row.
         past = tl.minimum(tl.maximum((word + 1) * 32 - size, 0), 32)
         bits &= tl.where(past > 0, (1 << (32 - tl.maximum(past, 1))) - 1, -1)
@@ -330,6 +389,45 @@ def advance_(
             modes=k.modes,
             num_warps=1,
         )
+
+
+def read_(arena: Arena, bundle_of_row: torch.Tensor, config: Config, tokens: torch.Tensor) -> None:
+    """As `advance_`, of rows of which no more is kept than where they stand."""
+    error = torch.zeros_like(bundle_of_row, dtype=torch.bool)
+    length, kept = (torch.zeros_like(bundle_of_row, dtype=torch.int64) for _ in range(2))
+    advance_(arena, bundle_of_row, config, error, length, kept, config, 0, tokens)
+
+
+def limits_of(left: torch.Tensor | None, bundle_of_row: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lengths and budgets, int64 [B], of rows of which is known what their budgets leave, -1 without one."""
+    # Budgets are as they were at a row's first token, and 0 for none: as if each had read one.
+    read = torch.ones_like(bundle_of_row, dtype=torch.int64)
+    return read, torch.zeros_like(read) if left is None else left.to(torch.int64) + 1
+
+
+def fill(
+    arena: Arena, bundle_of_row: torch.Tensor, config: Config, length: torch.Tensor, budget: torch.Tensor
+) -> torch.Tensor:
+    """int32 [B, words]: masks as bits; all bits for a row without bundle. Budgets as of `mask_`."""
+    k, rows = arena.limits, bundle_of_row.shape[0]
+    out = torch.empty((rows, arena.words), dtype=torch.int32, device=bundle_of_row.device)
+    if rows:
+        fill_kernel[(rows, triton.cdiv(arena.words, BLOCK_WORDS))](
+            out,
+            bundle_of_row,
+            *config,
+            length,
+            budget,
+            arena.addresses,
+            arena.words,
+            config.stack.shape[1],
+            breaks=k.breaks,
+            closes=k.closes,
+            modes=k.modes,
+            block=BLOCK_WORDS,
+            num_warps=2,
+        )
+    return out
 
 
 def mask_(

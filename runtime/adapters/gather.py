@@ -20,10 +20,7 @@ def advance_(decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: tor
     if decoder.backend == "fused":
         from .. import fused
 
-        error = torch.zeros_like(bundle, dtype=torch.bool)
-        length, kept = (torch.zeros_like(bundle, dtype=torch.int64) for _ in range(2))
-        # Without a history nothing is logged, so the tensors in the places of the log are not looked at.
-        fused.advance_(decoder.arena, bundle, config, error, length, kept, config, 0, tokens)
+        fused.read_(decoder.arena, bundle, config, tokens)
         return
     after, _ = step.advance(decoder.arena.table, decoder.arena.limits, bundle, config, tokens)
     for part, new in zip(config, after, strict=True):
@@ -37,10 +34,7 @@ def mask_(
     if decoder.backend == "fused":
         from .. import fused
 
-        # The kernel takes budgets as they were at a row's first token, 0 for none: as if each had read one.
-        read = torch.ones_like(bundle, dtype=torch.int64)
-        budget = torch.zeros_like(read) if left is None else left.to(torch.int64) + 1
-        fused.mask_(decoder.arena, bundle, config, read, budget, logits)
+        fused.mask_(decoder.arena, bundle, config, *fused.limits_of(left, bundle), logits)
         return logits
     arena = decoder.arena
     bits = step.mask_bits(arena.table, arena.limits, bundle, config, left=left)

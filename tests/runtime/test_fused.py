@@ -73,6 +73,52 @@ def test_equals_the_tensor_operations(seed: int, extra: int) -> None:
                 assert isinstance(one, Matcher) and one.stack == two.stack
 
 
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_bits_drafts_and_checks_equal_the_tensor_operations(seed: int, limited: bool) -> None:
+    pick = random.Random(seed)
+    device = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
+    made = [bundle(k) for k in ("brackets", "counted", "words")]
+    numbers = [0, 1, 2, -1, 0]
+    budget = [(made[n].min_tokens["start"] or 0) + 12 if limited and n >= 0 else None for n in numbers]
+    plain, fused = (
+        Decoder(made, 5, device, bundle_of_row=numbers, check=True, budget=budget, backend=name) for name in BACKENDS
+    )
+    for turn in range(14):
+        assert torch.equal(plain.fill(), fused.fill())
+        live = [[7] if n < 0 else plain.matcher(row).allowed_tokens().tolist() for row, n in enumerate(numbers)]
+        wanted = [
+            [pick.choice(row) if pick.random() < 0.8 else pick.randrange(-1, 97) for _ in range(3)] for row in live
+        ]
+        parents = None if turn % 2 else torch.tensor([-1, 0, -1], device=device)
+        drafts = [decoder.draft(torch.tensor(wanted, device=device), parents) for decoder in (plain, fused)]
+        assert torch.equal(drafts[0].legal, drafts[1].legal) and torch.equal(drafts[0].length, drafts[1].length)
+        assert torch.equal(drafts[0].bits, drafts[1].bits)
+        bad = torch.tensor([1, 7, 1, 7, 1], device=device)
+        errors = []
+        for decoder in (plain, fused):
+            try:
+                decoder.advance_(bad)
+            except DecodeError as error:
+                errors.append(str(error))
+        assert len(errors) in (0, 2) and len(set(errors)) <= 1
+        if errors:
+            tokens = torch.tensor([pick.choice(row) for row in live], device=device)
+            for decoder in (plain, fused):
+                decoder.advance_(tokens)
+        for name in ("state", "counter", "depth", "error", "length", "kept"):
+            assert torch.equal(getattr(plain, name), getattr(fused, name)), name
+        deep = [row for row, n in enumerate(numbers) if n >= 0 and (plain.state[row] < 2 or plain.depth[row] > 8)]
+        for decoder in (plain, fused):
+            decoder.reset_rows(deep, budget=[budget[row] for row in deep])
+    histories = torch.tensor([[4, 7, 5], [7, 7, 7], [7, 7, 7], [1, 1, 1], [4, 4, 7]], device=device)
+    for decoder in (plain, fused):
+        decoder.rebuild_(histories)
+    assert torch.equal(plain.state, fused.state) and torch.equal(plain.fill(), fused.fill())
+
+
 def pair(rows: int, **options: Any) -> tuple[list[Decoder], str]:
     """The same decoder of brackets by both backends, and the device."""
     device = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
@@ -122,7 +168,7 @@ def test_large_budgets_and_expanded_logits() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
 @pytest.mark.skipif(INTERPRETED, reason="the interpreter does not compile")
-@pytest.mark.parametrize("name", ["advance_kernel", "mask_kernel"])
+@pytest.mark.parametrize("name", ["advance_kernel", "fill_kernel", "mask_kernel"])
 def test_compiles_for_a_gpu_that_is_not_here(name: str) -> None:
     import inspect
 
@@ -134,7 +180,7 @@ def test_compiles_for_a_gpu_that_is_not_here(name: str) -> None:
     kernel = getattr(fused, name)
     numbers = {"row_stride", "column_stride", "columns", "batch", "history", "size", "words", "width"}
     constants = {"breaks": 1, "closes": 1, "modes": 2, "block": fused.BLOCK_WORDS}
-    others = {"logits": "*bf16", "error": "*u8"}
+    others = {"logits": "*bf16", "error": "*u8", "out": "*i32"}
     others |= dict.fromkeys(("tokens", "length", "kept", "budget", "addresses"), "*i64")
     names = list(inspect.signature(kernel.fn).parameters)
     kinds = {n: "constexpr" if n in constants else "i32" if n in numbers else others.get(n, "*i32") for n in names}
