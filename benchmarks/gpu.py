@@ -3,8 +3,9 @@
     python -m benchmarks.gpu tools_specs/weather.json --tokenizer ../shared/tokenizers/llama3.json
 
 Prints JSON lines. For each batch size: kernels launched by mask + advance (by the profiler), the time of a step eager
-and in a CUDA graph, of a draft of four tokens with its masks, and the bytes that it must move: the logits written once where they are masked, one row of bits
-read per row. A step runs under `torch.cuda.set_sync_debug_mode("error")`, so that a synchronisation ends the benchmark.
+and in a CUDA graph, and the bytes that it must move: the logits written once where they are masked, one row of bits
+read per row; and the time of a draft of four tokens with its masks. A step runs under
+`torch.cuda.set_sync_debug_mode("error")`, so that a synchronisation ends the benchmark.
 Then tokens per second of a model, with the constraint and without. `--device cpu` runs the same code where there is no
 GPU, without what only CUDA has; its figures mean nothing.
 """
