@@ -110,8 +110,8 @@ class Brancher:
         done: list[_Branch] = []
         stack = [_Branch([])]
         _push(stack[0].pending, (), one)
-        if kind == "number":
-            _exclude_together(stack[0])
+        if kind in ("number", "array"):
+            _exclude_together(stack[0], kind, len(one))
         steps = 0
         while stack:
             steps += 1
@@ -169,6 +169,8 @@ class Brancher:
                 _push(pending, at, self.literal_parts(part, kind))
             elif isinstance(part, All):
                 _push(pending, at, part.parts)
+                if kind in ("number", "array"):
+                    _exclude_together(branch, kind, len(part.parts))
             elif isinstance(part, OneOf):
                 pending.append((at, self.one_of(part, kind)))
             elif isinstance(part, Some):
@@ -270,22 +272,24 @@ def constant_keys(node: Node) -> frozenset[Hashable] | None:
     return None
 
 
-def _exclude_together(branch: _Branch) -> None:
-    """Make one part of all numbers that literals rule out: apart, the gaps between them are to be multiplied."""
+def _exclude_together(branch: _Branch, kind: str, count: int) -> None:
+    """Make one part of all numbers, or arrays, that literals among the `count` uppermost rule out: apart, the gaps
+    between them, or the ways to differ from each, are to be multiplied."""
+    upper = branch.pending[-count:]
     excluded = [
         (at, part)
-        for at, part in branch.pending
+        for at, part in upper
         if isinstance(part, Literal) and not part.positive and constant_keys(part.node) is not None
     ]
     if len(excluded) < 2:
         return
     places = {at for at, _ in excluded}
-    branch.pending = [item for item in branch.pending if item[0] not in places]
+    branch.pending[-count:] = [item for item in upper if item[0] not in places]
     values: dict[Constant, None] = {}
     for at, literal in reversed(excluded):  # as they are written
         branch.seen.setdefault(literal, at)
         (keyword,) = literal.node.keywords.values()
-        values.update((constant, None) for constant in keyword if kind_of(constant.value) == "number")
+        values.update((constant, None) for constant in keyword if kind_of(constant.value) == kind)
     if values:
         branch.pending.append((excluded[-1][0], negate(Values(tuple(values)))))
 

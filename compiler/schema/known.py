@@ -88,6 +88,7 @@ class Known:
                 for name, _ in part.named:
                     self._naming.setdefault(name, []).append(at)
         self._values: dict[str, Conj] = {}
+        self._items_at: dict[int, Conj] = {}
         self._order: list[str] | None = None
 
     def contradict(self) -> bool:
@@ -105,10 +106,12 @@ class Known:
 
     def item(self, at: int) -> Conj:
         """What an item must satisfy."""
-        found = ANY
-        for part in self.items:
-            found = both(found, part.prefix[at] if at < len(part.prefix) else part.rest)
-        return found
+        if at not in self._items_at:
+            found = ANY
+            for part in self.items:
+                found = both(found, part.prefix[at] if at < len(part.prefix) else part.rest)
+            self._items_at[at] = found
+        return self._items_at[at]
 
     # -- verdicts
 

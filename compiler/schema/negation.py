@@ -105,9 +105,39 @@ def _other_values(part: Values) -> Formula:
     kind = kind_of(part.values[0].value) if part.values and part.positive else ""
     if kind == "number":
         return _between([exact(constant.value) for constant in part.values])
+    if kind == "array" and len(part.values) > 1 and all(map(_is_flat, part.values)):
+        return _other_arrays([constant.value for constant in part.values])
     if kind in ("array", "object"):
         return All(tuple(_differs(constant.value) for constant in part.values))
     return Values(part.values, not part.positive)
+
+
+def _is_flat(constant: Constant) -> bool:
+    """Whether no item is an array or object, which as a constant would have its keys in an order."""
+    return not any(isinstance(item, (list, dict)) for item in constant.value)
+
+
+def _other_arrays(values: list[list[Any]]) -> Formula:
+    """Every array but these: one alternative for each end, and each way out, of the tree of what they begin with.
+
+    Apart, the ways to differ from each would multiply.
+    """
+    options: list[Formula] = []
+    pending: list[tuple[tuple[Conj, ...], list[list[Any]]]] = [((), values)]
+    while pending:
+        begin, some = pending.pop()
+        size = len(begin)
+        if all(len(value) > size for value in some):
+            options.append(All((Items(begin, ANY), Count(size, size))))
+        after: dict[Hashable, list[list[Any]]] = {}
+        for value in some:
+            if len(value) > size:
+                after.setdefault(freeze(value[size]), []).append(value)
+        items = [Literal(_constant_node(key, Kept(group[0][size]))) for key, group in after.items()]
+        other = conj(*(Literal(item.node, False) for item in items))
+        options.append(All((Items((*begin, other), ANY), Count(size + 1))))
+        pending += [((*begin, (item,)), group) for item, group in zip(items, after.values(), strict=True)]
+    return Some(tuple(options))
 
 
 def _differs(value: Any) -> Formula:

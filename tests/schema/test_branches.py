@@ -52,6 +52,11 @@ CASES: list[tuple[str, Any, int, list[str], list[str]]] = [
     ("patterns, one of each", {**TEXT, "allOf": [{"anyOf": [{"pattern": p}, {"pattern": q}, {"pattern": r}]}
                                                  for p, q, r in itertools.permutations(("^a", "b", "c$"))]}, 1,
      ['"a"', '"xb"', '"xc"'], ['"x"', '"xa"', '"cx"']),
+    ("arrays that are none of many", {"type": "array", "not": {"enum": [[n, n + 1] for n in range(40)]}}, 122,
+     ["[]", "[3]", "[3,3]", "[3,4,5]", "[40,41]", '["a"]', "[[3,4]]"], ["[3,4]", "[39,40]", "[0,1]"]),
+    ("numbers that are none of many", {"type": "number", "not": {"anyOf": [{"const": n + 0.5} for n in range(150)]}},
+     151,
+     ["1", "0.25", "149.4", "150.5", "-0.5"], ["0.5", "149.5"]),
     ("bounds", {"type": "integer", "minimum": 5, "allOf": [{"anyOf": [{"minimum": n}, {"multipleOf": 7}]}
                                                            for n in (1, 2, 3, 4, 5)]}, 1, ["5", "6"], ["4", "0"]),
     ("patterns of keys that do not overlap",
