@@ -129,7 +129,7 @@ def make_cells(
     # Per range: how many values get a cell of their own, and how many of these, the last ones, a walk.
     single, walked = np.zeros(ranges.size, np.int64), np.zeros(ranges.size, np.int64)
     if ranges.size:
-        widest = high - low[ranges] - 1
+        widest = np.maximum(high - low[ranges] - 1, 0)  # no counter is below a threshold of 0
         reach = np.max([walks.reach[ranges] for walks in found], axis=0)
         single = np.minimum(widest, reach)
         for walks in found:

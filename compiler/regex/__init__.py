@@ -20,6 +20,8 @@ from .nodes import (
     Union,
     WordBoundary,
     concat,
+    is_held,
+    lengths,
     literal,
     literal_text,
     nests_deeper,
@@ -33,6 +35,6 @@ from .printer import to_text
 
 __all__ = [
     "ANY", "EMPTY", "END", "MOST_TIMES", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat",
-    "Start", "Union", "WordBoundary", "concat", "literal", "literal_text", "may_meet", "nests_deeper", "parse_regex",
-    "repeat", "searching", "shortest", "to_text", "union",
+    "Start", "Union", "WordBoundary", "concat", "is_held", "lengths", "literal", "literal_text", "may_meet",
+    "nests_deeper", "parse_regex", "repeat", "searching", "shortest", "to_text", "union",
 ]  # fmt: skip

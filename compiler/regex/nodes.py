@@ -196,6 +196,35 @@ def nests_deeper(regex: Regex, most: int) -> bool:
     return True
 
 
+def lengths(regex: Regex) -> tuple[int, int | None]:
+    """The least and the most characters that a match has; None: any number. What looks say is not looked at."""
+    if type(regex) is Chars:
+        return 1, 1
+    if type(regex) is Concat or type(regex) is Union:
+        parts = regex.items if type(regex) is Concat else regex.options
+        lows, highs = zip(*map(lengths, parts), strict=True) if parts else ((0,), (0,))
+        low, high = (sum, sum) if type(regex) is Concat else (min, max)
+        return low(lows), None if None in highs else high(highs)
+    if type(regex) is Repeat:
+        low, high = lengths(regex.item)
+        most = 0 if high == 0 or regex.high == 0 else None if high is None or regex.high is None else high * regex.high
+        return low * regex.low, most
+    return 0, 0
+
+
+def is_held(regex: Regex, edge: Regex) -> bool:
+    """Whether every match begins at the start of the text (``edge`` is START) or ends at its end (END)."""
+    if type(regex) is Union:
+        return all(is_held(option, edge) for option in regex.options)
+    if type(regex) is Concat:
+        for item in regex.items if edge is START else reversed(regex.items):
+            if is_held(item, edge):
+                return True
+            if lengths(item) != (0, 0):
+                return False
+    return regex == edge
+
+
 def searching(regex: Regex) -> Regex:
     """Any text with a match of the expression somewhere in it: how JSON Schema uses patterns."""
     rest = Repeat(ANY, 0, None)

@@ -7,10 +7,12 @@ Invariants   a shape is never visibly empty: ``merge`` gives None instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..errors import UnsupportedError
 from .atoms import AtLeast, AtMost, Atom, Integral, Matches, Multiple, Refused, Values
 from .containers import merge_arrays, merge_objects
+from .patterns import text_lengths
 from .shapes import CONSTANTS, Constants, Numbers, Shape, Strings, counts
 from .values import Number, is_multiple, minus
 
@@ -110,4 +112,27 @@ def _strings(atoms: Sequence[Atom]) -> Strings | None:
             patterns.setdefault((atom.pattern, atom.positive), atom)
         elif isinstance(atom, Values):
             excluded.update((constant.value, None) for constant in atom.values)
-    return Strings(*count, tuple(patterns.values()), tuple(excluded))
+    bounded = _without_implied(*count, list(patterns.values()))
+    return None if bounded is None else Strings(*bounded, tuple(excluded))
+
+
+def _without_implied(
+    low: int, high: int | None, patterns: list[Matches]
+) -> tuple[int, int | None, tuple[Matches, ...]] | None:
+    """Bounds and patterns that mean the same, less the bounds that a pattern implies, which would be counted once more;
+    None if no length is left. A pattern of which the shortest match has the most characters is that of a whole string.
+    """
+    kept: list[Matches] = []
+    least, most = low, high
+    for match in patterns:
+        if match.positive:
+            shortest, longest = text_lengths(match.pattern)
+            if (high is not None and shortest > high) or (longest is not None and longest < low):
+                return None
+            if shortest == high and longest is None:
+                match = replace(match, pattern=f"^(?:{match.pattern})$")
+                shortest, longest = text_lengths(match.pattern)
+            least = 0 if shortest >= low else least
+            most = None if high is not None and longest is not None and longest <= high else most
+        kept.append(match)
+    return least, most, tuple(kept)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..errors import GrammarError, SchemaError, ToolcError, UnsupportedError
-from ..regex import Regex, may_meet, parse_regex, to_text
+from ..regex import END, START, Regex, is_held, lengths, may_meet, parse_regex, to_text
 from .assertions import Rewriter
 from .spelling import JSON, Spelling
 
@@ -73,6 +73,17 @@ def _content(pattern: str, ahead: bool, spelling: Spelling) -> str:
     """The same for any place."""
     text = to_text(Rewriter(spelling).found(parse(pattern, ""), ahead))
     return text if ahead else f"(?:{text})"
+
+
+@lru_cache(maxsize=4096)
+def text_lengths(pattern: str) -> tuple[int, int | None]:
+    """No string in which the pattern is found is shorter than the first, or longer than the second (None: any)."""
+    try:
+        regex = parse(pattern, "")
+    except ToolcError:
+        return 0, None  # an error for who uses it, with its place
+    low, high = lengths(regex)
+    return low, high if is_held(regex, START) and is_held(regex, END) else None
 
 
 @lru_cache(maxsize=4096)

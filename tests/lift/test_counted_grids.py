@@ -10,10 +10,11 @@ import functools
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolc.compiler import compile_grammar
+from toolc.compiler import Options, compile_grammar, compile_schema
 from toolc.compiler.errors import BudgetError, GrammarError, UnsupportedError
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab.table import TokenTable
@@ -99,3 +100,17 @@ def test_every_count_near_a_bound(grammar: tuple[str, str], letter: str) -> None
             compare(held, matcher)
         if matcher.advance_bytes(letter.encode()) < len(letter.encode()):
             break
+
+
+@pytest.mark.parametrize("pattern", ["^$|[0-9a-f]{40}", "^x$|[0-9a-f]{40}", "^a|[0-9a-f]{33,36}$"])
+def test_a_count_that_is_full_at_once(pattern: str) -> None:
+    """What is read has to be as long as the bound from the first character on: a threshold of 0."""
+    schema = {"type": "string", "pattern": pattern, "maxLength": 40 if "40" in pattern else 33}
+    held = compile_schema(schema, runs(), options=Options(whitespace="compact")).bundle
+    for text in ('"' + "a" * 40 + '"', '"0' + "ab" * 19 + 'c"', '"x"', '""', '"b' + "0" * 32 + '"'):
+        matcher = Matcher(held)
+        compare(held, matcher)
+        for byte in text.encode():
+            if matcher.advance_bytes(bytes([byte])) < 1:
+                break
+            compare(held, matcher)

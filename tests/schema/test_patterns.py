@@ -7,14 +7,16 @@ import itertools
 import json
 import random
 import re
+from typing import Any
 
 import pytest
 
 from toolc.compiler import Options, compile_schema
 from toolc.compiler.budget import Budget
-from toolc.compiler.errors import UnsupportedError
+from toolc.compiler.errors import UnsatisfiableError, UnsupportedError
 from toolc.compiler.regex.parser import MOST_NESTED
 from toolc.compiler.schema import schema_to_lark
+from toolc.compiler.schema.patterns import text_lengths
 
 from .recogniser import Compiled
 
@@ -161,3 +163,61 @@ def test_groups_as_deep_as_is_allowed_compile_far_down_a_stack(head: str, tail: 
             compile_schema({"type": "string", "pattern": f"^{head * deep}d{tail * deep}{len(head)}$"})
 
     further(500)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shortest", "longest"),
+    [
+        ("^a{3}$", 3, 3),
+        ("a{3}", 3, None),
+        ("^(a|bc)$", 1, 2),
+        ("^a|b$", 1, None),
+        ("(^a$|^bb$)", 1, 2),
+        ("(?=x)^ab$(?<!c)", 2, 2),
+        ("^(a{2,3}b?){2}$", 4, 8),
+        ("^[\\ud83d\\ude00]a{0,2}$", 1, 3),
+        ("^a*$", 0, None),
+        ("^(a*){0}$", 0, 0),
+        ("(?:^)+a$", 1, None),
+        ("(a)\\1", 0, None),
+    ],
+)
+def test_lengths_of_texts(pattern: str, shortest: int, longest: int | None) -> None:
+    assert text_lengths(pattern) == (shortest, longest)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a{2}", "^a{1,3}$", "(a|bb)+", "^(?:a|bb){2}", "b$", "a(?!b)", "^$|aab", "a{2,}b?"]
+)
+def test_bounds_beside_patterns(pattern: str) -> None:
+    """Those that the pattern implies, and those that make it one of the whole string."""
+    for low, high in itertools.product(range(4), (None, 0, 1, 2, 3, 4)):
+        schema = {"type": "string", "pattern": pattern, "minLength": low} | (
+            {} if high is None else {"maxLength": high}
+        )
+        wanted = [
+            text for text in TEXTS
+            if re.search(pattern, text) and low <= len(text) and (high is None or len(text) <= high)
+        ]  # fmt: skip
+        try:
+            ours = Compiled(schema_to_lark(schema)[0])
+        except UnsatisfiableError:
+            assert not wanted
+            continue
+        assert [text for text in TEXTS if ours.accepts(json.dumps(text))] == wanted, schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "^[a-z ]{1,255}$", "minLength": 1, "maxLength": 255},
+        {"pattern": "AC[0-9a-fA-F]{32}", "minLength": 34, "maxLength": 34},
+        {"pattern": "^.{1,65535}$", "minLength": 1, "maxLength": 65535},
+        {"pattern": "[A-Za-z][A-Za-z0-9_]{31}", "maxLength": 32},
+    ],
+)
+def test_implied_bounds_are_not_counted(schema: dict[str, Any]) -> None:
+    """Without the bounds, each of which took seconds or passed the limit on states, as many states are enough."""
+    held = schema["pattern"] if schema["pattern"].startswith("^") else f"^{schema['pattern']}$"
+    plain = compile_schema({"type": "string", "pattern": held}).report["counts"]["states"]
+    assert compile_schema({"type": "string", **schema}).report["counts"]["states"] == plain
