@@ -282,7 +282,10 @@ class Arena:
                 "the bundle does not fit into the arena",
                 place=names,
                 found="; ".join(missing),
-                hint="make the decoder with more room, or allow it to grow and capture its graphs again",
+                hint=(
+                    "make the decoder with this bundle among its first" if wider else "make the decoder with more room"
+                )
+                + ", or allow it to grow and capture its graphs again",
             )
         least = self._bytes(fresh[0], limits, self._tight(fresh))
         here = [bundle.name for bundle in self.bundles if bundle is not None]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from toolc.runtime.bundle import Bundle
 from toolc.runtime.tables import FINISHED, PUSH
 
 MOST_STATES = 240  # of one frame: more cannot be read
+MOST_DRAWN = 6_000  # of all frames together: a page of more does not open
 COLUMN, ROW = 150, 44  # distances on the paper
 
 
@@ -55,8 +57,16 @@ class Frame:
     left_out: int
 
 
-def frames_of(bundle: Bundle) -> list[Frame]:
-    """The frames, the outermost first, then by the number of their first state."""
+class _Row(NamedTuple):
+    """What a state does at some counter: symbols by target and callee, (symbol, states entered), whether it may pop."""
+
+    symbols: dict[tuple[int, int | None], list[int]]
+    pushes: list[tuple[int, list[int]]]
+    pops: bool
+
+
+def frames_of(bundle: Bundle) -> tuple[list[Frame], int]:
+    """The frames, the outermost first, then by the number of their first state; and how many are left out."""
     edges, pops, pushes = _edges(bundle)
     roots: dict[int, list[str]] = defaultdict(list)
     for name, state in bundle.entry.items():
@@ -87,16 +97,20 @@ def frames_of(bundle: Bundle) -> list[Frame]:
             for one in entered:
                 if state in reached:
                     callers.setdefault(find(one), f"after {_symbol_name(bundle, symbol)}, called at state {state}")
-    frames = []
+    frames: list[Frame] = []
+    drawn = 0
     outer = find(min(roots))
+    begins: dict[int, set[int]] = defaultdict(set)
+    for one in (*roots, *(one for calls in pushes.values() for _, entered in calls for one in entered)):
+        begins[find(one)].add(one)
     for group in sorted(members, key=lambda g: (g != outer, g)):
-        starts = sorted(
-            {s for s in roots if find(s) == group}
-            | {one for calls in pushes.values() for _, entered in calls for one in entered if find(one) == group}
-        )
+        if drawn > MOST_DRAWN:
+            break
+        starts = sorted(begins[group])
         name = "entries" if group == outer else callers.get(group, "")
         frames.append(_draw(bundle, name, starts, members[group], edges, pops))
-    return frames
+        drawn += len(frames[-1].place)
+    return frames, len(members) - len(frames)
 
 
 def _edges(
@@ -110,32 +124,45 @@ def _edges(
     returns: dict[int, set[int]] = {}
     for g, base in enumerate(t.return_offset.tolist()):
         returns[g] = {int(v) >> 2 for v in t.return_[t.return_[:, 0] == base, 1]}
+    owner, op = t.delta[:, 0], t.delta[:, 1]
+    (used,) = np.nonzero((owner >= 0) & ((op & 7 >= PUSH) | (op >> 3 != 0)))
+    used = used[np.argsort(owner[used], kind="stable")]
+    ends = np.searchsorted(owner[used], np.arange(len(owner) + 1)).tolist()
+    places, ops = (used - owner[used]).tolist(), op[used].tolist()
+
+    def read(base: int) -> _Row:
+        """The row of a comb that begins there."""
+        row = _Row({}, [], False)
+        for number, done in zip(places[ends[base] : ends[base + 1]], ops[ends[base] : ends[base + 1]], strict=True):
+            kind, n, symbols = done & 7, done >> 3, symbols_of[number]
+            if kind < PUSH:
+                row.symbols.setdefault((n, None), []).extend(symbols)
+            elif kind == PUSH:
+                g, free, shallow, _ = t.push[n].tolist()
+                row.pushes.append((symbols[0], sorted({free, shallow} - {0})))
+                for target in sorted(returns[g] - {0}):
+                    row.symbols.setdefault((target, g), []).extend(symbols)
+            else:
+                row = row._replace(pops=True)
+        return row
+
+    rows: dict[int, _Row] = {}
     edges: dict[int, list[Edge]] = {}
     pops: set[int] = set()
     pushes: dict[int, list[tuple[int, list[int]]]] = {}
     cells = 1 + t.state_break[:, :, 1].sum(axis=1) if t.state_break.size else np.ones(t.state_cell.size, np.int64)
-    for state in range(FINISHED + 1, t.state_cell.size):
-        found: dict[tuple[int, int | None], Edge] = {}
-        for cell in range(t.state_cell[state], t.state_cell[state] + int(cells[state])):
-            base = int(t.cell_delta[cell])
-            for number, symbols in symbols_of.items():
-                owner, op = t.delta[base + number].tolist()
-                kind, n = op & 7, op >> 3
-                if owner != base or (kind < PUSH and n == 0):
-                    continue
-                if kind < PUSH:
-                    targets, callee = [n], None
-                elif kind == PUSH:
-                    g, free, shallow, _ = t.push[n].tolist()
-                    targets, callee = sorted(returns[g] - {0}), g
-                    pushes.setdefault(state, []).append((symbols[0], sorted({free, shallow} - {0})))
-                else:
-                    pops.add(state)
-                    continue
-                for target in targets:
-                    edge = found.setdefault((target, callee), Edge(state, target, calls=callee))
-                    edge.symbols += [symbol for symbol in symbols if symbol not in edge.symbols]
-        edges[state] = list(found.values())
+    starts, counts, bases = t.state_cell.tolist(), cells.tolist(), t.cell_delta.tolist()
+    for state in range(FINISHED + 1, len(starts)):
+        found: dict[tuple[int, int | None], dict[int, None]] = {}
+        for base in dict.fromkeys(bases[starts[state] : starts[state] + counts[state]]):
+            row = rows[base] = rows.get(base) or read(base)
+            for (target, callee), symbols in row.symbols.items():
+                found.setdefault((target, callee), {}).update(dict.fromkeys(symbols))
+            if row.pushes:
+                pushes.setdefault(state, []).extend(row.pushes)
+            if row.pops:
+                pops.add(state)
+        edges[state] = [Edge(state, target, list(some), calls=callee) for (target, callee), some in found.items()]
     return edges, pops, pushes
 
 

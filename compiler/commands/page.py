@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections import deque
 from typing import Any
 
@@ -41,25 +42,32 @@ CAUSES = (
 
 def page(bundle: Bundle, name: str, file_bytes: int) -> str:
     """The page of a bundle."""
-    frames = frames_of(bundle)
+    frames, left_out = frames_of(bundle)
     shown = {state for frame in frames for state in frame.place}
     masks = _masks(bundle, shown)
     parts = [
         _facts(bundle, name, file_bytes),
         _tools(bundle),
-        _automaton(bundle, frames),
+        _automaton(bundle, frames, left_out),
         _sizes(bundle),
         _keywords(bundle),
     ]
     data = json.dumps(masks, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    return _PAGE.format(title=html.escape(name), body="\n".join(parts), data=data, style=_STYLE, script=_SCRIPT)
+    return _PAGE.format(title=_text(name), body="\n".join(parts), data=data, style=_STYLE, script=_SCRIPT)
 
 
 def _table(rows: list[tuple[Any, ...]], head: tuple[str, ...] = ()) -> str:
     def line(row: tuple[Any, ...], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in row) + "</tr>"
 
     return "<table>" + (line(head, "th") if head else "") + "".join(line(row, "td") for row in rows) + "</table>"
+
+
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")  # a page may not have these
+
+
+def _text(value: Any) -> str:
+    return html.escape(_NO_TEXT.sub("\ufffd", str(value)))
 
 
 def _facts(bundle: Bundle, name: str, file_bytes: int) -> str:
@@ -117,17 +125,21 @@ def _keywords(bundle: Bundle) -> str:
     cut = f"<p>{len(rows) - MOST_KEYWORDS:,} more are left out.</p>" if len(rows) > MOST_KEYWORDS else ""
     lines = [(place, keyword, status, ", ".join(names)) for place, keyword, status, names in rows[:MOST_KEYWORDS]]
     table = _table(lines, ("place", "keyword", "status", "narrowed by"))
-    return f"<section id=keywords><h2>{len(rows):,} keywords</h2><details open>{table}{cut}</details></section>"
+    return (
+        f"<section id=keywords><h2>{len(rows):,} keywords</h2>"
+        f"<details open><summary>keyword by keyword</summary>{table}{cut}</details></section>"
+    )
 
 
-def _automaton(bundle: Bundle, frames: list[Frame]) -> str:
+def _automaton(bundle: Bundle, frames: list[Frame], left_out: int) -> str:
     options = "".join(
-        f"<option value={number}>frame {number}: {html.escape(frame.name)} ({len(frame.place)} states)</option>"
+        f"<option value={number}>frame {number}: {_text(frame.name)} ({len(frame.place)} states)</option>"
         for number, frame in enumerate(frames)
     )
     drawings = "".join(_svg(bundle, number, frame) for number, frame in enumerate(frames))
+    rest = f"<p>{left_out:,} frames more are left out.</p>" if left_out else ""
     return (
-        f"<section id=automaton><h2>The automaton: {len(frames)} frames</h2>"
+        f"<section id=automaton><h2>The automaton: {len(frames) + left_out:,} frames</h2>{rest}"
         "<p>Wheel: zoom. Drag: move. Click a state: its mask. A dashed edge calls another frame, a double ring may "
         "return, a green state begins a frame.</p>"
         f"<select id=frame>{options}</select><div id=drawing>{drawings}</div>"
@@ -166,8 +178,8 @@ def _edge(bundle: Bundle, edge: Edge, place: dict[int, tuple[int, int]]) -> str:
         bend = min(y, v) - ROW
         path = f"M{x} {y - 12}C{x} {bend} {u} {bend} {u} {v - 13}"
         at = ((x + u) // 2, (min(y, v) + bend) // 2)
-    text = html.escape(label(bundle, edge))
-    whole = html.escape(label(bundle, edge, 400))
+    text = _text(label(bundle, edge))
+    whole = _text(label(bundle, edge, 400))
     words = f'<text x="{at[0]}" y="{at[1]}">{text}<title>{whole}</title></text>'
     return f'<g class="{kind}"><path d="{path}"></path>{words}</g>'
 

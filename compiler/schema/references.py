@@ -419,5 +419,7 @@ def _contexts_at(document: Document, pointer: str) -> tuple[Context, Context]:
 
 
 def _dangling(place: str, ref: str, near: list[str]) -> SchemaError:
+    near = [one for one in near if not one.endswith("/$ref")]  # the reference itself, for one
     hint = f"did you mean {' or '.join(near)}?" if near else "define it under $defs"
+    hint = "write # for the whole document" if ref == "#/" else hint
     return SchemaError(place=place, found=f'"{ref}", which leads nowhere', expected="a reference", hint=hint)

@@ -104,7 +104,8 @@ def test_masks_are_those_of_the_matcher(bundle: Bundle) -> None:
 
 
 def test_frames_hold_what_can_be_reached(bundle: Bundle) -> None:
-    frames = frames_of(bundle)
+    frames, left_out = frames_of(bundle)
+    assert not left_out
     seen = Counter(state for frame in frames for state in frame.place if state > 1)
     assert max(seen.values()) == 1 and set(bundle.entry.values()) <= set(frames[0].place)
     assert not any(frame.left_out for frame in frames)
@@ -115,16 +116,33 @@ def test_frames_hold_what_can_be_reached(bundle: Bundle) -> None:
 
 def test_a_small_automaton_is_drawn_as_it_is() -> None:
     made = compile_grammar('start: "yes" | "no" | /[a-c]x/\n').bundle
-    (frame,) = frames_of(made)
+    (frame,), _ = frames_of(made)
     texts = sorted(edge.text or bytes(s for s in edge.symbols if s < 256).decode() for edge in frame.edges)
     assert texts == ["", "abc", "no", "x", "yes"]  # "" is the end of turn
+
+
+def test_many_frames_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch, bundle: Bundle) -> None:
+    every, _ = frames_of(bundle)
+    monkeypatch.setattr("toolc.compiler.commands.graph.MOST_DRAWN", 10)
+    some, left_out = frames_of(bundle)
+    assert len(some) == 1 and left_out == len(every) - 1
+    found = page(bundle, "x", 1)
+    assert f"{left_out} frames more are left out" in found and f"{len(every)} frames</h2>" in found
+
+
+def test_what_a_page_may_not_have_is_shown_as_such() -> None:
+    said = "a\x00b\x1bc\ufffed\x7fe\tf"
+    made = compile_tools([{"name": "t", "description": said, "input_schema": {"type": "object"}}]).bundle
+    found = page(made, "x", 1)
+    assert "a\ufffdb\ufffdc\ufffdd\ufffde\tf" in found
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]", found)
 
 
 def test_large_frames_are_cut_and_say_so() -> None:
     rng = random.Random(5)
     words = " | ".join(f'"{rng.randrange(10**6):06d}"' for _ in range(3000))
     made = compile_grammar(f"start: {words}\n").bundle
-    (frame,) = frames_of(made)
+    (frame,), _ = frames_of(made)
     assert len(frame.place) < 400 and frame.left_out > 0
     assert f"{frame.left_out} states are left out" in page(made, "x", 1)
 
@@ -172,4 +190,4 @@ def test_in_a_browser(bundle: Bundle, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["ready"] == "1" and found["zoomed"] and "allowed tokens: " in found["mask"]
     assert found["chosen"][0] != found["chosen"][1]
-    assert found["shown"] == [number == 1 for number in range(len(frames_of(bundle)))]
+    assert found["shown"] == [number == 1 for number in range(len(frames_of(bundle)[0]))]

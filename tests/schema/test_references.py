@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from toolc.compiler.errors import UnsupportedError
+from toolc.compiler.errors import SchemaError, UnsupportedError
 from toolc.compiler.schema import LarkWriter, SchemaOptions, schema_to_lark
 from toolc.compiler.schema.references import folder_loader
 
@@ -28,6 +28,20 @@ def test_a_folder_is_a_loader(tmp_path: Path) -> None:
     for outside in ("https://x.org/../secret.json", "https://y.org/a.json", "https://x.org/missing.json"):
         with pytest.raises(UnsupportedError):
             schema_to_lark({"$ref": outside}, options)
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        ({"$ref": "#/$defs/x"}, "define it under $defs"),
+        ({"properties": {"child": {"$ref": "#/"}}}, "write # for the whole document"),
+        ({"$defs": {"node": {}}, "$ref": "#/$defs/nod"}, "did you mean #/$defs/node?"),
+    ],
+)
+def test_hints_where_a_reference_leads_nowhere(schema: Any, hint: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        schema_to_lark(schema)
+    assert refused.value.hint == hint
 
 
 def test_dynamic_references_go_to_the_outermost() -> None:
