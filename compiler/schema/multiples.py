@@ -8,6 +8,7 @@ Invariants   exact decimal arithmetic: a multiple of p/10^k is an integer multip
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -23,6 +24,8 @@ MAX_STATES = 40_000
 """States before equal ones are merged: about (digits + 1) times the product of the multiples."""
 MAX_RULES = 3_000
 """States after merging."""
+MOST_LISTED = 1_000
+"""Values that are listed instead, where multiples are too large for that."""
 
 Moves = dict[str, int]
 
@@ -140,6 +143,18 @@ def multiples_machine(shape: Numbers, digits: int, place: str | None) -> tuple[l
     except UnsupportedError as error:
         error.place = error.place or place
         raise
+
+
+def few_multiples(shape: Numbers) -> list[int] | None:
+    """The integers of a shape where multiples and bounds leave few; None where there may be more."""
+    if not shape.integral or shape.others or not isinstance(shape.low, int) or not isinstance(shape.high, int):
+        return None
+    whole = [value for value in shape.multiples if isinstance(value, int)]
+    if len(whole) < len(shape.multiples):
+        return None
+    step = math.lcm(*whole)
+    found = range(-(-shape.low // step) * step, shape.high + 1, step)
+    return list(found) if len(found) <= MOST_LISTED else None
 
 
 @lru_cache(maxsize=256)  # asked whether there are any numbers first, then for them

@@ -23,7 +23,7 @@ from .evaluate import holds_atom, search
 from .formulas import formula
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .merge import merge
-from .multiples import multiples_machine
+from .multiples import few_multiples, multiples_machine
 from .nodes import Constant, Node, Reader
 from .references import Target
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape
@@ -195,10 +195,10 @@ class Normaliser:
         """The shape of a branch, if it has a value; with ``lenient`` without what cannot be compiled."""
         if not self.lenient:
             shape = merge(kind, branch, self.holds, search)
-            return None if isinstance(shape, Numbers) and self._no_number(shape, place) else shape
+            return self._with_numbers(shape, place) if isinstance(shape, Numbers) else shape
         shape = merge(kind, branch, self._may_hold, search, self._drop)
         try:
-            return None if isinstance(shape, Numbers) and self._no_number(shape, place) else shape
+            return self._with_numbers(shape, place) if isinstance(shape, Numbers) else shape
         except UnsupportedError:
             for atom in branch:
                 if isinstance(atom, Multiple):
@@ -213,9 +213,17 @@ class Normaliser:
         except UnsupportedError:
             return True
 
-    def _no_number(self, shape: Numbers, place: str) -> bool:
-        """Whether multiples and bounds leave no number that can be spelled."""
-        return shape.needs_machine and multiples_machine(shape, self.digits, place) is None
+    def _with_numbers(self, shape: Numbers, place: str) -> Shape | None:
+        """The shape; None if multiples and bounds leave no number that can be spelled; a list of those that they leave
+        where these are few, and multiples too large for an automaton."""
+        try:
+            empty = shape.needs_machine and multiples_machine(shape, self.digits, place) is None
+        except UnsupportedError:
+            few = few_multiples(shape)
+            if few is None:
+                raise
+            return Constants(tuple(Constant(freeze(number), number) for number in few)) if few else None
+        return None if empty else shape
 
     def _drop(self, place: str, keyword: str) -> None:
         self.reader.drop(place.rpartition("/")[0], keyword)
@@ -353,7 +361,7 @@ class Normaliser:
     def _barren(self, shape: Shape) -> bool:
         """True if a required part of the shape surely has no value."""
         if isinstance(shape, Numbers):
-            return self._no_number(shape, "")
+            return self._with_numbers(shape, "") is None
         return any(self.empty(child) for child in children_of(shape, needed=True))
 
     # -- soundness and emptiness

@@ -142,6 +142,8 @@ SCHEMAS: list[tuple[str, Any, list[str], list[str]]] = [
      ["[1,2]", "[1]", "[]", '["a",null,2]', "[1,2,3]"]),
     ("not/arrays, one by one", {"type": "array", "not": {"anyOf": [{"const": [1, 2]}, {"const": [1]}, {"type": "null"}]}},
      ["[]", "[2]", "[1,1]", "[1,2,3]"], ["[1,2]", "[1]"]),
+    ("multipleOf/large with bounds", {"type": "integer", "multipleOf": 86400, "minimum": 0, "maximum": 2592000},
+     ["0", "86400", "2592000"], ["1", "86401", "2678400", "-86400", "86400.5"]),
     ("not/number", {"type": "integer", "not": {"enum": [5, 7]}}, ["4", "6", "8", "55"], ["5", "7"]),
     ("not/required", {**O, "not": {"required": ["a", "b"]}}, ["{}", '{"a":1}', '{"b":1}'], ['{"a":1,"b":1}']),
     ("not/property", {**O, "not": {"properties": {"a": {"type": "null"}}}}, ['{"a":1}'], ["{}", '{"a":null}']),
