@@ -200,15 +200,19 @@ def lengths(regex: Regex) -> tuple[int, int | None]:
     """The least and the most characters that a match has; None: any number. What looks say is not looked at."""
     if type(regex) is Chars:
         return 1, 1
-    if type(regex) is Concat or type(regex) is Union:
-        parts = regex.items if type(regex) is Concat else regex.options
-        lows, highs = zip(*map(lengths, parts), strict=True) if parts else ((0,), (0,))
-        low, high = (sum, sum) if type(regex) is Concat else (min, max)
-        return low(lows), None if None in highs else high(highs)
+    if type(regex) is Concat:
+        each = [lengths(item) for item in regex.items]
+        most = [high for _, high in each if high is not None]
+        return sum(low for low, _ in each), sum(most) if len(most) == len(each) else None
+    if type(regex) is Union:
+        each = [lengths(option) for option in regex.options]
+        most = [high for _, high in each if high is not None]
+        return min(low for low, _ in each), max(most) if len(most) == len(each) else None
     if type(regex) is Repeat:
-        low, high = lengths(regex.item)
-        most = 0 if high == 0 or regex.high == 0 else None if high is None or regex.high is None else high * regex.high
-        return low * regex.low, most
+        least, longest = lengths(regex.item)
+        if longest == 0 or regex.high == 0:
+            return 0, 0
+        return least * regex.low, None if longest is None or regex.high is None else longest * regex.high
     return 0, 0
 
 
