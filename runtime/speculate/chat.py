@@ -3,7 +3,10 @@
 Each message is encoded by itself, between delimiters. The text of a message never becomes a delimiter: what spells one
 is cut in two first. An assistant's turn is found again by the ids of its calls; one that is not found is written anew.
 
-Leaves out   the templates that models were trained with: give `render` of your own for those.
+Leaves out   the templates that models were trained with: give `render` of your own for those. Threads: `render` may run
+             in one, while turns are remembered in another.
+Limits       the text of calls that are written anew is searched for, in plain Python, at some 4 bytes a millisecond;
+             so their bytes are bounded, one by one and together.
 Invariants   render(messages) + turn + after(calls, outputs) is render(messages + assistant's message + tool messages).
 """
 
@@ -48,6 +51,8 @@ class Chat:
         encode: text to tokens, delimiters as their tokens.
         template: of messages; found by the vocabulary's delimiters if None.
         remembered: tokens of assistant's turns that are kept to be found again.
+        call_bytes: of one call that is written anew, at most: its name and arguments, UTF-8.
+        history_bytes: of all such calls of one prompt.
     """
 
     def __init__(
@@ -56,6 +61,8 @@ class Chat:
         encode: Callable[[str], list[int]],
         template: Template | None = None,
         remembered: int = 1 << 20,
+        call_bytes: int = 4 << 10,
+        history_bytes: int = 64 << 10,
     ) -> None:
         self.encode = encode
         self.special = bundle.vocab.special
@@ -70,6 +77,7 @@ class Chat:
             )
         self.template = template
         self.remembered = remembered
+        self.call_bytes, self.history_bytes = call_bytes, history_bytes
         self._turns: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
         self._held = 0
         names = sorted(self.special, key=len, reverse=True)
@@ -94,10 +102,12 @@ class Chat:
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), user: str = "") -> list[int]:
         """The prompt of the next assistant's turn."""
         out = [] if not tools else self._message("system", "\n".join(json.dumps(one) for one in tools))
+        room = self.history_bytes
         for n, message in enumerate(messages):
             role = message.get("role")
             if role == "assistant":
-                out += self._before("assistant") + self._turn(message, n, user) + self._joint()
+                turn, room = self._turn(message, n, user, room)
+                out += self._before("assistant") + turn + self._joint()
             elif role in ROLES:
                 out += self._message(role, _text(message.get("content"), n))
             else:
@@ -121,14 +131,33 @@ class Chat:
     def _joint(self) -> list[int]:
         return self.encode(self.template.joint) if self.template.joint else []
 
-    def _turn(self, message: Message, place: int, user: str) -> list[int]:
-        calls = calls_of(message)
+    def _turn(self, message: Message, number: int, user: str, room: int) -> tuple[list[int], int]:
+        """The tokens of an assistant's turn, and how much of the room for calls that are written anew is left."""
+        calls, place = calls_of(message), f"messages/{number}/tool_calls"
+        for n, call in enumerate(calls):
+            if not isinstance(call.id, str):
+                raise SpeculateError(
+                    "the id of a call is no text",
+                    place=f"{place}/{n}/id",
+                    found=type(call.id).__name__,
+                    expected="text",
+                )
         if calls and (found := self._turns.get((user, calls[0].id))) is not None:
-            return list(found)
-        out = self.plain(_text(message.get("content"), place))
+            return list(found), room
+        out = self.plain(_text(message.get("content"), number))
+        for n, call in enumerate(calls):
+            size = sum(len(text.encode(errors="replace")) for text in (call.name, call.text))
+            room -= size
+            if size > self.call_bytes or room < 0:
+                raise SpeculateError(
+                    "a call that is not known here is too long to be written anew",
+                    place=f"{place}/{n}",
+                    found=f"{size} bytes",
+                    expected=f"at most {self.call_bytes}, and {self.history_bytes} in all such calls of a chat",
+                )
         if calls:
-            out += self.written(calls, f"messages/{place}/tool_calls")
-        return out + self.encode(self.template.end)
+            out += self.written(calls, place)
+        return out + self.encode(self.template.end), room
 
     def written(self, calls: Sequence[Call], place: str = "") -> list[int]:
         """The tokens of calls, as a model writes them; what their arguments hold is never a delimiter.

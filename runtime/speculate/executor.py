@@ -12,8 +12,10 @@ Leaves out   what a sample is: a coroutine that gives calls. Models and endpoint
 Invariants   the main request is never changed, delayed or failed by a guess: an error of a sample, a call, a check or
              a delivery is counted and ends there. A guess that failed or timed out is no hit: the call is run again, as
              it would have been (which is the one way in which a turn can take longer than without guesses). A result
-             serves the turn that guessed it, and later ones only as `keep_alive_s` says. Nothing outlives its turn but
-             what that keeps, and nothing at all `aclose` but tools that were left behind past their time (tools.py).
+             serves the turn that guessed it, and later ones only as `keep_alive_s` says. A tool that may run early
+             sees its arguments in canonical form, whoever wrote them, so that one call may serve another of its key;
+             any other tool sees them as they are. Nothing outlives its turn but what is kept so, and nothing at all
+             `aclose` but tools that were left behind past their time (tools.py).
 Limits       see Limits; what is over a limit is not run early.
 Source       arXiv 2512.15834, Algorithms 1 and 2.
 """
@@ -23,13 +25,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
 from ..reader import Call
-from .errors import SpeculateError
-from .keys import CallKey, Scope
+from .errors import SpeculateError, check_limit
+from .keys import CallKey, Scope, parse_object
 from .rules import Rules
 from .tools import Output, Toolset
 
@@ -66,9 +68,14 @@ class Limits:
     grace_s: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("samples", "sample_timeout_s", "running", "calls", "cost", "keep_alive_s", "kept", "grace_s"):
-            if not getattr(self, name) >= 0:
-                raise SpeculateError("no such limit", place=name, found=str(getattr(self, name)), expected="0 or more")
+        for name in ("samples", "running", "calls", "kept"):
+            check_limit(name, getattr(self, name), whole=True)
+        for name in ("sample_timeout_s", "cost", "keep_alive_s", "grace_s"):
+            check_limit(name, getattr(self, name))
+        if not isinstance(self.costs, Mapping):
+            raise SpeculateError(place="costs", found=repr(self.costs)[:80], expected="a mapping of tools to numbers")
+        for name, cost in self.costs.items():
+            check_limit(f"costs/{name}", cost)
 
 
 @dataclass
@@ -101,7 +108,7 @@ class _Early:
 
     @property
     def succeeded(self) -> bool:
-        return self.task.done() and not self.task.cancelled() and not self.task.result().failed
+        return self.task.done() and not _failed(self.task)
 
 
 class Turn:
@@ -159,7 +166,7 @@ class Turn:
             return
         early = executor._usable(key, self)
         if early is None:
-            early = executor._admit(call, self._started, self._spent)
+            early = executor._admit(call, key, self._started, self._spent)
             if early is None:
                 return
             self._spent += executor._cost(call)
@@ -293,7 +300,7 @@ class Executor:
                 self.counts.hits += 1
                 return early.task.result()
         self.counts.misses += 1
-        return await self.tools.run(call)
+        return await self.tools.run(self._seen(call, key))
 
     async def aclose(self) -> None:
         """Cancel everything, and wait until it has ended."""
@@ -317,6 +324,12 @@ class Executor:
         except SpeculateError:
             return None
 
+    def _seen(self, call: Call, key: CallKey | None) -> Call:
+        """A call as its tool sees it: where a guess may run, the same for all calls of one key."""
+        if key is None or not self.rules[call.name].early:
+            return call
+        return replace(call, arguments=parse_object(key.arguments))
+
     def _cost(self, call: Call) -> float:
         return self.limits.costs.get(call.name, 1.0)
 
@@ -339,13 +352,13 @@ class Executor:
             return None
         return key
 
-    def _admit(self, call: Call, started: int, spent: float) -> _Early | None:
+    def _admit(self, call: Call, key: CallKey, started: int, spent: float) -> _Early | None:
         """Run an allowed guess early, if the limits let it."""
         over = self._running() >= self.limits.running or started >= self.limits.calls
         if over or spent + self._cost(call) > self.limits.cost:
             self.counts.over_limit += 1
             return None
-        return self._begin(call)
+        return self._begin(call, key)
 
     def _valid(self, call: Call) -> bool:
         try:
@@ -354,17 +367,17 @@ class Executor:
             log.debug("a guess could not be checked: %r", error)
             return False
 
-    def _begin(self, call: Call) -> _Early:
+    def _begin(self, call: Call, key: CallKey) -> _Early:
         self.counts.started += 1
         self.counts.ran_early[call.name] = self.counts.ran_early.get(call.name, 0) + 1
-        task = asyncio.get_running_loop().create_task(self.tools.run(call, early=True))
+        task = asyncio.get_running_loop().create_task(self.tools.run(self._seen(call, key), early=True))
         task.add_done_callback(self._count)
         return _Early(call, task)
 
     def _count(self, task: asyncio.Task[Output]) -> None:
         if task.cancelled():
             self.counts.cancelled += 1
-        elif task.result().failed:
+        elif _failed(task):
             self.counts.failed += 1
 
     def _release(self, runs: Mapping[CallKey, _Early]) -> None:
@@ -390,6 +403,11 @@ class Executor:
                 task.cancel()
                 self._dying.add(task)
                 task.add_done_callback(self._dying.discard)
+
+
+def _failed(task: asyncio.Task[Output]) -> bool:
+    """Whether a run that has ended gave no output, or that of a failure."""
+    return task.cancelled() or task.exception() is not None or task.result().failed
 
 
 async def _awaited(sample: Sample) -> Iterable[Call]:

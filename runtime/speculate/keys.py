@@ -3,8 +3,8 @@
 Leaves out   what may be run early: see rules.py. Reading calls from text: see calls.py.
 Invariants   two calls have equal keys only if server, user, tool and version are equal and the arguments are equal as
              JSON values once the schema's defaults are filled in: keys sorted, numbers as ECMAScript prints the double
-             (1.0 is 1, 1e2 is 100). Arguments that have no such form (integers past 2^53, NaN, lone surrogates) have no
-             key, and a call without a key is neither run early nor found in a cache.
+             (1.0 is 1, 1e2 is 100). Arguments that have no such form (integers from 2^53 on, NaN, lone surrogates) have
+             no key, and a call without a key is neither run early nor found in a cache.
 Source       RFC 8785 (JSON Canonicalization Scheme), by the library rfc8785.
 """
 
@@ -74,14 +74,19 @@ def fill_defaults(value: Any, tree: Mapping[str, Any]) -> Any:
 
 
 def parse_object(text: str | bytes, place: str = "arguments") -> dict[str, Any]:
-    """A JSON object from text; a key that comes twice, or a constant such as NaN, is refused."""
-    try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise SpeculateError("this is no JSON object", place=place, found=str(error)) from error
+    """A JSON object from text; see `parse_json`."""
+    value = parse_json(text, place)
     if not isinstance(value, dict):
         raise SpeculateError(place=place, found=type(value).__name__, expected="a JSON object")
     return value
+
+
+def parse_json(text: str | bytes, place: str) -> Any:
+    """A JSON value from text; a key that comes twice, or a constant such as NaN, is refused."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise SpeculateError("this is no JSON", place=place, found=str(error)) from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

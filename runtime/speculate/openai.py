@@ -8,7 +8,8 @@ A streamed answer is the same: its chunks come as they are, and `run` takes what
 with `id` and `choices`, as `openai.lib.streaming.chat.ChatCompletionStreamState` makes).
 
 Leaves out   the executor, its limits and rules: see executor.py. The agent's loop: see agent.py.
-Invariants   `create` asks the main endpoint exactly what it was asked, and returns what it returned. Whatever is not
+Invariants   `create` asks the main endpoint exactly what it was asked (messages and tools that can be read only once
+             become lists, for both endpoints), and returns what it returned. Whatever is not
              `chat.completions.create` goes to the main client untouched. Guesses begin only for requests with tools.
              An answer in which no calls can be read, of whatever shape, only ends its turn's guesses.
 """
@@ -128,15 +129,18 @@ class _Completions:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client.main.chat.completions, name)
 
-    async def create(self, *, messages: Sequence[Any], **options: Any) -> Any:
+    async def create(self, *, messages: Iterable[Any], **options: Any) -> Any:
         """As the openai client's."""
         client = self._client
         original = client.main.chat.completions.create
+        asked: Sequence[Any] = _kept(messages)
+        if "tools" in options:
+            options["tools"] = _kept(options["tools"])
         if not options.get("tools"):
-            return await original(messages=messages, **options)
-        turn = client.executor.begin(client.samples(messages, options))
+            return await original(messages=asked, **options)
+        turn = client.executor.begin(client.samples(asked, options))
         try:
-            answer = await original(messages=messages, **options)
+            answer = await original(messages=asked, **options)
             if options.get("stream"):
                 return _Stream(client, turn, answer)
             client._keep(_id(answer), turn, _wanted(_message(answer)))
@@ -202,6 +206,12 @@ class _Stream:
             self._client.executor.end(self._turn)
         else:
             self._client._keep(self._gathered.id, self._turn, _wanted(self._gathered.message))
+
+
+def _kept(given: Any) -> Any:
+    """A list of what may be readable only once; anything else as it is."""
+    lasts = isinstance(given, (Sequence, Mapping)) or not isinstance(given, Iterable)
+    return given if lasts else list(given)
 
 
 def _id(answer: Any) -> str:

@@ -22,8 +22,8 @@ class CacheLimits:
     Attributes:
         output_bytes: of one output, UTF-8.
         entries: of one request.
-        request_bytes: of all outputs of one request.
-        total_bytes: of all.
+        request_bytes: of all outputs of one request, and of the arguments of their calls in canonical form.
+        total_bytes: the same of all requests.
         keep_alive_s: seconds that an entry lives at most, and where the client does not say.
     """
 
@@ -36,16 +36,14 @@ class CacheLimits:
 
 @dataclass(frozen=True)
 class Entry:
-    """An output: of which call, and until when, on the engine's clock, it may be used."""
+    """An output: of which call, how long it and the arguments are, and until when, on the engine's clock, it may be
+    used."""
 
     name: str
     arguments: Mapping[str, Any]
     output: str
+    bytes: int
     until: float
-
-    @property
-    def bytes(self) -> int:
-        return len(self.output.encode())
 
 
 class OutputCache:
@@ -86,11 +84,13 @@ class OutputCache:
         if entries is None:
             raise SpeculateError("no such request is running", found=repr(request))
         self._drop_old(entries)
-        entry = Entry(key.tool, arguments, output, self.now() + min(keep_alive_s, self.limits.keep_alive_s))
+        size = len(output.encode())
+        until = self.now() + min(keep_alive_s, self.limits.keep_alive_s)
+        entry = Entry(key.tool, arguments, output, size + len(key.arguments), until)
         old = entries[key].bytes if key in entries else 0
         mine = sum(one.bytes for one in entries.values()) - old + entry.bytes
         for name, count, most in (
-            ("output_bytes", entry.bytes, self.limits.output_bytes),
+            ("output_bytes", size, self.limits.output_bytes),
             ("entries", len(entries) + (key not in entries), self.limits.entries),
             ("request_bytes", mine, self.limits.request_bytes),
             ("total_bytes", self.bytes - old + entry.bytes, self.limits.total_bytes),

@@ -11,9 +11,10 @@ answer in one piece: what was streamed of such a turn is in these messages, and 
 
 A refused entry is named by its number; those before it are kept.
 
-Leaves out   everything of the API that the engine has not: see `_Body`; an unknown option is refused, not ignored.
+Leaves out   everything of the API that the engine has not: see `_OPTIONS`; an unknown option is refused, not ignored.
 Invariants   a user is an Authorization header (or none); ids are random, 128 bits, and only their own user's requests
-             are found. Bodies are read up to a bound, before they are parsed. A client that goes away frees its slot.
+             are found. Bodies are read up to a bound, before they are parsed, and hold no half characters. A client
+             that goes away frees its slot.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -35,7 +37,7 @@ from .agent import Message
 from .deltas import Deltas
 from .engine import Running, Sampling, Step
 from .errors import SpeculateError
-from .keys import parse_object
+from .keys import parse_json
 from .service import Request as Completion
 from .service import Service, Turn
 
@@ -45,6 +47,7 @@ _OPTIONS = frozenset(
     "stream_options user n".split()
 )
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
+_HALF = re.compile("[\ud800-\udfff]")
 _NOT_FOUND, _TOO_LARGE, _BAD, _GONE, _FULL = 404, 413, 400, 499, 503
 
 
@@ -88,13 +91,13 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
     async def complete(request: Request) -> Response:
         body = parse(await read_body(request, max_body))
         completion = completion_of(service, body, user_of(request))
-        with_usage = _with_usage(body)
+        stream, with_usage = _flag(body, "stream") is True, _with_usage(body)
         try:
-            running = service.begin(completion)
+            running = await service.begin_in_thread(completion)
         except ToolcError as error:
             raise Refused(_FULL if "full" in error.message else _BAD, str(error)) from error
         answer = _Answer(service, running)
-        if body.get("stream"):
+        if stream:
             return StreamingResponse(answer.stream(with_usage), media_type="text/event-stream")
         return JSONResponse(await answer.whole(request))
 
@@ -141,17 +144,44 @@ def user_of(request: Request) -> str:
     return hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
 
 
-def parse(body: bytes) -> dict[str, Any]:
-    """A JSON object."""
+def parse(body: bytes) -> Any:
+    """The JSON value of a body; refused with the place where a text holds half a character."""
     try:
-        return parse_object(body, "body")
+        value = parse_json(body, "body")
     except SpeculateError as error:
         raise Refused(_BAD, str(error)) from error
+    place = _place_of_half(value)
+    if place is not None:
+        raise Refused(_BAD, "half a surrogate pair is no text", place)
+    return value
+
+
+def _place_of_half(value: Any) -> str | None:
+    """Where a lone surrogate is, in a text or in a key; None if there is none."""
+    left: list[tuple[Any, Any]] = [((), value)]  # places as pairs: what holds it, and the key or number in there
+    while left:
+        place, one = left.pop()
+        if isinstance(one, str):
+            if _HALF.search(one):
+                return _path(place)
+        elif isinstance(one, dict):
+            left += [(place, key) for key in one] + [((place, key), below) for key, below in one.items()]
+        elif isinstance(one, list):
+            left += [((place, n), below) for n, below in enumerate(one) if isinstance(below, (str, dict, list))]
+    return None
+
+
+def _path(place: Any) -> str:
+    names = []
+    while place:
+        place, name = place
+        names.append(str(name).encode(errors="backslashreplace").decode())
+    return "/".join(reversed(names))
 
 
 def entries_of(body: bytes) -> list[tuple[str, dict[str, Any], str, float | None]]:
     """The entries of a request to the tool cache: name, arguments, output, seconds or None."""
-    listed = parse(b'{"entries": ' + body + b"}")["entries"]
+    listed = parse(body)
     if not isinstance(listed, list):
         raise Refused(_BAD, "the body is a JSON array of {name, params?, output, keep_alive?}")
     return [_entry(one, str(n)) for n, one in enumerate(listed)]
@@ -176,31 +206,40 @@ def _entry(one: Any, place: str) -> tuple[str, dict[str, Any], str, float | None
     return name, params or {}, output, seconds
 
 
-def completion_of(service: Service, body: Mapping[str, Any], user: str) -> Completion:
+def completion_of(service: Service, body: Any, user: str) -> Completion:
     """What a body asks for; refused with the option that is wrong."""
+    if not isinstance(body, dict):
+        raise Refused(_BAD, "the body is a JSON object")
     unknown = set(body) - _OPTIONS
     if unknown:
         raise Refused(_BAD, f"there is no option {sorted(unknown)[0]!r} here", sorted(unknown)[0])
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
         raise Refused(_BAD, "expected a list of messages", "messages")
-    if body.get("n") not in (None, 1):
+    if body.get("n") not in (None, 1) or isinstance(body.get("n"), bool):
         raise Refused(_BAD, "one answer a request", "n")
-    tools = body.get("tools") or []
+    tools = [] if body.get("tools") is None else body["tools"]
     sampling = Sampling(
         _number(body, "temperature", 1.0, 0, 100),
-        None if body.get("seed") is None else int(_number(body, "seed", 0, 0, 2**63)),
-        int(_number(body, "max_completion_tokens", _number(body, "max_tokens", 512, 1, 1 << 20), 1, 1 << 20)),
+        None if body.get("seed") is None else _whole(body, "seed", 0, 0, 2**63),
+        _whole(body, "max_completion_tokens", _whole(body, "max_tokens", 512, 1, 1 << 20), 1, 1 << 20),
     )
     return Completion(messages, tools, _entry_of(service, body, tools), sampling, user)
 
 
 def _with_usage(body: Mapping[str, Any]) -> bool:
     """Whether a stream ends with what it used."""
-    given = body.get("stream_options") or {}
+    given = {} if body.get("stream_options") is None else body["stream_options"]
     if not isinstance(given, dict) or set(given) - {"include_usage"} or (given and not body.get("stream")):
         raise Refused(_BAD, "stream_options: expected include_usage, and a stream", "stream_options")
-    return given.get("include_usage") is True
+    return _flag(given, "include_usage", "stream_options/") is True
+
+
+def _flag(given: Mapping[str, Any], name: str, place: str = "") -> bool | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Refused(_BAD, f"{name}: expected true or false", place + name)
+    return value
 
 
 def _number(body: Mapping[str, Any], name: str, default: float, low: float, high: float) -> float:
@@ -212,23 +251,35 @@ def _number(body: Mapping[str, Any], name: str, default: float, low: float, high
     return value
 
 
-def _entry_of(service: Service, body: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str:
+def _whole(body: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
+    value = _number(body, name, default, low, high)
+    if value != int(value):
+        raise Refused(_BAD, f"{name}: expected a whole number", name)
+    return int(value)
+
+
+def _entry_of(service: Service, body: Mapping[str, Any], tools: Any) -> str:
     """The bundle's entry for tool_choice and parallel_tool_calls; a request that names no tools gets no calls."""
     engine = service.engine
+    if not isinstance(tools, list):
+        raise Refused(_BAD, "expected a list of tools", "tools")
     try:
         named = {one["function"]["name"] for one in tools}
     except (KeyError, TypeError) as error:
         raise Refused(_BAD, 'expected tools {"type": "function", "function": {"name": …}}', "tools") from error
     if tools and named != set(engine.rules):
         raise Refused(_BAD, "the tools are those of the bundle: " + ", ".join(sorted(engine.rules)), "tools")
-    choice = body.get("tool_choice") or ("auto" if tools else "none")
-    one = body.get("parallel_tool_calls") is False
+    choice = body.get("tool_choice")
+    if choice is None:
+        choice = "auto" if tools else "none"
+    one = _flag(body, "parallel_tool_calls") is False
     if not tools and choice != "none":
         raise Refused(_BAD, "a choice of tools needs tools", "tool_choice")
     if isinstance(choice, dict):
         function = choice.get("function")
-        choice = entry = f"tool:{function.get('name') if isinstance(function, dict) else None}"
-    elif choice in ("auto", "required", "none"):
+        choice = function.get("name") if isinstance(function, dict) else None
+        entry = f"tool:{choice}" if isinstance(choice, str) and choice in engine.rules else ""
+    elif isinstance(choice, str) and choice in ("auto", "required", "none"):
         entry = f"{choice}/one" if one and choice != "none" else choice
     else:
         raise Refused(_BAD, "expected auto, required, none or a function", "tool_choice")

@@ -1,12 +1,16 @@
 """Chat completions over an engine, without HTTP: what a server, a simulator and a test share.
 
 Leaves out   HTTP: see server.py.
+Threads      a server's prompts are rendered in threads of their own, so that a long history holds nobody else up, the
+             model's threads neither. On a virtual clock there are none: `begin` renders where it is called.
 Invariants   the ids of a turn's calls are new, and lead back to its tokens (chat.py).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,14 +62,26 @@ class Service:
     Args:
         engine: runs them.
         chat: renders messages.
+        renders: prompts that are rendered in threads at once.
     """
 
-    def __init__(self, engine: Engine, chat: Chat) -> None:
+    def __init__(self, engine: Engine, chat: Chat, renders: int = 32) -> None:
         self.engine, self.chat = engine, chat
+        self._threads = ThreadPoolExecutor(renders, "toolc-render")
 
     def begin(self, request: Request) -> Running:
         """Begin a completion; outputs can be handed in from now on."""
-        prompt = self.chat.render(request.messages, request.tools, request.user)
+        return self._submit(request, self._render(request))
+
+    async def begin_in_thread(self, request: Request) -> Running:
+        """As `begin`; the loop goes on while the prompt is rendered."""
+        prompt = await asyncio.get_running_loop().run_in_executor(self._threads, self._render, request)
+        return self._submit(request, prompt)
+
+    def _render(self, request: Request) -> list[int]:
+        return self.chat.render(request.messages, request.tools, request.user)
+
+    def _submit(self, request: Request, prompt: Sequence[int]) -> Running:
         return self.engine.submit(
             prompt, request.entry, request.sampling, lambda _, outputs: self.chat.after(outputs), request.user
         )

@@ -9,8 +9,9 @@ Limits       a plain function runs in a thread, which cannot be cancelled: past 
              the model has a new thread at once.
              An async one that does not end when it is cancelled is left behind too, and goes on by itself until it
              ends or is cancelled once more, as by the end of `asyncio.run`: then it is closed where it stands.
-Invariants   `Toolset.run` never raises for what a tool does: a failure, SystemExit and a cancellation of its own too,
-             and a time-out are outputs, as the model sees them. The caller's cancellation and KeyboardInterrupt pass.
+Invariants   `Toolset.run` never raises for what a tool does: a failure, SystemExit, GeneratorExit and a cancellation of
+             its own too, and a time-out are outputs, as the model sees them. The caller's cancellation and
+             KeyboardInterrupt pass. A tool gets a copy of the arguments: what it does to them changes no call.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import copy
 import inspect
 import json
 import threading
@@ -26,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..reader import Call
-from .errors import SpeculateError
+from .errors import SpeculateError, check_limit
 from .rules import Rules, ToolRule, may_run_early
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -78,8 +80,8 @@ class Toolset(Mapping[str, Callable[..., Any]]):
     """Functions by name.
 
     Args:
-        functions: coroutine functions, or plain ones, which run in a thread; or a mapping of names to them. What is
-            awaitable of a plain one's result is awaited.
+        functions: coroutine functions, or plain ones, which run in a thread; or a mapping of names to them, and to
+            whatever else can be called. What is awaitable of a plain one's result is awaited.
         timeout_s: seconds that a call may take; one that was cancelled by its caller has what is left of them to end.
         early_threads: threads of early runs at once.
     """
@@ -90,9 +92,12 @@ class Toolset(Mapping[str, Callable[..., Any]]):
         timeout_s: float = 30.0,
         early_threads: int = 32,
     ) -> None:
-        if not isinstance(functions, Mapping):
-            functions = {function.__name__: function for function in functions}
-        self._functions = dict(functions)
+        self._functions = dict(functions) if isinstance(functions, Mapping) else _named(functions)
+        for name, function in self._functions.items():
+            if not callable(function):
+                raise SpeculateError("a tool that cannot be called", place=str(name), found=repr(function)[:80])
+        check_limit("timeout_s", timeout_s)
+        check_limit("early_threads", early_threads, whole=True)
         self.timeout_s = timeout_s
         self._threads = threading.BoundedSemaphore(early_threads)
 
@@ -141,12 +146,13 @@ class Toolset(Mapping[str, Callable[..., Any]]):
 
     async def _output(self, function: Callable[..., Any], call: Call, early: bool) -> Output:
         try:
+            arguments = copy.deepcopy(dict(call.arguments))
             if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-                value = function(**call.arguments)
+                value = function(**arguments)
             else:
-                value = await _in_thread(function, call.arguments, self._threads if early else None)
+                value = await _in_thread(function, arguments, self._threads if early else None)
             return Output(_shown(await value if inspect.isawaitable(value) else value))
-        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
+        except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # whatever a tool raises is its answer to the model
             return Output(f"error: {type(error).__name__}: {_text(error)}", failed=True)
@@ -174,6 +180,20 @@ class _Leash(Coroutine[Any, Any, Output]):
 
     def __await__(self) -> Generator[Any, Any, Output]:
         return self._held.__await__()
+
+
+def _named(functions: Iterable[Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    named: dict[str, Callable[..., Any]] = {}
+    for function in functions:
+        name = getattr(function, "__name__", None)
+        if not isinstance(name, str) or name in named:
+            raise SpeculateError(
+                "a tool that has no name" if name not in named else "two tools of one name",
+                found=repr(function)[:80],
+                hint="give them in a mapping: {name: tool}",
+            )
+        named[name] = function
+    return named
 
 
 def _forget(task: asyncio.Task[Output]) -> None:
@@ -236,6 +256,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise SpeculateError("a tool returned what is no JSON", found=type(value).__name__) from error

@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from toolc.runtime.speculate.clock import run_virtual
 from toolc.runtime.speculate.deltas import Gathered
 from toolc.runtime.speculate.errors import SpeculateError
-from toolc.runtime.speculate.executor import Executor
+from toolc.runtime.speculate.executor import Executor, Limits
 from toolc.runtime.speculate.openai import OpenAIModel, SpeculativeOpenAI
 from toolc.runtime.speculate.tools import Output, Toolset, tool
 
@@ -232,6 +232,25 @@ def test_arguments_that_are_no_text_are_no_call_of_an_agent() -> None:
     async def main() -> None:
         with pytest.raises(SpeculateError):
             await model.reply([], watch)
+
+    run_virtual(main)
+
+
+def test_messages_and_tools_that_can_be_read_only_once() -> None:
+    asked: list[Any] = []
+
+    async def create(**given: Any) -> Any:
+        asked.append((list(given["messages"]), list(given["tools"])))
+        await asyncio.sleep(1)
+        return answer()
+
+    async def main() -> None:
+        client: Any = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+        speculative = SpeculativeOpenAI(client, client, Executor(Toolset({}), limits=Limits(samples=2)), "small")
+        messages = [{"role": "user", "content": "x"}]
+        await speculative.chat.completions.create(model="m", messages=iter(messages), tools=iter(TOOLS))
+        assert asked == [(messages, TOOLS)] * 3
+        await speculative.aclose()
 
     run_virtual(main)
 

@@ -7,14 +7,15 @@ import json
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from tests.speculate.small import SPACE, bias, bundle, causal, encoder, service
 from tests.speculate.worlds import dice
 from toolc.runtime import Call, DecodeError, Matcher, TextStream
-from toolc.runtime.speculate.agent import Message, calls_of, run_agent
+from toolc.runtime.speculate.agent import Message, assistant_message, calls_of, run_agent
+from toolc.runtime.speculate.chat import Chat
 from toolc.runtime.speculate.engine import EngineLimits, Sampling, TurnEnd
 from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.executor import Executor, Sample
@@ -292,7 +293,8 @@ def test_outputs_are_for_their_own_request() -> None:
 
 
 def test_limits_of_the_tool_cache() -> None:
-    limits = CacheLimits(output_bytes=10, entries=2, request_bytes=15, total_bytes=18)
+    call = len('{"days":1,"place":"Bern","units":"c"}')
+    limits = CacheLimits(output_bytes=10, entries=2, request_bytes=15 + 2 * call, total_bytes=18 + 3 * call)
     on = service(limits=EngineLimits(cache=limits))
 
     async def main() -> None:
@@ -317,12 +319,14 @@ def test_limits_of_the_tool_cache() -> None:
                     put(running, days, output)
             else:
                 put(running, days, output)
-        assert on.engine.outputs.bytes == 18
+        with pytest.raises(SpeculateError, match="request_bytes"):
+            on.engine.cache_output(other.id, "", "look", {"place": "Bern" * 50}, "", 60)  # arguments count too
+        assert on.engine.outputs.bytes == 18 + 3 * call
         now = asyncio.get_running_loop().time()
         on.engine.outputs.now = lambda: now + 61
         assert on.engine.outputs.latest(one.id, "look") is None
         put(one, 3, "new")  # what is past its time makes room
-        assert on.engine.outputs.bytes == 3 + 3
+        assert on.engine.outputs.bytes == 3 + 3 + 2 * call
         await on.engine.aclose()
 
     run(main)
@@ -391,3 +395,27 @@ def test_messages_become_no_delimiters() -> None:
         TextStream(bundle().vocab, special=True).push(tokens)
         == "<|user|>a <|end|><|assistant|> <tool_call> b<|end|><|assistant|>"
     )
+
+
+def message_of(*calls: Call) -> list[Message]:
+    return [assistant_message(None, calls)]
+
+
+def test_calls_of_a_history_that_are_not_known_are_bounded() -> None:
+    known, call = Call("look", {"place": "Bern", "days": 1}, id="a"), Call("look", {"place": "Chur", "days": 2}, id="b")
+    size = len("look" + call.json)
+    small = Chat(bundle(), encoder(), call_bytes=size - 1)
+    two = Chat(bundle(), encoder(), history_bytes=2 * size)
+    with pytest.raises(SpeculateError, match=r"(?s)messages/0/tool_calls/1\b.*too long"):
+        Chat(bundle(), encoder(), call_bytes=size).render(
+            message_of(call, replace(call, arguments={"place": "x" * 99}))
+        )
+    with pytest.raises(SpeculateError, match=r"(?s)messages/0/tool_calls/0\b.*too long"):
+        small.render(message_of(call))
+    with pytest.raises(SpeculateError, match=r"(?s)messages/2/tool_calls/0\b.*too long"):
+        two.render(message_of(call) * 3)
+    assert two.render(message_of(call, call)) == Chat(bundle(), encoder()).render(message_of(call, call))
+    small.remember("", [known], [1, 2, 3])
+    assert small.render(message_of(known))[1:4] == [1, 2, 3]  # one that is known is not searched for
+    with pytest.raises(SpeculateError, match=r"(?s)messages/0/tool_calls/0/id.*no text"):
+        two.render(message_of(replace(call, id=cast(Any, ["b"]))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +16,7 @@ from toolc.runtime.speculate.agent import run_agent
 from toolc.runtime.speculate.clock import run_virtual
 from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.executor import Executor, Limits, Sample
+from toolc.runtime.speculate.rules import Rules, ToolRule
 from toolc.runtime.speculate.tools import Output, Toolset, tool
 
 START = [{"role": "user", "content": "go"}]
@@ -277,3 +279,88 @@ def test_a_sample_that_ends_as_it_is_cancelled_starts_nothing() -> None:
 
     run_virtual(main)
     assert done == [] and executor.counts.started == 0
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"samples": 1.5}, {"samples": float("nan")}, {"samples": "2"}, {"samples": None}, {"samples": True},
+        {"running": float("inf")}, {"calls": 2.0}, {"kept": 1.5}, {"cost": float("nan")}, {"cost": "1"},
+        {"sample_timeout_s": -1}, {"keep_alive_s": float("nan")}, {"grace_s": None},
+        {"costs": {"look": -1}}, {"costs": {"look": float("nan")}}, {"costs": {"look": "1"}}, {"costs": [1]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_limits_that_are_none(limits: dict[str, Any]) -> None:
+    with pytest.raises(SpeculateError, match=next(iter(limits))):
+        Limits(**limits)
+
+
+class Broken(Toolset):
+    async def run(self, call: Call, early: bool = False) -> Output:
+        if early:
+            raise RuntimeError
+        return await super().run(call)
+
+
+def test_an_early_run_that_raises_fails_no_turn() -> None:
+    executor = Executor(Broken({"look": tool(read_only=True)(functools.partial(plain))}))
+    outputs, _ = turn_of(executor, 2.0, 1, sample_of(1))
+    assert outputs == [Output("int 1")]
+    assert (executor.counts.failed, executor.counts.misses) == (1, 1)
+
+
+async def plain(**arguments: Any) -> str:
+    return " ".join(f"{type(value).__name__} {value}" for value in arguments.values())
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_what_a_tool_sees_does_not_depend_on_who_wrote_it(early: bool) -> None:
+    rules = Rules([ToolRule("plain", early, defaults={"properties": {"u": {"default": "c"}}})])
+    forms: list[dict[str, Any]] = [{"n": 1, "u": "c"}, {"n": 1.0, "u": "c"}, {"u": "c", "n": 1}, {"n": 1}]
+    said = set()
+
+    async def main() -> None:
+        for guess in (None, *forms):
+            for made in forms:
+
+                async def sample(guess: Any = guess) -> Iterable[Call]:
+                    return [Call("plain", guess)] if guess else []
+
+                async def answer(_: Any) -> int:
+                    await asyncio.sleep(1)
+                    return 0
+
+                executor = Executor(Toolset([plain]), rules)
+                _, (output,) = await executor.turn(answer, [sample], lambda _, made=made: [Call("plain", made)])
+                assert executor.counts.hits == (early and guess is not None)
+                said.add(output.text)
+
+    run_virtual(main)
+    as_it_is = {"int 1 str c", "float 1.0 str c", "str c int 1", "int 1"}
+    assert said == ({"int 1 str c"} if early else as_it_is)
+
+
+def test_what_is_delivered_is_what_was_guessed() -> None:
+    got: list[Any] = []
+
+    async def look(stops: list[str]) -> str:
+        stops.sort()
+        return stops[0]
+
+    async def main() -> None:
+        async def deliver(call: Call, output: Output) -> None:
+            got.append((call.arguments, output.text))
+
+        async def sample() -> Iterable[Call]:
+            return [Call("look", {"stops": ["c", "a"]})]
+
+        async def answer(turn: Any) -> int:
+            turn.deliver_to(deliver)
+            await asyncio.sleep(1)
+            return 0
+
+        await Executor(Toolset([tool(read_only=True)(look)])).turn(answer, [sample], lambda _: [])
+
+    run_virtual(main)
+    assert got == [({"stops": ["c", "a"]}, "a")]

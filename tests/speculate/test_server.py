@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -47,6 +49,12 @@ class Server:
 
     def client(self, key: str = "a") -> Any:
         return openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key=key, max_retries=0)
+
+    def post(self, path: str, body: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.request("POST", path, body)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
 
     def close(self) -> None:
         self.server.should_exit = True
@@ -317,3 +325,89 @@ def test_a_client_that_goes_away_within_its_body_is_no_error_of_the_server(serve
     scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "query_string": b"", "headers": []}
     asyncio.run(make_app(server.service)(scope, receive, send))
     assert sent[0]["status"] == 499
+
+
+CACHE = "/v1/cache-tool-output/x"
+HALF: Any = [{"role": "user", "content": "\ud83d"}]
+NO_ID: Any = [{"role": "assistant", "tool_calls": [{**CALL_OF_NOTHING, "id": [1]}]}]
+LONG: Any = {**CALL_OF_NOTHING, "function": {"name": "look", "arguments": json.dumps({"place": "a" * 5000})}}
+
+
+def choose(name: Any) -> Any:
+    return {"tools": FUNCTIONS, "tool_choice": {"type": "function", "function": {"name": name}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"messages": HALF}, "messages/0/content"),
+        ({"messages": [{"role": "user", "content": "x", "\ud83d": 1}]}, "messages/0"),
+        ({"\ud83d": 1}, "half a surrogate"),
+        ({"tools": [{**FUNCTIONS[0], "more": [0, "\udc00"]}, *FUNCTIONS[1:]]}, "tools/0/more/1"),
+        ({"messages": NO_ID}, "messages/0/tool_calls/0/id"),
+        ({"messages": [{"role": "assistant", "tool_calls": [CALL_OF_NOTHING, LONG]}]}, "messages/0/tool_calls/1"),
+        ({"stream": "false"}, "stream"),
+        ({"stream": 1}, "stream"),
+        ({"parallel_tool_calls": "x"}, "parallel_tool_calls"),
+        ({"tool_choice": {}}, "tool_choice"),
+        ({"tools": FUNCTIONS, "tool_choice": {}}, "tool_choice"),
+        ({"tools": FUNCTIONS, "tool_choice": []}, "tool_choice"),
+        ({"tools": FUNCTIONS, "tool_choice": ""}, "tool_choice"),
+        (choose("look/inside"), "tool_choice"),
+        (choose({}), "tool_choice"),
+        ({"tools": {}}, "tools"),
+        ({"n": True}, '"n"'),
+        ({"stream": True, "stream_options": {"include_usage": "yes"}}, "stream_options/include_usage"),
+        ({"stream": True, "stream_options": []}, "stream_options"),
+        ({"max_tokens": 2.7}, "max_tokens"),
+        ({"max_completion_tokens": 2.7}, "max_completion_tokens"),
+        ({"seed": 1.5}, "seed"),
+    ],
+    ids=lambda x: ascii(x)[:40],
+)
+def test_odd_values_are_refused(server: Server, change: dict[str, Any], words: str) -> None:
+    status, text = server.post("/v1/chat/completions", json.dumps({"messages": ASK, "max_tokens": 2, **change}))
+    assert status == 400 and words in text
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('[], "x": 1', "no JSON"),
+        ('{"entries": []}', "array"),
+        ('[{"name": "look", "output": "\\ud83d"}]', "0/output"),
+        ('[{"name": "look", "output": "x", "params": {"\\ud83d": 1}}]', "0/params"),
+    ],
+)
+def test_odd_entries_are_refused(server: Server, body: str, words: str) -> None:
+    status, text = server.post(CACHE, body)
+    assert status == 400 and words in text
+    assert server.post(CACHE, "[]") == (200, '{"cached":0}')
+
+
+def test_whole_numbers_have_any_form(server: Server) -> None:
+    asked = completion_of(server.service, {"messages": ASK, "n": 1, "max_tokens": 2.0, "seed": 3e0}, "")
+    assert (asked.sampling.max_tokens, asked.sampling.seed) == (2, 3)
+
+
+def test_a_history_that_takes_long_holds_nobody_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    came, go, render = threading.Event(), threading.Event(), server.service.chat.render
+
+    def slow(*arguments: Any) -> list[int]:
+        came.set()
+        assert go.wait(20)
+        return render(*arguments)
+
+    async def main() -> None:
+        client = server.client()
+        task = asyncio.create_task(client.chat.completions.create(model="toolc", messages=ASK, **CALL))
+        assert await asyncio.to_thread(came.wait, 20)
+        assert [one.id async for one in client.with_options(timeout=5).models.list()] == ["toolc"]
+        go.set()
+        assert (await task).choices[0].finish_reason == "tool_calls"
+
+    monkeypatch.setattr(server.service.chat, "render", slow)
+    try:
+        asyncio.run(main())
+    finally:
+        go.set()

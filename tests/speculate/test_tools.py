@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from toolc.runtime import Call
+from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.executor import Executor, Limits
 from toolc.runtime.speculate.tools import Output, Toolset, _left_behind, tool
 
@@ -50,11 +51,12 @@ class Unprintable(Exception):
         (lambda: raises(TimeoutError("of the tool")), "error: TimeoutError: of the tool"),
         (functools.partial(raises, TimeoutError("of the tool")), "error: TimeoutError: of the tool"),
         (functools.partial(raises, SystemExit(3)), "error: SystemExit: 3"),
+        (functools.partial(raises, GeneratorExit()), "error: GeneratorExit: "),
         (lambda: sys.exit(3), "error: SystemExit: 3"),
         (functools.partial(raises, Unprintable()), "error: Unprintable: (no text)"),
         (cancels_its_own, "error: the tool was cancelled"),
     ],
-    ids=["wrapped timeout", "timeout", "exit", "exit in a thread", "no text", "cancelled"],
+    ids=["wrapped timeout", "timeout", "exit", "generator exit", "exit in a thread", "no text", "cancelled"],
 )
 def test_whatever_a_tool_does_is_its_output(function: Callable[..., Any], text: str, early: bool) -> None:
     assert output_of(function, early) == Output(text, failed=True)
@@ -205,3 +207,50 @@ def test_guesses_take_no_threads_from_calls() -> None:
         asyncio.run(main())
     finally:
         hold.set()
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("-inf")], {1, 2}, object()], ids=str)
+def test_what_is_no_json_is_no_output(value: Any) -> None:
+    output = output_of(lambda: value)
+    assert output.failed and "what is no JSON" in output.text
+
+
+def test_a_tool_changes_no_call() -> None:
+    def first(stops: list[str]) -> str:
+        stops.sort()
+        return stops[0]
+
+    async def later(stops: list[str]) -> str:
+        return first(stops)
+
+    for function in (first, later):
+        call = Call("look", {"stops": ["c", "a"]})
+        assert asyncio.run(Toolset({"look": function}).run(call)) == Output("a")
+        assert call.arguments == {"stops": ["c", "a"]}
+
+
+def test_a_list_of_tools_needs_their_names() -> None:
+    def twice() -> None: ...
+
+    for functions, words in (
+        ([functools.partial(fine)], "no name"),
+        ([Object()], "no name"),
+        ([fine, twice, fine], "two tools of one name"),
+        ({"look": "fine"}, "cannot be called"),
+    ):
+        with pytest.raises(SpeculateError, match=words):
+            Toolset(functions)  # type: ignore[arg-type]
+    assert list(Toolset({"a": functools.partial(fine), "b": Object(), "c": fine})) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"timeout_s": -1}, {"timeout_s": float("nan")}, {"timeout_s": "1"}, {"timeout_s": None},
+        {"early_threads": -1}, {"early_threads": 1.5}, {"early_threads": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_limits_of_a_toolset(limits: dict[str, Any]) -> None:
+    with pytest.raises(SpeculateError, match=next(iter(limits))):
+        Toolset([fine], **limits)
