@@ -209,7 +209,9 @@ def test_guesses_take_no_threads_from_calls() -> None:
         hold.set()
 
 
-@pytest.mark.parametrize("value", [float("nan"), [float("-inf")], {1, 2}, object()], ids=["nan", "infinity", "set", "object"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), [float("-inf")], {1, 2}, object()], ids=["nan", "infinity", "set", "object"]
+)
 def test_what_is_no_json_is_no_output(value: Any) -> None:
     output = output_of(lambda: value)
     assert output.failed and "what is no JSON" in output.text
