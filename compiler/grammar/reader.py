@@ -263,7 +263,10 @@ class _Reader:
         try:
             pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
         except (LarkGrammarError, UnicodeError, ValueError) as error:
+            # What Python says of the literal: by way of lark, or not, as its versions differ.
             reason = next((cause.msg for cause in error.args if isinstance(cause, SyntaxError)), "")
+            if not reason and not isinstance(error, (LarkGrammarError, UnicodeError)):
+                reason = str(error)
             known = f"no literal of Python: {reason.rpartition(': ')[2]}" if reason else str(error.args[0])
             raise self.source.token_error(token, known) from None
         flags = "".join(sorted(pattern.flags))
