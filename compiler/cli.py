@@ -134,7 +134,9 @@ def cli() -> None:
 @click.option("--store", metavar="STORE", help="Compile into a store, a folder or URL, what it does not hold yet.")
 @click.option("--store-bytes", type=click.IntRange(1), help="Size limit of the store, if it is a folder.")
 @click.option("--sign", type=click.Path(), metavar="PEM", help="Sign with this Ed25519 private key, for --store.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes that compile.  [default: one for each core]")
+@click.option(
+    "--jobs", type=click.IntRange(*LIMITS["jobs"]), help="Processes that compile.  [default: one for each core]"
+)
 @click.option("--ray", metavar="ADDRESS", help="Compile on this Ray cluster, for --store.")
 @click.option("--report", type=click.Path(), help="Write what became of every spec to this JSON file, for --store.")
 @_schema_options
@@ -154,7 +156,9 @@ def compile_command(**options: Any) -> None:
 
 
 @cli.command("warmup")
-@click.option("--jobs", type=click.IntRange(1), help="Processes that compile.  [default: one for each core]")
+@click.option(
+    "--jobs", type=click.IntRange(*LIMITS["jobs"]), help="Processes that compile.  [default: one for each core]"
+)
 @_json_option
 @guarded
 def warmup_command(**options: Any) -> None:

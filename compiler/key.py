@@ -39,7 +39,8 @@ def recipe(options: Options, kind: str) -> str:
     from .grammar.protocol import load_protocol
     from .specs.source import check_response
 
-    check_response(options.response)
+    if options.response is not None:
+        check_response(options.response)
     said = {name: value for name, value in vars(options).items() if name not in NO_PART}
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]

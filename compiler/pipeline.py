@@ -167,7 +167,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     from .schema import SchemaOptions
 
     options = options or Options()
-    check_response(options.response)
+    if options.response is not None:
+        check_response(options.response)
     if spec.kind == "schema" and options.response is not None:
         raise SpecError(
             "a JSON Schema has no tools to which a response could be the alternative", place=f"{spec.name}#"

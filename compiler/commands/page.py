@@ -25,6 +25,7 @@ from .terminal import figures, listed, size
 MOST_STEPS = 40_000  # configurations that are looked at for masks
 MOST_TOKENS = 48  # of a mask that are shown
 MOST_KEYWORDS = 5_000
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")  # a page may not have these
 
 CAUSES = (
     (
@@ -61,9 +62,6 @@ def _table(rows: list[tuple[Any, ...]], head: tuple[str, ...] = ()) -> str:
         return "<tr>" + "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in row) + "</tr>"
 
     return "<table>" + (line(head, "th") if head else "") + "".join(line(row, "td") for row in rows) + "</table>"
-
-
-_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")  # a page may not have these
 
 
 def _text(value: Any) -> str:

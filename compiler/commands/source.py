@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import GrammarError, SpecError
+from ..errors import GrammarError
 from ..options import Options
 from ..specs import Spec, read_spec
 from ..specs.project import Project, joined_spec
-from ..specs.source import MAX_BYTES, load_document
+from ..specs.source import MAX_BYTES, check_response, load_document
 from .terminal import refuse_usage
 
 
@@ -79,6 +79,6 @@ def _response(path: str | None, max_bytes: int | None) -> dict[str, Any] | bool 
     if path is None:
         return None
     schema, name = load_document(Path(path), None, MAX_BYTES if max_bytes is None else max_bytes)
-    if not isinstance(schema, (dict, bool)):
-        raise SpecError("the response is no schema", place=f"{name}#", expected="an object, true or false")
-    return schema
+    check_response(schema, name)
+    found: dict[str, Any] | bool = schema
+    return found

@@ -125,13 +125,14 @@ def _without_implied(
     kept: list[Matches] = []
     least, most = low, high
     for match in patterns:
-        if match.positive:
-            shortest, longest = text_lengths(match.pattern)
+        held = text_lengths(match.pattern) if match.positive else None
+        if held is not None:
+            shortest, longest = held
             if (high is not None and shortest > high) or (longest is not None and longest < low):
                 return None
             if shortest == high and longest is None:
                 match = replace(match, pattern=f"^(?:{match.pattern})$")
-                shortest, longest = text_lengths(match.pattern)
+                _, longest = text_lengths(match.pattern) or held
             least = 0 if shortest >= low else least
             most = None if high is not None and longest is not None and longest <= high else most
         kept.append(match)

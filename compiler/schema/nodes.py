@@ -101,8 +101,7 @@ class Reader:
         self._honoured: set[tuple[str, str]] = set()  # (place, keyword) of what only OpenAPI enforces
         self._library = Library(loader)
         self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where lenient
-        self._dropped: dict[str, list[str]] = {}  # place of a node → its keywords that were dropped when it was used
-        self._told: set[tuple[str, str]] = set()  # (place, keyword) of all that was dropped
+        self._dropped: dict[str, dict[str, None]] = {}  # place → its keywords that are dropped
         self.true = self._intern({}, "#")
         self.false = self._intern({"false": True}, "#")
 
@@ -202,7 +201,7 @@ class Reader:
                     refused[keyword] = _key(parsed)
                     if keyword == "patternProperties":
                         keywords[keyword] = {pattern: parsed[pattern] for pattern in kept}
-                    self._tell_dropped(place, keyword)
+                    self._drop(place, keyword)
                     continue
             if form != "count" or parsed < MOST_TIMES:
                 keywords[keyword] = parsed
@@ -220,10 +219,10 @@ class Reader:
             keywords["$refused"] = refused
             if "patternProperties" in refused:  # a key that may match what is dropped cannot be forbidden
                 if "additionalProperties" in keywords:
-                    self._tell_dropped(place, "additionalProperties")
+                    self._drop(place, "additionalProperties")
                     refused["patternProperties"] = refused["patternProperties"], keywords["additionalProperties"]
                 if "unevaluatedProperties" in keywords:  # every key is evaluated
-                    self._tell_dropped(place, "unevaluatedProperties")
+                    self._drop(place, "unevaluatedProperties")
                 keywords["additionalProperties"] = self.true
         if inside.draft <= 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items
@@ -240,18 +239,18 @@ class Reader:
         if self.lenient and node.place != place:
             self._twins.setdefault(node.place, []).append(place)
             for keyword in self._dropped.get(node.place, ()):
-                self._tell_dropped(place, keyword)
+                self._drop(place, keyword)
         return node
 
     def drop(self, place: str, keyword: str) -> None:
         """Note that a keyword of the node of a place is dropped, wherever such a schema stands."""
-        self._dropped.setdefault(place, []).append(keyword)
         for one in (place, *self._twins.get(place, ())):
-            self._tell_dropped(one, keyword)
+            self._drop(one, keyword)
 
-    def _tell_dropped(self, place: str, keyword: str) -> None:
-        if (place, keyword) not in self._told:
-            self._told.add((place, keyword))
+    def _drop(self, place: str, keyword: str) -> None:
+        here = self._dropped.setdefault(place, {})
+        if keyword not in here:
+            here[keyword] = None
             self.report.append((place, keyword, "dropped"))
 
     def _openapi(

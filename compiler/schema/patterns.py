@@ -76,12 +76,15 @@ def _content(pattern: str, ahead: bool, spelling: Spelling) -> str:
 
 
 @lru_cache(maxsize=4096)
-def text_lengths(pattern: str) -> tuple[int, int | None]:
-    """No string in which the pattern is found is shorter than the first, or longer than the second (None: any)."""
+def text_lengths(pattern: str) -> tuple[int, int | None] | None:
+    """No string in which the pattern is found is shorter than the first, or longer than the second (None: any).
+
+    None for a pattern that cannot be read, which is an error for who uses it, with its place.
+    """
     try:
         regex = parse(pattern, "")
     except ToolcError:
-        return 0, None  # an error for who uses it, with its place
+        return None
     low, high = lengths(regex)
     return low, high if is_held(regex, START) and is_held(regex, END) else None
 

@@ -459,17 +459,15 @@ def _yaml_loader(yaml: Any) -> Any:
 # ---------------------------------------------------------------- values
 
 
-def check_response(schema: Any) -> None:
-    """Refuse what is no schema of a structured response; None, for none, is fine.
+def check_response(schema: Any, name: str = "response") -> None:
+    """Refuse what is no schema of a structured response.
 
     Raises:
-        SpecError: at a place in ``response``.
+        SpecError: at a place in ``name``.
     """
-    if schema is None:
-        return
-    check_value(schema, "response")
+    check_value(schema, name)
     if not isinstance(schema, (dict, bool)):
-        raise SpecError("the response is no schema", place="response#", expected="an object, true or false")
+        raise SpecError("the response is no schema", place=f"{name}#", expected="an object, true or false")
 
 
 def check_value(document: Any, name: str) -> None:

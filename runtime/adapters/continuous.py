@@ -84,7 +84,6 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         self._free = list(range(slots))
         self._held: dict[str, tuple[int, weakref.ref[Any], int]] = {}  # request -> slot, its state, its position
         self._written = 0  # arguments in the longest batch
-        self._begun = 0  # how often a request began
         self.reader = TokenReader()
 
     def fill_defaults(self, int32_tensor: torch.Tensor) -> None:
@@ -150,9 +149,8 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
 
         transformers leaves the arguments of longer batches in place there.
         """
-        begun = self._begun
         given = [self._argument(r.state) for r in requests_with_new_token]
-        if self._begun > begun and self._begin.device.type == "cuda":
+        if any(one >= self._slots for one in given) and self._begin.device.type == "cuda":  # some begin
             # The step runs on a stream of its own, which does not wait for this one.
             torch.cuda.current_stream(self._begin.device).synchronize()
         self._written = max(self._written, len(given))
@@ -184,7 +182,6 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
 
     def _start(self, slot: int, state: Any) -> int:
         """Write where a request begins, given what it said before."""
-        self._begun += 1
         chosen = self.choose(state.logit_processor_kwargs)
         assert chosen is not None
         number, choice = chosen

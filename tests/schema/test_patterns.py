@@ -13,7 +13,7 @@ import pytest
 
 from toolc.compiler import Options, compile_schema
 from toolc.compiler.budget import Budget
-from toolc.compiler.errors import UnsatisfiableError, UnsupportedError
+from toolc.compiler.errors import SchemaError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.regex.parser import MOST_NESTED
 from toolc.compiler.schema import schema_to_lark
 from toolc.compiler.schema.patterns import text_lengths
@@ -179,11 +179,19 @@ def test_groups_as_deep_as_is_allowed_compile_far_down_a_stack(head: str, tail: 
         ("^a*$", 0, None),
         ("^(a*){0}$", 0, 0),
         ("(?:^)+a$", 1, None),
-        ("(a)\\1", 0, None),
     ],
 )
 def test_lengths_of_texts(pattern: str, shortest: int, longest: int | None) -> None:
     assert text_lengths(pattern) == (shortest, longest)
+
+
+@pytest.mark.parametrize("pattern", ["a)(?:b", "(", "a)|(?:"])
+def test_a_broken_pattern_is_not_made_whole(pattern: str) -> None:
+    """Not by what is put around it where it has to be of the whole string, either."""
+    assert text_lengths(pattern) is None
+    with pytest.raises(SchemaError) as refused:
+        schema_to_lark({"type": "string", "pattern": pattern, "maxLength": 0})
+    assert refused.value.place == "#/pattern" and f"/{pattern}/" in str(refused.value)
 
 
 @pytest.mark.parametrize(
