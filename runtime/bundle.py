@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .host import Host
 
 MAGIC = b"TOOLCBND"
-VERSION = 6
+VERSION = 7
 _MOST_PACKED = 2 << 20  # bytes of an array: larger ones are quicker to map
 VOCAB_FILE = "vocab_file"
 

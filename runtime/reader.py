@@ -51,6 +51,8 @@ from .tables import (
 if TYPE_CHECKING:
     from .bundle import Bundle
 
+_BRACKETS = (b"{", b"[", b"(")
+
 
 @dataclass(frozen=True)
 class Call:
@@ -166,6 +168,7 @@ class Reader:
         self._state, self._counter = entries[entry], 0
         self._stack: list[tuple[int, int, int]] = []  # stack symbol, saved counter, kind around it
         self._around = AROUND
+        self._led = -1  # depth of a frame that begins with what leads to its arguments
         self._view = {name: array.data for name, array in t.arrays().items() if array.size}
         self._breaks = t.breaks
         self._modes, self._soft_depth = t.modes, bundle.meta["soft_depth"]
@@ -388,18 +391,22 @@ class Reader:
         self._begins.append(begin)
         if kind < PUSH:
             self._state, self._counter = n, (c, c + 1, 0, 1)[kind]
+            if self._led == len(self._stack) and shown in _BRACKETS:
+                self._around, self._led = ARGUMENTS, -1
         elif kind == PUSH:
             g, action = view["push"][n, 0], view["push"][n, 3]
             if len(self._stack) >= self.bundle.meta["capacity"]:
                 raise self._refusal("more frames than the stack has room for: the bundle is unsound")
             self._stack.append((g, (c, c + 1, 0, 1)[action], self._around))
             self._state, self._counter = view["push"][n, 2 if mode else 1], 0
-            mark = self._marks[view["symbol_mark"][g]]
+            region, age, tools, led = self._marks[view["symbol_mark"][g]]
+            if led:
+                self._led, region = len(self._stack), AROUND
             if self._marks[view["state_mark"][self._state]][0] == AROUND:
-                self._mark(*mark)
+                self._mark(region, age, tools, 0)
             else:  # a region inside of the frame begins with it
-                self._mark(UNSETTLED, self._perhaps, *mark[2:])
-            self._around = self._around if mark[0] == AROUND else mark[0]
+                self._mark(UNSETTLED, self._perhaps, tools, 0)
+            self._around = self._around if region == AROUND else region
         elif kind == POP and self._stack:
             g, saved, around = self._stack.pop()
             base = view["return_offset"][g]
@@ -407,7 +414,7 @@ class Reader:
             if owner != base:
                 raise self._refusal(repr(shown)[1:])
             self._around = around
-            self._mark(*self._marks[view["symbol_mark"][g]])
+            self._mark(*self._marks[view["symbol_mark"][g]][:3], 0)
             self._state, self._counter = value >> 2, (saved, saved + 1, 0, 1)[value & 3]
         if self._state == DEAD:
             raise self._refusal(repr(shown)[1:])

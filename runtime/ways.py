@@ -443,17 +443,17 @@ def ops_of(rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
 
 
 def ways_out(
-    a: Closing, rows: Rows, signs: Signs, known: np.ndarray, bound: np.ndarray
+    a: Closing, rows: Rows, signs: Signs, known: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The least weight to leave the frame from every close cell, int32, the first class of such a way, and the cells
     that have one by their weight, int64 [·].
 
     Args:
-        known: close cells without ops whose bounds int32 [·] are known.
+        known: close cells without ops whose weights int32 [·] are known.
     """
     ops = ops_of(rows, signs.weight, signs.rank)
     value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
-    value[known] = bound
+    value[known] = weight
     order = least_ways(
         a.close_first, a.close_break, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol, signs.weight,
         signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy,

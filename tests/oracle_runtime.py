@@ -548,7 +548,7 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
         }
     )
     rows = rows_at(tables.delta, tables.cell_delta, tables.classes)
-    tables = replace(tables, **close_arrays(tables, vocab, rows, _contents(list(profiles), vocab)))
+    tables = replace(tables, **close_arrays(tables, vocab, rows, _contents(list(profiles), vocab))[0])
     meta = {
         "format": 1,
         "compiler": "tests",

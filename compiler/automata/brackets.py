@@ -36,9 +36,18 @@ def call_brackets(pool: NodePool, groups: Collection[str]) -> None:
     rewrite(pool, regroup=lambda items: items if brackets.keys().isdisjoint(items) else _group(pool, brackets, items))
     for rule, root in pool.rules.items():
         if rule in groups:
-            pool.rules[rule] = pool.add((CALL, root))
+            pool.rules[rule] = pool.add((CALL, _without_last(pool, root)))
     pool.keep_mentions()
     _enclose_recursion(pool)
+
+
+def _without_last(pool: NodePool, root: int) -> int:
+    """The text of a group, in which a bracketed group at its end is not called: one symbol pops one frame."""
+    node = pool.nodes[root]
+    if node[0] == SEQUENCE and node[1] and pool.nodes[node[1][-1]][0] == CALL:
+        *before, last = node[1]
+        return pool.sequence([*before, pool.nodes[last][1]])
+    return root
 
 
 def _brackets(pool: NodePool) -> dict[int, int]:

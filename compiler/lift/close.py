@@ -58,34 +58,36 @@ def close_arrays(
     profiles: Profiles,
     encode: Encode | None = None,
     budget: Budget | None = None,
-    held: Mapping[int, int] | None = None,
+    held: Mapping[int, tuple[int, int]] | None = None,
     ladders: Ladders | None = None,
-) -> dict[str, np.ndarray]:
-    """The arrays of the shortest close and, with an encoder, of the forced tokens; the tables need not have them.
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The arrays of the shortest close and, with an encoder, of the forced tokens, which the tables need not have; and
+    the least weight (runtime/ways.py) that leads out of every close cell, int32.
 
     Args:
         rows, profiles, ladders: see `Lifted`.
-        held: states without transitions whose bound is known: what stands in their place is elsewhere (../link).
+        held: states without transitions whose weight and bound are known: what stands in their place is elsewhere
+            (../link).
 
     Raises BudgetError: it took too many seconds.
     """
     close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {}, ladders)
-    found = close.arrays()
+    found, weight = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
-    return found | forced_arrays(t, vocab, close.a, encode, close.budget)
+    return found | forced_arrays(t, vocab, close.a, encode, close.budget), weight
 
 
 class _Close:
     def __init__(
-        self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget, held: Mapping[int, int],
-        ladders: Ladders | None,
+        self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget,
+        held: Mapping[int, tuple[int, int]], ladders: Ladders | None,
     ) -> None:  # fmt: skip
         self.t = t
         self.ladders = ladders
         self.ops = rows
         self.profiles = profiles
         self.held = np.array(list(held), np.int64)
-        self.held_bound = np.array(list(held.values()), np.int32)
+        self.held_weight, self.held_bound = np.array(list(held.values()), np.int32).reshape(-1, 2).T
         self.budget = budget
         self.vocab = vocab
         self.words = Words.of(vocab)
@@ -112,7 +114,8 @@ class _Close:
         cells = first, _breaks(self.lows, t.states), low, high
         return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """See `close_arrays`."""
         t = self.t
         signs = ways.signs_of(t, self.vocab)
         rows, value, policy, order = self._shortest(signs)
@@ -145,7 +148,7 @@ class _Close:
             "owed_break": _widened(owed_break, width),
             "owed": owed,
             "chain_after": chain_after,
-        }
+        }, np.where(value < NEVER, value, a.bound)
 
     # -- the ways ----------------------------------------------------------------------------------------------------
 
@@ -159,7 +162,7 @@ class _Close:
     def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
         self.budget.check("")
         rows = ways.rows_of(self.a, self.ops)
-        return rows, *ways.ways_out(self.a, rows, signs, self.a.close_first[self.held], self.held_bound)
+        return rows, *ways.ways_out(self.a, rows, signs, self.a.close_first[self.held], self.held_weight)
 
     def _count_through(self, value: np.ndarray) -> bool:
         """Give every counter of the ranges that have no way a close cell of its own; whether there was one."""

@@ -22,7 +22,7 @@ from ..grammar import ir
 from ..grammar.analysis import leaves
 from ..grammar.ir import Expr, Grammar
 from ..schema.report import at
-from .split import ENTRY_END, START, Entry, Split, Unit
+from .split import ENTRY_END, START, Entry, Split, Unit, read_number, written_number
 from .tails import Opener
 
 MANY = 32  # fewer units that could be grouped are not
@@ -30,7 +30,7 @@ _FEWEST = 12  # units of a group, but for those at the end
 _MOST = 32
 _ONE_IN = 16  # a group ends behind such a part of all units
 _HEAVIEST = 512  # a unit of more literals, patterns and names is not grouped: it is worth its own setup
-_STUB = re.compile(rb"\xff([0-9]+)\xff")
+_STUB = re.compile(rb"\xff([0-9]|[a-y][0-9a-z]|z[0-9a-z]{4})")
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,9 @@ class _Shared:
     def names(self, prefix: str, own: Grammar, stubs: list[int]) -> dict[str, str]:
         """The names in the group of those rules of a unit that are there already."""
         same = {}
+        entries = {leaf.name for leaf in leaves(own.rules[own.start]) if isinstance(leaf, ir.Ref)}
         for rule, expr in own.rules.items():
-            if rule == own.start or rule in own.marks or rule in own.groups:
+            if rule == own.start or rule in own.marks or rule in entries:
                 continue
             found = self._first.get(rule)
             if found is None:
@@ -183,4 +184,4 @@ class _Move:
         return ir.Repeat(self.of(expr.item), expr.low, expr.high) if isinstance(expr, ir.Repeat) else expr
 
     def _stub(self, found: re.Match[bytes]) -> bytes:
-        return b"\xff%d\xff" % self._stubs[int(found[1])]
+        return b"\xff" + written_number(self._stubs[read_number(found[1])])

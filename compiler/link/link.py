@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from toolc.runtime.container import blake
 from toolc.runtime.tables import END_OF_TURN, NEVER, Tables
 from toolc.runtime.vocab import Vocab
 
+from ..automata.marks import with_led
 from ..automata.pushdown import Automaton, build_automaton
 from ..budget import Budget
 from ..errors import BudgetError, ToolcError
@@ -218,6 +220,9 @@ class _Linker:
         stubs = find_stubs(a, ahead.some) if imports else Stubs({}, {}, {}, np.zeros(0, np.int64), b"")
         if self.words.begins_stub(stubs.openers):
             raise Apart("a token begins a stub")
+        if entries is None and self.whole.led:
+            led = [g for g, (number, _) in stubs.symbol.items() if number in self.whole.led]
+            a = replace(a, marks=with_led(a.marks, led))
         entry = None if entries is None else entries_of(a, entries)
         called = [self.parts[digest].entries[k] for digest, k in imports]
         marks = a.marks
@@ -232,7 +237,8 @@ class _Linker:
         t = t.but(state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            t = t.but(**close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held, ladders))
+            closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held, ladders)
+            t = t.but(**closes)
         # Of many tools most of the comb is old, and stays as it is.
         fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
         others = self.parts.values() if fewest else None
@@ -242,8 +248,8 @@ class _Linker:
         exported = []
         for push, left in entry or ():
             _, free, shallow, _ = a.pushes[push]
-            bound = max(_bound(t, free), _bound(t, shallow))
-            exported.append((int(cut.state[free]), int(cut.state[shallow]), bound, left))
+            close = max(_closed(t, weight, free), _closed(t, weight, shallow), key=itemgetter(1))
+            exported.append((int(cut.state[free]), int(cut.state[shallow]), close, left))
         own_depth = a.soft_depth if a.modes == 1 else 1
         further = [self.parts[digest].depth for digest, _ in imports if self.parts[digest].modes == 1]
         part = Part(
@@ -309,9 +315,11 @@ class _Made:
     ends: dict[int, tuple[int, ...]]
 
 
-def _bound(t: Tables, q: int) -> int:
+def _closed(t: Tables, weight: np.ndarray, q: int) -> tuple[int, int]:
+    """The least weight that leads out of a state, int32 [close cells], and its bound."""
     past = sum(min(max(count - at, 0), count) for at, count in t.close_break[q].tolist())
-    return min(NEVER, int(t.close_bound[t.state_close[q] + past]))
+    cell = int(t.state_close[q]) + past
+    return min(NEVER, int(weight[cell])), min(NEVER, int(t.close_bound[cell]))
 
 
 def _leaving(joined: Joined) -> np.ndarray:

@@ -67,7 +67,8 @@ class Part:
 
     Attributes:
         arrays: see the top.
-        entries: per rule that can be called: state in mode 0, in mode 1, bound, and the R with which it is left.
+        entries: per rule that can be called: state in mode 0, in mode 1, least weight and bound of the way out
+            (../lift/close.py), and the R with which it is left.
         imports: (digest of a unit, entry) of every stub.
         modes: 1 or 2.
         depth: most frames at a time, the first of imports among them; without bound where there are two modes.
@@ -79,7 +80,7 @@ class Part:
     """
 
     arrays: dict[str, np.ndarray]
-    entries: list[tuple[int, int, int, tuple[int, ...]]]
+    entries: list[tuple[int, int, tuple[int, int], tuple[int, ...]]]
     imports: list[tuple[bytes, int]]
     modes: int
     depth: int

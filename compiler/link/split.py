@@ -5,8 +5,9 @@ and the array of any JSON. Where arguments have no brackets, the tail of the too
 arguments stand apart, as in a bare schema, only what many grammars have is one.
 Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
 
-A stub is ``{ ff number ff }``: the byte 255 is in no text. A tail has a stub for each symbol that it begins with, which
-stands in the place of the first bracket; the last one is left out.
+A stub is ``{ ff number }``: the byte 255 is in no text, and no number begins another. A tail has a stub for each symbol
+that it begins with, and arguments with what leads to them (leads.py) have one for the first symbol of that; these
+symbols stand in the place of the first bracket, and the last one is left out.
 
 Leaves out   compiling (part.py).
 Invariants   the digest of a part covers all that its tables depend on and neither names nor the rest of the grammar.
@@ -36,10 +37,12 @@ from ..grammar.ir import (
     sequence,
 )
 from ..grammar.pieces import inlined
-from .between import with_between
+from .leads import with_leads
 from .tails import Opener, named, with_tails
 
-STUB = 255  # the byte around a stub's number
+STUB = 255  # the byte before a stub's number
+DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"
+LENGTHS = ((1, 0), (2, 350), (5, 35 * 36**4 - 910))  # of numbers from 0, 10 and 910 on: what is added to them
 _CLOSER = {b"{": b"}", b"[": b"]", b"(": b")"}
 START = "start"
 ENTRY_END = b";"  # between the number of an entry and its text
@@ -83,6 +86,7 @@ class Split:
     Attributes:
         tools: some units are the arguments of tools.
         specials: names of the special tokens of the whole grammar, in the order of their symbols in all parts.
+        led: numbers of the imports that begin with what leads to them (leads.py).
     """
 
     main: Grammar
@@ -90,6 +94,7 @@ class Split:
     units: tuple[Unit, ...]
     tools: bool
     specials: tuple[str, ...]
+    led: frozenset[int]
 
 
 def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
@@ -99,19 +104,38 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
         common: rules that many grammars have.
     """
     grammar = inlined(grammar, lambda closed: not _bracketed(closed.grammar))
+    read = (leaf for expr in grammar.rules.values() for leaf in leaves(expr))
+    specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special)})
+    grammar = with_leads(grammar, _arguments(grammar))
+    bracketed = _arguments(grammar)
+    grammar, tails = with_tails(grammar, bracketed)
+    return _Splitter(grammar, tails).split(set(common), bracketed, tuple(specials))
+
+
+def _arguments(grammar: Grammar) -> list[str]:
+    """The rules of arguments that are in brackets."""
     marked = [named(grammar.rules, rule) for rule, mark in grammar.marks.items() if mark.kind == "arguments"]
-    called = [rule for rule in marked if rule in grammar.apart or rule in grammar.rules]
-    bracketed = [rule for rule in called if rule in grammar.apart or _bracketed(grammar, rule)]
-    grammar, tails = with_tails(with_between(grammar, bracketed), bracketed)
-    return _Splitter(grammar, tails).split(set(common), bracketed)
+    return [rule for rule in marked if rule in grammar.apart or (rule in grammar.rules and _bracketed(grammar, rule))]
 
 
 def stub(opener: Opener, number: int, closed: bool) -> Expr:
     """The text that stands for a part; ``closed``: it is in brackets."""
-    text = b"\xff%d\xff" % number
+    text = bytes((STUB,)) + written_number(number)
     if isinstance(opener, str):
         return sequence(Special(opener), Literal(text))
     return Literal(opener + text + (_CLOSER[opener] if closed else b""))
+
+
+def written_number(number: int) -> bytes:
+    """A stub's number in few symbols: a digit, a letter before z and one of `DIGITS`, or z and four of them."""
+    length, added = LENGTHS[(number >= 10) + (number >= 910)]
+    assert number < 910 + 36**4
+    return bytes(DIGITS[(number + added) // 36**k % 36] for k in range(length - 1, -1, -1))
+
+
+def read_number(text: bytes) -> int:
+    """The number that is written so."""
+    return int(text, 36) - dict(LENGTHS)[len(text)]
 
 
 class _Splitter:
@@ -125,12 +149,14 @@ class _Splitter:
         self.units: dict[bytes, Unit] = {}
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
+        self.led: set[Entry] = set()  # those that begin with what leads to them
 
-    def split(self, common: set[str], arguments: Iterable[str]) -> Split | None:
+    def split(self, common: set[str], arguments: Iterable[str], specials: tuple[str, ...]) -> Split | None:
         """See `split`.
 
         Args:
             arguments: rules of arguments that are in brackets.
+            specials: see `Split`.
         """
         marks = self.grammar.marks
         if not common and not any(mark.kind == "arguments" for mark in marks.values()):
@@ -155,9 +181,8 @@ class _Splitter:
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        read = (leaf for expr in self.grammar.rules.values() for leaf in leaves(expr))
-        specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special)})
-        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, tuple(specials))
+        led = frozenset(n for n, entry in enumerate(imports) if entry in self.led)
+        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, specials, led)
 
     def closed(self) -> tuple[tuple[Unit, ...], Entry]:
         """The units of a grammar that is a part with all that it needs, and how others call it."""
@@ -219,9 +244,12 @@ class _Splitter:
             grouped = rule in self.grammar.groups
             if rule in self.apart:
                 closed = self.apart[rule][0].grammar
-                rules[rule] = stub(
-                    _opener(closed.rules[closed.start]), imports.setdefault(self._apart(rule), len(imports)), True
-                )
+                entry, led = self._apart(rule), closed.start in closed.groups
+                number = imports.setdefault(entry, len(imports))
+                rules[rule] = stub(_opener(closed.rules[closed.start]), number, not led)
+                if led:
+                    groups.append(rule)
+                    self.led.add(entry)
             elif rule not in opaque:
                 rules[rule] = self.grammar.rules[rule]
                 groups += [rule] * grouped
@@ -297,9 +325,11 @@ def _bracketed(grammar: Grammar, rule: str = "") -> bool:
     return closer is not None and last.data[-1:] == closer and (len(items) > 1 or len(first.data) > 1)
 
 
-def _opener(expr: Expr) -> bytes:
-    """The bracket that a bracketed rule begins with."""
+def _opener(expr: Expr) -> Opener:
+    """The bracket that a bracketed rule begins with, or the first symbol of what leads to it."""
     first = expr.items[0] if isinstance(expr, Sequence) else expr
+    if isinstance(first, Special):
+        return first.name
     assert isinstance(first, Literal)
     return first.data[:1]
 
