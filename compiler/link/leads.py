@@ -14,16 +14,31 @@ Invariants   the grammar derives the same texts. The mark of the part's frame is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from ..automata.nodes import CLOSER, OPENER
 from ..grammar.analysis import expr_nullable, references
-from ..grammar.ir import Closed, Expr, Grammar, Literal, Mark, Ref, Sequence, Special, sequence
+from ..grammar.ir import (
+    Choice,
+    Closed,
+    Expr,
+    Grammar,
+    Literal,
+    Mark,
+    Ref,
+    Repeat,
+    Sequence,
+    Special,
+    choice,
+    sequence,
+)
+from ..grammar.pieces import GAPS
 from .tails import byte_of, marked, named, symbols, written_out
 
 MANY = 32  # calls of fewer tools stay as they are: their parts are those of any other spec
 _BETWEEN = "#between"
+_MOST_KEPT = 4  # ways in which a tool is called, or specs call it, of which the arguments are kept
 
 
 def with_leads(grammar: Grammar, bracketed: Iterable[str]) -> Grammar:
@@ -46,7 +61,7 @@ def with_leads(grammar: Grammar, bracketed: Iterable[str]) -> Grammar:
     for number, (items, tools) in enumerate(alike.items()):
         names = [rules[named(rules, whole[name].name)] for _, whole, name in tools]  # type: ignore[union-attr]
         pieces = written_out(items, rules, marks)
-        lead = _lead(pieces) if len(tools) >= MANY and _may_lead(pieces, names) else None
+        lead = _lead(pieces, rules, marks) if len(tools) >= MANY and _may_lead(pieces, names) else None
         if lead is None:
             continue
         for rule, whole, name in tools:
@@ -87,30 +102,45 @@ def _may_lead(pieces: list[Expr], names: Iterable[Expr]) -> bool:
     return all(isinstance(name, Literal) and opener.data[:1] not in name.data for name in names)
 
 
-def _lead(pieces: list[Expr]) -> tuple[Expr, tuple[Expr, ...]] | None:
+def _lead(
+    pieces: list[Expr], rules: Mapping[str, Expr], marks: Mapping[str, Mark]
+) -> tuple[Expr, tuple[Expr, ...]] | None:
     """What leads to arguments as the frame between its first symbol and its last delimiter, and all of it, by the name
-    of that. None where there are but delimiters, which are few states, or too few to push and pop."""
-    first, *others = pieces
+    of that. None where there are but delimiters, which are few states, too few to push and pop, or more than text."""
+    first, *others = [_spelled(piece, rules, marks.keys()) for piece in pieces]
     if isinstance(first, Literal) and len(first.data) > 1:
         first, others = Literal(first.data[:1]), [Literal(first.data[1:]), *others]
     last = max((k for k, piece in enumerate(others) if symbols(piece)), default=-1)
     before = others[: last + 1]
-    fewest = sum(symbols(piece) or not expr_nullable(piece, set(references(piece))) for piece in before)
-    if all(map(symbols, before)) or fewest < 2:
+    fewest = sum(symbols(piece) or not expr_nullable(piece, set(GAPS)) for piece in before)
+    if all(map(symbols, before)) or fewest < 2 or any(name not in GAPS for x in others for name in references(x)):
         return None
     return sequence(*before), (first, Ref(_BETWEEN), *others[last + 1 :])
 
 
+def _spelled(expr: Expr, rules: Mapping[str, Expr], kept: Set[str]) -> Expr:
+    """An expression without names but those of gaps, and some more: arguments with what leads to them are kept for all
+    protocols, whose rules may differ. A rule that recurs keeps its name."""
+    if isinstance(expr, Ref) and expr.name not in GAPS and expr.name not in kept:
+        return _spelled(rules[expr.name], rules, kept | {expr.name})
+    if isinstance(expr, Sequence):
+        return sequence(*[_spelled(item, rules, kept) for item in expr.items])
+    if isinstance(expr, Choice):
+        return choice(*[_spelled(option, rules, kept) for option in expr.options])
+    return Repeat(_spelled(expr.item, rules, kept), expr.low, expr.high) if isinstance(expr, Repeat) else expr
+
+
 def _led(closed: Closed, between: Expr, lead: tuple[Expr, ...]) -> Closed | None:
     """Arguments with what leads to them; None where they recur, as that stands before those of the call alone."""
-    known = closed.kept.get(__name__)
-    if known is None or known[0] != (between, lead):
-        own = closed.grammar
-        made = None
-        if all(own.start not in references(expr) for expr in own.rules.values()):
-            rules = {**own.rules, own.start: sequence(*lead, own.rules[own.start]), _BETWEEN: between}
-            grammar = replace(own, rules=rules, groups=own.groups | {own.start, _BETWEEN})
-            made = Closed(grammar, (*closed.order, _BETWEEN))
-        known = closed.kept[__name__] = (between, lead), made
-    led: Closed | None = known[1]
+    kept = closed.kept.setdefault(__name__, [])
+    for known, made in kept:
+        if known == (between, lead):
+            return made
+    own, led = closed.grammar, None
+    if all(own.start not in references(expr) for expr in own.rules.values()):
+        rules = {**own.rules, own.start: sequence(*lead, own.rules[own.start]), _BETWEEN: between}
+        grammar = replace(own, rules=rules, groups=own.groups | {own.start, _BETWEEN})
+        led = Closed(grammar, (*closed.order, _BETWEEN))
+    kept[_MOST_KEPT - 1 :] = []
+    kept.append(((between, lead), led))
     return led

@@ -111,7 +111,7 @@ def test_a_call_streams_as_it_does_elsewhere(monkeypatch: pytest.MonkeyPatch) ->
 
 def grammar(names: list[str], *items: Expr) -> Grammar:
     """Tools whose arguments, which stand apart, are behind some items."""
-    rules: dict[str, Expr] = {"w": Repeat(Literal(b" "), 0, 8)}
+    rules: dict[str, Expr] = {"rule": Repeat(Ref("blank"), 0, 8), "blank": Literal(b" "), "again": Ref("again")}
     marks, apart = {}, {}
     for n, name in enumerate(names):
         rules |= {f"t{n}": Ref(f"member{n}"), f"n{n}": Literal(name.encode())}
@@ -133,7 +133,7 @@ def cut(names: list[str], *items: Expr) -> tuple[Expr, dict[str, Expr]]:
 
 def test_what_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leads, "MANY", 3)
-    names, gap = ["a", "b", "ab:c"], Ref("w")
+    names, gap = ["a", "b", "ab:c"], Repeat(Literal(b" "), 0, 8)
     quote, colon, bracket = Literal(b'"'), Literal(b":"), Literal(b"(")
     call, arguments = cut(names, Literal(b'",'), gap, colon, gap)
     assert call == sequence(quote, Ref("n0"), Ref("a0#led0"))
@@ -148,3 +148,8 @@ def test_what_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cut(names, quote, gap, colon)[0] == as_it_was  # one symbol cannot begin and end it
     assert cut(names, quote, colon, colon)[0] == as_it_was  # but delimiters
     assert cut(names, quote, gap, bracket, colon)[0] == as_it_was
+    # What has names of its own in this grammar is written out: pieces are those of all grammars.
+    assert cut(names, Literal(b'",'), Ref("rule"), colon, gap) == cut(names, Literal(b'",'), gap, colon, gap)
+    assert cut(names, Literal(b'",'), Ref("_w"), colon)[1]["#between"] == sequence(Literal(b","), Ref("_w"), colon)
+    assert cut(names, Literal(b'",'), Ref("again"), colon)[0] == as_it_was
+    assert cut(names, Literal(b'",'), Ref("n0"), colon)[0] == as_it_was  # is marked
