@@ -33,6 +33,11 @@ from .tables import (
 from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_range
 
 
+_WANTED = [
+    (key, field, DTYPES[dtype], tail) for (key, (dtype, tail)), (_, field) in zip(ARRAYS.items(), FIELD_OF, strict=True)
+]
+
+
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
     """Refuse tables that any index could leave.
 
@@ -75,17 +80,17 @@ def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
 
 def _check_shapes(name: str, t: Tables) -> None:
     bound: dict[str, int] = {}
-    for (key, (dtype, tail)), (_, field) in zip(ARRAYS.items(), FIELD_OF, strict=True):
+    for key, field, dtype, tail in _WANTED:
         array: np.ndarray = getattr(t, field)
-        if array.dtype != DTYPES[dtype]:
-            raise refuse(name, f"{key}/dtype", array.dtype.name, dtype, UNSOUND)
-        if not tail and array.ndim == 1:
+        if array.dtype is not dtype and array.dtype != dtype:
+            raise refuse(name, f"{key}/dtype", array.dtype.name, dtype.name, UNSOUND)
+        shape = array.shape
+        if not tail and len(shape) == 1:
             continue
-        pairs = zip(tail, array.shape[1:], strict=False)
-        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in pairs]
-        if array.ndim != 1 + len(tail) or list(array.shape[1:]) != want:
+        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in zip(tail, shape[1:])]
+        if len(shape) != 1 + len(tail) or list(shape[1:]) != want:
             shown = ", ".join(["·", *map(str, tail)])
-            raise refuse(name, f"{key}/shape", list(array.shape), f"[{shown}]", UNSOUND)
+            raise refuse(name, f"{key}/shape", list(shape), f"[{shown}]", UNSOUND)
     _check_sizes(
         name,
         t,

@@ -25,6 +25,7 @@ import struct
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +53,7 @@ MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
 
 _NUMBER = {dtype: number for number, dtype in enumerate(DTYPES.values())}
 _KINDS = {
-    DIMENSIONS * dimensions + number: (dtype, dimensions)
+    DIMENSIONS * dimensions + number: (dtype, dimensions, dtype.itemsize)
     for dimensions in range(MAX_DIMENSIONS + 1)
     for dtype, number in _NUMBER.items()
 }
@@ -482,7 +483,7 @@ def _read_arrays(name: str, item: Any) -> tuple[list[str], dict[str, Kind], list
         raise refuse(name, "arrays", len(names), f"at most {MAX_ARRAYS} arrays", UNSOUND)
     if not len(names) == len(kinds) == len(digests):
         raise refuse(name, "arrays", f"{len(kinds)} kinds, {len(digests)} digests", f"{len(names)} of each", UNSOUND)
-    if not _TEXT.issuperset(map(type, names)) or len(set(names)) < len(names) or not all(map(_is_name, names)):
+    if not _TEXT.issuperset(map(type, names)) or not _are_names(tuple(names)):
         wanted = f"1 to {MAX_NAME_BYTES} letters of ASCII, a name not used before"
         number = next(n for n, key in enumerate(names) if not _is_name(key) or key in names[:n])
         raise refuse(name, f"arrays/{number}/name", repr(names[number])[:80], wanted, UNSOUND)
@@ -496,10 +497,10 @@ def _read_arrays(name: str, item: Any) -> tuple[list[str], dict[str, Kind], list
         if kind not in _KINDS:
             wanted = f"one of {', '.join(DTYPES)}, of at most {MAX_DIMENSIONS} dimensions"
             raise refuse(name, f"{key}/kind", kind, wanted, UNSOUND)
-        dtype, dimensions = _KINDS[kind]
+        dtype, dimensions, item = _KINDS[kind]
         shape = tuple(sizes[end : end + dimensions])
         end += dimensions
-        nbytes = dtype.itemsize * math.prod(shape)
+        nbytes = item * math.prod(shape)
         if digest is None:
             if nbytes > MAX_COMB:
                 raise refuse(name, f"{key}/shape", shape, f"at most {MAX_COMB} bytes of a packed array", UNSOUND)
@@ -516,6 +517,12 @@ def _read_arrays(name: str, item: Any) -> tuple[list[str], dict[str, Kind], list
     if unpacked > MAX_UNPACKED:
         raise refuse(name, "packed", unpacked, f"at most {MAX_UNPACKED} bytes of packed arrays", UNSOUND)
     return names, small, mapped, unpacked
+
+
+@lru_cache(16)
+def _are_names(names: tuple[str, ...]) -> bool:
+    """Whether these can be the names of the arrays of a file; those of one kind of files are mostly the same."""
+    return len(set(names)) == len(names) and all(map(_is_name, names))
 
 
 def _is_name(name: object) -> bool:
