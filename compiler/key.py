@@ -37,7 +37,7 @@ def recipe(options: Options, kind: str) -> str:
     """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION; of a
     grammar, whose expressions are those of Python, also of the Unicode that this Python knows."""
     from .grammar.protocol import load_protocol
-    from .specs.source import check_response
+    from .specs.json_values import check_response
 
     if options.response is not None:
         check_response(options.response)

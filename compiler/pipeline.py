@@ -20,9 +20,9 @@ from .errors import SpecError, VocabError
 from .key import FORMAT, grammar_digest, recipe
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
+from .specs.json_values import check_response
 from .specs.marks import MARKS, defaults_of, request_of
 from .specs.model import with_strictness
-from .specs.source import check_response
 
 if TYPE_CHECKING:
     from toolc.runtime.bundle import Bundle

@@ -32,7 +32,6 @@ from .tables import (
 )
 from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_range
 
-
 _WANTED = [
     (key, field, DTYPES[dtype], tail) for (key, (dtype, tail)), (_, field) in zip(ARRAYS.items(), FIELD_OF, strict=True)
 ]

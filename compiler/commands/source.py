@@ -12,8 +12,9 @@ from typing import Any
 from ..errors import GrammarError
 from ..options import Options
 from ..specs import Spec, read_spec
+from ..specs.json_values import check_response
 from ..specs.project import Project, joined_spec
-from ..specs.source import MAX_BYTES, check_response, load_document
+from ..specs.source import MAX_BYTES, load_document
 from .terminal import refuse_usage
 
 

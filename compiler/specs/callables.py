@@ -23,10 +23,10 @@ from typing import Any, Literal
 
 from ..errors import SpecError
 from .constraints import constrained, is_field
+from .json_values import check_value
 from .marks import KEY, marks_of
 from .model import ToolSpec, escape
 from .models import REF, is_model, model_schema, reachable, with_names
-from .source import check_value
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},

@@ -9,7 +9,7 @@ import pytest
 
 from toolc.compiler.errors import SpecError, UnsupportedError
 from toolc.compiler.schema import normalise, patterns, schema_to_lark
-from toolc.compiler.specs.source import _is_plainly_json, check_value
+from toolc.compiler.specs.json_values import _is_plainly_json, check_value
 
 PLAIN: list[dict[str, Any]] = [
     {"type": "string"},
