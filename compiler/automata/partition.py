@@ -121,9 +121,11 @@ def _leading_to(states, offset, before):  # type: ignore[no-untyped-def]
     """The states from which some of these can be reached, ascending."""
     marked = np.zeros(offset.size - 1, np.bool_)
     todo = np.empty(offset.size - 1, np.int32)
-    count = states.size
-    todo[:count] = states
-    marked[states] = True
+    count = 0
+    for s in states:
+        todo[count] = s
+        marked[s] = True
+        count += 1
     while count:
         count -= 1
         t = todo[count]
@@ -133,4 +135,9 @@ def _leading_to(states, offset, before):  # type: ignore[no-untyped-def]
                 marked[s] = True
                 todo[count] = s
                 count += 1
-    return np.flatnonzero(marked)
+    found = np.empty(marked.size, np.int64)
+    for s in range(marked.size):
+        if marked[s]:
+            found[count] = s
+            count += 1
+    return found[:count].copy()
