@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
 
-REVISION = 2
-"""Of what a version of toolc compiles; raised when mending it changes masks: no store takes old bundles for new."""
+REVISION = 3
+"""Of what a version of toolc compiles; raised when mending it changes masks, and with the format version of bundles: no
+store takes old bundles for new."""
 
 NO_PART = ("budget", "jobs", "standalone", "protocol")
 """Options that change no bundle, or (the protocol's name) count otherwise."""

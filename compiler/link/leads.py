@@ -8,8 +8,8 @@ spec anew. So the part is called from the first symbol behind the name on. What 
 delimiter before the arguments is one more frame, which all tools of a group share.
 
 Leaves out   arguments without brackets, of which all that is behind the name is a part (tails.py).
-Invariants   the grammar derives the same texts. The mark of the part's frame is that of the arguments; that these begin
-             with the first bracket in it is noted there (`Marks.led`).
+Invariants   the grammar derives the same texts. The frame of such a part is marked as arguments that begin with the
+             first bracket in it (`with_led` of automata/marks.py).
 """
 
 from __future__ import annotations
