@@ -136,35 +136,32 @@ def _is_text(text: str) -> bool:
 def _is_plainly_json(document: Any) -> bool:
     """Whether a value is surely what JSON can say, neither deep nor large; what is not is looked at place by place."""
     level, nodes = [document], 0
+    texts: list[str] = []
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
         for value in level:
             kind = type(value)
-            if kind is dict:
-                if not _TEXT.issuperset(map(type, value)) or not _is_text("".join(value)):
-                    return False
-            elif kind is str:
-                if not _is_text(value):
-                    return False
-                continue
+            if kind is str:
+                texts.append(value)
+            elif kind is dict:
+                nodes += len(value)
+                texts += value
+                below += value.values()
+            elif kind is list:
+                nodes += len(value)
+                below += value
             elif kind is float:
                 if not math.isfinite(value):
                     return False
-                continue
             elif kind is int:
                 if abs(value) >= _TOO_LONG:
                     return False
-                continue
-            elif kind is not list:
-                if value is not None and kind is not bool:
-                    return False
-                continue
-            nodes += len(value)
-            if nodes > MAX_NODES // 20:
+            elif value is not None and kind is not bool:
                 return False
-            below += value.values() if kind is dict else value
+        if nodes > MAX_NODES // 20:
+            return False
         if not below:
-            return True
+            return _TEXT.issuperset(map(type, texts)) and _is_text("".join(texts))
         level = below
     return False
 
