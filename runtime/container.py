@@ -22,7 +22,6 @@ import mmap
 import os
 import secrets
 import struct
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +31,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
-from .deflate import deflated, inflated
+from .deflate import crc32, deflated, inflated
 from .errors import BundleError
 from .packing import Kind, pack, unpack
 
@@ -93,7 +92,7 @@ def blake(*parts: Any) -> bytes:
 def quick(data: Any) -> bytes:
     """CRC-32 and length of a contiguous array, in the room of a digest: tells damage, but no intent, in a fifth of the
     time."""
-    return struct.pack("<QQ", zlib.crc32(data), memoryview(data).nbytes)
+    return struct.pack("<QQ", crc32(data), memoryview(data).nbytes)
 
 
 def _aligned(n: int) -> int:
@@ -162,7 +161,7 @@ class Contents:
     def _parts(self) -> Iterator[bytes | memoryview]:
         """The file: what is before the stream, it, and the mapped arrays, with the zeros between them."""
         stream = deflated(self._packed) if self._packed else b""
-        lengths = len(self._header), len(stream), zlib.crc32(stream)
+        lengths = len(self._header), len(stream), crc32(stream)
         prefix = PREFIX.pack(self._magic, self._version, *lengths, self._digest)
         end = 0
         parts: list[bytes | memoryview] = [prefix + self._header, stream]
@@ -347,7 +346,7 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int, hashed: Call
     mapped = [(entry, part(entry.name, entry.nbytes)) for entry in found.mapped]
     if end != size:
         raise refuse(name, "size", f"{size} bytes", end, "something was appended; " + DAMAGED)
-    if (crc := zlib.crc32(stream.data)) != checksum:
+    if (crc := crc32(stream.data)) != checksum:
         raise refuse(name, "packed/checksum", f"{crc:08x}", f"{checksum:08x}", DAMAGED)
     arrays, addresses = _unpack(name, found, stream)
     for entry, flat in mapped:
