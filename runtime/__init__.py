@@ -15,10 +15,11 @@ from .errors import BundleError, DecodeError, StoreError, ToolcError
 if TYPE_CHECKING:
     from .batch import BatchMatcher
     from .bundle import Bundle
+    from .calls import Call, Event
     from .constraint import Constraint
     from .decoder import Decoder
     from .matcher import Matcher
-    from .reader import Call, Event, Reader, read_calls
+    from .reader import Reader, read_calls
     from .store.fetch import load
     from .store.store import Store, open_store
     from .tables import Tables
@@ -31,8 +32,8 @@ _HOME = {
     "Bundle": "bundle",
     "Constraint": "constraint",
     "Decoder": "decoder",
-    "Call": "reader",
-    "Event": "reader",
+    "Call": "calls",
+    "Event": "calls",
     "Matcher": "matcher",
     "Store": "store.store",
     "Reader": "reader",

@@ -20,15 +20,15 @@ from __future__ import annotations
 import codecs
 import copy
 import itertools
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .arguments import Part, decode
+from .calls import Call, Event, Unfinished
 from .errors import DecodeError
 from .tables import (
     ARGUMENTS,
@@ -52,73 +52,6 @@ if TYPE_CHECKING:
     from .bundle import Bundle
 
 _BRACKETS = (b"{", b"[", b"(")
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of a tool.
-
-    Attributes:
-        name: of the tool.
-        arguments: its arguments.
-        text: the text of the arguments.
-        span: bytes [begin, end) of the whole text, from the name to the end of the arguments; see `Reader.tokens_of`.
-            Empty where there is no text around the call.
-        mode: how the arguments are written (`meta["arguments"]["encoding"]`).
-        id: of the call, where an endpoint gave it one.
-    """
-
-    name: str
-    arguments: Mapping[str, Any]
-    text: str = ""
-    span: tuple[int, int] = (0, 0)
-    mode: str = "json"
-    id: str = ""
-
-    @property
-    def json(self) -> str:
-        """The arguments as JSON, as they were written where that is JSON."""
-        if self.text and self.mode == "json":
-            return self.text
-        return json.dumps(self.arguments, ensure_ascii=False)
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that was settled.
-
-    Attributes:
-        kind: "text" or "reasoning": ``text`` is said or thought next. "call": a call begins. "name": its tool is
-            settled. "arguments": ``text`` of the arguments follows. "end": the call is whole.
-        text: see kind; the name, for "name".
-        number: of the call, from 0; -1 where there is none.
-        call: the call, for "end".
-    """
-
-    kind: Literal["text", "reasoning", "call", "name", "arguments", "end"]
-    text: str = ""
-    number: int = -1
-    call: Call | None = None
-
-
-class Unfinished(NamedTuple):
-    """What is settled of a call that is being read.
-
-    Attributes:
-        number: of the call.
-        name: as much as was read of it, in protocols that write one.
-        arguments: their text.
-        parts: those that are whole.
-        key: of the part that is being read.
-        part: the text of that part; None outside of one.
-    """
-
-    number: int
-    name: bytes
-    arguments: bytes
-    parts: tuple[Part, ...]
-    key: str | None
-    part: bytes | None
 
 
 @dataclass

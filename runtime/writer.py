@@ -29,7 +29,8 @@ from .request_line import request_line
 from .tables import tools_of
 
 if TYPE_CHECKING:
-    from .reader import Event, Reader, Unfinished
+    from .calls import Event, Unfinished
+    from .reader import Reader
 
 STEPS = 32
 AROUND = 128

@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..reader import Call, Reader
+from ..calls import Call
+from ..reader import Reader
 from ..writer import write_calls
 from .agent import Message, calls_of
 from .errors import SpeculateError

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..reader import Call, Reader
+from ..calls import Call
+from ..reader import Reader
 from ..writer import write_call
 
 if TYPE_CHECKING:

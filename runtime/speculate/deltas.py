@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..reader import Event
+from ..calls import Event
 
 JSON = "json"
 

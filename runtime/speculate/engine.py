@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..arguments import ENCODINGS
+from ..calls import Call
+from ..calls import Event as Said
 from ..errors import ToolcError
 from ..matcher import Matcher
-from ..reader import Call, Reader
-from ..reader import Event as Said
+from ..reader import Reader
 from ..writer import write_call
 from .errors import SpeculateError
 from .keys import Scope

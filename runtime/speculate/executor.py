@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..reader import Call
+from ..calls import Call
 from .errors import SpeculateError, check_limit
 from .keys import CallKey, Scope, parse_object
 from .rules import Rules

@@ -21,7 +21,7 @@ import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from ..reader import Call
+from ..calls import Call
 from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of
 from .deltas import Gathered, first_choice
 from .errors import SpeculateError

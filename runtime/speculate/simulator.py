@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..reader import Call
+from ..calls import Call
 from ..text import TextStream
 from .agent import ChatModel, Message, Reply, Transcript, Watch, assistant_message, run_agent
 from .clock import run_virtual

@@ -1,0 +1,80 @@
+"""What is read of a text: calls of tools, the events that tell of them while it streams, and what is settled of one.
+
+Leaves out   reading (reader.py), writing (writer.py), values of arguments (arguments.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from .arguments import Part
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool.
+
+    Attributes:
+        name: of the tool.
+        arguments: its arguments.
+        text: the text of the arguments.
+        span: bytes [begin, end) of the whole text, from the name to the end of the arguments; see `Reader.tokens_of`.
+            Empty where there is no text around the call.
+        mode: how the arguments are written (`meta["arguments"]["encoding"]`).
+        id: of the call, where an endpoint gave it one.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    text: str = ""
+    span: tuple[int, int] = (0, 0)
+    mode: str = "json"
+    id: str = ""
+
+    @property
+    def json(self) -> str:
+        """The arguments as JSON, as they were written where that is JSON."""
+        if self.text and self.mode == "json":
+            return self.text
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was settled.
+
+    Attributes:
+        kind: "text" or "reasoning": ``text`` is said or thought next. "call": a call begins. "name": its tool is
+            settled. "arguments": ``text`` of the arguments follows. "end": the call is whole.
+        text: see kind; the name, for "name".
+        number: of the call, from 0; -1 where there is none.
+        call: the call, for "end".
+    """
+
+    kind: Literal["text", "reasoning", "call", "name", "arguments", "end"]
+    text: str = ""
+    number: int = -1
+    call: Call | None = None
+
+
+class Unfinished(NamedTuple):
+    """What is settled of a call that is being read.
+
+    Attributes:
+        number: of the call.
+        name: as much as was read of it, in protocols that write one.
+        arguments: their text.
+        parts: those that are whole.
+        key: of the part that is being read.
+        part: the text of that part; None outside of one.
+    """
+
+    number: int
+    name: bytes
+    arguments: bytes
+    parts: tuple[Part, ...]
+    key: str | None
+    part: bytes | None
