@@ -22,7 +22,7 @@ from ..grammar import ir
 from ..grammar.analysis import leaves
 from ..grammar.ir import Expr, Grammar
 from ..schema.report import at
-from .split import ENTRY_END, START, Entry, Split, Unit, read_number, written_number
+from .split import ENTRY_END, START, Entry, Split, Unit, written_number
 from .tails import Opener
 
 MANY = 32  # fewer units that could be grouped are not
@@ -30,7 +30,7 @@ _FEWEST = 12  # units of a group, but for those at the end
 _MOST = 32
 _ONE_IN = 16  # a group ends behind such a part of all units
 _HEAVIEST = 512  # a unit of more literals, patterns and names is not grouped: it is worth its own setup
-_STUB = re.compile(rb"\xff([0-9]|[a-y][0-9a-z]|z[0-9a-z]{4})")
+_STUB = re.compile(rb"\xff([0-9a-z]+)\xff")
 
 
 @dataclass(frozen=True)
@@ -184,4 +184,4 @@ class _Move:
         return ir.Repeat(self.of(expr.item), expr.low, expr.high) if isinstance(expr, ir.Repeat) else expr
 
     def _stub(self, found: re.Match[bytes]) -> bytes:
-        return b"\xff" + written_number(self._stubs[read_number(found[1])])
+        return b"\xff%b\xff" % written_number(self._stubs[int(found[1], 36)])

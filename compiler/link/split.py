@@ -5,9 +5,9 @@ and the array of any JSON. Where arguments have no brackets, the tail of the too
 arguments stand apart, as in a bare schema, only what many grammars have is one.
 Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
 
-A stub is ``{ ff number }``: the byte 255 is in no text, and no number begins another. A tail has a stub for each symbol
-that it begins with, and arguments with what leads to them (leads.py) have one for the first symbol of that; these
-symbols stand in the place of the first bracket, and the last one is left out.
+A stub is ``{ ff number ff }``: the byte 255 is in no text, nor does a token go on behind it. A tail has a stub for each
+symbol that it begins with, and arguments with what leads to them (leads.py) have one for its first symbol; these stand
+in the place of the first bracket, and the last one is left out.
 
 Leaves out   compiling (part.py).
 Invariants   the digest of a part covers all that its tables depend on and neither names nor the rest of the grammar.
@@ -40,9 +40,8 @@ from ..grammar.pieces import inlined
 from .leads import with_leads
 from .tails import Opener, named, with_tails
 
-STUB = 255  # the byte before a stub's number
-DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"
-LENGTHS = ((1, 0), (2, 350), (5, 35 * 36**4 - 910))  # of numbers from 0, 10 and 910 on: what is added to them
+STUB = 255  # the byte around a stub's number
+DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"  # of these numbers
 _CLOSER = {b"{": b"}", b"[": b"]", b"(": b")"}
 START = "start"
 ENTRY_END = b";"  # between the number of an entry and its text
@@ -120,22 +119,16 @@ def _arguments(grammar: Grammar) -> list[str]:
 
 def stub(opener: Opener, number: int, closed: bool) -> Expr:
     """The text that stands for a part; ``closed``: it is in brackets."""
-    text = bytes((STUB,)) + written_number(number)
+    text = b"\xff%b\xff" % written_number(number)
     if isinstance(opener, str):
         return sequence(Special(opener), Literal(text))
     return Literal(opener + text + (_CLOSER[opener] if closed else b""))
 
 
 def written_number(number: int) -> bytes:
-    """A stub's number in few symbols: a digit, a letter before z and one of `DIGITS`, or z and four of them."""
-    length, added = LENGTHS[(number >= 10) + (number >= 910)]
-    assert number < 910 + 36**4
-    return bytes(DIGITS[(number + added) // 36**k % 36] for k in range(length - 1, -1, -1))
-
-
-def read_number(text: bytes) -> int:
-    """The number that is written so."""
-    return int(text, 36) - dict(LENGTHS)[len(text)]
+    """A stub's number in few symbols: each is a state."""
+    rest, digit = divmod(number, len(DIGITS))
+    return (written_number(rest) if rest else b"") + DIGITS[digit : digit + 1]
 
 
 class _Splitter:

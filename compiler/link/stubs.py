@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.memory import kernel
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, POP, PUSH
-from .split import DIGITS, LENGTHS, STUB
+from .split import DIGITS, STUB
 
 _DIGITS = np.frombuffer(DIGITS, np.uint8)
+_MOST = 1 << 30  # the number of a stub
 
 
 class Apart(Exception):
@@ -119,18 +120,6 @@ def _only(ops, state_row, threshold_offset, q):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(**BARE)
-def _digit(digits, k):  # type: ignore[no-untyped-def]
-    """The one digit of a class, or -1."""
-    found = np.int64(-1)
-    for d in range(digits.size):
-        if digits[d] == k:
-            if found >= 0:
-                return np.int64(-1)
-            found = np.int64(d)
-    return found
-
-
 @kernel()
 def _read(ops, state_row, threshold_offset, entries, mark, digits):  # type: ignore[no-untyped-def]
     """The number of the stub that is entered with each of some states, and the R with which it is left; a number of -1
@@ -139,30 +128,32 @@ def _read(ops, state_row, threshold_offset, entries, mark, digits):  # type: ign
     inside = np.zeros(state_row.size - 1, np.bool_)
     for n in range(entries.size):
         q = np.int64(entries[n])
-        value, length, read = np.int64(0), 1, -1  # digits that it has, and that were read; -1: the mark comes first
-        while True:
+        value, marks = np.int64(0), 0
+        while value <= _MOST:
             inside[q] = True
             k = _only(ops, state_row, threshold_offset, q)
             if k < 0:
                 break
             op = np.int64(ops[state_row[q], k])
-            if read < length:
-                digit = _digit(digits, k) if read >= 0 else np.int64(0)
-                if digit < 0 or (read < 0) != (k == mark):
-                    break
-                if read == 0:
-                    length = 1 if digit < 10 else 2 if digit < 35 else 5
-                value = 36 * value + digit
-                read += 1
-            elif op & 7 != POP:
-                break
-            if op & 7 == POP:  # with the bracket that closes it or, where it is in none, its last digit
-                if read == length:
-                    number[n] = value - LENGTHS[(length > 1) + (length > 2)][1]
+            if op & 7 == POP:  # behind its last mark, or with it where it is not in brackets
+                if marks + (k == mark) == 2:
+                    number[n] = value
                     left[n] = op >> 3
                 break
-            if op & 7 == PUSH:
+            if op & 7 == PUSH or marks == 2:
                 break
+            if k == mark:
+                marks += 1
+            else:
+                digit = -1
+                for d in range(digits.size):
+                    if digits[d] == k:
+                        if digit >= 0:
+                            k = -1
+                        digit = d
+                if k < 0 or digit < 0 or marks != 1:
+                    break
+                value = digits.size * value + digit
             q = op >> 3
     return number, left, inside
 

@@ -92,7 +92,7 @@ def tables_of(
     arrays = {
         name: np.ascontiguousarray(array, np.uint32 if name == "dense" else np.int32) for name, array in arrays.items()
     }
-    return Tables(**arrays), int(longest_chain(follows, profiles)) if profile.size else 0
+    return Tables(**arrays), int(longest_chain(follows, profiles))
 
 
 def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
