@@ -496,10 +496,10 @@ def _read_arrays(name: str, item: Any) -> tuple[list[str], dict[str, Kind], list
         if kind not in _KINDS:
             wanted = f"one of {', '.join(DTYPES)}, of at most {MAX_DIMENSIONS} dimensions"
             raise refuse(name, f"{key}/kind", kind, wanted, UNSOUND)
-        dtype, dimensions, item = _KINDS[kind]
+        dtype, dimensions, width = _KINDS[kind]
         shape = tuple(sizes[end : end + dimensions])
         end += dimensions
-        nbytes = item * math.prod(shape)
+        nbytes = width * math.prod(shape)
         if digest is None:
             if nbytes > MAX_COMB:
                 raise refuse(name, f"{key}/shape", shape, f"at most {MAX_COMB} bytes of a packed array", UNSOUND)

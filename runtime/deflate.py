@@ -1,4 +1,4 @@
-"""Raw deflate, and CRC-32, by ISA-L where it is installed: in an eighth of zlib's time, and half of it to inflate.
+"""Raw deflate and CRC-32 by ISA-L where it is installed, in an eighth of zlib's time, half to inflate; else by zlib.
 
 Leaves out   what is deflated (packing.py), and where it stands in a file (container.py).
 Invariants   each inflates what the other has deflated. Nothing is inflated to more than was asked for. Equal data gives

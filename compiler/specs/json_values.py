@@ -143,13 +143,15 @@ def _is_plainly_json(document: Any) -> bool:
             kind = type(value)
             if kind is str:
                 texts.append(value)
-            elif kind is dict:
+            elif kind is dict or kind is list:
                 nodes += len(value)
-                texts += value
-                below += value.values()
-            elif kind is list:
-                nodes += len(value)
-                below += value
+                if nodes > MAX_NODES // 20:  # before they are listed: one value may stand at many places
+                    return False
+                if kind is dict:
+                    texts += value
+                    below += value.values()
+                else:
+                    below += value
             elif kind is float:
                 if not math.isfinite(value):
                     return False
@@ -158,8 +160,6 @@ def _is_plainly_json(document: Any) -> bool:
                     return False
             elif value is not None and kind is not bool:
                 return False
-        if nodes > MAX_NODES // 20:
-            return False
         if not below:
             return _TEXT.issuperset(map(type, texts)) and _is_text("".join(texts))
         level = below

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -81,3 +82,14 @@ def test_what_is_plainly_json_is_json() -> None:
         assert not _is_plainly_json(bad)
         with pytest.raises(SpecError):
             check_value(bad, "x")
+
+
+def test_a_value_at_many_places_is_not_listed_at_each() -> None:
+    wide = [0] * 600_000
+    for many in ([wide] * 40, [{"a": wide}] * 40, {str(n): wide for n in range(40)}):
+        tracemalloc.start()
+        try:
+            assert not _is_plainly_json(many)
+            assert tracemalloc.get_traced_memory()[1] < 8 * 2 * len(wide)  # bytes; each place is 8
+        finally:
+            tracemalloc.stop()
