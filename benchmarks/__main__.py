@@ -5,8 +5,8 @@
 Each prints one JSON line. The tables beside the peers come from the harnesses in the shared folder, which take
 ``benchmarks/engine.py`` as the engine "toolc"; the commands are printed at the end.
 
-Leaves out   the benchmarks themselves: decodes.py, host.py, bfcl.py, engine.py; law.py, which takes most of an hour;
-             growth.py, store.py, speculate_paper.py and speculate_soak.py, which take many minutes.
+Leaves out   the benchmarks themselves: decodes.py, starts.py, host.py, bfcl.py, engine.py; law.py, which takes most of
+             an hour; growth.py, store.py, speculate_paper.py and speculate_soak.py, which take many minutes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def main() -> int:
     for spec in ("weather.json", "tree_schema.json"):
         status |= run("benchmarks.decodes", str(SPECS / spec), "--count", "200")
     status |= run("benchmarks.tool_errors", "--count", "50")
+    status |= run("benchmarks.starts")
     for spec in ("weather.json", "shop_openapi.json"):
         status |= run("benchmarks.decodes", str(SPECS / spec), "--count", "200", "--budget", "200")
     status |= run("benchmarks.equality", "--steps", "300", "--compiled", "30")

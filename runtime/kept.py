@@ -2,6 +2,8 @@
 
 numba keeps LLVM's code of a kernel beside the machine code, for kernels that are compiled later and call it, and reads
 both each time, which is half of what loading takes. Here LLVM's code is read when something is to be linked with it.
+And before it loads its first kernel, numba readies itself to compile: it imports and registers all that it can compile,
+which takes longer than loading a hundred kernels. Here it does so when it first compiles one.
 
 Leaves out   where kernels are kept and which are out of date: numba's own cache.
 Invariants   a kernel that calls one that was loaded is compiled from the same code as it would be without this.
@@ -15,6 +17,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 
 class _Library(JITCodeLibrary):
@@ -52,11 +55,10 @@ class _Library(JITCodeLibrary):
         return address
 
 
-def load_as_machine_code(dispatcher: Any) -> None:
+def load_as_machine_code(dispatcher: Dispatcher) -> None:
     """Let what numba has kept of a function be loaded so; it holds numba's lock whenever it loads."""
-    if not isinstance(dispatcher, Dispatcher):  # a plain function: NUMBA_DISABLE_JIT
-        return
-    kept: Any = dispatcher._cache._impl  # type: ignore[attr-defined]
+    cache: Any = dispatcher._cache  # type: ignore[attr-defined]
+    kept = cache._impl
     rebuild: Callable[..., Any] = kept.rebuild
 
     def lean(target_context: Any, payload: Any) -> Any:
@@ -67,4 +69,10 @@ def load_as_machine_code(dispatcher: Any) -> None:
         finally:
             del codegen._library_class
 
+    def load(signature: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # what runs needs it: it allocates arrays
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, target_context)
+
     kept.rebuild = lean
+    cache.load_overload = load

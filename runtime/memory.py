@@ -17,6 +17,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
+from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
 from .kept import load_as_machine_code
@@ -39,17 +40,21 @@ def fixed(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def kernel(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit` with a cache on disk where there is a place for one; says so once where there is none.
 
     Nobody calls a kernel from C, so it has no wrapper for that, which would take time to compile and to load.
+
+    Args:
+        signature: it is compiled or loaded for this one at once, and for no other; else for every one that it is called
+            with.
     """
     options = {"no_cfunc_wrapper": True, **options}
 
     def wrap(function: Callable[..., Any]) -> Any:
         global _warned
         try:
-            found = numba.njit(*arguments, cache=True, **options)(function)
+            found = numba.njit(cache=True, **options)(function)
         except (RuntimeError, OSError) as error:
             if not _warned:
                 _warned = True
@@ -59,8 +64,12 @@ def kernel(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], An
                     CacheWarning,
                     stacklevel=2,
                 )
-            return numba.njit(*arguments, **options)(function)
-        load_as_machine_code(found)
+            return numba.njit(signature, **options)(function)
+        if isinstance(found, Dispatcher):  # else a plain function: NUMBA_DISABLE_JIT
+            load_as_machine_code(found)
+            if signature is not None:
+                found.compile(signature)
+                found.disable_compile()
         return found
 
     return wrap

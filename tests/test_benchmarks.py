@@ -42,3 +42,10 @@ def test_gpu_beside_the_peers(shared: Path, capsys: pytest.CaptureFixture[str]) 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line.get("batch") for line in lines] == [None, 1, 3]
     assert all(0 < line["host_us"] <= line["step_us"] <= line["most_us"] for line in lines[1:])
+
+
+def test_starts() -> None:
+    from benchmarks import starts
+
+    found = starts.measure(1)
+    assert set(found) > {"toolc compile", "open and first mask"} and min(found.values()) > 0

@@ -32,6 +32,10 @@ def total(array):
         out += checked(array, place)
     return out
 
+@kernel()
+def doubled(array):
+    return 2 * array, np.sort(array)[::-1].copy()
+
 array = np.arange(5)
 LIBRARY = lambda f: list(f.overloads.values())[0].library
 """
@@ -57,6 +61,17 @@ def test_a_loaded_kernel_answers_as_the_compiled_one(tmp_path: Path) -> None:
     assert compiled.split() == [str(3 + 55), "True"]
     loaded = run(tmp_path, "print(checked(array, 3), checked.stats.cache_hits != {}, LIBRARY(checked)._linked)")
     assert loaded.split() == [str(3 + 55), "True", "None"]
+
+
+def test_loading_does_not_ready_numba_to_compile(tmp_path: Path) -> None:
+    """Arrays that a loaded kernel makes need no more of numba than what runs."""
+    code = "print(doubled(array)[0].sum(), doubled(array)[1][0], {}, 'numba.np.linalg' in sys.modules)"
+    compiled = run(tmp_path, "import sys; " + code.format("doubled.stats.cache_misses != {}"))
+    assert compiled.split() == ["20", "4", "True", "True"]
+    loaded = run(tmp_path, "import sys; " + code.format("doubled.stats.cache_hits != {}"))
+    assert loaded.split() == ["20", "4", "True", "False"]
+    after = run(tmp_path, "import sys; doubled(array); " + code.format("total(array)"))
+    assert after.split() == ["20", "4", str(10 + 5 * 55), "True"]
 
 
 def test_a_kernel_compiled_later_links_with_a_loaded_one(tmp_path: Path) -> None:
