@@ -1,9 +1,9 @@
 """Whole commands and first masks, each in a new process: what of the wait is Python's, numba's and toolc's own start.
 
-    python -m benchmarks.starts [--repeat 9]
+    python -m benchmarks.starts [--tokenizer FILE] [--repeat 9]
 
-Prints one JSON line: the median wall seconds of each, with kernels compiled and parts kept before, and the built-in
-tokenizer. The first two compile and load nothing.
+Prints one JSON line: the median wall seconds of each, with kernels compiled and parts kept before. The first two
+compile and load nothing.
 
 Leaves out   a machine's very first compile, which compiles the kernels (`toolc warmup` says how long that took).
 """
@@ -34,7 +34,7 @@ Matcher(bundle).fill(np.zeros(bundle.vocab.words, np.uint32))
 """
 
 
-def measure(repeat: int) -> dict[str, float]:
+def measure(repeat: int, tokenizer: str = "builtin") -> dict[str, float]:
     """Median wall seconds by what is run."""
     toolc = [sys.executable, "-m", "toolc.compiler.cli"]
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def measure(repeat: int) -> dict[str, float]:
         commands = {
             "toolc --help": [*toolc, "--help"],
             "import numba": [sys.executable, "-c", "import numba"],
-            "toolc compile": [*toolc, "compile", str(spec), "-o", bundle],
+            "toolc compile": [*toolc, "compile", str(spec), "--tokenizer", tokenizer, "-o", bundle],
             "toolc inspect": [*toolc, "inspect", bundle],
             "open and first mask": [sys.executable, "-c", _FIRST_MASK, bundle],
         }
@@ -60,7 +60,9 @@ def measure(repeat: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9, help="measured runs of each")
-    print(json.dumps(measure(parser.parse_args().repeat)))
+    parser.add_argument("--tokenizer", default="builtin")
+    given = parser.parse_args()
+    print(json.dumps(measure(given.repeat, given.tokenizer)))
 
 
 if __name__ == "__main__":

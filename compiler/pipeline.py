@@ -272,6 +272,8 @@ def _compile(
         tables, counts = made.tables.but(**found), made.counts
         modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
         told_apart = automaton.marks.ends
+    if encode is not None:
+        encode.keep()
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
     meta = {

@@ -1,49 +1,137 @@
 """A tokenizer's own encoding of texts, with the places where it cuts whatever may follow.
 
+The library takes half a second to read a large tokenizer. So what a process asks it first is kept in a file, and one
+that asks the same reads that file instead.
+
 Leaves out   what ids stand for: see load.py. Formats whose encoder is not the tokenizers library: they have none here.
 Cuts         A byte-pair encoder works within the pieces of its pre-tokenizer, which a regular expression cuts from left
              to right, looking at most one character past the end of a piece. So every piece but the last of a text, and
              the tokens in it, are the same whatever follows the text.
+Invariants   the name of a file covers the tokenizer's content and the library's version; it is taken only if its digest
+             is right and it says its own name. A file that cannot be read or written costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolc.runtime.container import Contents, blake, open_container
+from toolc.runtime.errors import BundleError
+from toolc.runtime.vocab import vocab_cache_dir
 
 from .builtin import NAME, builtin_path
 
-Encode = Callable[[Sequence[str]], list[tuple[list[int], int]]]
-"""Texts → for each its ids, and how many of them do not depend on what follows."""
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MAGIC = b"TOOLCTXT"
+VERSION = 1
+MOST_KEPT = 1 << 13
+"""Texts of a file; the least recently used go first."""
+MOST_ADDED = 1 << 10
+"""Texts that a process adds to a file; if there are more, reading the tokenizer is not what takes long."""
+
+Encoded = tuple[list[int], int]
+"""The ids of a text, and how many of them do not depend on what follows."""
+
+
+class Encode:
+    """What a tokenizer makes of texts."""
+
+    def __init__(self, data: bytes, version: str) -> None:
+        """
+        Args:
+            data: a tokenizer.json.
+            version: of the library.
+
+        Raises ValueError: the library cannot read it.
+        """
+        self._data = data
+        self._name = blake(version.encode(), b"\n", data)
+        self._tokenizer: Tokenizer | None = None
+        self._kept: dict[str, Encoded] | None = self._read()
+        self._asked: dict[str, Encoded] | None = {}  # None: no more are kept
+        if self._kept is None:  # not known to be a tokenizer
+            self._library()
+
+    def __call__(self, texts: Sequence[str]) -> list[Encoded]:
+        """The tokens of each text."""
+        kept = self._kept or {}
+        found = [kept[text] if text in kept else self._said(text) for text in texts]
+        if self._asked is not None:
+            self._asked.update(zip(texts, found, strict=True))
+            if len(self._asked) > MOST_KEPT:
+                self._asked = None
+        return found
+
+    def keep(self) -> None:
+        """Write what was asked so far to the file, if that did not have all of it. A process does so once."""
+        kept, asked = self._kept or {}, self._asked
+        new = asked.keys() - kept if asked else ()
+        self._asked = None if asked is None or new else {}
+        if asked is None or not 0 < len(new) <= MOST_ADDED:
+            return
+        texts = {text: one for text, one in kept.items() if text not in asked} | asked
+        meta = {"name": self._name, "texts": dict(list(texts.items())[-MOST_KEPT:])}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            Contents(MAGIC, VERSION, meta, {}).write(self._path, flush=False)
+        except (OSError, BundleError):
+            return
+
+    def _said(self, text: str) -> Encoded:
+        """What the library says of a text."""
+        # One by one: a batch would start threads, beside which nothing can be forked.
+        encoding = self._library().encode(text, add_special_tokens=False)
+        words = encoding.word_ids
+        return encoding.ids, words.index(words[-1]) if words else 0
+
+    def _library(self) -> Tokenizer:
+        if self._tokenizer is None:
+            from tokenizers import Tokenizer
+
+            try:
+                self._tokenizer = Tokenizer.from_str(self._data.decode())
+            except Exception as error:  # the library raises nothing narrower
+                raise ValueError("no tokenizer.json") from error
+            self._data = b""
+        return self._tokenizer
+
+    @property
+    def _path(self) -> Path:
+        return vocab_cache_dir() / f"{self._name.hex()}.texts"
+
+    def _read(self) -> dict[str, Encoded] | None:
+        """What the file says; None where there is none."""
+        try:
+            meta: dict[str, Any] = open_container(self._path.read_bytes(), MAGIC, VERSION, name=str(self._path)).meta
+            if meta["name"] != self._name:
+                return None  # another tokenizer's file
+            return {text: (list(ids), int(fixed)) for text, (ids, fixed) in meta["texts"].items()}
+        except (OSError, BundleError, KeyError, TypeError, ValueError):
+            return None  # not there, or damaged: it is made anew
 
 
 def encoder(source: str | Path) -> Encode | None:
     """The encoder of a tokenizer.json, a folder that holds one, or the built-in vocabulary; None for all else."""
     path = builtin_path() if str(source) == NAME and not os.path.exists(source) else Path(source)
     path = path / "tokenizer.json" if os.path.isdir(path) else path
-    if not os.path.isfile(path) or not path.read_bytes()[:64].lstrip().startswith(b"{"):
+    if not os.path.isfile(path):
         return None
-    return _read(path.read_text(encoding="utf-8"))
+    data = path.read_bytes()
+    return _read(data) if data[:64].lstrip().startswith(b"{") else None
 
 
-@lru_cache(maxsize=1)  # of a large vocabulary the library takes a second to read
-def _read(data: str) -> Encode | None:
-    """See `encoder`, of the text of a file."""
-    from tokenizers import Tokenizer
+@lru_cache(maxsize=1)
+def _read(data: bytes) -> Encode | None:
+    """See `encoder`, of the content of a file."""
+    from tokenizers import __version__
 
     try:
-        tokenizer = Tokenizer.from_str(data)
-    except Exception:  # the library raises nothing narrower
+        return Encode(data, __version__)
+    except ValueError:
         return None  # JSON of another kind, such as tekken's
-
-    def encode(texts: Sequence[str]) -> list[tuple[list[int], int]]:
-        found = []
-        for text in texts:  # one by one: a batch would start threads, beside which nothing can be forked
-            encoding = tokenizer.encode(text, add_special_tokens=False)
-            words = encoding.word_ids
-            found.append((encoding.ids, words.index(words[-1]) if words else 0))
-        return found
-
-    return encode
