@@ -40,11 +40,10 @@ class Words:
         return self._begins[openers]
 
     def _begin(self, openers: bytes) -> bool:
-        data, opens = self.vocab.token_bytes, _set(openers)
-        inside = np.ones(max(0, data.size - 1), bool)  # the next byte is of the same token
-        ends = self.vocab.token_offset[(self.vocab.token_offset > 0) & (self.vocab.token_offset < data.size)]
-        inside[ends - 1] = False
-        return bool((opens[data[:-1]] & (data[1:] == STUB) & inside).any())
+        data, offset = self.vocab.token_bytes, self.vocab.token_offset
+        places = np.flatnonzero(data == STUB)
+        places = places[offset[np.searchsorted(offset, places, "right") - 1] < places]  # not the first of a token
+        return bool(_set(openers)[data[places - 1]].any())
 
     def opening(self, openers: bytes, before: bytes = bytes(range(256))) -> Nodes:
         """The trie of the tokens that go on behind one of some bytes. Where that is not the first byte of a token it
@@ -68,10 +67,11 @@ class Words:
         v = self.vocab
         n = v.node_byte.size
         openers = np.flatnonzero(opens[v.node_byte])
-        change = np.zeros(n + 1, np.int32)  # how many openers the nodes from here on have above them
-        np.add.at(change, openers + 1, 1)
-        np.add.at(change, v.node_skip[openers], -1)
-        behind = np.concatenate([[0], np.cumsum(np.cumsum(change[:-1]) > 0)])
+        openers = openers[v.node_skip[openers] > openers + 1]
+        behind = np.zeros(n + 1, np.int32)
+        for opener in openers.tolist():
+            behind[opener + 2 : v.node_skip[opener] + 1] = 1
+        np.cumsum(behind, out=behind)  # how many nodes with an opener above them come before each
         order = np.flatnonzero(behind[v.node_skip] > behind[:-1]).astype(np.int32)  # these, and what is above them
         return self._nodes(order, np.zeros(order.size, np.int32))
 
