@@ -26,7 +26,7 @@ def leaves(expr: Expr) -> tuple[Expr, ...]:
     """
     if not isinstance(expr, (Sequence, Choice, Repeat)):
         return (expr,)
-    known: tuple[Expr, ...] | None = expr.__dict__.get("_leaves")
+    known: tuple[Expr, ...] | None = getattr(expr, "_leaves", None)
     if known is not None:
         return known
     found: list[Expr] = []
@@ -42,7 +42,8 @@ def leaves(expr: Expr) -> tuple[Expr, ...]:
             todo.append(one.item)
         else:
             found.append(one)
-    kept = expr.__dict__["_leaves"] = tuple(found)
+    kept = tuple(found)
+    object.__setattr__(expr, "_leaves", kept)
     return kept
 
 

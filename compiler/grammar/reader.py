@@ -99,7 +99,10 @@ def read_grammar(
         UnsupportedError: a terminal is no regular language.
     """
     try:
-        return without_left_recursion(_Reader(text, name, import_paths, read_plain(text), known).grammar(start))
+        reader = _Reader(text, name, import_paths, read_plain(text), known)
+        grammar = reader.grammar(start)
+        vars(reader).pop("plain", None)  # which knows the reader: only the collector would find the two
+        return without_left_recursion(grammar)
     except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
         pass
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)

@@ -235,19 +235,21 @@ def _parting(bound: str, larger: bool, rest: int | None = None) -> str | None:
 
     With ``rest`` they go on to so many digits.
     """
+    return _parting_within(bound, larger, rest, 0, len(bound))
 
-    def within(begin: int, end: int) -> str | None:
-        if end == begin:
-            return None
-        if end > begin + 1:
-            middle = (begin + end) // 2
-            return _either([within(begin, middle), _join(within(middle, end), "", bound[begin:middle])])
-        digit = int(bound[begin])
-        first, last = (digit + 1, 9) if larger else (0, digit - 1)
-        after = 0 if rest is None else rest - begin - 1
-        return _one_of(first, last) + _digits(after, after) if first <= last else None
 
-    return within(0, len(bound))
+def _parting_within(bound: str, larger: bool, rest: int | None, begin: int, end: int) -> str | None:
+    """The same where the first digit that differs is one of some."""
+    if end == begin:
+        return None
+    if end > begin + 1:
+        middle = (begin + end) // 2
+        later = _parting_within(bound, larger, rest, middle, end)
+        return _either([_parting_within(bound, larger, rest, begin, middle), _join(later, "", bound[begin:middle])])
+    digit = int(bound[begin])
+    first, last = (digit + 1, 9) if larger else (0, digit - 1)
+    after = 0 if rest is None else rest - begin - 1
+    return _one_of(first, last) + _digits(after, after) if first <= last else None
 
 
 def _beginnings(text: str) -> str | None:

@@ -85,7 +85,7 @@ def _rows(piece: Piece, used: frozenset[str]) -> tuple[Row, ...]:
 
 
 def _told(piece: Piece, used: frozenset[str]) -> Told:
-    return told(piece.rows(used), piece.keywords)
+    return told(_rows(piece, used), piece.keywords)
 
 
 _kept: OrderedDict[tuple[Any, ...], tuple[Piece, int]] = OrderedDict()
@@ -112,7 +112,6 @@ def piece_of(
     writer = LarkWriter(options, budget, encoding, common)
     root = writer.add(schema, name=hint)
     piece = piece_written(writer, root)
-    writer.normaliser.close()
     size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
     _kept[key] = piece, size
     _size_kept += size
@@ -129,12 +128,13 @@ def forget() -> None:
 
 
 def piece_written(writer: LarkWriter, root: str) -> Piece:
-    """What a writer wrote, as a piece."""
+    """What a writer wrote, as a piece; it writes nothing more."""
     common = writer.common_rules
     assert common is not None
     rules, terminals = writer.definitions
     own = {name: body for name, body in rules.items() if name not in common.rules}
     met, narrowed = writer.met
+    writer.normaliser.close()
     return Piece(
         root,
         tuple(rules),

@@ -438,6 +438,7 @@ def common_of(options: SchemaOptions, encoding: Encoding, reserved: frozenset[st
             for one, other in found.items():
                 if known.setdefault(one, other) != other:
                     raise AssertionError(f"{one} depends on which rule is written first")
+        writer.normaliser.close()
     return Common(rules, terminals, names, closures)
 
 
