@@ -21,7 +21,7 @@ from .bounds import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, 
 from .container import UNSOUND, refuse
 from .depths import depths_of
 from .errors import DecodeError
-from .memory import kernel
+from .memory import copy_row, grown, kernel, largest_in
 from .tables import FINISHED, NEVER, Tables
 from .vocab import Vocab
 from .ways import rows_of, signs_of, tokens_along, ways_out
@@ -184,7 +184,7 @@ def renew(a, t, cells, state, begun, near, close_token, st, frames):  # type: ig
                 chosen[mode] = result[2]
             if worst < a.bound[x]:
                 a.bound[x] = worst
-                close_token[x] = chosen
+                copy_row(close_token, x, chosen)
                 going = True
 
 
@@ -193,7 +193,7 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
     """reach int32 [states], with 0 for dearer states and a large number for the others, becomes at most how many
     symbols are read in its frame and those above until a dearer state or stack symbol."""
     states = reach.size
-    classes = a.symbol_class.max() + 1
+    classes = largest_in(a.symbol_class) + 1
     source = np.empty(1024, np.int32)
     target = np.empty(1024, np.int32)
     weight = np.empty(1024, np.int32)
@@ -219,15 +219,8 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
                     first, end = a.back_offset[g], a.back_offset[g + 1]
                     if dearer_symbol[g]:
                         reach[q] = min(reach[q], 1)
-                if count + 3 + end - first > source.size:
-                    size = 2 * source.size + 3 + end - first
-                    bigger = np.empty((3, size), np.int32)
-                    bigger[0, :count], bigger[1, :count], bigger[2, :count] = (
-                        source[:count],
-                        target[:count],
-                        weight[:count],
-                    )
-                    source, target, weight = bigger[0], bigger[1], bigger[2]
+                while count + 3 + end - first > source.size:
+                    source, target, weight = grown(source), grown(target), grown(weight)
                 if kind < 4:
                     source[count], target[count], weight[count] = q, number, 1
                     count += 1

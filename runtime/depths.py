@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .bounds import returns_of
-from .memory import kernel
+from .memory import kernel, largest_in
 from .tables import FINISHED, POP, Tables
 from .vocab import Vocab
 
@@ -88,7 +88,7 @@ def _deepest(  # type: ignore[no-untyped-def]
             waits[q] = True
             todo[count] = q
             count += 1
-    classes = symbol_class.max() + 1
+    classes = largest_in(symbol_class) + 1
     while count > 0:
         count -= 1
         q = todo[count]

@@ -209,3 +209,20 @@ def grown(array):  # type: ignore[no-untyped-def]
     copy(out.ctypes.data, array.ctypes.data, size)
     fill(out.ctypes.data + size, 0, size)
     return out
+
+
+@kernel(**BARE)
+def largest_in(array):  # type: ignore[no-untyped-def]
+    """The largest number of an array [n], none of them negative; -1 for none. What numba has for this, for copying rows
+    and for ``in`` takes several times as long to compile, and loading it imports more of numba."""
+    found = np.int64(-1)
+    for i in range(array.size):
+        found = max(found, np.int64(array[i]))
+    return found
+
+
+@kernel(**BARE)
+def copy_row(out, i, row):  # type: ignore[no-untyped-def]
+    """Row i of an array [·, n] = a row [n]."""
+    for k in range(row.size):
+        out[i, k] = row[k]

@@ -105,7 +105,8 @@ def _predecessors(rows):  # type: ignore[no-untyped-def]
         for t in rows[s]:
             if t >= 0:
                 offset[t + 1] += 1
-    offset = np.cumsum(offset)
+    for s in range(len(rows)):
+        offset[s + 1] += offset[s]
     end = offset[:-1].copy()
     before = np.empty(offset[-1], np.int32)
     for s in range(len(rows)):

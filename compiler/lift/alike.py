@@ -149,13 +149,14 @@ def find_alike(m, bytes_, classes, states):  # type: ignore[no-untyped-def]
         bytes_: uint64 [1, 4];  classes: int32 [·]: their classes of symbols;  states: int32 [n], each once.
     """
     out = np.full(states.size, -1, np.int32)
-    wide = np.zeros(states.size, np.bool_)
+    wide, many = np.zeros(states.size, np.bool_), 0
     for n in range(states.size):
         count = 0
         for word in range(4):
             count += count_bits(m.alive[m.state_row[states[n]], word] & bytes_[0, word])
         wide[n] = count >= _FEWEST
-    if wide.sum() < 2:
+        many += wide[n]
+    if many < 2:
         return out
     begin, run = _runs(m, bytes_)
     plain = _plain_only(m, begin, run)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
+from toolc.runtime.memory import grown, kernel, largest_in
 
 from ..automata.pool import intern, room
 from .pieces import HEAD
@@ -49,7 +49,7 @@ def find_behind(node_byte, node_depth, node_skip, next_unit, boundary, unit, end
     entry = np.empty((64, 4), np.int32)
     tree = np.empty((64, 4), np.int32)  # ends as they are met: byte, depth, first child, next brother; -1 for none
     tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = end, 0, -1, -1
-    depths = node_depth.max() + 2 if node_depth.size > 0 else 2
+    depths = largest_in(node_depth) + 2 if node_depth.size > 0 else 2
     state, units = np.zeros(depths, np.int64), np.zeros(depths, np.int64)  # unit state, or -1 - the end
     state[0] = unit
     count, ends, node = 0, 1, 0

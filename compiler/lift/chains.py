@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
+from toolc.runtime.memory import grown, kernel, largest_in
 from toolc.runtime.order import ascend
 from toolc.runtime.tables import Tables
 
@@ -108,7 +108,7 @@ def longest_chain(follows, profiles):  # type: ignore[no-untyped-def]
             if length[follows[i, 0]] <= length[follows[i, 1]]:
                 length[follows[i, 0]] = length[follows[i, 1]] + 1
                 changed = True
-    return length.max() if profiles > 0 else 0
+    return max(np.int64(0), largest_in(length))
 
 
 @kernel()

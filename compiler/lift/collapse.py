@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
+from toolc.runtime.memory import grown, kernel, largest_in
 
 
 class Collapsed(NamedTuple):
@@ -63,7 +63,7 @@ def byte_classes(m, units, region):  # type: ignore[no-untyped-def]
                 column[k - begin] = m.ops[row, m.symbol_class[units.byte[k]]]
             count[u] = _split(class_of[begin:end], column, count[u], split)
     out = np.zeros(units.next_unit.shape, np.uint8)
-    of_symbol = np.empty((m.symbol_class.max() + 1, 256), np.uint8)  # by the unit state that follows
+    of_symbol = np.empty((largest_in(m.symbol_class) + 1, 256), np.uint8)  # by the unit state that follows
     for u in range(count.size):
         for k in range(units.first[u], units.first[u + 1]):
             of_symbol[m.symbol_class[units.byte[k]], units.next_unit[u, units.byte[k]]] = class_of[k]
@@ -107,7 +107,7 @@ def _collapse(t, next_unit, home, byte_class, node_of_token):  # type: ignore[no
     unit = np.zeros(size >> 1, np.int32)  # state of the unit automaton
     unit[0] = home
     nodes = 1  # 0 is the root
-    current = np.zeros(int(t.depth.max()) + 1, np.int32)
+    current = np.zeros(largest_in(t.depth) + 1, np.int32)
     for i in range(t.byte.size):
         depth = t.depth[i]
         up = current[depth - 1]

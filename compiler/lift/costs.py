@@ -105,7 +105,7 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
                 found = _op_of_calm(a, np.int64(a.cell_delta[other]))
                 if found != op and found != 0:
                     out[q, 2] = 0
-    out[1] = -1, 0, 0
+    out[1, 0], out[1, 1], out[1, 2] = -1, 0, 0
     return out
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import copy_row, kernel
 
 from ..automata.pool import Pool, intern, room
 from .children import count_bits
@@ -176,8 +176,8 @@ def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def
                 base[i] = bases[like]
                 offset[i + 1] = end
         elif known < _MOST_BASES:
-            sketches[known] = sketch
-            bits_of_base[known] = bits
+            copy_row(sketches, known, sketch)
+            copy_row(bits_of_base, known, bits)
             bases[known] = i
             known += 1
         if base[i] < 0:

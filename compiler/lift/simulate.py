@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.memory import BARE, copy_row, kernel, largest_in
 
 from .slices import UnitAutomata
 from .walk import row_at
@@ -52,7 +52,7 @@ def _alike(next_unit, symbol_class):  # type: ignore[no-untyped-def]
     """``byte`` and ``first`` of `Units`."""
     byte = np.empty(next_unit.size, np.uint8)
     first = np.zeros(next_unit.shape[0] + 1, np.int32)
-    classes = symbol_class.max() + 1
+    classes = largest_in(symbol_class) + 1
     known = np.full(classes, -1, np.int64)  # the last of a class, in ``byte``
     before = np.empty(next_unit.size, np.int64)  # the one before it
     count = 0
@@ -333,7 +333,7 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
         q = jobs[j, 0]
         row = row_at(m, np.int64(q), np.int64(jobs[j, 1]))
         if row == known:
-            out[j] = out[j - 1]
+            copy_row(out, j, out[j - 1])
             continue
         known = row
         out[j, 0] = -1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import kernel, largest_in
 
 from .slices import DEAD, UnitAutomata
 
@@ -120,7 +120,7 @@ def cut(own, first, node_token_offset, node_tokens, node_byte, node_depth, skip)
         most += skip[n] - n if first[node_byte[n]] else 0
         n = skip[n]
     order, beyond = np.empty(most, np.int32), np.empty(most, np.int32)
-    way = np.zeros(node_depth.max() + 2 if skip.size > 0 else 1, np.int32)  # by depth: nodes, then their places
+    way = np.zeros(largest_in(node_depth) + 2 if skip.size > 0 else 1, np.int32)  # by depth: nodes, then their places
     count, above = 0, 0  # so many nodes of the way are in `order`
     n = 0
     while n < skip.size:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.memory import BARE, kernel, largest_in
 
 from ..automata.pool import intern, room
 from .children import Children, next_child
@@ -86,7 +86,7 @@ def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own)
     """What a walk wants of the places of a part, see `Walkable`."""
     out = np.empty((order.size, 2), np.int64)
     # By depth, of the nodes that were met since the last one above: 0 all are calm, 1 others are controls, 2 neither.
-    worst = np.zeros(node_depth.max() + 2 if node_depth.size > 0 else 2, np.int64)
+    worst = np.zeros(largest_in(node_depth) + 2 if node_depth.size > 0 else 2, np.int64)
     for i in range(order.size - 1, -1, -1):
         node = np.int64(order[i])
         ends, last = np.int64(0), np.int64(-1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
+from toolc.runtime.memory import copy_row, grown, kernel
 
 from .children import count_bits
 from .slices import DEAD
@@ -77,7 +77,7 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
         if slice_[j] < 0 or not known[slice_[j]]:
             continue
         if j > 0 and jobs[j, 0] == jobs[j - 1, 0] and slice_[j] == slice_[j - 1]:
-            out[j] = out[j - 1]
+            copy_row(out, j, out[j - 1])
             continue
         pairs[0, 0], pairs[0, 1] = jobs[j, 0], slice_[j]
         at, found, fine, only, counts = 0, 1, True, np.int64(_UNKNOWN), True

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import kernel, largest_in
 from toolc.runtime.tables import END_OF_TURN, PUSH
 
 from .split import STUB
@@ -117,7 +117,7 @@ def spread(offset, column, value, class_of, state, push):  # type: ignore[no-unt
         class_of: int64 [other classes]: what each was;  state, push: int64 [·]: the new numbers.
     """
     rows = offset.size - 2
-    first = np.zeros(column.max() + 2 if column.size else 1, np.int64)  # by former class, the others that were it
+    first = np.zeros(largest_in(column) + 2 if column.size else 1, np.int64)  # by former class, the others that were it
     for k in class_of:
         if k < first.size - 1:
             first[k + 1] += 1

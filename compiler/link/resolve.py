@@ -366,7 +366,10 @@ def _toggled(rows, more, row_slice, row_units, row_dense, row_list, offset, toke
     Args:
         more: number of a list in a pool of ``data`` and ``begin``, for each row.
     """
-    pairs, which, first, _ = distinct_numbers(rows * np.int64(begin.size) + more)
+    numbers = np.empty(rows.size, np.int64)
+    for n in range(rows.size):
+        numbers[n] = np.int64(rows[n]) * begin.size + more[n]
+    pairs, which, first, _ = distinct_numbers(numbers)
     of = np.empty((4, pairs.size), np.int32)
     ends = np.empty(pairs.size, np.int64)
     most = np.int64(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.memory import kernel, largest_in
 from toolc.runtime.vocab import Vocab
 
 from .split import STUB
@@ -115,7 +115,7 @@ def _ahead(byte, depth, skip, opens, before):  # type: ignore[no-untyped-def]
     """int32 [nodes]: how many bytes, that of the node among them, lead to the deepest opening byte at or below each
     with which no token ends; it is the first byte of a token, or behind another of some, bool [256]."""
     deepest = np.zeros(byte.size, np.int32)
-    path = np.zeros(depth.max() + 1 if depth.size else 1, np.int64)
+    path = np.zeros(max(np.int64(0), largest_in(depth)) + 1, np.int64)
     for node in range(byte.size):
         d = depth[node]
         path[d] = node

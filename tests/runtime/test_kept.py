@@ -91,3 +91,17 @@ def test_errors_of_loaded_kernels_are_raised(tmp_path: Path, first: str) -> None
 def test_kernels_are_plain_functions_without_numba(tmp_path: Path) -> None:
     out = run(tmp_path, "print(total(array), type(total).__name__)", NUMBA_DISABLE_JIT="1")
     assert out.split() == [str(10 + 5 * 55), "function"]
+
+
+def test_a_warm_compile_loads_little_of_numba(repository: Path, tmp_path: Path) -> None:
+    """No kernel on its way wants numba's sums, sorts or lists, and nothing is compiled."""
+    code = (
+        "import sys\nfrom toolc.compiler import compile_tools\nfrom toolc.runtime import Bundle, Matcher\n"
+        f"compile_tools({str(repository / 'tools_specs' / 'weather.json')!r}).write('weather.toolc')\n"
+        "Matcher(Bundle.open('weather.toolc')).forced()\n"
+        "print(*sorted({'numba.np.linalg', 'numba.np.arraymath', 'numba.cpython.listobj'} & sys.modules.keys()))"
+    )
+    for _ in range(2):  # the first keeps what is not kept yet
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
