@@ -594,6 +594,6 @@ def advance_tokens(seats, count, tokens, start, codes):  # type: ignore[no-untyp
             if code == FULL:
                 return r
         code = _long(codes, r)
-        if code == REFUSED or code == OVERFLOW:  # noqa: SIM109 - see `largest_in`
+        if code == REFUSED or code == OVERFLOW:  # noqa: SIM109 - see memory.largest_in
             found = count
     return found

@@ -55,6 +55,12 @@ def kernel(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any
         global _warned
         try:
             found = numba.njit(cache=True, **options)(function)
+            if isinstance(found, Dispatcher):  # else a plain function: NUMBA_DISABLE_JIT
+                load_as_machine_code(found)
+                if signature is not None:
+                    found.compile(signature)
+                    found.disable_compile()
+            return found
         except (RuntimeError, OSError) as error:
             if not _warned:
                 _warned = True
@@ -65,12 +71,6 @@ def kernel(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any
                     stacklevel=2,
                 )
             return numba.njit(signature, **options)(function)
-        if isinstance(found, Dispatcher):  # else a plain function: NUMBA_DISABLE_JIT
-            load_as_machine_code(found)
-            if signature is not None:
-                found.compile(signature)
-                found.disable_compile()
-        return found
 
     return wrap
 

@@ -292,7 +292,7 @@ def _fill(w):  # type: ignore[no-untyped-def]
         item = read_long(w, ITEM)
         if called:
             _call(w, entry, number, back, height)
-        elif kind == LITERAL or kind == TERMINAL:  # noqa: SIM109 - see `largest_in`
+        elif kind == LITERAL or kind == TERMINAL:  # noqa: SIM109 - see memory.largest_in
             own = _states(w, back, read_int(read_long(w, OWN), number))
             _row(w, TEXT if kind == LITERAL else USE, number, entry, back, own)
         elif kind == CHOICE:

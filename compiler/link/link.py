@@ -149,6 +149,8 @@ class _Linker:
         """Take the parts of units from the cache, or make them, each after those that it imports; by workers where that
         is sooner done."""
         missing = [unit for unit in units if not self._take(unit)]
+        if jobs != 1 and len(missing) > ALONE and self.encode is not None:
+            self.encode.ready()
         failed: dict[bytes, Exception] = {}
         hands = jobs
         made = 0

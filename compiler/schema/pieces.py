@@ -85,7 +85,7 @@ def _rows(piece: Piece, used: frozenset[str]) -> tuple[Row, ...]:
 
 
 def _told(piece: Piece, used: frozenset[str]) -> Told:
-    return told(_rows(piece, used), piece.keywords)
+    return told(_rows(piece, used), piece.keywords)  # the rows of most pieces are of no further use
 
 
 _kept: OrderedDict[tuple[Any, ...], tuple[Piece, int]] = OrderedDict()

@@ -9,6 +9,7 @@ Cuts         A byte-pair encoder works within the pieces of its pre-tokenizer, w
              the tokens in it, are the same whatever follows the text.
 Invariants   the name of a file covers the tokenizer's content and the library's version; it is taken only if its digest
              is right and it says its own name. A file that cannot be read or written costs time and nothing else.
+             Threads may share an encoder; what one of them adds may be lost to the file.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 MAGIC = b"TOOLCTXT"
 VERSION = 1
+"""Raise it when `Encode._said` says something else."""
 MOST_KEPT = 1 << 13
-"""Texts of a file; the least recently used go first."""
+"""Texts of a file; those go first that the processes that wrote it did not ask for, the oldest before the others."""
 MOST_ADDED = 1 << 10
 """Texts that a process adds to a file; if there are more, reading the tokenizer is not what takes long."""
 
@@ -62,18 +64,25 @@ class Encode:
         """The tokens of each text."""
         kept = self._kept or {}
         found = [kept[text] if text in kept else self._said(text) for text in texts]
-        if self._asked is not None:
-            self._asked.update(zip(texts, found, strict=True))
-            if len(self._asked) > MOST_KEPT:
+        asked = self._asked
+        if asked is not None:
+            asked.update(zip(texts, found, strict=True))
+            if len(asked) > MOST_KEPT:
                 self._asked = None
         return found
 
+    def ready(self) -> None:
+        """Have the library read the tokenizer now: before processes are forked, each of which would."""
+        self._library()
+
     def keep(self) -> None:
         """Write what was asked so far to the file, if that did not have all of it. A process does so once."""
-        kept, asked = self._kept or {}, self._asked
-        new = asked.keys() - kept if asked else ()
-        self._asked = None if asked is None or new else {}
-        if asked is None or not 0 < len(new) <= MOST_ADDED:
+        if self._asked is None:
+            return
+        kept, asked = self._kept or {}, self._asked.copy()
+        new = asked.keys() - kept
+        self._asked = None if new else {}
+        if not 0 < len(new) <= MOST_ADDED:
             return
         texts = {text: one for text, one in kept.items() if text not in asked} | asked
         meta = {"name": self._name, "texts": dict(list(texts.items())[-MOST_KEPT:])}
@@ -98,7 +107,6 @@ class Encode:
                 self._tokenizer = Tokenizer.from_str(self._data.decode())
             except Exception as error:  # the library raises nothing narrower
                 raise ValueError("no tokenizer.json") from error
-            self._data = b""
         return self._tokenizer
 
     @property

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,21 @@ def test_a_folder_that_cannot_be_written_costs_nothing_else(fresh: Callable[[], 
 def test_other_json_is_no_tokenizer(fresh: Callable[[], Encode], data: bytes) -> None:
     with pytest.raises(ValueError, match="tokenizer"):
         Encode(data, "1")
+
+
+def test_threads_share_an_encoder(fresh: Callable[[], Encode]) -> None:
+    one = fresh()
+    expected = [one._said(text) for text in TEXTS]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(20):
+                shared = fresh()
+                asked = [pool.submit(shared, TEXTS) for _ in range(8)]
+                kept = [pool.submit(shared.keep) for _ in range(8)]
+                assert [one.result() for one in asked] == [expected] * 8
+                assert [one.result() for one in kept] == [None] * 8
+    finally:
+        sys.setswitchinterval(interval)
+    assert fresh()(TEXTS) == expected
