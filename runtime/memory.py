@@ -1,4 +1,5 @@
-"""Memory by address, for kernels whose arguments are too many to hand over one by one; and compiling with a cache.
+"""Memory by address, for kernels whose arguments are too many to hand over one by one; what kernels do to whole arrays;
+and compiling with a cache.
 
 Handing an array to a numba function costs more than reading a number from it, and so do dozens of them each time one
 kernel calls another, in time and in code. Tables of addresses cost nothing.

@@ -68,11 +68,13 @@ class Words:
         n = v.node_byte.size
         openers = np.flatnonzero(opens[v.node_byte])
         openers = openers[v.node_skip[openers] > openers + 1]
-        behind = np.zeros(n + 1, np.int32)
-        for opener in openers.tolist():
-            behind[opener + 2 : v.node_skip[opener] + 1] = 1
-        np.cumsum(behind, out=behind)  # how many nodes with an opener above them come before each
-        order = np.flatnonzero(behind[v.node_skip] > behind[:-1]).astype(np.int32)  # these, and what is above them
+        end = v.node_skip[openers]
+        outer = np.ones(openers.size, bool)  # below no other
+        outer[1:] = openers[1:] >= np.maximum.accumulate(end)[:-1]
+        behind = np.zeros(n + 2, np.int32)
+        behind[openers[outer] + 2], behind[end[outer] + 1] = 1, -1
+        np.cumsum(np.cumsum(behind, out=behind), out=behind)  # how many nodes below an opener come before each
+        order = np.flatnonzero(behind[v.node_skip] > behind[:n]).astype(np.int32)  # these, and what is above them
         return self._nodes(order, np.zeros(order.size, np.int32))
 
     def _nodes(self, order: np.ndarray, ahead: np.ndarray) -> Nodes:

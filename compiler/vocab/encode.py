@@ -77,9 +77,10 @@ class Encode:
 
     def keep(self) -> None:
         """Write what was asked so far to the file, if that did not have all of it. A process does so once."""
-        if self._asked is None:
+        asked = self._asked
+        if asked is None:
             return
-        kept, asked = self._kept or {}, self._asked.copy()
+        kept, asked = self._kept or {}, asked.copy()
         new = asked.keys() - kept
         self._asked = None if new else {}
         if not 0 < len(new) <= MOST_ADDED:
@@ -120,7 +121,7 @@ class Encode:
             if meta["name"] != self._name:
                 return None  # another tokenizer's file
             return {text: (list(ids), int(fixed)) for text, (ids, fixed) in meta["texts"].items()}
-        except (OSError, BundleError, KeyError, TypeError, ValueError):
+        except (OSError, BundleError, AttributeError, KeyError, TypeError, ValueError):
             return None  # not there, or damaged: it is made anew
 
 
@@ -131,11 +132,11 @@ def encoder(source: str | Path) -> Encode | None:
     if not os.path.isfile(path):
         return None
     data = path.read_bytes()
-    return _read(data) if data[:64].lstrip().startswith(b"{") else None
+    return _encode_of(data) if data[:64].lstrip().startswith(b"{") else None
 
 
 @lru_cache(maxsize=1)
-def _read(data: bytes) -> Encode | None:
+def _encode_of(data: bytes) -> Encode | None:
     """See `encoder`, of the content of a file."""
     from tokenizers import __version__
 

@@ -202,7 +202,23 @@ def unneeded() -> None:
     assert "toolc.compiler.link.workers" not in sys.modules
 
 
-@pytest.mark.parametrize("body", [equal, errors, lost, bugs, interrupted, threaded, unneeded])
+def reads_once() -> None:
+    """The tokenizer is read before processes are forked, each of which would, though here nothing is to be asked."""
+    from toolc.compiler.vocab import encode
+
+    spec = read_spec(SPEC[:4])
+    options = {"protocol": "hermes"}
+    compile_spec(spec, options=Options(**options, jobs=1))  # which keeps all texts that it asks
+    forked = eager()
+    cache.forget()
+    shutil.rmtree(Path(os.environ["TOOLC_CACHE"]) / "parts")
+    encode._encode_of.cache_clear()
+    compile_spec(spec, options=Options(**options, jobs=2))
+    one = encode.encoder("builtin")
+    assert forked and one is not None and one._tokenizer is not None and one._kept
+
+
+@pytest.mark.parametrize("body", [equal, errors, lost, bugs, interrupted, threaded, unneeded, reads_once])
 def test_workers(body: Callable[[], None], tmp_path: Path) -> None:
     alone(body, tmp_path)
 

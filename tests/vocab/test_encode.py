@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from toolc.compiler import compile_schema
 from toolc.compiler.vocab import encode as module
 from toolc.compiler.vocab.builtin import builtin_path
 from toolc.compiler.vocab.encode import Encode
@@ -142,3 +143,17 @@ def test_threads_share_an_encoder(fresh: Callable[[], Encode]) -> None:
     finally:
         sys.setswitchinterval(interval)
     assert fresh()(TEXTS) == expected
+
+
+def test_a_compile_keeps_what_it_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path / "cache"))
+    schema = {"type": "object", "properties": {"a_key": {"type": "integer"}}, "required": ["a_key"]}
+    digests = set()
+    for library in (True, False):
+        module._encode_of.cache_clear()
+        digests.add(compile_schema(schema).bundle.digest)
+        one = module.encoder("builtin")
+        assert one is not None and (one._tokenizer is not None) == library
+        assert len(files(tmp_path)) == 1
+    module._encode_of.cache_clear()
+    assert len(digests) == 1
