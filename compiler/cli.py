@@ -54,7 +54,7 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
         ),
-        click.option("--lenient", is_flag=True, help="Drop keywords that cannot be compiled, and list them."),
+        click.option("--lenient", is_flag=True, help="Drop keywords and tools that cannot be compiled, and list them."),
         click.option(
             "--key-order",
             type=click.Choice(WORDS["key_order"]),

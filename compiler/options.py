@@ -71,7 +71,7 @@ class Options:
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
-        lenient: drop keywords that cannot be compiled, and list them, instead of failing.
+        lenient: drop keywords, and tools without a schema, that cannot be compiled, and list them, instead of failing.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
         jobs: most processes that compile the parts of one spec; None: one for each core. See docs/architecture.md.

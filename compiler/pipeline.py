@@ -169,6 +169,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     options = options or Options()
     if options.response is not None:
         check_response(options.response)
+    if spec.hosted and not options.lenient:
+        raise spec.hosted[0].refused(spec.name)
     if spec.kind == "schema" and options.response is not None:
         raise SpecError(
             "a JSON Schema has no tools to which a response could be the alternative", place=f"{spec.name}#"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgpack
 
@@ -23,6 +23,7 @@ Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
 Kind = Literal["tools", "schema", "openapi"]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
+FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
 ANY_ARGUMENTS: dict[str, Any] = {"type": "object"}
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 SCHEMA_KEYS = frozenset(
@@ -86,6 +87,31 @@ class ToolSpec:
         return self.pointer + pointer
 
 
+class Hosted(NamedTuple):
+    """A tool in a list that the API itself runs, and whose arguments no schema describes.
+
+    type: what the list says of it;  pointer: JSON pointer, in the spec document, of its type;  file: see `ToolSpec`.
+    """
+
+    type: str
+    pointer: str
+    file: str = ""
+
+    def place(self, name: str) -> str:
+        """Where its type stands, in the document of this name or its own file."""
+        return f"{self.file or name}#{self.pointer}"
+
+    def refused(self, name: str) -> SpecError:
+        """The error of a spec, of this name, that is to be compiled with all that it lists."""
+        return SpecError(
+            "this is no tool that toolc knows",
+            place=self.place(name),
+            found=shown(self.type),
+            expected=FORM,
+            hint="leave it out, if the API itself runs it; with --lenient such tools are dropped and listed",
+        )
+
+
 @dataclass(frozen=True)
 class Spec:
     """A spec document, read.
@@ -97,6 +123,7 @@ class Spec:
         schema: the bare schema, where ``kind`` is "schema".
         document: the whole document.
         digest: BLAKE2b-128 of kind and content, as hex digits.
+        hosted: further tools of the list; they cannot be compiled, and ``lenient`` drops them.
     """
 
     kind: Kind
@@ -105,6 +132,7 @@ class Spec:
     schema: Any
     document: Any
     digest: str
+    hosted: tuple[Hosted, ...] = ()
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:
@@ -125,7 +153,9 @@ def with_strictness(spec: Spec, strict: bool | None) -> Spec:
     return replace(spec, tools=tuple(tools))
 
 
-def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schema: Any = None) -> Spec:
+def make_spec(
+    kind: Kind, name: str, document: Any, tools: Sequence[ToolSpec], schema: Any = None, hosted: Sequence[Hosted] = ()
+) -> Spec:
     """Check what holds across tools and freeze the spec."""
     first: dict[str, ToolSpec] = {}
     for tool in tools:
@@ -147,12 +177,14 @@ def make_spec(kind: Kind, name: str, document: Any, tools: list[ToolSpec], schem
                 hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
             )
     if kind != "schema" and not tools:
+        if hosted:
+            raise hosted[0].refused(name)
         raise SpecError(
             "the spec has no tools",
             place=f"{name}#",
             expected="at least one operation under paths" if kind == "openapi" else "at least one tool in the list",
         )
-    return Spec(kind, name, tuple(tools), schema, document, digest_of(kind, document))
+    return Spec(kind, name, tuple(tools), schema, document, digest_of(kind, document), tuple(hosted))
 
 
 def digest_of(kind: str, document: Any) -> str:

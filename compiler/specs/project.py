@@ -23,7 +23,7 @@ from typing import Any
 
 from ..errors import SpecError
 from ..options import check_option
-from .model import Spec, ToolSpec, escape, make_spec, quote, want
+from .model import Hosted, Spec, ToolSpec, escape, make_spec, quote, want
 from .read import read_spec
 from .source import MAX_BYTES, load_document
 
@@ -113,11 +113,13 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> S
     if len(specs) == 1:
         return specs[0]
     tools: list[ToolSpec] = []
+    hosted: list[Hosted] = []
     above = os.path.commonpath([path.absolute().parent for path in paths])  # places are the same on every machine
     for path, spec in zip(paths, specs, strict=True):
         if spec.kind == "schema":
             raise SpecError("a JSON Schema has no tools to join", place=f"{path.name}#", expected="specs of tools")
         file = path.absolute().relative_to(above).as_posix()
         tools += (replace(tool, file=file) for tool in spec.tools)
+        hosted += (tool._replace(file=file) for tool in spec.hosted)
     name = ", ".join(spec.name for spec in specs)
-    return make_spec("tools", name, [spec.document for spec in specs], tools)
+    return make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted)

@@ -38,7 +38,7 @@ def read_spec(
         return make_spec("tools", name, document, tools)
     document, name = load_document(source, name, max_bytes)
     if isinstance(document, list):
-        return make_spec("tools", name, document, read_tools(document, name, ""))
+        return _listed(document, document, name, "")
     if isinstance(document, bool):
         return make_spec("schema", name, document, [], document)
     if not isinstance(document, dict):
@@ -62,10 +62,10 @@ def read_spec(
     if "swagger" in document:
         return make_spec("openapi", name, document, read_swagger(document, name))
     if "tools" in document and "properties" not in document:
-        return make_spec("tools", name, document, read_tools(document["tools"], name, "/tools"))
+        return _listed(document, document["tools"], name, "/tools")
     result = document.get("result")
     if "jsonrpc" in document and isinstance(result, dict) and "tools" in result:  # the answer of an MCP server
-        return make_spec("tools", name, document, read_tools(result["tools"], name, "/result/tools"))
+        return _listed(document, result["tools"], name, "/result/tools")
     if "jsonrpc" in document and SCHEMA_KEYS.isdisjoint(document):
         failed = document.get("error")
         message = failed.get("message") if isinstance(failed, dict) else None
@@ -76,9 +76,9 @@ def read_spec(
             expected="the result of tools/list",
         )
     if "function" in document and "question" in document:  # a row of BFCL
-        return make_spec("tools", name, document, read_tools(document["function"], name, "/function"))
+        return _listed(document, document["function"], name, "/function")
     if document.get("type") == "function" or is_function(document):
-        return make_spec("tools", name, document, read_tools([document], name, None))
+        return _listed(document, [document], name, None)
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
         document.keys() - {"description"}
     )
@@ -98,6 +98,12 @@ def read_spec(
             hint='write a tool as {"type": "function", "function": {…}}' if looks_like_tool else None,
         )
     return make_spec("schema", name, document, [], document)
+
+
+def _listed(document: Any, items: Any, name: str, pointer: str | None) -> Spec:
+    """The spec of a list of tools, see `read_tools`."""
+    tools, hosted = read_tools(items, name, pointer)
+    return make_spec("tools", name, document, tools, hosted=hosted)
 
 
 _FORMS = {

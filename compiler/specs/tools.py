@@ -18,15 +18,16 @@ from typing import Any
 from ..errors import SpecError
 from .bfcl import as_json_schema, is_bfcl
 from .marks import marks_of
-from .model import NO_ARGUMENTS, SCHEMA_KEYS, ToolSpec, escape, quote, shown, want
+from .model import FORM, NO_ARGUMENTS, SCHEMA_KEYS, Hosted, ToolSpec, escape, quote, shown, want
 
-_FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters")
 _ALIKE = frozenset(
     "inputschema parameters parameter params schema jsonschema argsschema arguments args properties".split()
 )
 """Keys, in small letters and without signs, that mean the schema of the arguments and are no API's."""
+_TYPES = frozenset("object array string number integer boolean null dict".split())
+"""Types of a schema, which stands in the place of a tool."""
 _TEXTS = frozenset(("title", "description", "type", "format", "pattern"))
 """Keywords whose value is never a schema."""
 _SAYING = frozenset(("properties", "patternProperties", "additionalProperties", "propertyNames", *_OPEN))
@@ -37,8 +38,8 @@ def is_function(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str) and any(key in value for key in _SCHEMAS)
 
 
-def read_tools(items: Any, name: str, pointer: str | None) -> list[ToolSpec]:
-    """The tools of a list.
+def read_tools(items: Any, name: str, pointer: str | None) -> tuple[list[ToolSpec], list[Hosted]]:
+    """The tools of a list, and those of it that the API runs itself.
 
     Args:
         items: the list.
@@ -46,12 +47,32 @@ def read_tools(items: Any, name: str, pointer: str | None) -> list[ToolSpec]:
         pointer: JSON pointer of the list; None where the document is the one tool of a list made here.
     """
     want(items, list, f"{name}#{pointer}", "a list of tools")
-    return [read_tool(one, name, "" if pointer is None else f"{pointer}/{i}") for i, one in enumerate(items)]
+    tools, hosted = [], []
+    for i, one in enumerate(items):
+        at = "" if pointer is None else f"{pointer}/{i}"
+        if _is_hosted(one):
+            hosted.append(Hosted(one["type"], f"{at}/type"))
+        else:
+            tools.append(read_tool(one, name, at))
+    return tools, hosted
+
+
+def _is_hosted(tool: Any) -> bool:
+    """Whether a tool has a type that tells an API all about it, as {"type": "web_search"} does; so has a custom tool of
+    OpenAI's, whose input is text. What holds a schema under any key is written wrongly."""
+    if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
+        return False
+    kind = tool["type"]
+    if kind == "custom":
+        return not {"custom", "format"}.isdisjoint(tool) and not any(key in tool for key in _SCHEMAS)
+    if kind == "function" or kind in _TYPES:
+        return False
+    return not any(key == "function" or _plain(key) in _ALIKE for key in tool)
 
 
 def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
     """One tool of any form."""
-    want(tool, dict, f"{name}#{pointer}", _FORM)
+    want(tool, dict, f"{name}#{pointer}", FORM)
     kind = tool.get("type")
     key = "parameters"
     if kind == "function":
@@ -73,7 +94,7 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
             "this is no tool that toolc knows",
             place=f"{name}#{pointer}/type" if "type" in tool else f"{name}#{pointer}",
             found=shown(kind) if "type" in tool else "no type",
-            expected=_FORM,
+            expected=FORM,
             hint=hint,
         )
     _only_schema(tool, key, name, pointer)
@@ -129,7 +150,7 @@ def _only_schema(tool: dict[str, Any], key: str, name: str, pointer: str) -> Non
     for other, value in tool.items():
         if other == key or value is None or not (isinstance(value, dict) or other in _SCHEMAS):
             continue
-        alike = other.lower().replace("_", "").replace("-", "") in _ALIKE and isinstance(value, dict)
+        alike = _plain(other) in _ALIKE and isinstance(value, dict)
         if other in _SCHEMAS or (alike and tool.get(key) is None):
             raise SpecError(
                 "two keys hold schemas of the arguments"
@@ -140,6 +161,11 @@ def _only_schema(tool: dict[str, Any], key: str, name: str, pointer: str) -> Non
                 expected=quote(key),
                 hint="remove one of them" if tool.get(key) is not None else f"rename it to {key}",
             )
+
+
+def _plain(key: str) -> str:
+    """A key in small letters and without signs."""
+    return key.lower().replace("_", "").replace("-", "")
 
 
 def arguments_schema(parameters: Any, place: str) -> dict[str, Any]:

@@ -261,6 +261,66 @@ def test_project(tmp_path: Path) -> None:
             read_project(path)
 
 
+HOSTED = [
+    {"type": "web_search"},
+    {"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
+    {"type": "mcp", "server_label": "dmcp", "server_url": "https://x.test/sse", "require_approval": "never"},
+    {"type": "file_search", "vector_store_ids": ["vs_1"], "filters": {"type": "eq", "key": "a", "value": 1}},
+    {"type": "custom", "custom": {"name": "code", "format": {"type": "text"}}},
+    {"type": "custom", "name": "code", "format": {"type": "grammar", "syntax": "lark", "definition": "start: /a/"}},
+]
+
+
+@pytest.mark.parametrize("form", [lambda tools: tools, lambda tools: {"tools": tools}])
+def test_tools_that_the_api_runs(form: Any, tmp_path: Path) -> None:
+    """They are refused by their place; with lenient the others compile, as if these were not there."""
+    from toolc.compiler import Options, compile_tools
+    from toolc.compiler.specs.project import joined_spec
+
+    head = "#" if isinstance(form([]), list) else "#/tools"
+    own = {"name": "a", "input_schema": {**SCHEMA, "additionalProperties": False}}
+    for n, tool in enumerate(HOSTED):
+        document = form([own, tool])
+        assert [found[:2] for found in read_spec(document).hosted] == [(tool["type"], f"{head[1:]}/1/type")], n
+        with pytest.raises(SpecError, match="no tool that toolc knows") as caught:
+            compile_tools(document)
+        assert (caught.value.place or "").endswith(f"{head}/1/type")
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps(form([*HOSTED, own, *HOSTED])))
+    made = compile_tools(path, options=Options(lenient=True))
+    assert made.report["tools"] == ["a"]
+    numbers = sorted([*range(len(HOSTED)), *range(len(HOSTED) + 1, 2 * len(HOSTED) + 1)], key=str)
+    assert made.report["dropped"] == [f"list.json{head}/{n}/type" for n in numbers]
+    alone = compile_tools(form([own])).bundle.tables.arrays()
+    for name, array in made.bundle.tables.arrays().items():
+        assert (array == alone[name]).all()
+    with pytest.raises(SpecError, match="no tool that toolc knows"):
+        read_spec(form(HOSTED[:1]))
+    (tmp_path / "more.json").write_text(json.dumps([{"name": "b", "input_schema": SCHEMA}, *HOSTED[:1]]))
+    joined = joined_spec((path, tmp_path / "more.json"))
+    assert joined.hosted[-1].place(joined.name) == "more.json#/1/type" and len(joined.hosted) == 13
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"type": "fuction", "function": {"name": "a", "parameters": SCHEMA}},
+        {"type": "fuction", "name": "a", "parameters": SCHEMA},
+        {"type": "tool", "name": "a", "input_schema": SCHEMA},
+        {"type": "tool", "name": "a", "inputSchema": None},
+        {"type": "tool", "name": "a", "args_schema": SCHEMA},
+        {"type": "object", "properties": {"q": {"type": "string"}}},
+        {"type": "string"},
+        {"type": ["web_search"]},
+        {"name": "a"},
+        "web_search",
+    ],
+)
+def test_what_is_written_wrongly_is_not_dropped(tool: Any) -> None:
+    with pytest.raises(SpecError):
+        read_spec([tool, {"name": "b", "input_schema": SCHEMA}])
+
+
 def test_errors_in_joined_specs_name_their_file(tmp_path: Path) -> None:
     from toolc.compiler.pipeline import compile_spec
     from toolc.compiler.specs.project import joined_spec
