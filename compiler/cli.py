@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from .commands.terminal import end_on_sigterm, guarded
+from .commands.terminal import end_at_once, end_on_signals, end_without_room, guarded
 from .options import LIMITS, WORDS
 
 Command = Callable[..., Any]
@@ -354,10 +354,16 @@ def demo_command(**options: Any) -> None:
 
 def main() -> None:
     """The entry point of the ``toolc`` script."""
-    end_on_sigterm()
+    end_on_signals()
     # What is left at the end goes with the process: looking for cycles in it takes as long as compiling a small spec.
     atexit.register(gc.freeze)
-    cli(prog_name="toolc")
+    try:
+        cli(prog_name="toolc")
+    except OSError as error:  # of --help, which no command writes
+        end_without_room(error)
+        raise
+    finally:
+        end_at_once()
 
 
 if __name__ == "__main__":

@@ -132,6 +132,7 @@ def compile_spec(
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
         | {mark: value for mark in MARKS if (value := getattr(tool, mark)) is not None}
         | ({} if tool.strict is None else {"strict": tool.strict})
+        | ({} if tool.request is None else {"operation": True})
         | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
         | ({} if assembled.arguments["encoding"] != "request" else {"request": request_of(tool)})
         | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})

@@ -76,12 +76,7 @@ class BatchMatcher:
             self._seats[row] = 0
             self._memory[row] = self.bundles[row] = None
             return
-        if bundle.vocab is not self.vocab and bundle.vocab.digest != self.vocab.digest:
-            raise DecodeError(
-                "the bundles are of different tokenizers", found=bundle.vocab.digest, expected=self.vocab.digest
-            )
-        state = entry_state(bundle, entry)
-        limit = checked_budget(bundle, entry, budget)
+        state, limit = self._beginning(bundle, entry, budget)
         held = self._memory[row]
         if held is None or self.bundles[row] is not bundle:
             self._memory[row] = Seat(self._seats[row], bundle.host, state)
@@ -91,8 +86,18 @@ class BatchMatcher:
         self._seats[row, kernels.BUDGET] = limit
         self._start[row] = state
 
+    def _beginning(self, bundle: Bundle, entry: str, budget: int | None) -> tuple[int, int]:
+        """The state in which a text begins, and its budget as seats hold it."""
+        if bundle.vocab is not self.vocab and bundle.vocab.digest != self.vocab.digest:
+            raise DecodeError(
+                "the bundles are of different tokenizers", found=bundle.vocab.digest, expected=self.vocab.digest
+            )
+        return entry_state(bundle, entry), checked_budget(bundle, entry, budget)
+
     def append(self, bundle: Bundle | None, entry: str = "start", budget: int | None = None) -> int:
         """A row more at the end; returns its number."""
+        if bundle is not None:
+            self._beginning(bundle, entry, budget)  # before there is such a row
         row = len(self)
         self._take([*range(row), -1])
         self.set_row(row, bundle, entry, budget)
@@ -190,6 +195,8 @@ class BatchMatcher:
         if len(tokens) != len(self._tokens):
             raise DecodeError("the tokens do not fit", found=f"{len(tokens)} tokens", expected=f"{len(self)}")
         given = np.asarray(tokens)
+        if given.ndim != 1:
+            raise DecodeError("the tokens do not fit", found=f"{list(given.shape)}", expected=f"[{len(self)}]")
         if given.size and given.dtype.kind not in "iu":  # an empty list has no numbers, and so no kind
             raise DecodeError("tokens are no integers", found=str(given.dtype))
         self._tokens[:] = given
@@ -216,7 +223,12 @@ class BatchMatcher:
 
         A finished row did not read what came after its end of turn.
         """
-        back = np.where(self.constrained, np.broadcast_to(np.asarray(counts, dtype=np.int64), len(self)), 0)
+        given = np.asarray(counts)
+        if given.shape not in ((), (len(self),)) or (given.size and given.dtype.kind not in "iu"):
+            raise DecodeError(
+                "the counts do not fit", found=f"{given.dtype} {list(given.shape)}", expected=f"integers [{len(self)}]"
+            )
+        back = np.where(self.constrained, given.astype(np.int64), 0)
         bad = np.flatnonzero((back < 0) | (back > self._seats[:, kernels.POSITION]))
         if bad.size:
             row = int(bad[0])

@@ -57,4 +57,5 @@ def try_clear(logits: torch.Tensor, bits: torch.Tensor, size: int, constrained: 
         return False
     whole, lowest = known
     _clear(logits.view(whole).numpy(), bits.numpy(), size, constrained.numpy(), lowest)
+    torch.autograd.graph.increment_version(logits)  # what kept them for a gradient has to see that they changed
     return True

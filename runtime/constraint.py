@@ -39,6 +39,8 @@ class Constraint(torch.nn.Module):
         super().__init__()
         self.budgets = budgets
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
+        if not given:
+            raise DecodeError("a constraint needs a bundle", found="none", expected="at least one")
         arena = Arena(torch.device("cpu"))
         self._numbers = numbers = arena.extend(given)
         self.limits = arena.limits

@@ -221,7 +221,7 @@ class Decoder:
         if bundle is None:
             chosen = self.bundle_of_row[index].tolist()
         else:
-            chosen = [bundle] * index.numel() if isinstance(bundle, int) else [int(b) for b in bundle]
+            chosen = [bundle] * index.numel() if isinstance(bundle, int) else [operator.index(b) for b in bundle]
         if len(chosen) != index.numel():
             raise DecodeError("bundles and rows", found=f"{len(chosen)} bundles", expected=f"{index.numel()}")
         self._begin_(index, self._beginning(chosen, entry, budget))
@@ -320,22 +320,41 @@ class Decoder:
         Args:
             tokens: integers [rows, T], each row's tokens since its entry, padded at the end.
             lengths: int [rows], how many of them count; all if None.
-            rows: as for `reset_rows`. Their bundles, budgets and the entry "start" stay.
+            rows: as for `reset_rows`. Their bundles and budgets stay, and they begin at the entry "start".
+
+        Raises:
+            DecodeError: with `check`, a token is not allowed, or there are not so many; no row has changed.
         """
         index = self._rows(rows)
-        check_integers("tokens", tokens, (index.numel(), tokens.shape[-1] if tokens.dim() else 0))
+        most = tokens.shape[-1] if tokens.dim() else 0
+        check_integers("tokens", tokens, (index.numel(), most))
+        mine = torch.zeros(self.batch_size, dtype=torch.int64, device=self.device)
+        mine[index] = most
         if lengths is not None:
             check_integers("lengths", lengths, (), (index.numel(),))
+            mine[index] = lengths.to(self.device, torch.int64)
+            if self.check and bool(((mine < 0) | (mine > most)).any()):
+                raise DecodeError("the lengths do not fit", found=str(lengths.tolist()), expected=f"0 to {most}")
         tokens = tokens.to(self.device)
+        self._widen()
+        state = *(getattr(self, name) for name in PER_ROW), *self.log
+        before = [part.clone() for part in state] if self.check else []
         budget = self.budget.clone()
         self.reset_rows(rows)
         self.budget.copy_(budget)
         full = torch.zeros(self.batch_size, dtype=tokens.dtype, device=self.device)
-        mine = torch.zeros(self.batch_size, dtype=torch.int64, device=self.device)
-        mine[index] = tokens.shape[1] if lengths is None else lengths.to(self.device, torch.int64)
-        for n in range(tokens.shape[1]):
+        for n in range(most):
             full[index] = tokens[:, n]
-            self._advance(full, mine > n)
+            reads = mine > n
+            after, refused = self._after(self._config, full)
+            refused = refused & reads
+            if self.check and bool(refused.any()):
+                error = self._refusal(full, refused)
+                error.place = f"token {n} of {error.place}"
+                for part, old in zip(state, before, strict=True):
+                    part.copy_(old)
+                raise error
+            self._take(after, refused, reads)
 
     def rollback_(self, counts: torch.Tensor | Sequence[int] | int) -> None:
         """Forget the last tokens of each row: at most `history`, and no more than `kept`.
@@ -480,7 +499,7 @@ class Decoder:
         """Set the logits of tokens that are not allowed to -inf, in place; returns them.
 
         Args:
-            logits: [B, at least V], any float dtype, any strides; columns past V are never allowed.
+            logits: [B, at least V], any float dtype of 16 bits or more, any strides; columns past V are never allowed.
         """
         self._check_logits(logits)
         if self.backend == "fused":
@@ -533,11 +552,6 @@ class Decoder:
             return after, (self.bundle_of_row >= 0) & (here.state > 1) & (after.state == 0)
         return step.advance(self.arena.table, self.arena.limits, self.bundle_of_row, here, tokens, self._on_cpu)
 
-    def _advance(self, tokens: torch.Tensor, chosen: torch.Tensor) -> None:
-        """Read a token in the chosen rows, without a check."""
-        after, refused = self._after(self._config, tokens)
-        self._take(after, refused & chosen, chosen)
-
     def _take(self, after: Config, refused: torch.Tensor, chosen: torch.Tensor | None) -> None:
         """Log where the rows stand, and stand there."""
         moved = (self.bundle_of_row >= 0) & (self.state > 1)
@@ -570,7 +584,12 @@ class Decoder:
         count = tokens.shape[1]
         if parents is None:
             parents = torch.arange(-1, count - 1, device=self.device)
+        check_integers("parents", parents, (count,), (self.batch_size, count))
         before = parents.to(self.device, torch.int64).expand(self.batch_size, count) + 1
+        if self.check and bool(((before < 0) | (before > torch.arange(count, device=self.device))).any()):
+            raise DecodeError(
+                "a parent is no token before its own", found=str(parents.tolist())[:80], expected="-1 to j - 1"
+            )
         nodes = [self._config]
         alive = (self.bundle_of_row < 0) | (self.state > 0)
         legal = [alive]

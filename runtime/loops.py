@@ -38,17 +38,14 @@ def loops_of(bundle: Bundle) -> Loops:
     found = bundle.__dict__.get("_loops")
     if found is None:
         t, v = bundle.tables, bundle.vocab
-        stretches = (np.arange(q, min(q + 4096, t.states)) for q in range(0, t.states, 4096))
-        by_class = np.concatenate([_loops_of_states(t, states) for states in stretches])
-        by_byte = by_class[:, t.symbol_class[:256]]
-        by_byte[:2] = False
-        by_byte[by_byte.sum(axis=1) < LEAST_LOOP] = False
-        empty = np.zeros((1, 32), np.uint8)
-        sets, number = np.unique(np.packbits(by_byte, axis=1), axis=0, return_inverse=True)
-        if sets[0].any():
-            sets, number = np.concatenate([empty, sets]), number + 1
+        some, packed = _looping(t)
+        row = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+        _, first, which = np.unique(row, return_index=True, return_inverse=True)
+        number = np.zeros(t.states, np.int32)
+        number[some] = which.reshape(-1) + 1
+        sets = [np.zeros(packed.shape[1], np.uint8), *packed[first]]
         bits = np.stack([_tokens_over(v, t, np.unpackbits(s).astype(bool)) for s in sets])
-        found = bundle.__dict__["_loops"] = Loops(number.reshape(-1).astype(np.int32), bits)
+        found = bundle.__dict__["_loops"] = Loops(number, bits)
     return found
 
 
@@ -58,6 +55,31 @@ def longest_step(bundle: Bundle) -> int:
     if found is None:
         found = bundle.__dict__["_longest_step"] = _longest_step(bundle, *loops_of(bundle))
     return found
+
+
+def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
+    """The states, int64 [·], that take enough bytes to themselves, and which these are, uint8 [·, 32], a bit each."""
+    bytes_of = np.bincount(t.symbol_class[:256], minlength=t.classes)
+    base, op = t.delta[:, 0], t.delta[:, 1]
+    entry = np.flatnonzero((op & 7 == 0) & (op >> 3 >= 2))  # stays in the frame, and counts nothing
+    entry = entry[base[entry] == t.cell_delta[t.state_cell[op[entry] >> 3]]]
+    state, symbol = op[entry] >> 3, entry - base[entry]
+    likely = np.bincount(state, bytes_of[symbol], t.states) >= LEAST_LOOP  # by the first cell of each
+    counts = t.state_break[:, :, 1].any(axis=1)
+    found, rows = [np.flatnonzero(likely & ~counts)], []
+    place = np.zeros(t.states, np.int64)
+    place[found[0]] = np.arange(found[0].size)
+    own = (likely & ~counts)[state]
+    loops = np.zeros((found[0].size, t.classes), bool)
+    loops[place[state[own]], symbol[own]] = True
+    rows.append(np.packbits(loops[:, t.symbol_class[:256]], axis=1))
+    several = np.flatnonzero(likely & counts)
+    for part in (several[n : n + 4096] for n in range(0, several.size, 4096)):
+        loops = _loops_of_states(t, part)[:, t.symbol_class[:256]]
+        enough = loops.sum(axis=1) >= LEAST_LOOP
+        found.append(part[enough])
+        rows.append(np.packbits(loops[enough], axis=1))
+    return np.concatenate(found), np.concatenate(rows)
 
 
 def _loops_of_states(t: Tables, states: np.ndarray) -> np.ndarray:

@@ -28,8 +28,10 @@ def check_logits(logits: torch.Tensor, rows: int, size: int) -> None:
     """Refuse logits that no mask of `rows` x `size` fits."""
     if logits.dim() != 2 or logits.shape[0] != rows or logits.shape[1] < size:
         raise DecodeError("the logits do not fit", found=str(list(logits.shape)), expected=f"[{rows}, at least {size}]")
-    if not logits.is_floating_point():
-        raise DecodeError("the logits are no floats", found=str(logits.dtype), expected="a float dtype")
+    if not logits.is_floating_point() or logits.dtype.itemsize < 2:  # most of 8 bits know no infinity
+        raise DecodeError(
+            "the logits are no floats", found=str(logits.dtype), expected="a float dtype of 16 bits or more"
+        )
 
 
 def check_apart(logits: torch.Tensor) -> None:
@@ -47,7 +49,7 @@ def mask_logits_(logits: torch.Tensor, bits: torch.Tensor, size: int, constraine
     """Set logits to -inf where the bit is clear, and past `size` in constrained rows; in place.
 
     Args:
-        logits: [B, at least size], any float dtype and strides but 0.
+        logits: [B, at least size], any float dtype of 16 bits or more, any strides but 0.
         bits: int32 [B, words], all set in rows that are not constrained.
         size: V.
         constrained: bool [B].

@@ -4,7 +4,8 @@ Leaves out   the tables: see bundle.py. The loops: see kernels.py. Batches: see 
 Invariants   a refused token changes nothing. Configurations are kept for every token read, so `rollback` is exact and
              costs nothing. A matcher belongs to one thread at a time; the bundle may be shared.
 Arrays       kernels.py: seat int64 [7], history int32 [n, 5], frames int32 [m, 3].
-Finished     after the end of turn only the end-of-turn ids are allowed, and reading one changes nothing.
+Finished     after the end of turn only the end-of-turn ids are allowed. Reading one counts as a
+             token, for `rollback` too, and changes nothing else; a finished row of a batch reads none.
 """
 
 from __future__ import annotations
@@ -123,14 +124,19 @@ def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
             place=f"{bundle.name}, entry {entry}",
             hint="the tokenizer lacks tokens to write the shortest text with, or a count is too large",
         )
-    if operator.index(budget) < need:
+    try:
+        wanted = operator.index(budget)
+    except TypeError:
+        shown = repr(budget)[:80]
+        raise DecodeError("a budget is no number of tokens", found=shown, expected="an integer, or None") from None
+    if wanted < need:
         raise DecodeError(
             "the budget is too small",
             place=f"{bundle.name}, entry {entry}",
             found=f"{budget} tokens",
             expected=f"at least {need}, with the end of turn",
         )
-    return min(budget, MOST)
+    return min(wanted, MOST)
 
 
 class Matcher:
@@ -256,7 +262,10 @@ class Matcher:
         Raises:
             DecodeError: the token is not allowed here; the matcher is unchanged.
         """
-        code = _advance_token(self._place, _index(token))
+        try:
+            code = _advance_token(self._place, _index(token))
+        except (TypeError, OverflowError):
+            code = self._advance(token)
         if code != _ACCEPTED:
             if code == _FULL:
                 code = self._advance(token)
@@ -271,7 +280,13 @@ class Matcher:
         return code == _ACCEPTED
 
     def _advance(self, token: int) -> int:
-        while (code := int(_advance_token(self._place, operator.index(token)))) == _FULL:
+        try:
+            number = np.int64(_index(token))  # a bool is a number to Python, and none to a kernel
+        except TypeError:
+            raise DecodeError("a token is no integer", found=repr(token)[:80]) from None
+        except OverflowError:
+            return kernels.REFUSED
+        while (code := int(_advance_token(self._place, number))) == _FULL:
             self._seat.grow()
         return code
 

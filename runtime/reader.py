@@ -18,14 +18,13 @@ Unsettled    Where a text may still become a delimiter, nothing is said until th
 from __future__ import annotations
 
 import codecs
-import copy
 import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .arguments import Part, decode
 from .calls import Call, Event, Unfinished
@@ -177,7 +176,12 @@ class Reader:
         Raises:
             DecodeError: it is not a text of the bundle.
         """
-        data = self._held + (data.encode() if isinstance(data, str) else data)
+        if isinstance(data, str):
+            try:
+                data = data.encode()
+            except UnicodeEncodeError as error:
+                raise DecodeError("half a character is no text", found=repr(data[error.start])) from None
+        data = self._held + data
         tokens = {name: token for token, name in sorted(self._shown.items(), reverse=True) if name}
         self._held = b""
         if tokens:
@@ -225,8 +229,9 @@ class Reader:
     # -- looking ahead -----------------------------------------------------------------------------------------------
 
     def fork(self) -> Reader:
-        """An independent copy that has read the same."""
-        twin = copy.copy(self)
+        """An independent copy that has read the same; ``copy`` and ``deepcopy`` make one, too."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
         twin.calls, twin._stack, twin._ends = self.calls.copy(), self._stack.copy(), self._ends.copy()
         twin._data, twin._begins, twin._events = self._data.copy(), self._begins.copy(), self._events.copy()
         twin._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -234,6 +239,15 @@ class Reader:
         if self._open is not None:
             twin._open = replace(self._open, parts=self._open.parts.copy())
         return twin
+
+    def __copy__(self) -> Reader:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Reader:
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Reader cannot be pickled: send its bundle and what it has read")
 
     def symbols(self) -> dict[int, int]:
         """What may come next: class → its lowest symbol; without the end of turn."""

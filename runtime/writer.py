@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 STEPS = 32
 AROUND = 128
 """Bytes around a call that are allowed for."""
+DEEPEST = 100
+"""Containers in one another, in the arguments of a call: each takes some of Python's stack."""
 _BLANKS = b" \n\t\r"
 
 
@@ -57,7 +60,7 @@ class Written(NamedTuple):
 
 def write_calls(reader: Reader, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> Written | None:
     """What follows what a reader has read, so that it reads these calls next, and no other; None if the bundle allows
-    no such text.
+    no such text, or arguments are more than DEEPEST containers deep.
 
     Where the reader is inside of a call, that is the first one, and this begins with the rest of it.
 
@@ -69,6 +72,9 @@ def write_calls(reader: Reader, calls: Iterable[tuple[str, Mapping[str, Any]]]) 
         DecodeError: the bundle's protocol writes arguments in a way that is not known here, or the reader was fed half
             a delimiter.
     """
+    calls = list(calls)
+    if any(_depth(arguments) > DEEPEST for _, arguments in calls):
+        return None
     start = reader.fork()
     start.read_held()
     how = reader.bundle.meta.get("arguments") or {"encoding": "json"}
@@ -285,6 +291,15 @@ def _rank_outside(symbol: int) -> int:
     return 0 if symbol in b"[{" else _rank(symbol) + 1
 
 
+def _depth(value: Any) -> int:
+    """How many containers of JSON stand in one another."""
+    depth, wave = 0, [value]
+    while wave := [one for one in wave if isinstance(one, (Mapping, list))]:
+        depth += 1
+        wave = [part for one in wave for part in (one.values() if isinstance(one, Mapping) else one)]
+    return depth
+
+
 def _told(value: Any) -> str:
     """A text that tells values of JSON apart, whatever the order of their keys."""
     return json.dumps(value, sort_keys=True)
@@ -298,14 +313,14 @@ def _spellings(
 ) -> list[_Wanted]:
     """Ways to spell a call, the usual one first; as `arguments.decode` reads them."""
     encoding = how["encoding"]
-    if re.search("[\ud800-\udfff]", _json(arguments)):
+    if re.search("[\ud800-\udfff]", name + _json(arguments)):
         return []  # half a character is no text
     if encoding == "parameters":
         usual: Mapping[str, Any] = {}
         spelled = (
-            [_raw(value, compact, constants) for value in arguments.values()]
+            [_raw(value, form, constants) for value in arguments.values()]
             for constants in (usual, how.get("constants", usual))
-            for compact in (False, True)
+            for form in _FORMS
         )
 
         def read(part: Part) -> Any:
@@ -313,7 +328,7 @@ def _spellings(
 
         return [_Wanted(name, arguments, None, one, reads=read) for one in _distinct(map(tuple, spelled))]
     if encoding == "elements":
-        leaves = [lambda value, compact=compact: _raw(value, compact, {}) for compact in (False, True)]
+        leaves = [lambda value, form=form: _raw(value, form, {}) for form in _FORMS]
         nodes = tool.get("elements", [])
         forms = [
             (nodes, bool(how.get("open"))),
@@ -323,16 +338,15 @@ def _spellings(
         by_parts = [element_texts(how["parts"], *form, arguments, leaf) for form in forms for leaf in leaves]
         return [_Wanted(name, arguments, None, one) for one in _distinct(by_parts)]
     texts = {
-        "json": lambda: [_json(arguments, compact) for compact in (False, True)],
+        "json": lambda: [_json(arguments, form) for form in _FORMS],
         "positional": lambda: [
-            (", ", ",")[compact].join(_json(value, compact) for value in arguments.values())
-            for compact in (False, True)
+            (", ", ",")[form.compact].join(_json(value, form) for value in arguments.values()) for form in _FORMS
         ],
         "keywords": lambda: [
             (", ", ",")[compact].join(
                 f"{key}={_short(_python(value, compact, leaf))}" for key, value in arguments.items()
             )
-            for leaf in (repr, _as_it_is)
+            for leaf in (repr, _as_it_is, _plainly)
             for compact in (False, True)
         ],
         "bare": lambda: [
@@ -343,7 +357,7 @@ def _spellings(
     if encoding == "request":
         if "request" not in tool:
             return []
-        lines = [request_line(tool["request"], arguments, partial(_json, compact=compact)) for compact in (False, True)]
+        lines = [request_line(tool["request"], arguments, partial(_json, form=form)) for form in _FORMS]
         return [_Wanted(name, arguments, line, named=False) for line in _distinct(lines)]
     if encoding not in texts:
         raise DecodeError(
@@ -358,8 +372,35 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def _json(value: Any, compact: bool = False) -> str:
-    return _short(json.dumps(value, ensure_ascii=False, separators=(",", ":") if compact else None))
+class _Form(NamedTuple):
+    """How JSON is spelled: without blanks; and numbers without an exponent, as beside bounds and ``multipleOf``."""
+
+    compact: bool
+    plain: bool
+
+
+_USUAL = _Form(False, False)
+_FORMS = (_USUAL, _Form(True, False), _Form(False, True), _Form(True, True))
+
+
+def _json(value: Any, form: _Form = _USUAL) -> str:
+    text = _short(json.dumps(value, ensure_ascii=False, separators=(",", ":") if form.compact else None))
+    return _EXPONENT.sub(_without_exponent, text) if form.plain else text
+
+
+_EXPONENT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?P<number>-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,3})(?![0-9])", re.DOTALL)
+
+
+def _without_exponent(found: re.Match[str]) -> str:
+    if found["number"] is None:
+        return found[0]
+    text = format(Decimal(found["number"]), "f")
+    return text if "." in text else text + ".0"  # a float is read as one
+
+
+def _plainly(value: Any) -> str:
+    """A literal of Python; of a float, without an exponent."""
+    return _EXPONENT.sub(_without_exponent, repr(value)) if isinstance(value, float) else repr(value)
 
 
 _LONG = re.compile(
@@ -375,12 +416,12 @@ def _short(text: str) -> str:
     return _LONG.sub(lambda one: f"{one['sign']}{one['digits']}e{len(one['zeros'])}" if one["zeros"] else one[0], text)
 
 
-def _raw(value: Any, compact: bool, constants: Mapping[str, Any]) -> str:
+def _raw(value: Any, form: _Form, constants: Mapping[str, Any]) -> str:
     """A parameter in a part of its own."""
     if isinstance(value, str):
         return value
     spelled = next((text for text, meant in constants.items() if meant is value), None)
-    return _json(value, compact) if spelled is None else spelled
+    return _json(value, form) if spelled is None else spelled
 
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|.)")

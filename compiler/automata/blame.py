@@ -13,9 +13,11 @@ from toolc.runtime.memory import kernel
 from .facts import Facts
 from .filling import Filling
 
+_ASKED = 1 << 20
+
 
 def largest_rule(facts: Facts, filling: Filling, states: np.ndarray | None = None) -> str:
-    """The rule that most of these states come from, or of all of them, as errors name it."""
+    """The rule that most of these states come from, or of all of them, as errors name it; of many, by some of them."""
     pool = facts.pool
     grammar = pool.grammar
     pointers = any("#" in place for place in grammar.places.values())  # of places in a spec, which libraries have not
@@ -33,7 +35,8 @@ def largest_rule(facts: Facts, filling: Filling, states: np.ndarray | None = Non
         np.concatenate([filling.rows("use"), filling.rows("text")]), own,
     )  # fmt: skip
     beside = np.maximum.accumulate(np.where(owner < 0, 0, np.arange(filling.size)))
-    owner = owner[beside if states is None else beside[states]]
+    states = np.arange(filling.size) if states is None else states
+    owner = owner[beside[states[:: states.size // _ASKED + 1]]]
     counts = np.bincount(owner[owner >= 0], minlength=len(rules))
     largest = max(range(len(rules)), key=lambda n: (counts[n] > 0 and of_spec[n], counts[n]), default=-1)
     return grammar.place(rules[largest] if largest >= 0 and counts[largest] else pool.start)

@@ -20,7 +20,7 @@ import click
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.matcher import Matcher
 
-from .terminal import NOT_ACCEPTED, note, print_json, refuse_usage
+from .terminal import NOT_ACCEPTED, note, print_json, refuse_usage, standard_input
 
 _BLANK = b" \t\n\r"
 _DIGITS = b"0123456789"
@@ -45,7 +45,7 @@ def run(bundle: str, text: str, vocab: str | None, entry: str, as_json: bool) ->
 
 def _text(text: str) -> bytes:
     if text == "-":
-        data = sys.stdin.buffer.read()
+        data = standard_input().read()
     elif text.startswith("@"):
         try:
             data = Path(text[1:]).read_bytes()

@@ -5,7 +5,6 @@ Leaves out   reading specs (../specs), grammars (../grammar).
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..specs import Spec, read_spec
 from ..specs.json_values import check_response
 from ..specs.project import Project, joined_spec
 from ..specs.source import MAX_BYTES, load_document
-from .terminal import refuse_usage
+from .terminal import refuse_usage, standard_input
 
 
 def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str, str]:
@@ -24,7 +23,7 @@ def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str,
     if isinstance(spec, Project):
         return joined_spec(spec.specs, limit), spec.specs[0].stem
     if spec == "-":
-        return read_spec(sys.stdin.buffer.read(limit + 1), "stdin", max_bytes=limit), "stdin"
+        return read_spec(standard_input().read(limit + 1), "stdin", max_bytes=limit), "stdin"
     path = Path(spec)
     if path.suffix.lower() == ".lark":
         try:

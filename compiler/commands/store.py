@@ -160,7 +160,7 @@ def show(store: str, quick: bool, as_json: bool) -> None:
         table.add_row(
             row.key,
             about["used"][:16],
-            size(row.size),
+            "?" if row.size is None else size(row.size),
             str(about["spec"] or ""),
             str(about["tokenizer"] or ""),
             listed([signer[:8] for signer in row.signers], 3) if row.signers else "",
@@ -169,7 +169,7 @@ def show(store: str, quick: bool, as_json: bool) -> None:
     if not out.is_terminal:
         out.width = BROAD
     out.print(table)
-    out.print(f"{len(rows)} bundles, {size(sum(row.size for row in rows))} without vocabs")
+    out.print(f"{len(rows)} bundles, {size(sum(row.size or 0 for row in rows))} without vocabs")
 
 
 def _plain(row: Stored) -> dict[str, Any]:

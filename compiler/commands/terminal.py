@@ -6,6 +6,8 @@ Invariants   importing this loads no more than the standard library and click.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
 import functools
 import io
@@ -16,8 +18,8 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import click
 
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
 
     from ..errors import ToolcError
 
-OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
+OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 5, 70, 130, 141
 PATIENCE = 1.0
 """Seconds before progress is shown."""
 TICK = 0.1
 """Seconds between two pictures of a spinner."""
+AGAIN = 0.02
+"""Seconds until a signal comes again that could not end the process."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _drawing = threading.Lock()
@@ -53,6 +57,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: names of files can be any bytes
         try:
             command(*args, **options)
+            if (number := signal_met()) is not None:  # and what it raised was lost
+                sys.exit(128 + number)
         except ToolcError as error:
             if as_json:
                 print_json({"ok": False, **error.as_dict()})
@@ -61,22 +67,25 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             _interrupted()
         except BrokenPipeError:
-            raise  # click knows what to do: the reader has gone
+            _forget_output()
+            sys.exit(NO_READER)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            if isinstance(error, SystemError) and isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
-                if isinstance(error.__cause__, SystemExit):  # a signal met it in a kernel, which cannot raise
-                    raise error.__cause__ from None
+            ended = _ended_by(error)
+            if isinstance(ended, SystemExit):
+                raise ended from None
+            if ended is not None:
                 _interrupted()
-            if isinstance(error, OSError) and error.errno in _NO_ROOM:
-                click.echo(f"{error.filename or 'the output'}: {error.strerror}", err=True)
-                sys.exit(BAD_INPUT)
+            if isinstance(error, OSError):
+                end_without_room(error)
             click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
             click.echo(f"\nThis is a bug in toolc ({type(error).__name__}); please report it with the above.", err=True)
             if as_json:
                 print_json({"ok": False, "error": "bug", "message": f"{type(error).__name__}: {error}"})
             sys.exit(BUG)
+        finally:
+            signal_met()
 
     return run
 
@@ -86,14 +95,80 @@ def _interrupted() -> NoReturn:
     sys.exit(INTERRUPTED)
 
 
-def end_on_sigterm() -> None:
-    """Let SIGTERM end this process as an exception does, so that files beside an output are taken away."""
+def end_without_room(error: OSError) -> None:
+    """End the process if a disk is full; other errors are left."""
+    if error.errno in _NO_ROOM:
+        click.echo(f"{error.filename or 'the output'}: {error.strerror}", err=True)
+        sys.exit(BAD_INPUT)
 
-    def end(number: int, frame: object) -> NoReturn:
-        sys.exit(128 + number)
 
+def _ended_by(error: BaseException | None) -> BaseException | None:
+    """The Ctrl-C or the SIGTERM behind an error: kernels turn it into a SystemError, imports into a RuntimeError."""
+    while error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _forget_output() -> None:
+    """Let nothing more be written to stdout: its reader has gone."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_asked: list[int] = []
+"""The signal that is to end this process, until something was done about it."""
+
+
+def end_on_signals() -> None:
+    """Let SIGTERM and SIGINT end this process as exceptions do, so that files beside an output are taken away.
+
+    What is raised where C calls back, as llvmlite does for every kernel that it loads, is lost. So it is raised again
+    until something handles it.
+    """
+    atexit.register(signal_met)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, _end)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    _asked[:] = [number]
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda _, later: _end(number, later))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+    if isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit)) or _is_called_from_c(frame):
+        return  # on its way; or it would be lost
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
+
+
+def _is_called_from_c(frame: FrameType | None) -> bool:
+    """Whether what a frame raises would be lost: in llvmlite's callbacks, finalizers, and a callback of imports."""
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name == "__del__" or name.startswith("_raw_object_cache_"):
+            return True
+        if name == "cb" and frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def signal_met() -> int | None:
+    """The signal that was to end this process, which does not come again then; None if there was none."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return _asked.pop() if _asked else None
+
+
+def end_at_once() -> None:
+    """Let signals end this process with no exception: there is nothing left to take away."""
+    signal_met()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) is _end:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def exit_code(error: ToolcError) -> int:
@@ -102,12 +177,21 @@ def exit_code(error: ToolcError) -> int:
 
     if isinstance(error, BudgetError):
         return BUDGET
+    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:
+        return BAD_INPUT
     return BUNDLE if isinstance(error, (BundleError, DecodeError)) else BAD_INPUT
 
 
 def refuse_usage(message: str) -> NoReturn:
     """End with a usage error."""
     raise click.UsageError(message, click.get_current_context(silent=True))
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of stdin."""
+    if sys.stdin is None:
+        refuse_usage("standard input is closed")
+    return sys.stdin.buffer
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -129,7 +213,11 @@ def console() -> Console:
     """For tables on stdout; nothing in them is read as markup or highlighted."""
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the process with the code 1
+
+    return Ours(markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
 def facts(rows: list[tuple[str, str]]) -> Table:

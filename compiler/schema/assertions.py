@@ -144,11 +144,15 @@ class Rewriter:
         if isinstance(regex, Union) and _anchored(regex):
             return self._limit([flat for option in regex.options for flat in self._flatten(option)])
         if isinstance(regex, Concat):
-            done: list[Flat] = [()]
+            done: list[list[Regex]] = [[]]
             for item in regex.items:
                 options = self._flatten(item)
-                done = self._limit([head + tail for head in done for tail in options])
-            return done
+                if len(options) == 1:  # of nearly every item
+                    for head in done:
+                        head += options[0]
+                else:
+                    done = [*map(list, self._limit([(*head, *tail) for head in done for tail in options]))]
+            return self._limit([*map(tuple, done)])
         if isinstance(regex, Repeat) and _anchored(regex):
             if regex.high == 1:
                 return [(), *self._flatten(regex.item)]

@@ -114,6 +114,7 @@ class Brancher:
             _exclude_together(stack[0], kind, len(one))
         steps = 0
         while stack:
+            self.budget.check("")
             steps += 1
             if len(done) + len(stack) > most or steps > 64 * most:
                 return None
@@ -158,7 +159,11 @@ class Brancher:
     def _take(self, branch: _Branch, kind: str) -> bool:
         """Take apart what is pending; False if it contradicts itself."""
         pending = branch.pending
+        steps = 0
         while pending:
+            steps += 1
+            if steps & 255 == 0:  # a few take no time
+                self.budget.check("")
             at, part = pending.pop()
             if isinstance(part, Literal):
                 if branch.seen.get(part, at) < at or at == branch.seen.get(part):

@@ -48,9 +48,9 @@ def is_supported(pattern: str) -> bool:
 @lru_cache(maxsize=4096)
 def searcher(pattern: str, place: str) -> Callable[[str], bool]:
     """A function that says whether the pattern is found in a text."""
-    regex = parse(pattern, place)
+    text = to_text(parse(pattern, place)).replace(r"(?a:\B)", r"(?!(?a:\b))")  # Python's \B is not in empty texts
     try:
-        found = re.compile(to_text(regex)).search
+        found = re.compile(text).search
     except (re.error, RecursionError):
         raise UnsupportedError("this pattern cannot be applied to a given value", place=place) from None
     return lambda text: found(text) is not None

@@ -4,7 +4,9 @@
     every form    x-toolc: {read_only, idempotent, destructive, version}, on a tool or an OpenAPI operation
 
 Leaves out   what the marks allow: see toolc.runtime.speculate.
-Invariants   a mark is there only where the spec says it; x-toolc has the last word.
+Invariants   a mark is there only where the spec says it; x-toolc has the last word. An idempotent tool of MCP of which
+             nothing else is said is destructive: the default of destructiveHint.
+Source       Model Context Protocol 2025-11-25, "ToolAnnotations".
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ def marks_of(tool: dict[str, Any], place: str, annotations: bool) -> dict[str, A
         for hint, mark in _HINTS.items():
             if hints.get(hint) is not None:
                 found[mark] = want(hints[hint], bool, f"{place}/annotations/{hint}", "true or false")
+        if found.get("idempotent") and not found.get("read_only"):
+            found.setdefault("destructive", True)  # as MCP says of what does not say so
     own = tool.get(KEY)
     if own is not None:
         want(own, dict, f"{place}/{KEY}", "an object with " + ", ".join(MARKS))

@@ -2,7 +2,8 @@
 
 Leaves out   the engines: see vllm.py, sglang.py.
 Invariants   a request names a bundle; it never gives a path, since requests come from strangers. Bundles lie in the
-             folders of $TOOLC_BUNDLES. A file is opened, verified and kept until it changes.
+             folders of $TOOLC_BUNDLES. A file is opened, verified and kept until it changes. An engine has one
+             tokenizer: that of the first bundle that it admitted; bundles of others are refused.
 Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundle` (a name, with or without ".toolc"),
              `toolc_entry` (default "start"), `toolc_tools` (names, a list or joined by commas: only these tools may be
              called), `toolc_budget` (tokens, refused where it cannot be kept; 0: none). Without the last, the tokens
@@ -16,20 +17,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..bundle import Bundle
 from ..errors import BundleError, DecodeError
 from ..matcher import checked_budget, entry_state
-
-if TYPE_CHECKING:
-    from ..vocab import Vocab
 
 FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
 SUFFIX = ".toolc"
 PREFIX = "toolc_"
 KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget")
+LONGEST = 255 - len(SUFFIX)  # bytes of a name: more no file system has
 SUBSETS = 64  # choices of tools that are kept, those used last
 
 
@@ -74,6 +73,7 @@ class Shelf:
         self._folders = folders
         self._held: dict[Path, tuple[tuple[int, int], Bundle]] = {}
         self._subsets: OrderedDict[tuple[Bundle, frozenset[str]], Bundle] = OrderedDict()
+        self._vocab: str | None = None  # digest
         self._lock = threading.Lock()
 
     def open(self, name: str) -> Bundle:
@@ -88,8 +88,13 @@ class Shelf:
             raise BundleError(
                 "there is no folder of bundles", place=f"${FOLDERS}", hint="set it to the folder that holds them"
             )
-        if not name or name != Path(name).name or name in (".", ".."):
-            raise BundleError("no name of a bundle", found=repr(name), expected="a file name without a folder")
+        long = len(name.encode(errors="surrogatepass")) > LONGEST
+        if not name or long or name != Path(name).name or name in (".", ".."):
+            raise BundleError(
+                "no name of a bundle",
+                found=repr(name[:80]),
+                expected=f"a file name without a folder, of at most {LONGEST} bytes",
+            )
         for folder in folders:
             for path in (folder / name, folder / (name + SUFFIX)):
                 if path.is_file():
@@ -121,14 +126,28 @@ class Shelf:
             self._subsets.move_to_end(key)
             return found
 
-    def choose(
-        self, arguments: Mapping[str, Any] | None, vocab: Vocab | None = None, most: int | None = None
-    ) -> Choice | None:
+    def admit(self, bundle: Bundle) -> None:
+        """Take a bundle for one that the engine serves: the first says of which tokenizer all are.
+
+        Raises:
+            DecodeError: it is of another one.
+        """
+        with self._lock:
+            if self._vocab is None:
+                self._vocab = bundle.vocab.digest
+        if bundle.vocab.digest != self._vocab:
+            raise DecodeError(
+                "the bundle belongs to another tokenizer than those that were served before",
+                place=bundle.name,
+                found=bundle.vocab.digest,
+                expected=self._vocab,
+            )
+
+    def choose(self, arguments: Mapping[str, Any] | None, most: int | None = None) -> Choice | None:
         """What the arguments of a request ask for; None if they ask for nothing of toolc.
 
         Args:
             arguments: those of the request, other ones among them.
-            vocab: that of the bundles which the engine serves already, if it does.
             most: how many tokens the engine allows the request; None if that is not known.
 
         Raises:
@@ -143,13 +162,6 @@ class Shelf:
         if "toolc_bundle" not in mine:
             raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle too")
         bundle = self.open(_text(mine, "toolc_bundle"))
-        if vocab is not None and bundle.vocab.digest != vocab.digest:
-            raise DecodeError(
-                "the bundle belongs to another tokenizer",
-                place=bundle.name,
-                found=bundle.vocab.digest,
-                expected=vocab.digest,
-            )
         if "toolc_tools" in mine:
             bundle = self._subset(bundle, _names(mine["toolc_tools"]))
         entry = _text(mine, "toolc_entry") if "toolc_entry" in mine else "start"

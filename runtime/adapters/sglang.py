@@ -39,6 +39,7 @@ from .rows import RowTable
 
 NAME = "toolc"
 ANY_OBJECT = "$$ANY$$"
+REFUSED = (ToolcError, ValueError, OSError, RecursionError)  # what a request may lead to
 COMPILERS = "toolc.compilers"  # entry points: the runtime does not import the compiler
 
 
@@ -103,7 +104,10 @@ class ToolcGrammar(BaseGrammarObject):
         self.backend.apply_vocab_mask(logits, vocab_mask)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The text that must follow, as far as it is whole characters; None if there is none."""
+        """The text that must follow, as far as it is whole characters; None if there is none, or within a budget: cut
+        into tokens anew, it may take more of them than are left."""
+        if self.matcher.left is not None:
+            return None
         probe, forced = self.matcher.fork(), b""
         while len(following := probe.expected_bytes()) == 1 and not probe.expected_special():
             forced += following
@@ -152,7 +156,7 @@ class ToolcBackend(BaseGrammarBackend):
             if isinstance(value, dict) and "toolc_bundle" in value:
                 return self._chosen(value)
             return self._grammar(self._compiled(value))
-        except (ToolcError, ValueError) as error:
+        except REFUSED as error:
             return InvalidGrammarObject(str(error))
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
@@ -160,7 +164,7 @@ class ToolcBackend(BaseGrammarBackend):
             value = json.loads(key_string)
             if isinstance(value, dict) and "toolc_bundle" in value:
                 return self._chosen(value)
-        except (ToolcError, ValueError) as error:
+        except REFUSED as error:
             return InvalidGrammarObject(str(error))
         return InvalidGrammarObject(
             'toolc takes {"toolc_bundle": …} here: compile the tools with `toolc compile` first'
@@ -203,6 +207,7 @@ class ToolcBackend(BaseGrammarBackend):
                 found=f"{bundle.vocab.size} tokens",
                 expected=f"at most {self._vocab_size}",
             )
+        self._shelf.admit(bundle)
         state = entry_state(bundle, entry)
         reasoning = {n for name, n in bundle.entry.items() if name.endswith(("/inside", "/outside"))}
         with self._lock:

@@ -51,14 +51,16 @@ def chosen(params: Any) -> Choice | None:
     """
     try:
         choice = _SHELF.choose(getattr(params, "extra_args", None), most=params.max_tokens)
-    except ToolcError as error:
-        raise ValueError(str(error)) from error
-    if choice is not None:
+        if choice is None:
+            return None
         for name in REFUSED:
             if getattr(params, name, None):
                 raise ValueError(
                     f"{name} cannot be used together with toolc_bundle: it could leave no token that is allowed"
                 )
+        _SHELF.admit(choice.bundle)
+    except ToolcError as error:
+        raise ValueError(str(error)) from error
     return choice
 
 

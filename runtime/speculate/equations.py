@@ -56,6 +56,9 @@ class ClientSide:
 
     def __post_init__(self) -> None:
         check(self, seconds=("main_s", "guess_s", "tool_s"), shares=("hit_rate",), counts=("turns",))
+        whole = self.turns * (self.main_s + self.guess_s + self.tool_s)
+        if whole == float("inf"):
+            raise SpeculateError("all turns together take too long to be told", found=f"{whole} seconds")
 
     @property
     def standard_s(self) -> float:

@@ -5,7 +5,7 @@ not destructive, are ever run early. A tool without a mark is not, whatever a mo
 
     in a bundle            allowed early
     read_only true         yes
-    idempotent true        yes, unless destructive is true or the spec is OpenAPI
+    idempotent true        yes, unless destructive is true or it is an operation of OpenAPI
     anything else          no
 
 OpenAPI gives PUT and DELETE the mark `idempotent` by their method alone: a guessed DELETE would still delete, so there
@@ -64,11 +64,10 @@ class Rules(Mapping[str, ToolRule]):
             if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
                 place = f"{bundle.name}#meta/spec/tools"
                 raise SpeculateError("not a tool", place=place, found=str(tool)[:60], expected="an object with a name")
-        by_method = spec.get("kind") == "openapi"
         return cls(
             ToolRule(
                 tool["name"],
-                may_run_early(tool, by_method),
+                may_run_early(tool, spec.get("kind") == "openapi" or "operation" in tool),
                 tool.get("version") or str(spec.get("digest", "")),
                 parse_object(tool["defaults"], bundle.name) if "defaults" in tool else None,
             )

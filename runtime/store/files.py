@@ -16,12 +16,12 @@ class Item(NamedTuple):
 
     Attributes:
         name: without its place.
-        size: bytes.
+        size: bytes; None where the place does not say.
         used: when it was last used (folders) or written (other places), in seconds since 1970.
     """
 
     name: str
-    size: int
+    size: int | None
     used: float
 
 

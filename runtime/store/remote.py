@@ -20,6 +20,9 @@ from ..errors import StoreError
 from .files import Item
 
 T = TypeVar("T")
+_WITHOUT_FOLDERS = frozenset("http https s3 s3a gs gcs az abfs abfss adl oci oss hf".split())
+"""Schemes of places where a file needs no folder: to make one would make a bucket of any name."""
+_BUCKETS = frozenset("s3 s3a gs gcs".split())
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created", "modified")
 
 
@@ -43,6 +46,7 @@ class Remote:
         self.place = url.rstrip("/")
         fs, root = self._try("open", "", lambda: url_to_fs(self.place + "/", **options))
         self.fs, self.root = fs, root.rstrip("/")
+        self._schemes = {fs.protocol} if isinstance(fs.protocol, str) else {*fs.protocol}
 
     def _try(self, what: str, name: str, work: Callable[[], T]) -> T:
         """Work that may fail in the way of any file system: they have no error in common."""
@@ -111,7 +115,7 @@ class Remote:
 
     def write(self, name: str, data: bytes, replace: bool = True) -> bool:
         def work() -> bool:
-            if not self.root.startswith(("http:", "https:")):
+            if _WITHOUT_FOLDERS.isdisjoint(self._schemes):
                 self.fs.makedirs(self.root, exist_ok=True)
             if not replace and self.has(name):
                 return False
@@ -122,6 +126,8 @@ class Remote:
             return self._try("write", name, work)
         except FileExistsError:
             return False  # another was quicker
+        except FileNotFoundError as error:
+            raise self._unreachable("write", name, error) from error
 
     def remove(self, name: str) -> None:
         try:
@@ -138,11 +144,18 @@ class Remote:
         try:
             listed = self._try("list", "", lambda: self.fs.ls(self.root, detail=True))
         except FileNotFoundError:
+            bucket = self.root.partition("/")[0]
+            if not self._schemes.isdisjoint(_BUCKETS) and not self._has_bucket(bucket):
+                raise StoreError("there is no such bucket", place=self.place, found=bucket) from None
             return []
         files = [entry for entry in listed if entry.get("type") == "file"]
         return sorted(
-            Item(entry["name"].rsplit("/", 1)[-1], int(entry.get("size") or 0), _time(entry)) for entry in files
+            (Item(entry["name"].rsplit("/", 1)[-1], entry.get("size"), _time(entry)) for entry in files),
+            key=lambda item: item.name,
         )
+
+    def _has_bucket(self, bucket: str) -> bool:
+        return bool(self._try("look for", bucket, lambda: self.fs.exists(bucket)))
 
     def sweep(self) -> int:
         return 0

@@ -111,14 +111,18 @@ def check_signature(place: str, data: bytes, key: str, digest: str, public: Publ
         ) from None
 
 
-def read_allowed(allow: Sequence[str | os.PathLike[str] | PublicKey] | None) -> tuple[PublicKey, ...] | None:
-    """The allow-list as keys, one at least; None: no signature is asked for.
+def read_allowed(
+    allow: Sequence[str | os.PathLike[str] | PublicKey] | str | os.PathLike[str] | PublicKey | None,
+) -> tuple[PublicKey, ...] | None:
+    """The allow-list as keys, one at least; one key alone is a list of one. None: no signature is asked for.
 
     Raises:
         BundleError: what is listed is no key, or the list is empty, so that no bundle could pass.
     """
     if allow is None:
         return None
+    if isinstance(allow, (str, os.PathLike, PublicKey)):
+        allow = [allow] if allow else []
     keys = tuple(one if isinstance(one, PublicKey) else PublicKey.read(one) for one in allow)
     if not keys:
         raise BundleError(

@@ -46,14 +46,14 @@ class Stored:
 
     Attributes:
         key: its name.
-        size: bytes of its file.
+        size: bytes of its file; None where the place does not say.
         used: when it was last used (folders) or written (other places), in seconds since 1970.
         signers: public keys, hex, that signature files name; not verified.
         meta: of its header, not verified against its arrays; empty where that was not asked for or cannot be read.
     """
 
     key: str
-    size: int
+    size: int | None
     used: float
     signers: tuple[str, ...]
     meta: dict[str, Any]
@@ -222,10 +222,10 @@ class Store:
         wrong: BundleError | None = None
         for public in allowed:
             name = signature_name(key, public.hex)
-            data = self.files.read(name, MAX_SIGNATURE)
-            if data is None:
-                continue
             try:
+                data = self.files.read(name, MAX_SIGNATURE)
+                if data is None:
+                    continue
                 check_signature(f"{self.place}/{name}", data, key, bundle.digest, public)
                 return name, data
             except BundleError as error:
@@ -343,7 +343,9 @@ class Store:
         """Under the lock. Bundles go before their signatures, and both before a vocab."""
         half = self.files.sweep()
         items = [item for item in self.files.items() if KEY.match(item.name.partition(".")[0])]  # others are not ours
-        size = {item.name: item.size for item in items}
+        if limit is not None and any(item.size is None for item in items):
+            raise StoreError("the sizes of the files are not told here, so no size can be kept", place=self.place)
+        size = {item.name: item.size or 0 for item in items}
         total = sum(size.values())
         if older_than is None and (limit is None or total <= limit) and (spare or not vocabs):
             return Pruned((), (), 0, half)

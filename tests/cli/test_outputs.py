@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from toolc.compiler.cli import cli
-from toolc.compiler.commands.terminal import BAD_INPUT, INTERRUPTED, USAGE, guarded
+from toolc.compiler.commands.terminal import BAD_INPUT, INTERRUPTED, NO_READER, NOT_ACCEPTED, USAGE, guarded
+from toolc.runtime import container
 
 FIGURES = ("--main-s", "2", "--guess-s", "0.5", "--tool-s", "1", "--hit-rate", "0.6", "--turns", "3")
 SCHEMA = '{"type": "string", "maxLength": 3}'
@@ -84,9 +86,9 @@ def test_a_command_that_is_ended_takes_away_what_it_began(tmp_path: Path) -> Non
     """SIGTERM, while the file lies beside its place."""
     code = (
         "import os, time, pathlib\n"
-        "from toolc.compiler.commands.terminal import end_on_sigterm\n"
+        "from toolc.compiler.commands.terminal import end_on_signals\n"
         "from toolc.runtime.container import replace_file\n"
-        "end_on_sigterm()\n"
+        "end_on_signals()\n"
         "def parts():\n"
         "    yield b'half'\n"
         "    print('begun', flush=True)\n"
@@ -141,14 +143,73 @@ def test_a_real_signal_inside_of_a_kernel(tmp_path: Path) -> None:
     assert process.returncode == INTERRUPTED and said == "interrupted\n"
 
 
-def test_a_full_disk_is_no_bug() -> None:
-    @guarded
-    def command() -> None:
+def test_a_full_disk_is_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(SystemExit) as raised:
-        command()
-    assert raised.value.code == BAD_INPUT
+    monkeypatch.setattr(os, "fsync", full)
+    for work in (full, lambda: container.replace_file(tmp_path / "a", [b"x"])):
+        with pytest.raises(SystemExit) as raised:
+            guarded(work)()
+        assert raised.value.code == BAD_INPUT
+    assert not list(tmp_path.iterdir())
+
+
+_LOST = (
+    "import ctypes, signal, sys, time\n"
+    "from toolc.compiler.commands.terminal import end_on_signals, guarded\n"
+    "end_on_signals()\n"
+    "class Odd:\n"
+    "    def __set_name__(self, owner, name): wait()\n"
+    "def wait():\n"
+    "    print('begun', flush=True)\n"
+    "    time.sleep(0.5)\n"
+    "def _raw_object_cache_notify():\n"
+    "    wait()\n"
+    "def other():\n"
+    "    wait()\n"
+    "@guarded\n"
+    "def command():\n"
+    "    if sys.argv[1] == 'import': type('Owner', (), {'odd': Odd()})\n"
+    "    else: ctypes.CFUNCTYPE(None)(globals()[sys.argv[1]])()\n"
+    "    time.sleep(60)\n"
+    "command()\n"
+)
+
+
+@pytest.mark.parametrize("where", ["import", "_raw_object_cache_notify", "other"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_not_lost(where: str, number: signal.Signals) -> None:
+    """In a function that C calls, whose errors are dropped; and in one whose errors Python turns into others."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", _LOST, where], stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    if where != "other":
+        assert said == ("interrupted\n" if number == signal.SIGINT else "")
+
+
+def test_a_closed_stdin_and_a_reader_that_has_gone(spec: Path) -> None:
+    run = partial(subprocess.run, capture_output=True, text=True)
+    command = [sys.executable, "-m", "toolc.compiler.cli"]
+    assert toolc("compile", "spec.json", "-o", "v1.toolc")[0] == 0
+    for arguments in (["compile", "-"], ["check", "v1.toolc", "-"]):
+        done = run([*command, *arguments], stdin=None, preexec_fn=lambda: os.close(0))
+        assert done.returncode == USAGE and "standard input is closed" in done.stderr
+    read, write = os.pipe()
+    os.close(read)
+    for text, code in (('"abc"', NO_READER), ("null", NOT_ACCEPTED)):  # which is said on stderr
+        done = subprocess.run([*command, "check", "v1.toolc", text], stdout=write, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == code
+    done = subprocess.run([*command, "inspect", "v1.toolc"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == NO_READER and done.stderr == ""
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*command, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == BAD_INPUT and "Traceback" not in done.stderr
 
 
 def test_a_damaged_pointer_in_the_cache_is_passed_over(

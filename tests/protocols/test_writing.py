@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+import pickle
+from typing import Any
 
 import pytest
 
@@ -11,7 +14,7 @@ from tests.cases.codecs import fits
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.commands.check import check
-from toolc.runtime import Reader, read_calls, write_call, write_calls
+from toolc.runtime import DecodeError, Reader, read_calls, write_call, write_calls
 
 from .test_protocols import BOTH, CALLS, EACH, SCHEMAS, bundle
 from .vocabularies import vocab_for
@@ -207,6 +210,54 @@ def test_characters_that_python_escapes(name: str) -> None:
         written = write_call(Reader(held, "required"), "f", {"t": text})
         assert written is not None, text
         assert [call.arguments for call in read_calls(held, written.text, "required")] == [{"t": text}]
+
+
+@pytest.mark.parametrize("name", ["json", "hermes", "pythonic", "qwen3_coder"])
+def test_numbers_without_exponents(name: str) -> None:
+    """As they stand where there is a ``multipleOf``, and floats of any size."""
+    schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.5}}, "required": ["x"]}
+    tools = [{"name": "f", "parameters": {**schema, "additionalProperties": False}}]
+    held = compile_tools(tools, vocab_for(name), options=Options(protocol=name)).bundle
+    for number in (1.7875138923960992e19, -2e16, 0.5, 3, -4.0):
+        written = write_call(Reader(held, "required"), "f", {"x": number})
+        assert written is not None, number
+        (call,) = read_calls(held, written.text, "required")
+        assert call.arguments == {"x": number} and type(call.arguments["x"]) is type(number)
+
+
+@pytest.mark.parametrize("name", ["json", "pythonic", "gemma4", "minimax_m3"])
+def test_values_that_are_too_deep(name: str) -> None:
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"x": {}}, "additionalProperties": False}}]
+    held = compile_tools(tools, vocab_for(name), options=Options(protocol=name)).bundle
+    for depth, fine in ((20, True), (330, False), (100_000, False)):
+        value: list[Any] = []
+        for _ in range(depth):
+            value = [value]
+        written = write_call(Reader(held, "required"), "f", {"x": value})
+        assert (written is not None) == fine
+        while value:  # which Python cannot take away at once
+            value = value.pop()
+
+
+def test_half_a_character_is_no_name() -> None:
+    held = compile_tools([{"name": "f", "parameters": {"type": "object"}}]).bundle
+    assert write_call(Reader(held, "required"), "\ud800", {}) is None
+    with pytest.raises(DecodeError, match="half a character"):
+        read_calls(held, "\ud800")
+
+
+def test_a_copy_of_a_reader_is_a_fork() -> None:
+    held = compile_tools([{"name": "f", "parameters": {"type": "object"}}]).bundle
+    reader = Reader(held, "required")
+    reader.feed_text('{"name": "f", ')
+    before = bytes(reader.data)
+    for twin in (copy.copy(reader), copy.deepcopy(reader)):
+        twin.feed_text('"arguments": {}}')
+        twin.finish()
+        assert [call.name for call in twin.calls] == ["f"]
+        assert reader.calls == [] and bytes(reader.data) == before
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(reader)
 
 
 def test_undeclared_arguments_with_types() -> None:

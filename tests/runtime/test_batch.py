@@ -132,7 +132,11 @@ def test_a_batch_without_rows() -> None:
         (lambda b: b.fill(np.zeros((2, 3), np.int64)), "another form"),
         (lambda b: b.fill(np.zeros((2, 6), np.uint32)[:, ::2]), "another form"),
         (lambda b: b.advance([1]), "tokens do not fit"),
+        (lambda b: b.advance([[4], [4]]), "tokens do not fit"),
         (lambda b: b.rollback(1), "row 0 of 2"),
+        (lambda b: b.rollback([0, 0, 0]), "counts do not fit"),
+        (lambda b: b.rollback([0.5, 0]), "counts do not fit"),
+        (lambda b: b.set_row(0, bundle("brackets"), budget=np.array([40, 40])), "no number of tokens"),
         (lambda b: b.reorder([0, 2]), "no such row"),
         (lambda b: b.reorder([0, -1]), "no such row"),
         (lambda b: b.set_row(2, bundle("brackets")), "no such row"),
@@ -145,3 +149,12 @@ def test_a_batch_without_rows() -> None:
 def test_misuse(call: Any, fragment: str) -> None:
     with pytest.raises(DecodeError, match=fragment):
         call(BatchMatcher([bundle("brackets"), bundle("counted")]))
+
+
+@pytest.mark.parametrize("more", [{"bundle": bundle("brackets", 64)}, {"entry": "nowhere"}, {"budget": 1}])
+def test_a_row_that_is_refused_is_not_there(more: dict[str, Any]) -> None:
+    batch = BatchMatcher([bundle("brackets")])
+    with pytest.raises(DecodeError):
+        batch.append(**{"bundle": bundle("brackets"), **more})
+    assert len(batch) == 1 and len(batch.bundles) == 1
+    batch.advance([4])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolc.compiler import compile_tools
-from toolc.runtime import DecodeError, Matcher
+from toolc.runtime import BundleError, DecodeError, Matcher
 from toolc.runtime.adapters.choice import SUBSETS, Choice, Shelf
 
 from .handmade import bundle
@@ -56,6 +56,22 @@ def test_budgets(shelf: Shelf) -> None:
     stated = asked(shelf, bundle="counted", budget="20")
     assert [stated.within(most) for most in (None, 2, 3, 50)] == [20, None, 3, 20]
     assert asked(shelf, bundle="counted", budget=0).within(50) is None
+
+
+def test_an_engine_has_one_tokenizer(shelf: Shelf) -> None:
+    own, other = asked(shelf, bundle="weather").bundle, asked(shelf, bundle="counted").bundle
+    serving = Shelf()
+    serving.admit(own)
+    serving.admit(own.subset(["weather_forecast"]))
+    with pytest.raises(DecodeError, match="another tokenizer"):
+        serving.admit(other)
+    serving.admit(own)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "/etc/passwd", "a" * 300, "é" * 200, "nothing", "a\0b", "\udcff"])
+def test_names_that_are_no_bundles(shelf: Shelf, name: str) -> None:
+    with pytest.raises(BundleError, match=r"no name of a bundle|no such bundle"):
+        shelf.open(name)
 
 
 @pytest.mark.parametrize(

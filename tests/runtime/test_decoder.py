@@ -222,6 +222,11 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
         (lambda d: d.rebuild_(torch.tensor([[4], [4]]), torch.tensor([1.5, 1.0])), "lengths do not fit"),
         (lambda d: d.rebuild_(torch.tensor([[4]]), rows=[-1]), "no such row"),
         (lambda d: d.take_(d.draft(torch.tensor([[4], [4]])), torch.tensor([0.5, 1.0])), "nodes do not fit"),
+        (lambda d: d.draft(torch.tensor([[4, 4], [4, 4]]), torch.tensor([-1, 1])), "no token before its own"),
+        (lambda d: d.draft(torch.tensor([[4, 4], [4, 4]]), torch.tensor([-2, 0])), "no token before its own"),
+        (lambda d: d.draft(torch.tensor([[4, 4], [4, 4]]), torch.tensor([-1])), "parents do not fit"),
+        (lambda d: d.draft(torch.tensor([[4, 4], [4, 4]]), torch.tensor([-1.0, 0.0])), "parents do not fit"),
+        (lambda d: d.mask_(torch.zeros(2, 96).to(torch.float8_e4m3fn)), "16 bits or more"),
         (lambda d: Decoder([], 1), "needs a bundle"),
         (lambda d: Decoder(bundle("brackets"), 2, bundle_of_row=[1, 0]), "no such bundle"),
     ],
@@ -245,6 +250,11 @@ def test_misuse(call: Any, fragment: str) -> None:
         (lambda d: d.reorder_([0, 2, 1]), "no such row"),
         (lambda d: d.rollback_([1, 2]), "cannot roll back"),
         (lambda d: d.rebuild_(torch.tensor([[4], [4]]), torch.tensor([1, 1, 1])), "lengths do not fit"),
+        (lambda d: d.rebuild_(torch.tensor([[4], [4]]), torch.tensor([2, 0])), "lengths do not fit"),
+        (lambda d: d.rebuild_(torch.tensor([[4], [4]]), torch.tensor([-1, 0])), "lengths do not fit"),
+        (lambda d: d.rebuild_(torch.tensor([[4, 99], [4, 4]])), "no such token; found 99"),
+        (lambda d: d.rebuild_(torch.tensor([[4, 0]]), rows=[1]), "not allowed here"),
+        (lambda d: d.reset_rows(None, 0, budget=torch.tensor([40, 40])), "no number of tokens"),
         (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 90)), "logits do not fit"),
         (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 1).expand(2, 96)), "a place of its own"),
         (lambda d: d.advance_(torch.tensor([4, 99])), "no such token; found 99"),
@@ -268,6 +278,26 @@ def test_what_is_refused_changes_nothing(call: Any, fragment: str) -> None:
         assert np.array_equal(getattr(decoder, name), getattr(held, name)), name
     assert decoder.log is before["log"]
     assert all(torch.equal(part, other) for part, other in zip(decoder.log, held.log, strict=True))
+
+
+def test_a_history_that_is_refused_names_its_token() -> None:
+    decoder = Decoder(bundle("brackets"), 3)
+    with pytest.raises(DecodeError) as caught:
+        decoder.rebuild_(torch.tensor([[4, 4, 99], [4, 4, 4], [4, 99, 4]]), torch.tensor([2, 3, 3]))
+    assert (caught.value.place or "").startswith("token 1 of row 2 of 3")
+    loose = Decoder(bundle("brackets"), 1, check=False)
+    loose.rebuild_(torch.tensor([[4, 99]]))
+    assert loose.error.tolist() == [True]
+
+
+def test_a_gradient_sees_that_logits_were_masked() -> None:
+    decoder = Decoder(bundle("brackets"), 1)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        weight, logits = torch.ones(1, 96, dtype=dtype, requires_grad=True), torch.ones(1, 96, dtype=dtype)
+        loss = (weight * logits).sum()
+        decoder.mask_(logits)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
 
 
 def copy(oracle: Oracle | None) -> Oracle | None:

@@ -13,7 +13,7 @@ import pytest
 
 from toolc.compiler import Options, compile_schema
 from toolc.compiler.budget import Budget
-from toolc.compiler.errors import SchemaError, UnsatisfiableError, UnsupportedError
+from toolc.compiler.errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.regex.parser import MOST_NESTED
 from toolc.compiler.schema import schema_to_lark
 from toolc.compiler.schema.patterns import text_lengths
@@ -75,6 +75,43 @@ def accepts_alike(pattern: str, texts: list[str], judge: str = "") -> None:
 @pytest.mark.parametrize("pattern", ANCHORS_IN_REPEATED_GROUPS + ASSERTIONS)
 def test_assertions(pattern: str) -> None:
     accepts_alike(pattern, TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "accepts"),
+    [
+        ({"enum": ["", "ab"], "pattern": "\\B"}, '""', True),
+        ({"enum": ["", "a"], "not": {"pattern": "\\B"}}, '""', False),
+        ({"enum": ["", "a"], "pattern": "^(?!\\B)"}, '""', False),
+        ({"enum": ["", "a"], "pattern": "\\b"}, '""', False),
+        ({"type": "string", "maxLength": 0, "pattern": "\\B"}, '""', True),
+        ({"items": {"enum": ["", "a"]}, "contains": {"pattern": "^\\B"}, "maxItems": 2}, '[""]', True),
+        ({"properties": {"": {"type": "integer"}}, "patternProperties": {"\\B": {"minimum": 5}}}, '{"": 3}', False),
+        ({"propertyNames": {"pattern": "\\B"}, "required": [""]}, '{"": 1}', True),
+    ],
+)
+def test_an_empty_text_has_no_word_boundary(schema: Any, text: str, accepts: bool) -> None:
+    """ECMA-262, 22.2.2.4; Python says so from 3.14 on."""
+    try:
+        ours = Compiled(schema_to_lark(schema)[0])
+    except UnsatisfiableError:
+        assert not accepts
+        return
+    assert ours.accepts(text) == accepts
+
+
+@pytest.mark.parametrize("pattern", ["^" + "a" * 100_000 + "$", "^" + "ab" * 50_000])
+def test_long_patterns_take_as_long_as_they_are(pattern: str) -> None:
+    """They took the square of that, and looked at no clock."""
+    made = compile_schema({"type": "string", "pattern": pattern}, options=Options(budget=Budget(seconds=60)))
+    assert made.report["counts"]["states"] > 100_000
+
+
+def test_a_pattern_that_takes_too_long_is_refused() -> None:
+    budget = Budget(seconds=0.5)
+    with pytest.raises(BudgetError, match=r"0\.5 seconds"):
+        compile_schema({"type": "string", "pattern": "a" * 100_000}, options=Options(budget=budget))
+    assert budget.elapsed() < 10
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,6 +157,17 @@ def test_marks_of_every_form() -> None:
     mcp = {"name": "m", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
     (tool,) = read_spec([{**mcp, "x-toolc": {"read_only": False, "destructive": True}}]).tools
     assert (tool.read_only, tool.destructive) == (False, True)
+    for hints, destructive in (
+        ({"idempotentHint": True}, True),  # as MCP reads what is not said
+        ({"idempotentHint": True, "readOnlyHint": False}, True),
+        ({"idempotentHint": True, "destructiveHint": False}, False),
+        ({"idempotentHint": True, "readOnlyHint": True}, None),
+        ({"readOnlyHint": False}, None),
+    ):
+        (tool,) = read_spec([{**mcp, "annotations": hints}]).tools
+        assert tool.destructive is destructive
+    (tool,) = read_spec([{**mcp, "annotations": {"idempotentHint": True}, "x-toolc": {"destructive": False}}]).tools
+    assert tool.destructive is False
     with pytest.raises(Exception, match="true or false"):
         marks_of({"x-toolc": {"read_only": "yes"}}, "p", False)
 
@@ -168,3 +180,19 @@ def test_rules_of_a_bundle() -> None:
     call = {"place": "Bern", "days": 1}
     assert rules.key(Scope(), "look", call) == rules.key(Scope(), "look", {"units": "c", "days": 1.0, "place": "Bern"})
     assert rules["look"].version == bundle().meta["spec"]["digest"]
+
+
+def test_an_operation_is_one_beside_other_tools(tmp_path: Path) -> None:
+    """A guessed DELETE would delete, whatever the spec was joined with."""
+    from toolc.compiler.pipeline import compile_spec
+    from toolc.compiler.specs.project import joined_spec
+
+    ways = {"get": {"operationId": "look", "responses": {}}, "delete": {"operationId": "drop", "responses": {}}}
+    api = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/a": ways}}
+    own = [{"name": "f", "inputSchema": {"type": "object"}, "x-toolc": {"idempotent": True}}]
+    (tmp_path / "api.json").write_text(json.dumps(api))
+    (tmp_path / "own.json").write_text(json.dumps(own))
+    for names, early in ((["api"], ["look"]), (["api", "own"], ["look", "f"]), (["own", "api"], ["f", "look"])):
+        spec = joined_spec(tuple(tmp_path / f"{name}.json" for name in names))
+        rules = Rules.from_bundle(compile_spec(spec).bundle)
+        assert [name for name in rules if rules[name].early] == early

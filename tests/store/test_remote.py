@@ -147,3 +147,23 @@ def test_places_that_are_none() -> None:
         files = Remote("memory://size")
         files.write("a", b"1234")
         files.read("a", 3)
+
+
+def test_a_bucket_that_is_not_there(s3: dict[str, Any]) -> None:
+    """It is not made: it would be another's, or a slip of the pen."""
+    store = open_store("s3://toolc-typo/a", **s3)
+    for call in (store.list, lambda: store.put(keyed()), lambda: store.prune(max_bytes=0)):
+        with pytest.raises(StoreError, match="toolc-typo"):
+            call()
+    assert store.files.fs.ls("") == ["toolc"]  # type: ignore[attr-defined]
+
+
+def test_sizes_that_are_not_told(remote: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a web server: what is kept by size would be kept by none."""
+    remote.put(keyed())
+    items = remote.files.items()
+    monkeypatch.setattr(remote.files, "items", lambda: [item._replace(size=None) for item in items])
+    assert [row.size for row in remote.list()] == [None]
+    with pytest.raises(StoreError, match="sizes of the files are not told"):
+        remote.prune(max_bytes=0)
+    assert remote.has(key())
