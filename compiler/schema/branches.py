@@ -114,8 +114,9 @@ class Brancher:
             _exclude_together(stack[0], kind, len(one))
         steps = 0
         while stack:
-            self.budget.check("")
             steps += 1
+            if steps & 15 == 0:  # a few take no time
+                self.budget.check("")
             if len(done) + len(stack) > most or steps > 64 * most:
                 return None
             branch = stack.pop()
@@ -162,7 +163,7 @@ class Brancher:
         steps = 0
         while pending:
             steps += 1
-            if steps & 255 == 0:  # a few take no time
+            if steps & 255 == 0:
                 self.budget.check("")
             at, part = pending.pop()
             if isinstance(part, Literal):

@@ -139,6 +139,34 @@ def test_refusals(backend: ToolcBackend) -> None:
         assert isinstance(found, base.InvalidGrammarObject) and message in found.error_message
 
 
+def test_what_strangers_send(backend: ToolcBackend, tmp_path: Path) -> None:
+    """Not errors of files or of Python, which the scheduler does not expect."""
+    long = json.dumps({"toolc_bundle": "a" * 300})
+    for key in (long, "[" * 100_000, "{}" * 3, '{"a": "\\ud800"}'):
+        for dispatch in (backend.dispatch_json, backend.dispatch_structural_tag):
+            assert isinstance(dispatch(key), base.InvalidGrammarObject), key[:60]
+    bundle("brackets", 64).write(tmp_path / "other.toolc", standalone=True)
+    first = '{"toolc_bundle": "other"}'
+    assert isinstance(backend.dispatch_json('{"toolc_bundle": "counted"}'), ToolcGrammar)
+    refused = backend.dispatch_json(first)
+    assert isinstance(refused, base.InvalidGrammarObject) and "another tokenizer" in refused.error_message
+    assert isinstance(backend.dispatch_json('{"toolc_bundle": "words"}'), ToolcGrammar)
+    narrow = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 80)
+    assert isinstance(narrow.dispatch_json('{"toolc_bundle": "words"}'), base.InvalidGrammarObject)  # too wide
+    assert isinstance(narrow.dispatch_json(first), ToolcGrammar)  # so it says nothing of the tokenizer
+
+
+def test_no_text_is_jumped_to_within_a_budget(backend: ToolcBackend) -> None:
+    wide = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 1 << 17)
+    grammar = wide.dispatch_json('{"enum": ["über"]}')
+    assert isinstance(grammar, ToolcGrammar)
+    vocab = grammar.matcher.bundle.vocab
+    grammar.accept_token(next(t for t in range(vocab.size) if vocab.token(t) == b'"'))
+    assert grammar.try_jump_forward(None) is not None
+    grammar.matcher.limit(20)
+    assert grammar.try_jump_forward(None) is None
+
+
 def test_a_schema_is_compiled(backend: ToolcBackend) -> None:
     wide = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 1 << 17)
     grammar = wide.dispatch_json('{"enum": ["über"]}')
