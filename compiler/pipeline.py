@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import SpecError, VocabError
+from .errors import GrammarError, SpecError, VocabError
 from .key import FORMAT, grammar_digest, recipe
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
@@ -170,8 +170,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     options = options or Options()
     if options.response is not None:
         check_response(options.response)
-    if spec.hosted and not options.lenient:
-        raise spec.hosted[0].refused(spec.name)
+    if spec.hosted and not (spec.tools and options.lenient):
+        raise spec.hosted[0].refused(spec.name, alone=not spec.tools)
     if spec.kind == "schema" and options.response is not None:
         raise SpecError(
             "a JSON Schema has no tools to which a response could be the alternative", place=f"{spec.name}#"
@@ -266,7 +266,16 @@ def _compile(
         clock.begin("automaton")
         if grammar.apart:
             grammar = shared(inlined(grammar))
-        automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+        try:
+            automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+        except GrammarError as error:
+            missing = [name for name, token in delimiters.items() if token is None]
+            if missing and error.hint is None:
+                error.hint = (
+                    f"{', '.join(missing)} are text here, since the tokenizer has no such token: "
+                    "choose the tokenizer of the model, or another protocol"
+                )
+            raise
         clock.begin("tables")
         with budget.blaming(automaton.largest_rule):
             made = lift(automaton, vocab, ends, budget)

@@ -292,9 +292,9 @@ def _rank_outside(symbol: int) -> int:
 
 
 def _depth(value: Any) -> int:
-    """How many containers of JSON stand in one another."""
+    """How many containers of JSON stand in one another, up to one more than DEEPEST."""
     depth, wave = 0, [value]
-    while wave := [one for one in wave if isinstance(one, (Mapping, list))]:
+    while depth <= DEEPEST and (wave := [one for one in wave if isinstance(one, (Mapping, list))]):
         depth += 1
         wave = [part for one in wave for part in (one.values() if isinstance(one, Mapping) else one)]
     return depth

@@ -26,19 +26,7 @@ from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
 from .outputs import output_file
-from .terminal import (
-    BAD_INPUT,
-    BUG,
-    PATIENCE,
-    Progress,
-    console,
-    facts,
-    note,
-    print_json,
-    refuse_usage,
-    signal_met,
-    size,
-)  # fmt: skip
+from .terminal import BAD_INPUT, BUG, PATIENCE, Progress, console, facts, note, print_json, refuse_usage, size
 from .warmup import warm
 
 WORDS = (COMPILED, REUSED, REFUSED, FAILED)
@@ -97,7 +85,6 @@ def run(
                 bar(outcome)
     except KeyboardInterrupt:
         stopped = True
-        signal_met()
     finally:
         outcomes.close()  # type: ignore[attr-defined]
         with opened.files.lock():

@@ -6,7 +6,6 @@ Invariants   importing this loads no more than the standard library and click.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import errno
 import functools
@@ -61,7 +60,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                 sys.exit(128 + number)
         except ToolcError as error:
             if as_json:
-                print_json({"ok": False, **error.as_dict()})
+                try:
+                    print_json({"ok": False, **error.as_dict()})
+                except BrokenPipeError:
+                    _forget_output()
             click.echo(str(error), err=True)
             sys.exit(exit_code(error))
         except KeyboardInterrupt:
@@ -116,59 +118,73 @@ def _forget_output() -> None:
 
 
 _asked: list[int] = []
-"""The signal that is to end this process, until something was done about it."""
+"""The signal that is to end this process, until the command is over."""
+_met: list[int] = []
+"""The same, also then."""
 
 
 def end_on_signals() -> None:
     """Let SIGTERM and SIGINT end this process as exceptions do, so that files beside an output are taken away.
 
-    What is raised where C calls back, as llvmlite does for every kernel that it loads, is lost. So it is raised again
-    until something handles it.
+    What is raised where C calls back is lost, which Python tells its hook for that: then the signal comes again. LLVM,
+    which calls back for every kernel that it loads, and finalizers do not bear it: there nothing is raised yet.
     """
-    atexit.register(signal_met)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+    sys.unraisablehook = _again
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    _asked[:] = [number]
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, lambda _, later: _end(number, later))
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
-    if isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit)) or _is_called_from_c(frame):
-        return  # on its way; or it would be lost
+    _asked[:] = _met[:] = [number]
+    while frame is not None and hasattr(signal, "setitimer"):
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_name.startswith("_raw_object_cache_"):
+            _come_again(number)
+            return
+        frame = frame.f_back
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)
 
 
-def _is_called_from_c(frame: FrameType | None) -> bool:
-    """Whether what a frame raises would be lost: in llvmlite's callbacks, finalizers, and a callback of imports."""
-    while frame is not None:
-        name = frame.f_code.co_name
-        if name == "__del__" or name.startswith("_raw_object_cache_"):
-            return True
-        if name == "cb" and frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
+def _again(lost: sys.UnraisableHookArgs) -> None:
+    """Raise a signal's exception once more, somewhat later; other errors are said as ever."""
+    if not (_asked and isinstance(lost.exc_value, (KeyboardInterrupt, SystemExit)) and hasattr(signal, "setitimer")):
+        sys.__unraisablehook__(lost)
+        return
+    _come_again(_asked[0])
+
+
+def _come_again(number: int) -> None:
+    signal.signal(signal.SIGALRM, lambda _, frame: _end(number, frame))
+    signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
 
 def signal_met() -> int | None:
     """The signal that was to end this process, which does not come again then; None if there was none."""
+    if not _asked:
+        return None
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return _asked.pop() if _asked else None
+    return _asked.pop()
 
 
 def end_at_once() -> None:
-    """Let signals end this process with no exception: there is nothing left to take away."""
+    """Let signals end this process with no exception: there is nothing left to take away.
+
+    If one ended the command, end at once: what it met half made, as LLVM's objects, may not bear to be taken apart.
+    """
     signal_met()
     for number in (signal.SIGTERM, signal.SIGINT):
         if signal.getsignal(number) is _end:
             signal.signal(number, signal.SIG_DFL)
+    ended = sys.exc_info()[1]
+    if _met and isinstance(ended, SystemExit) and isinstance(ended.code, int):
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(ended.code)
 
 
 def exit_code(error: ToolcError) -> int:

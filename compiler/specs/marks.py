@@ -39,8 +39,6 @@ def marks_of(tool: dict[str, Any], place: str, annotations: bool) -> dict[str, A
         for hint, mark in _HINTS.items():
             if hints.get(hint) is not None:
                 found[mark] = want(hints[hint], bool, f"{place}/annotations/{hint}", "true or false")
-        if found.get("idempotent") and not found.get("read_only"):
-            found.setdefault("destructive", True)  # as MCP says of what does not say so
     own = tool.get(KEY)
     if own is not None:
         want(own, dict, f"{place}/{KEY}", "an object with " + ", ".join(MARKS))
@@ -52,6 +50,8 @@ def marks_of(tool: dict[str, Any], place: str, annotations: bool) -> dict[str, A
         for mark, kind in MARKS.items():
             if own.get(mark) is not None:
                 found[mark] = want(own[mark], kind, f"{place}/{KEY}/{mark}", "text" if kind is str else "true or false")
+    if found.get("idempotent") and not found.get("read_only") and annotations and "idempotent" not in (own or {}):
+        found.setdefault("destructive", True)  # as MCP says of what does not say so
     return found
 
 

@@ -1,7 +1,8 @@
 """Spec and ToolSpec, and the rules that hold for every kind of spec: names, uniqueness, the digest.
 
 Leaves out   reading documents (source.py) and their forms (tools.py, bfcl.py, openapi.py, swagger.py, callables.py).
-Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of tools has at least one.
+Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of tools has at least one, hosted
+             ones among them.
              A digest depends on the order of keys, since the order of properties is the order of the output.
 """
 
@@ -101,14 +102,16 @@ class Hosted(NamedTuple):
         """Where its type stands, in the document of this name or its own file."""
         return f"{self.file or name}#{self.pointer}"
 
-    def refused(self, name: str) -> SpecError:
-        """The error of a spec, of this name, that is to be compiled with all that it lists."""
+    def refused(self, name: str, alone: bool) -> SpecError:
+        """The error of a spec, of this name, that is to be compiled with all that it lists, or lists no others."""
         return SpecError(
             "this is no tool that toolc knows",
             place=self.place(name),
             found=shown(self.type),
             expected=FORM,
-            hint="leave it out, if the API itself runs it; with --lenient such tools are dropped and listed",
+            hint="the spec has no other tools"
+            if alone
+            else "leave it out, if the API itself runs it; with --lenient such tools are dropped and listed",
         )
 
 
@@ -176,9 +179,7 @@ def make_spec(
                 expected=f"a name that differs from that of {other.name_place(name)}",
                 hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
             )
-    if kind != "schema" and not tools:
-        if hosted:
-            raise hosted[0].refused(name)
+    if kind != "schema" and not tools and not hosted:
         raise SpecError(
             "the spec has no tools",
             place=f"{name}#",

@@ -13,6 +13,7 @@ Source       the API references of OpenAI and Anthropic; Model Context Protocol 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..errors import SpecError
@@ -26,7 +27,7 @@ _ALIKE = frozenset(
     "inputschema parameters parameter params schema jsonschema argsschema arguments args properties".split()
 )
 """Keys, in small letters and without signs, that mean the schema of the arguments and are no API's."""
-_TYPES = frozenset("object array string number integer boolean null dict".split())
+_TYPES = frozenset("object array string number integer boolean null dict float tuple any".split())
 """Types of a schema, which stands in the place of a tool."""
 _TEXTS = frozenset(("title", "description", "type", "format", "pattern"))
 """Keywords whose value is never a schema."""
@@ -59,15 +60,24 @@ def read_tools(items: Any, name: str, pointer: str | None) -> tuple[list[ToolSpe
 
 def _is_hosted(tool: Any) -> bool:
     """Whether a tool has a type that tells an API all about it, as {"type": "web_search"} does; so has a custom tool of
-    OpenAI's, whose input is text. What holds a schema under any key is written wrongly."""
+    OpenAI's, whose input is text in some format. What says more, or holds a schema anywhere, is written wrongly."""
     if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
         return False
     kind = tool["type"]
     if kind == "custom":
         return not {"custom", "format"}.isdisjoint(tool) and not any(key in tool for key in _SCHEMAS)
-    if kind == "function" or kind in _TYPES:
+    if kind == "function" or kind in _TYPES or not re.fullmatch(r"[a-z][a-z0-9_.-]*", kind) or "description" in tool:
         return False
-    return not any(key == "function" or _plain(key) in _ALIKE for key in tool)
+    return not _holds_schema(tool)
+
+
+def _holds_schema(value: Any) -> bool:
+    """Whether an object has a key, at any depth, as those have that hold the schema of arguments."""
+    if isinstance(value, list):
+        return any(map(_holds_schema, value))
+    return isinstance(value, dict) and any(
+        key == "function" or _plain(key) in _ALIKE or _holds_schema(one) for key, one in value.items()
+    )
 
 
 def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:

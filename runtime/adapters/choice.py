@@ -17,11 +17,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..bundle import Bundle
 from ..errors import BundleError, DecodeError
 from ..matcher import checked_budget, entry_state
+
+if TYPE_CHECKING:
+    from ..vocab import Vocab
 
 FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
@@ -73,7 +76,8 @@ class Shelf:
         self._folders = folders
         self._held: dict[Path, tuple[tuple[int, int], Bundle]] = {}
         self._subsets: OrderedDict[tuple[Bundle, frozenset[str]], Bundle] = OrderedDict()
-        self._vocab: str | None = None  # digest
+        self.vocab: Vocab | None = None
+        """Of the bundles that were admitted."""
         self._lock = threading.Lock()
 
     def open(self, name: str) -> Bundle:
@@ -133,14 +137,15 @@ class Shelf:
             DecodeError: it is of another one.
         """
         with self._lock:
-            if self._vocab is None:
-                self._vocab = bundle.vocab.digest
-        if bundle.vocab.digest != self._vocab:
+            if self.vocab is None:
+                self.vocab = bundle.vocab
+        if bundle.vocab.digest != self.vocab.digest:
             raise DecodeError(
                 "the bundle belongs to another tokenizer than those that were served before",
                 place=bundle.name,
                 found=bundle.vocab.digest,
-                expected=self._vocab,
+                expected=self.vocab.digest,
+                hint="compile it for the tokenizer that is served, and with the same ends of turn (--eos)",
             )
 
     def choose(self, arguments: Mapping[str, Any] | None, most: int | None = None) -> Choice | None:

@@ -193,6 +193,8 @@ class ToolcBackend(BaseGrammarBackend):
             ) from error
         with self._lock:
             if self._vocab is None:
+                self._vocab = self._shelf.vocab  # with the ends of turn of the bundles that are served
+            if self._vocab is None:
                 bundle: Bundle = compile_schema(schema, self._tokenizer.name_or_path, eos=self._ends).bundle
                 self._vocab = bundle.vocab
                 return bundle

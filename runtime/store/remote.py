@@ -22,7 +22,6 @@ from .files import Item
 T = TypeVar("T")
 _WITHOUT_FOLDERS = frozenset("http https s3 s3a gs gcs az abfs abfss adl oci oss hf".split())
 """Schemes of places where a file needs no folder: to make one would make a bucket of any name."""
-_BUCKETS = frozenset("s3 s3a gs gcs".split())
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created", "modified")
 
 
@@ -143,19 +142,15 @@ class Remote:
         self.fs.invalidate_cache()
         try:
             listed = self._try("list", "", lambda: self.fs.ls(self.root, detail=True))
-        except FileNotFoundError:
-            bucket = self.root.partition("/")[0]
-            if not self._schemes.isdisjoint(_BUCKETS) and not self._has_bucket(bucket):
-                raise StoreError("there is no such bucket", place=self.place, found=bucket) from None
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in repr(error.__cause__):  # as S3 says; a folder of it is there while a file is in it
+                raise StoreError("there is no such bucket", place=self.place, found=self.root) from error
             return []
         files = [entry for entry in listed if entry.get("type") == "file"]
         return sorted(
             (Item(entry["name"].rsplit("/", 1)[-1], entry.get("size"), _time(entry)) for entry in files),
             key=lambda item: item.name,
         )
-
-    def _has_bucket(self, bucket: str) -> bool:
-        return bool(self._try("look for", bucket, lambda: self.fs.exists(bucket)))
 
     def sweep(self) -> int:
         return 0

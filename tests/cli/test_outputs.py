@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolc.compiler.cli import cli
-from toolc.compiler.commands.terminal import BAD_INPUT, INTERRUPTED, NO_READER, NOT_ACCEPTED, USAGE, guarded
+from toolc.compiler.commands.terminal import BAD_INPUT, BUNDLE, INTERRUPTED, NO_READER, NOT_ACCEPTED, USAGE, guarded
 from toolc.runtime import container
 
 FIGURES = ("--main-s", "2", "--guess-s", "0.5", "--tool-s", "1", "--hit-rate", "0.6", "--turns", "3")
@@ -204,8 +204,10 @@ def test_a_closed_stdin_and_a_reader_that_has_gone(spec: Path) -> None:
         done = subprocess.run([*command, "check", "v1.toolc", text], stdout=write, stderr=subprocess.PIPE, text=True)
         assert done.returncode == code
     done = subprocess.run([*command, "inspect", "v1.toolc"], stdout=write, stderr=subprocess.PIPE, text=True)
-    os.close(write)
     assert done.returncode == NO_READER and done.stderr == ""
+    done = subprocess.run([*command, "inspect", "nothing", "--json"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == BUNDLE and "nothing" in done.stderr
     if os.path.exists("/dev/full"):
         with open("/dev/full", "w") as full:
             done = subprocess.run([*command, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)

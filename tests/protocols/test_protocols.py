@@ -330,3 +330,12 @@ def test_example_of_the_page(name: str) -> None:
     held = compile_tools(tools, vocab_for(name), options=Options(protocol=name, named=False)).bundle
     assert f"\n~~~text\n{example(name)}\n~~~\n" in PAGE.read_text()
     assert accepts(held, example(name), "required")
+
+
+def test_delimiters_that_are_text_are_told_where_a_grammar_is_refused() -> None:
+    """The built-in tokenizer has none of Mistral's tokens, and as text they begin as arrays do."""
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}]
+    with pytest.raises(GrammarError, match="opens with a byte") as caught:
+        compile_tools(tools, options=Options(protocol="mistral_v11"))
+    hint = caught.value.hint or ""
+    assert "[TOOL_CALLS]" in hint and "choose the tokenizer of the model" in hint

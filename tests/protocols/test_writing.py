@@ -239,6 +239,13 @@ def test_values_that_are_too_deep(name: str) -> None:
             value = value.pop()
 
 
+def test_a_value_that_holds_itself() -> None:
+    held = compile_tools([{"name": "f", "parameters": {"type": "object"}}]).bundle
+    value: list[Any] = []
+    value.append(value)
+    assert write_call(Reader(held, "required"), "f", {"x": value}) is None
+
+
 def test_half_a_character_is_no_name() -> None:
     held = compile_tools([{"name": "f", "parameters": {"type": "object"}}]).bundle
     assert write_call(Reader(held, "required"), "\ud800", {}) is None

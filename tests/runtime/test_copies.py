@@ -95,10 +95,14 @@ def test_tokens_are_whole_numbers(weather: Path) -> None:
     bundle = Bundle.open(weather)
     token = int(Matcher(bundle).allowed_tokens()[0])
     for wrong in (token + 0.7, str(token)):
-        with pytest.raises(TypeError):
+        with pytest.raises(DecodeError, match="no integer"):
             Matcher(bundle).advance(wrong)  # type: ignore[arg-type]
         with pytest.raises(DecodeError, match="no integers"):
             BatchMatcher([bundle]).advance([wrong])  # type: ignore[list-item]
+    for wrong in (-1, bundle.vocab.size, 2**63, -(2**70)):
+        assert not Matcher(bundle).try_advance(wrong)
+        with pytest.raises(DecodeError, match="no such token"):
+            Matcher(bundle).advance(wrong)
     for right in (np.int64(token), np.array(token)):
         matcher = Matcher(bundle)
         matcher.advance(right)  # type: ignore[arg-type]

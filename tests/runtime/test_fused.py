@@ -114,8 +114,14 @@ def test_bits_drafts_and_checks_equal_the_tensor_operations(seed: int, limited: 
         for decoder in (plain, fused):
             decoder.reset_rows(deep, budget=[budget[row] for row in deep])
     histories = torch.tensor([[4, 7, 5], [7, 7, 7], [7, 7, 7], [1, 1, 1], [4, 4, 7]], device=device)
+    errors = []
     for decoder in (plain, fused):
+        with pytest.raises(DecodeError) as caught:
+            decoder.rebuild_(histories)
+        errors.append(str(caught.value))
+        decoder.check = False
         decoder.rebuild_(histories)
+    assert errors[0] == errors[1]
     assert torch.equal(plain.state, fused.state) and torch.equal(plain.fill(), fused.fill())
 
 

@@ -294,11 +294,15 @@ def test_tools_that_the_api_runs(form: Any, tmp_path: Path) -> None:
     alone = compile_tools(form([own])).bundle.tables.arrays()
     for name, array in made.bundle.tables.arrays().items():
         assert (array == alone[name]).all()
-    with pytest.raises(SpecError, match="no tool that toolc knows"):
-        read_spec(form(HOSTED[:1]))
+    for lenient in (False, True):
+        with pytest.raises(SpecError, match="the spec has no other tools"):
+            compile_tools(form(HOSTED[:1]), options=Options(lenient=lenient))
     (tmp_path / "more.json").write_text(json.dumps([{"name": "b", "input_schema": SCHEMA}, *HOSTED[:1]]))
     joined = joined_spec((path, tmp_path / "more.json"))
     assert joined.hosted[-1].place(joined.name) == "more.json#/1/type" and len(joined.hosted) == 13
+    (tmp_path / "only.json").write_text(json.dumps(HOSTED[:1]))
+    joined = joined_spec((path, tmp_path / "only.json"))
+    assert [tool.name for tool in joined.tools] == ["a"] and joined.hosted[-1].file == "only.json"
 
 
 @pytest.mark.parametrize(
@@ -309,6 +313,12 @@ def test_tools_that_the_api_runs(form: Any, tmp_path: Path) -> None:
         {"type": "tool", "name": "a", "input_schema": SCHEMA},
         {"type": "tool", "name": "a", "inputSchema": None},
         {"type": "tool", "name": "a", "args_schema": SCHEMA},
+        {"type": "tool", "spec": {"name": "a", "inputSchema": SCHEMA}},
+        {"type": "toolset", "tools": [{"name": "a", "input_schema": SCHEMA}]},
+        {"type": "fuction", "name": "a", "description": "a function"},
+        {"type": ""},
+        {"type": "any"},
+        {"type": "Function", "name": "a"},
         {"type": "object", "properties": {"q": {"type": "string"}}},
         {"type": "string"},
         {"type": ["web_search"]},

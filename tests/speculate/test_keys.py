@@ -168,6 +168,9 @@ def test_marks_of_every_form() -> None:
         assert tool.destructive is destructive
     (tool,) = read_spec([{**mcp, "annotations": {"idempotentHint": True}, "x-toolc": {"destructive": False}}]).tools
     assert tool.destructive is False
+    for own, early in (({"read_only": True}, True), ({"idempotent": True}, True), ({"version": "1"}, False)):
+        marks = marks_of({"annotations": {"idempotentHint": True}, "x-toolc": own}, "p", True)
+        assert may_run_early(marks) is early  # x-toolc has the last word
     with pytest.raises(Exception, match="true or false"):
         marks_of({"x-toolc": {"read_only": "yes"}}, "p", False)
 
