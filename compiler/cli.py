@@ -18,7 +18,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from .commands.terminal import end_at_once, end_on_signals, end_without_room, guarded
+from .commands.signals import end_at_once, end_on_signals
+from .commands.terminal import end_without_room, guarded
 from .options import LIMITS, WORDS
 
 Command = Callable[..., Any]

@@ -13,7 +13,7 @@ from toolc.runtime.memory import kernel
 from .facts import Facts
 from .filling import Filling
 
-_ASKED = 1 << 20
+_ASKED = 1 << 20  # states: of as many as a square of the keys, all would take longer than what was allowed
 
 
 def largest_rule(facts: Facts, filling: Filling, states: np.ndarray | None = None) -> str:

@@ -142,7 +142,7 @@ def assemble(
     restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
     all_told = _all_told(pieces, restrictions, keyword_report(*writer.met, restrictions), tuple(writer.keywords))
     if spec.hosted:
-        left_out = [(tool.place(spec.name).removesuffix("/type"), "type", "dropped") for tool in spec.hosted]
+        left_out = [(tool.place(spec.name), "type", "dropped") for tool in spec.hosted]
         all_told += (("", told([(*one, ()) for one in left_out], left_out)),)
     if options.whitespace != "flexible" and writer.encoding.blanks:
         restrictions.add("blanks")

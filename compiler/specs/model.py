@@ -91,7 +91,7 @@ class ToolSpec:
 class Hosted(NamedTuple):
     """A tool in a list that the API itself runs, and whose arguments no schema describes.
 
-    type: what the list says of it;  pointer: JSON pointer, in the spec document, of its type;  file: see `ToolSpec`.
+    type: what the list says of it;  pointer: JSON pointer of it in the spec document;  file: see `ToolSpec`.
     """
 
     type: str
@@ -99,14 +99,14 @@ class Hosted(NamedTuple):
     file: str = ""
 
     def place(self, name: str) -> str:
-        """Where its type stands, in the document of this name or its own file."""
+        """Where it stands, in the document of this name or its own file."""
         return f"{self.file or name}#{self.pointer}"
 
     def refused(self, name: str, alone: bool) -> SpecError:
         """The error of a spec, of this name, that is to be compiled with all that it lists, or lists no others."""
         return SpecError(
             "this is no tool that toolc knows",
-            place=self.place(name),
+            place=f"{self.place(name)}/type",
             found=shown(self.type),
             expected=FORM,
             hint="the spec has no other tools"

@@ -52,7 +52,7 @@ def read_tools(items: Any, name: str, pointer: str | None) -> tuple[list[ToolSpe
     for i, one in enumerate(items):
         at = "" if pointer is None else f"{pointer}/{i}"
         if _is_hosted(one):
-            hosted.append(Hosted(one["type"], f"{at}/type"))
+            hosted.append(Hosted(one["type"], at))
         else:
             tools.append(read_tool(one, name, at))
     return tools, hosted
@@ -73,11 +73,16 @@ def _is_hosted(tool: Any) -> bool:
 
 def _holds_schema(value: Any) -> bool:
     """Whether an object has a key, at any depth, as those have that hold the schema of arguments."""
-    if isinstance(value, list):
-        return any(map(_holds_schema, value))
-    return isinstance(value, dict) and any(
-        key == "function" or _plain(key) in _ALIKE or _holds_schema(one) for key, one in value.items()
-    )
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if any(key == "function" or _plain(key) in _ALIKE for key in one):
+                return True
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+    return False
 
 
 def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:

@@ -86,7 +86,7 @@ def test_a_command_that_is_ended_takes_away_what_it_began(tmp_path: Path) -> Non
     """SIGTERM, while the file lies beside its place."""
     code = (
         "import os, time, pathlib\n"
-        "from toolc.compiler.commands.terminal import end_on_signals\n"
+        "from toolc.compiler.commands.signals import end_on_signals\n"
         "from toolc.runtime.container import replace_file\n"
         "end_on_signals()\n"
         "def parts():\n"
@@ -157,7 +157,8 @@ def test_a_full_disk_is_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 _LOST = (
     "import ctypes, signal, sys, time\n"
-    "from toolc.compiler.commands.terminal import end_on_signals, guarded\n"
+    "from toolc.compiler.commands.signals import end_on_signals\n"
+    "from toolc.compiler.commands.terminal import guarded\n"
     "end_on_signals()\n"
     "class Odd:\n"
     "    def __set_name__(self, owner, name): wait()\n"

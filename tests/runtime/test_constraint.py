@@ -113,6 +113,8 @@ def test_aot_inductor(tmp_path: Path) -> None:
 
 
 def test_misuse() -> None:
+    with pytest.raises(DecodeError, match="needs a bundle"):
+        Constraint([])
     module = Constraint(bundle("brackets"))
     for rows, entry in (([1], "start"), ([0], "nowhere"), ([-3], "start"), ([-2], "nowhere")):
         with pytest.raises(DecodeError, match="no such bundle or entry"):

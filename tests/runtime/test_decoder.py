@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from toolc.compiler import compile_schema
 from toolc.runtime import BundleError, DecodeError, Decoder, Matcher
+from toolc.runtime import loops as loops_module
 from toolc.runtime.decoder import PER_ROW
 
 from ..oracle_runtime import Oracle, bits_of
@@ -320,6 +322,35 @@ def test_loops_are_found_and_shorten_the_step() -> None:
     decoder.advance_(torch.tensor([longest, 4]))
     assert decoder.matcher(0).state == 2 and decoder.matcher(1).depth == 1
     assert Decoder(bundle("counted"), 1).arena.table["state_loop"].sum() == 0
+
+
+@pytest.mark.parametrize("kind", ["words", "brackets", "counted", "strings"])
+def test_loops_are_those_of_every_cell(kind: str) -> None:
+    """State by state and byte by byte; in those of `strings` some count elsewhere, with several cells a state."""
+    if kind == "strings":
+        text = {"type": "string", "minLength": 3, "maxLength": 400}
+        held = compile_schema({"items": {"anyOf": [{"type": "string"}, text]}, "minItems": 3, "maxItems": 90}).bundle
+    else:
+        held = replace(bundle(kind))
+    t = held.tables
+    found = loops_module.loops_of(held)
+    counts = t.state_break[:, :, 1].sum(axis=1) + 1
+    assert kind != "strings" or found.state_loop[counts > 1].any()
+    for q in range(t.states):
+        bases = t.cell_delta[t.state_cell[q] : t.state_cell[q] + counts[q]]
+        entries = t.delta[bases[:, None] + t.symbol_class[:256]]
+        loops = ((entries[:, :, 0] == bases[:, None]) & (entries[:, :, 1] == q << 3)).all(axis=0)
+        if q < 2 or loops.sum() < loops_module.LEAST_LOOP:
+            assert found.state_loop[q] == 0
+            continue
+        tokens = {
+            token
+            for token in range(held.vocab.size)
+            if (text := held.vocab.token(token)) and token not in t.special_token and all(loops[byte] for byte in text)
+        }
+        bits = np.unpackbits(found.bits[found.state_loop[q]].view(np.uint8), bitorder="little")
+        assert set(np.flatnonzero(bits).tolist()) == tokens, q
+    assert not found.bits[0].any()
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -86,7 +86,12 @@ def test_price() -> None:
 
 @pytest.mark.parametrize(
     ("change", "place"),
-    [({"main_s": -1}, "main_s"), ({"hit_rate": 1.5}, "hit_rate"), ({"tool_s": float("nan")}, "tool_s")],
+    [
+        ({"main_s": -1}, "main_s"),
+        ({"hit_rate": 1.5}, "hit_rate"),
+        ({"tool_s": float("nan")}, "tool_s"),
+        ({"tool_s": 1e308, "main_s": 1e308}, "take too long"),
+    ],
     ids=str,
 )
 def test_nonsense_is_refused(change: dict[str, float], place: str) -> None:

@@ -242,6 +242,23 @@ def test_signatures(tmp_path: Path) -> None:
     assert store.get(key(), [our_key]).meta["spec"]["name"] == "brackets"
 
 
+def test_a_signature_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    """Too large, or a folder; and one key alone is a list of one."""
+    theirs, their_key = new_signer(tmp_path, "theirs")
+    ours, our_key = new_signer(tmp_path, "ours")
+    store = open_store(tmp_path / "s")
+    store.put(keyed(), ours)
+    path = tmp_path / "s" / signature_name(key(), theirs.public)
+    for damage in (lambda: path.write_bytes(b"x" * 5000), path.mkdir):
+        damage()
+        assert store.get(key(), [their_key, our_key]).digest == keyed().digest
+        with pytest.raises(BundleError):
+            store.get(key(), [their_key])
+        path.rmdir() if path.is_dir() else path.unlink()
+    for alone in (our_key, str(our_key), PublicKey.read(our_key)):
+        assert load(tmp_path / "s", key(), allow=alone).digest == keyed().digest  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("allow", [[], (), ""])
 def test_an_empty_list_of_allowed_keys_allows_nothing(tmp_path: Path, allow: list[PublicKey]) -> None:
     """As a configuration may give it; None alone asks for no signature."""
