@@ -430,6 +430,11 @@ class Filling:
         """A state in a place."""
         return self._add("place", *place)
 
+    def copy(self, states: np.ndarray) -> None:
+        """States in the places of others, int32 [·]."""
+        for place in self._array["place"][states].tolist():
+            self._add("place", *place)
+
     def let_first(self, state: int, end: int) -> None:
         """The first frame, which is no node's, goes from one state to another; the oldest task is of that state."""
         assert not self._number[_FRAMES]

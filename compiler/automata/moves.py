@@ -47,12 +47,13 @@ class Moves:
         """From now on rows are read, and added, by state; ``states`` is how many have rows."""
         rows = np.array(self.rows, np.int32).reshape(-1, 1 + self.columns)
         self.rows = []
-        self._sort(np.concatenate([rows, *self.blocks]) if self.blocks else rows, states)
+        self.let(*by_state(np.concatenate([rows, *self.blocks]) if self.blocks else rows, states))
         self.blocks = []
 
-    def _sort(self, rows: np.ndarray, states: int) -> None:
-        self.data, self.offset = by_state(rows, states)
-        self._begins, self._numbers = memoryview(self.offset), memoryview(self.data.reshape(-1))  # told sooner
+    def let(self, data: np.ndarray, offset: np.ndarray) -> None:
+        """Let these be the rows by state, int32 [·, columns], and where those of each begin, int32 [states + 1]."""
+        self.data, self.offset = data, offset
+        self._begins, self._numbers = offset.data, data.reshape(-1).data  # told sooner
 
     def of(self, state: int) -> list[tuple[int, ...]]:
         """The rows of a state."""
@@ -73,7 +74,7 @@ class Moves:
 
     def finish(self, states: int) -> None:
         """Sort in what was added; ``states`` is how many there are now."""
-        if self._more or states + 1 > len(self.offset):
+        if self._more:
             before = np.repeat(np.arange(len(self.offset) - 1, dtype=np.int32), np.diff(self.offset))
             added: list[int] = []
             for state, more in self._more.items():
@@ -81,4 +82,6 @@ class Moves:
                     added += (state, *row)
             rows = np.concatenate([before[:, None], self.data], axis=1)
             self._more = {}
-            self._sort(np.concatenate([rows, np.array(added, np.int32).reshape(-1, 1 + self.columns)]), states)
+            self.let(*by_state(np.concatenate([rows, np.array(added, np.int32).reshape(-1, 1 + self.columns)]), states))
+        elif states + 1 > len(self.offset):
+            self.let(self.data, np.append(self.offset, np.full(states + 1 - len(self.offset), self.offset[-1])))

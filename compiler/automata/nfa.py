@@ -23,6 +23,7 @@ from ..errors import BudgetError, UnsupportedError
 from .blame import largest_rule
 from .facts import EXPAND_STATES, SIZE_CAP, Facts
 from .filling import ASK, DONE, Filling, Place
+from .heads import share_heads
 from .moves import Moves
 from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
 from .regions import OUTSIDE, Region, in_call
@@ -159,6 +160,24 @@ class Nfa:
             place = place._replace(region=in_call(place.region, tool))
         return self._filling.new(place)
 
+    def led_to(self, states: Iterable[int]) -> set[int]:
+        """The states, and all that they lead to without reading, or did before they read for them (heads.py)."""
+        seen = set(states)
+        todo = list(seen)
+        while todo:
+            s = todo.pop()
+            for t in self.heads.get(s) or [t for t, _ in self.free.of(s)]:
+                if t not in seen:
+                    seen.add(t)
+                    todo.append(t)
+        return seen
+
+    def alternatives(self, states: Iterable[int]) -> set[int]:
+        """The states, and in the place of choices that read for their alternatives these."""
+        here = set(states)
+        choices = here & self.heads.keys()
+        return here - choices | {s for s in self.led_to(choices) - self.heads.keys() if self.edges.of(s)}
+
     def mask(self, symbols: int) -> int:
         """Number of a set of symbols given as a bit mask."""
         return self._mask_number.setdefault(symbols, len(self._mask_number))
@@ -203,14 +222,16 @@ class Nfa:
         moves = self.edges, self.free, self.guards, self.calls
         for one in moves:
             one.settle(self.size)
+        self._heads = share_heads(self, filling.rows("place"))
+        filling.copy(self._heads.choice)
         if self.fresh or self.behind or self.loops:
             twins = begin_twins(self)
             entered = finish_borders(self, twins)
             finish_twins(self, twins)
             finish_loops(self)
             finish_entered(self, entered)
-            for one in moves:
-                one.finish(self.size)
+        for one in moves:
+            one.finish(self.size)
         self.instance, self.scope, region = np.ascontiguousarray(filling.rows("place").T)
         regions, number = np.unique(region, return_inverse=True)
         self.regions, self.region = [Region.of(one) for one in regions.tolist()], number.astype(np.int32)
@@ -255,6 +276,11 @@ class Nfa:
             self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
         else:
             assert kind == REF  # one of rules that only name each other in a circle: nothing is read
+
+    @cached_property
+    def heads(self) -> dict[int, list[int]]:
+        """Choice that reads the first symbol of its alternatives → where they begin."""
+        return self._heads.by_state()
 
     @cached_property
     def string_entries(self) -> list[tuple[int, int]]:

@@ -321,15 +321,12 @@ class _Determiniser:
         """A symbol opens a group in one alternative and is plain text in another: call both, or none."""
         nfa = self.nfa
         strings: dict[int, set[int]] = {}
+        staying = nfa.alternatives(staying)
+        taken = {s: nfa.alternatives(nfa.taken.get(s, ())) for s in staying}
         for entry, node in nfa.string_entries:
-            todo, seen = [entry], {entry}
-            while todo:
-                for t, _ in nfa.free.of(todo.pop()):
-                    if t not in seen:
-                        seen.add(t)
-                        todo.append(t)
+            seen = nfa.led_to([entry])
             for s in staying:
-                if s in seen or not seen.isdisjoint(nfa.taken.get(s, ())):
+                if s in seen or not seen.isdisjoint(taken[s]):
                     strings.setdefault(s, set()).add(node)
         if set(strings) == staying:
             more = set().union(*strings.values()) - nfa.choices.called
