@@ -5,7 +5,8 @@ A union of objects, as oneOf, anyOf and their complements give, lists bodies, up
 members. Told apart byte by byte, the sets of bodies that are still possible are what the states of the pushdown
 automaton multiply by: 2^10 where each of ten bodies asks for a key of its own. Over whole items most of these sets go
 on alike, so they are merged before there are any bytes. Terminals that loops read, such as the keys that each body
-leaves open, are cut into disjoint ones first.
+leaves open, are cut into disjoint ones where they are met beside others: of bodies that their first member tells apart
+none would get shorter, and each would list the keys of all.
 
 Takes a pool in which groups are calls; leaves one of the same language, with a rule for each state of the automaton.
 
@@ -16,7 +17,7 @@ Source       subset construction and minimisation as for terminals, over items f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -68,6 +69,17 @@ def _brackets(pool: NodePool, number: int) -> tuple[int, int] | None:
     return first, last
 
 
+def _joined(groups: Iterable[Iterable[int]]) -> list[list[int]]:
+    """Groups with those that share a member made into one; all in order."""
+    group_of: dict[int, set[int]] = {}
+    for group in groups:
+        whole = set(group)
+        for other in {id(group_of[n]): group_of[n] for n in whole & group_of.keys()}.values():
+            whole |= other
+        group_of.update(dict.fromkeys(whole, whole))
+    return sorted(map(sorted, {id(one): one for one in group_of.values()}.values()))
+
+
 class _Factored:
     """The automaton of some alternatives: nondeterministic states, then sets of them, then classes of equal sets."""
 
@@ -79,65 +91,104 @@ class _Factored:
         self.moves: list[list[tuple[int, int]]] = [[]]  # (item, target); state 0 is the end
         self.free: list[list[int]] = [[]]
         self.known: dict[tuple[int, int], int] = {}
-        self.cut = self.cuts()
+        self.looping, self.texts = self.overlapping()
+        self.cut: dict[tuple[int, ...], dict[int, list[int]]] = {}  # what is known of groups
 
     def node(self) -> int:
         """A node of the same language as a choice of the options."""
         start = self.state()
         for option in self.options:
             self.free[start].append(self.build(option, 0))
-        limit = len(self.moves)
+        groups: list[list[int]] = []
+        while True:
+            found = self.sets(start, self.cuts(groups))
+            if found is None:
+                return self.pool.choice(self.options)
+            rows, ends, met = found
+            known, groups = groups, _joined([*groups, *met])
+            if groups == known:
+                return self.write(rows, ends)
+
+    def sets(
+        self, start: int, cut: dict[int, list[int]]
+    ) -> tuple[list[dict[int, int]], list[bool], set[tuple[int, ...]]] | None:
+        """The sets of states that can be reached; None where there are more than states.
+
+        Args:
+            cut: items that stand in the place of others.
+
+        Returns:
+            where each item leads; whether each set may be the last; items that are met in one, and may overlap.
+        """
         sets = {self.close([start]): 0}
         order = list(sets)
         rows: list[dict[int, int]] = []
+        met: set[tuple[int, ...]] = set()
         for states in order:
             targets: dict[int, list[int]] = {}
+            here: set[int] = set()
             for s in states:
                 for item, t in self.moves[s]:
-                    targets.setdefault(item, []).append(t)
+                    if item in self.looping or item in self.texts:
+                        here.add(item)
+                    for part in cut.get(item, (item,)):
+                        targets.setdefault(part, []).append(t)
+            if len(here) > 1 and not here.isdisjoint(self.looping):
+                met.add(tuple(sorted(here)))
             row = {}
             for item in sorted(targets):
                 closed = self.close(targets[item])
                 if closed not in sets:
-                    if len(sets) > limit:
-                        return self.pool.choice(self.options)
+                    if len(sets) > len(self.moves):
+                        return None
                     if not len(sets) & 1023:
                         self.budget.check("states", len(sets), self.pool.grammar.place(self.rule))
                     sets[closed] = len(order)
                     order.append(closed)
                 row[item] = sets[closed]
             rows.append(row)
-        return self.write(rows, [0 in states for states in order])
+        return rows, [0 in states for states in order], met
 
-    def cuts(self) -> dict[int, list[int]]:
-        """For terminals that loops read, and literals, the disjoint terminals that they consist of."""
+    def overlapping(self) -> tuple[set[int], set[int]]:
+        """Terminals that loops read, and literals: some texts may be of several of these."""
         pool = self.pool
-        items: dict[int, None] = {}
-        looping: dict[int, None] = {}
+        texts: set[int] = set()
+        looping: set[int] = set()
         todo = [(option, False) for option in self.options]
         seen = set(todo)
         while todo:
             number, inside = todo.pop()
             node = pool.nodes[number]
             if node[0] == TERMINAL and inside:
-                looping.setdefault(number)
+                looping.add(number)
             elif node[0] == LITERAL and len(node[1]) > 1:
-                items.setdefault(number)
+                texts.add(number)
             elif node[0] in (SEQUENCE, CHOICE, REPEAT):
                 loops = inside or (node[0] == REPEAT and node[2:] == (0, None))
                 for child in pool.children(number):
                     if (child, loops) not in seen:
                         seen.add((child, loops))
                         todo.append((child, loops))
-        if not looping or len(looping) + len(items) < 2:
-            return {}
-        numbers = sorted([*looping, *items])
-        dfas = [pool.dfas[pool.nodes[n][1]] if n in looping else from_literal(pool.nodes[n][1]) for n in numbers]
-        found = parts(dfas, _CUT_ROOM)
+        return looping, texts
+
+    def cuts(self, groups: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+        """For items that are met beside others, by groups, the disjoint ones that they consist of; nothing where these
+        are many."""
+        found: dict[int, list[int]] = {}
+        for group in map(tuple, groups):
+            if group not in self.cut:
+                self.cut[group] = self._cut(group)
+            found |= self.cut[group]
+        return found
+
+    def _cut(self, numbers: Sequence[int]) -> dict[int, list[int]]:
+        pool = self.pool
         out: dict[int, list[int]] = {}
-        for dfa, which in found or ():
-            texts = list(enumerate_texts(dfa, 2)) if any(numbers[i] in items for i in which) else []
-            if len(which) == 1 and len(texts) != 1 and sum(1 for _, other in found or () if which[0] in other) == 1:
+        dfas = [pool.dfas[pool.nodes[n][1]] if n in self.looping else from_literal(pool.nodes[n][1]) for n in numbers]
+        found = parts(dfas, _CUT_ROOM) or ()
+        for dfa, which in found:
+            texts = list(enumerate_texts(dfa, 2)) if any(numbers[i] in self.texts for i in which) else []
+            if len(which) == 1 and len(texts) != 1 and sum(1 for _, other in found if which[0] in other) == 1:
                 continue  # whole as it is
             if len(texts) == 1:
                 part = pool.add((LITERAL, texts[0]))
@@ -172,7 +223,7 @@ class _Factored:
         elif node[0] == REPEAT and node[2:] == (0, None):
             self.free[state] = [after, self.build(node[1], state)]
         else:
-            self.moves[state] += [(part, after) for part in self.cut.get(number, [number])]
+            self.moves[state].append((number, after))
         return state
 
     def close(self, states: Sequence[int]) -> tuple[int, ...]:

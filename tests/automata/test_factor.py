@@ -95,3 +95,33 @@ def test_one_key_at_least_grows_evenly(closed: bool) -> None:
 
     three, six, nine = states(3), states(6), states(9)
     assert nine - six <= six - three + 10
+
+
+def test_what_never_meets_is_not_cut() -> None:
+    """Objects that a first member tells apart: what each leaves open is not cut by the keys of all others."""
+
+    def states(count: int) -> int:
+        tagged = [
+            {"type": "object", "properties": {"kind": {"const": f"k{n}"}, f"p{n}": {}}, "required": ["kind"]}
+            for n in range(count)
+        ]
+        return int(compile_schema({"oneOf": tagged}).report["counts"]["states"])
+
+    ten, twenty, thirty = states(10), states(20), states(30)
+    assert thirty - twenty < 1.1 * (twenty - ten)
+
+
+def test_what_meets_once_parts_are_cut_is_cut() -> None:
+    """Loops that are met only behind a member that is one of two loops' keys."""
+    bodies = ['"x:1," (KEY0 ":1,")* "y" (KEY2 ":2,")*', '(KEY1 ":1,")* "z" (KEY3 ":2,")*', '"x:1," (KEY3 ":1,")* "w"']
+    text = "start: " + " | ".join(f'"{{" {body} "}}"' for body in bodies) + _OBJECTS[_OBJECTS.index("\nKEY0") :]
+    grammar = read_grammar(text)
+    factored = pushdown.build_automaton(grammar)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pushdown, "factor", lambda pool, budget: None)
+        plain = pushdown.build_automaton(grammar)
+    rng = random.Random(3)
+    texts = {t for a in (plain, factored) for _ in range(150) if (t := random_text(a, rng, 60)) is not None}
+    texts |= {mutate(text, rng) for text in sorted(texts) for _ in range(4)}
+    assert [t for t in sorted(texts) if accepts(plain, t) != accepts(factored, t)] == []
+    assert any(accepts(plain, t) for t in texts)
