@@ -24,6 +24,7 @@ from .nodes import (
     lengths,
     literal,
     literal_text,
+    needed,
     nests_deeper,
     repeat,
     searching,
@@ -36,5 +37,5 @@ from .printer import to_text
 __all__ = [
     "ANY", "EMPTY", "END", "MOST_TIMES", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat",
     "Start", "Union", "WordBoundary", "concat", "is_held", "lengths", "literal", "literal_text", "may_meet",
-    "nests_deeper", "parse_regex", "repeat", "searching", "shortest", "to_text", "union",
+    "needed", "nests_deeper", "parse_regex", "repeat", "searching", "shortest", "to_text", "union",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ Invariants   nodes are frozen and compared by value, with the hash kept; those b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -233,6 +234,38 @@ def searching(regex: Regex) -> Regex:
     """Any text with a match of the expression somewhere in it: how JSON Schema uses patterns."""
     rest = Repeat(ANY, 0, None)
     return concat(rest, regex, rest)
+
+
+def needed(items: Sequence[Regex], first: bool) -> tuple[Regex, ...]:
+    """What a search has to find of a sequence, if anything may stand before it (``first``), else behind it.
+
+    Where there is a match, there is one in which the repeats at that end are no more than they must be.
+    A search for ``x.{1,500}`` would follow 500 beginnings at once, one for ``x.`` does not.
+    """
+    kept = list(items)
+    at = 0 if first else -1
+    while kept:
+        less = _needed(kept[at], first)
+        if less != EMPTY:
+            kept[at] = less
+            break
+        del kept[at]
+    return tuple(kept)
+
+
+def _needed(regex: Regex, first: bool) -> Regex:
+    if type(regex) is Concat:
+        return concat(*needed(regex.items, first))
+    if type(regex) is Union:
+        options = [_needed(option, first) for option in regex.options]
+        return EMPTY if EMPTY in options else union(*options)
+    if type(regex) is Repeat:
+        less = EMPTY if regex.low == 0 else _needed(regex.item, first)
+        if less == EMPTY:
+            return EMPTY
+        others = repeat(regex.item, regex.low - 1, regex.low - 1)
+        return concat(less, others) if first else concat(others, less)
+    return regex
 
 
 def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:

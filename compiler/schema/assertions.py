@@ -33,6 +33,7 @@ from ..regex import (
     WordBoundary,
     charset,
     concat,
+    needed,
     repeat,
     union,
 )
@@ -127,7 +128,10 @@ class Rewriter:
         """
         options: list[Regex] = []
         for flat in self._flatten(regex):
-            for start, items, end in self._placed(flat):
+            for start, found, end in self._placed(flat):
+                items = found if end else needed(found, False)
+                if not start and not any(map(_anchored, items)):
+                    items = needed(items, True)
                 for held, plain in self._look_back(items, start):
                     body = self._sequence(plain, held or None)
                     tail = [self.spelling.end] if end else [] if ahead else [self.any, self.spelling.end]

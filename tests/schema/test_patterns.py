@@ -65,6 +65,13 @@ ASSERTIONS = [
 ]
 
 
+REPEATS_AT_OPEN_ENDS = [
+    "a.{1,40}", "a.{0,40}", ".{1,40}a", ".{2,40}a.{2,40}", "a(?:b.{1,40})", "(?:a|b{0,9})", "a(?:b|,.{0,40})",
+    "(?:a?b{0,9}){3}", "^a{2,40}", "a{2,40}$", "(?:ab){2,40}", "(?:a{1,9}b{0,9}){2,40}", "a(?=b).{0,40}", "a\\b.{1,40}",
+    ".{0,40}(?<=a)b", ".{1,40}\\ba", "(?:^|,)a{1,40}|b{2,40}", "(?!^a).{1,40}b",
+]  # fmt: skip
+
+
 def accepts_alike(pattern: str, texts: list[str], judge: str = "") -> None:
     ours = Compiled(schema_to_lark({"type": "string", "pattern": pattern})[0])
     plain = re.compile((judge or pattern).replace("$", r"\Z"))
@@ -74,6 +81,13 @@ def accepts_alike(pattern: str, texts: list[str], judge: str = "") -> None:
 
 @pytest.mark.parametrize("pattern", ANCHORS_IN_REPEATED_GROUPS + ASSERTIONS)
 def test_assertions(pattern: str) -> None:
+    accepts_alike(pattern, TEXTS)
+
+
+@pytest.mark.parametrize("pattern", REPEATS_AT_OPEN_ENDS)
+def test_repeats_at_open_ends_are_read_no_oftener_than_they_must(pattern: str) -> None:
+    """Each beginning was followed to its end: a set of up to 40 of them at once."""
+    compile_schema({"type": "string", "pattern": pattern}, options=Options(budget=Budget(pattern_states=2_000)))
     accepts_alike(pattern, TEXTS)
 
 
