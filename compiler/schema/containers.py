@@ -17,6 +17,7 @@ from .atoms import (
     Contains,
     Items,
     Keys,
+    Literal,
     Matches,
     Members,
     Required,
@@ -24,6 +25,7 @@ from .atoms import (
     Unique,
     both,
 )
+from .formulas import types_of
 from .patterns import may_both_match
 from .shapes import Arrays, Objects, OpenKeys, counts
 
@@ -62,7 +64,10 @@ def merge_arrays(atoms: Sequence[Atom]) -> Arrays | None:
             return None
     while prefix and prefix[-1] == rest:
         prefix.pop()
-    needs = _needs([atom for atom in atoms if isinstance(atom, Contains)], low)
+    asked = [atom for atom in atoms if isinstance(atom, Contains)]
+    plain = [atom for atom in asked if atom.high is None and _all_surely([*prefix[atom.start :], rest], atom.item)]
+    low = max([low, *(atom.start + atom.low for atom in plain if atom.low)])
+    needs = _needs([atom for atom in asked if atom not in plain])
     if needs is None:
         return None
     low = max([low, *(need.start + need.low for need in needs)])
@@ -79,7 +84,7 @@ def merge_arrays(atoms: Sequence[Atom]) -> Arrays | None:
     return Arrays(tuple(prefix), rest, low, high, needs, unique)
 
 
-def _needs(atoms: list[Contains], low: int) -> tuple[Contains, ...] | None:
+def _needs(atoms: list[Contains]) -> tuple[Contains, ...] | None:
     """One need for each (start, item), without those that always hold; None if one cannot be met."""
     merged: dict[tuple[int, Conj], Contains] = {}
     for atom in atoms:
@@ -148,6 +153,11 @@ def _object(
 ) -> Objects | None:
     """A shape with these members, less those that it cannot have; None if it has no value."""
     low, high = max(count[0], len(required)), count[1]
+    for need in needs:
+        if not need.names and not need.patterns and need.key == ANY:
+            if _all_surely([*(value for _, value in named), *(one.value for one in opened)], need.value):
+                low = max(low, 1)
+                needs = tuple(other for other in needs if other is not need)
     if high is not None and high < low:
         return None
     if high == len(required):
@@ -160,13 +170,43 @@ def _object(
             high = None
     if any(need.value is NEVER or need.key is NEVER for need in needs):
         return None
-    needs = tuple(need for need in needs if not _always(need, required))
+    able = {need: [name for name, _ in named if _may_meet(need, name, holds, matches)] for need in needs}
+    if not opened:
+        if not all(able.values()):
+            return None
+        only = [(able[need][0], need.value) for need in needs if len(able[need]) == 1]
+        if only:  # that member is there, and its value is what is asked for
+            values = dict(named)
+            for name, value in only:
+                values[name] = both(values[name], value)
+            required = tuple(dict.fromkeys([*required, *(name for name, _ in only)]))
+            needs = tuple(need for need in needs if len(able[need]) > 1)
+            if any(value is NEVER for value in values.values()):
+                return None
+            return _object([*values.items()], required, (), count, key, needs, holds, matches)
+        alike = {(need.value, tuple(able[need])): need for need in reversed(needs)}
+        needs = tuple(need for need in needs if alike[need.value, tuple(able[need])] is need)
+    needs = tuple(need for need in needs if not _always(need, required, able[need]))
     if len(needs) > MAX_NEEDS:
-        raise UnsupportedError(f"more than {MAX_NEEDS} conditions on some members of one object are not supported")
-    able = tuple(
-        sum(1 << bit for bit, need in enumerate(needs) if _may_meet(need, name, holds, matches)) for name, _ in named
+        raise UnsupportedError(
+            f"more than {MAX_NEEDS} conditions on some members of one object are not supported",
+            hint="of oneOf or not, say with anyOf, required or a constant what tells its alternatives apart",
+        )
+    bits = tuple(sum(1 << bit for bit, need in enumerate(needs) if name in able[need]) for name, _ in named)
+    return Objects(tuple(named), required, opened, low, high, key, needs, bits if needs else ())
+
+
+def _all_surely(values: Iterable[Conj], wanted: Conj) -> bool:
+    """True only if all values of these satisfy another, which their types tell."""
+    return all(value is None or (wanted is not None and _surely(value, wanted)) for value in values)
+
+
+def _surely(value: tuple[Literal, ...], wanted: tuple[Literal, ...]) -> bool:
+    kinds = [types_of(literal.node)[0] for literal in value if literal.positive]
+    return all(
+        one in value or (not one.positive and any(types_of(one.node)[0].isdisjoint(some) for some in kinds))
+        for one in wanted
     )
-    return Objects(tuple(named), required, opened, low, high, key, needs, able if needs else ())
 
 
 def member_value(
@@ -185,10 +225,9 @@ def member_value(
     return value
 
 
-def _always(need: SomeMember, required: tuple[str, ...]) -> bool:
+def _always(need: SomeMember, required: tuple[str, ...], able: list[str]) -> bool:
     """Whether a required member meets the need whatever its value."""
-    free = need.value == ANY and need.key == ANY and not need.patterns
-    return free and bool(set(required) - set(need.names))
+    return need.value == ANY and not set(required).isdisjoint(able)
 
 
 def _may_meet(

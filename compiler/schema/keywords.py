@@ -47,7 +47,11 @@ KEYWORDS: dict[str, Keyword] = {
     "const": Keyword("const", since=6),
     "allOf": Keyword("schemas"),
     "anyOf": Keyword("schemas", limit="up to 4,096 alternatives of one JSON type"),
-    "oneOf": Keyword("schemas", limit="up to 4,096 alternatives of one JSON type, as for anyOf, not and if"),
+    "oneOf": Keyword(
+        "schemas",
+        limit="up to 4,096 alternatives of one JSON type, as for anyOf, not and if; the others that one overlaps with, "
+        'as those of not, may leave up to 4 conditions of the kind "some member" or "some item"',
+    ),
     "not": Keyword(
         "schema",
         limit="refused where a part has no known complement: the formats regex and idn-hostname",

@@ -19,6 +19,7 @@ from .recogniser import Compiled
 O: dict[str, Any] = {"type": "object"}
 TEXT = {"type": "string"}
 ABC = "abcdefghijkl"
+KINDS = ("string", "number", "boolean", "null", "array", "object")
 
 
 def tagged(tag: str, *names: str, required: bool = True) -> dict[str, Any]:
@@ -59,6 +60,20 @@ CASES: list[tuple[str, Any, int, list[str], list[str]]] = [
      ["1", "0.25", "149.4", "150.5", "-0.5"], ["0.5", "149.5"]),
     ("bounds", {"type": "integer", "minimum": 5, "allOf": [{"anyOf": [{"minimum": n}, {"multipleOf": 7}]}
                                                            for n in (1, 2, 3, 4, 5)]}, 1, ["5", "6"], ["4", "0"]),
+    ("closed objects of which each may have a key of its own",
+     {"oneOf": [{**O, "properties": {"n": TEXT, name: TEXT}, "required": ["n"], "additionalProperties": False}
+                for name in ABC]}, 12,
+     ['{"n":"","a":""}', '{"n":"","l":""}'], ['{"n":""}', '{"a":""}', '{"n":"","a":"","b":""}', '{"n":"","m":""}']),
+    ("closed objects with a key of another value each",
+     {"oneOf": [{**O, "properties": {"n": {"minimum": n, "maximum": n + 1, "type": "integer"}},
+                 "additionalProperties": False} for n in range(0, 12, 2)]}, 6,
+     ['{"n":1}', '{"n":10}'], ["{}", '{"n":12}', '{"n":"a"}']),
+    ("arrays of one type each",
+     {"oneOf": [{"type": "array", "items": {"type": kind}} for kind in KINDS]}, 6,
+     ["[1]", '["",""]', "[null]", "[[],[[]]]"], ["[]", '[1,""]', "[null,0]"]),
+    ("maps of one type each",
+     {"oneOf": [{**O, "additionalProperties": {"type": kind}} for kind in KINDS]}, 6,
+     ['{"a":1}', '{"a":"","b":""}', '{"":null}'], ["{}", '{"a":1,"b":""}', '{"a":null,"b":0}']),
     ("patterns of keys that do not overlap",
      {**O, "patternProperties": {f"^{tag}:(en|nl)$": {"type": "integer", "minimum": n}
                                  for n, tag in enumerate("abcdefghij")},
