@@ -2,7 +2,7 @@
 
 Leaves out   which tokens a row has (lift.py), expansion (runtime).
 Invariants   rows, lists and bit rows are numbered by first use; lists ascend; a list that is much like an earlier one
-             is stored as the difference; long lists become bit rows.
+             is stored as the difference. A list that is longer than a bit row is one, or the difference to one.
 Arrays       docs/architecture.md, `row_…`, `list_…`, `dense`.
 """
 
@@ -18,6 +18,7 @@ from .children import count_bits
 _SKETCH = 4096  # bits
 _MOST_BASES = 64
 _WORTH = 64  # a shorter list is stored as it is
+_NEAR = 4  # a list that differs from a bit row by more than this part of its length is one of its own
 
 
 class RowStore:
@@ -44,19 +45,9 @@ class RowStore:
         """The row arrays of a bundle."""
         row = self._rows.rows(3)
         list_of, numbers = _by_use(row[:, 2].copy(), len(self.lists))
-        tokens, offset, base = difference_lists(self.lists.data, self.lists.offset, numbers, 32 * self.words)
-        size = offset[1:] - offset[:-1]
-        dense_of = np.full(numbers.size, -1, np.int32)
-        dense = np.zeros((0, self.words), np.uint32)
-        if size.max(initial=0) > self.words:
-            is_base = np.zeros(numbers.size, np.bool_)
-            is_base[base[base >= 0]] = True
-            long = np.flatnonzero((size > self.words) & ~is_base)
-            dense = _bit_rows(tokens, offset, long, self.words)
-            dense_of[long] = np.arange(long.size)
-            tokens = tokens[np.repeat(dense_of < 0, size)]
-            size[long] = 0
-            np.cumsum(size, out=offset[1:])
+        tokens, offset, base, dense_of, dense = difference_lists(
+            self.lists.data, self.lists.offset, numbers, self.words
+        )
         return {
             "row_slice": row[:, 0].copy(),
             "row_units": row[:, 1].copy(),
@@ -65,7 +56,7 @@ class RowStore:
             "list_offset": offset.astype(np.int32),
             "list_tokens": tokens,
             "list_base": base,
-            "dense": dense,
+            "dense": dense.view(np.uint32)[:, : self.words],
         }
 
 
@@ -113,40 +104,45 @@ def _append_bits(bits, other, out, end, most):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def]
-    """Lists made ascending, each as itself or as its difference to an earlier one, its base.
+def difference_lists(data, where, numbers, length):  # type: ignore[no-untyped-def]
+    """Lists made ascending, each as itself or as its difference to an earlier one, its base, or to a bit row.
 
     Lists are compared by sketches, bit sets of hashed tokens: the difference of two sketches is at most that of the
-    lists. A list that is like no base so far becomes one; a base has no base itself.
+    lists. A list that is like no base so far becomes one; a base has no base itself. Those that are longer than a bit
+    row would fill a sketch: they are compared as bit rows with the latest of these.
 
     Args:
         data int32 [·], where int64 [·]: list n is ``data[where[n]:where[n + 1]]``, in any order, each token once.
-        numbers: int32 [lists]: which are wanted;  size: of the vocabulary.
+        numbers: int32 [lists]: which are wanted;  length: of a bit row, in words of 32 tokens.
 
     Returns:
-        tokens int32 [·], offset int64 [lists + 1], base int32 [lists], -1 for none.
+        tokens int32 [·], offset int64 [lists + 1], base int32 [lists], -1 for none; bit row of each, int32 [lists], -1
+        for none; the bit rows, uint64 [·, half as many words, and what is left over].
     """
     count = numbers.size
     words = _SKETCH // 64
     one = np.uint64(1)
     sketch = np.zeros(words, np.uint64)
     sketches = np.empty((_MOST_BASES, words), np.uint64)
-    bits = np.zeros(size // 64 + 1, np.uint64)
-    none = np.zeros(size // 64 + 1, np.uint64)
-    bits_of_base = np.empty((_MOST_BASES, size // 64 + 1), np.uint64)
+    bits = np.zeros(length // 2 + 1, np.uint64)
+    none = np.zeros(length // 2 + 1, np.uint64)
+    bits_of_base = np.empty((_MOST_BASES, bits.size), np.uint64)
     bases = np.empty(_MOST_BASES, np.int32)  # numbers of the bases
     known = 0
+    dense = np.empty((0, bits.size), np.uint64)
+    denses = 0
     total = 0
     for n in numbers:
         total += where[n + 1] - where[n]
     out = np.empty(total, np.int32)
     offset = np.zeros(count + 1, np.int64)
     base = np.full(count, -1, np.int32)
+    dense_of = np.full(count, -1, np.int32)
     for i in range(count):
         tokens = data[where[numbers[i]] : where[numbers[i] + 1]]
         begin = offset[i]
         offset[i + 1] = begin + tokens.size
-        if tokens.size < _WORTH:
+        if tokens.size < _WORTH and tokens.size <= length:
             for k in range(tokens.size):
                 at = begin + k
                 while at > begin and out[at - 1] > tokens[k]:
@@ -154,22 +150,28 @@ def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def
                     at -= 1
                 out[at] = tokens[k]
             continue
-        sketch[:] = 0
         for t in tokens:
             bits[t >> 6] |= one << np.uint64(t & 63)
+        if tokens.size > length:
+            like = _nearest(bits, dense, denses, length // _NEAR)
+            if like < 0:
+                if denses == dense.shape[0]:
+                    more = np.empty((2 * denses + 4, bits.size), np.uint64)
+                    more[:denses] = dense
+                    dense = more
+                copy_row(dense, denses, bits)
+                like = denses
+                denses += 1
+            dense_of[i] = like
+            offset[i + 1] = _append_bits(bits, dense[like], out, begin, tokens.size)
+            bits[:] = 0
+            continue
+        sketch[:] = 0
+        for t in tokens:
             place = np.int64(t) * 0x9E3779B1 >> 12 & _SKETCH - 1
             sketch[place >> 6] |= one << np.uint64(place & 63)
         nearest = tokens.size // 3
-        like = -1
-        for b in range(known):
-            distance = 0
-            for k in range(words):
-                distance += count_bits(sketch[k] ^ sketches[b, k])
-                if distance >= nearest:
-                    break
-            if distance < nearest:
-                nearest = distance
-                like = b
+        like = _nearest(sketch, sketches, known, nearest)
         if like >= 0:
             end = _append_bits(bits, bits_of_base[like], out, begin, tokens.size)
             if end - begin < tokens.size:  # full sketches can look alike when it is no smaller
@@ -184,14 +186,21 @@ def difference_lists(data, where, numbers, size):  # type: ignore[no-untyped-def
             _append_bits(bits, none, out, begin, tokens.size)
         for t in tokens:
             bits[t >> 6] = 0
-    return out[: offset[count]].copy(), offset, base
+    return out[: offset[count]].copy(), offset, base, dense_of, dense[:denses].copy()
 
 
 @kernel()
-def _bit_rows(tokens, offset, chosen, words):  # type: ignore[no-untyped-def]
-    """The chosen lists as bit rows: uint32 [chosen, words]."""
-    out = np.zeros((chosen.size, words), np.uint32)
-    for n in range(chosen.size):
-        for k in range(offset[chosen[n]], offset[chosen[n] + 1]):
-            out[n, tokens[k] >> 5] |= np.uint32(1) << np.uint32(tokens[k] & 31)
-    return out
+def _nearest(bits, others, count, below):  # type: ignore[no-untyped-def]
+    """Which of the last of ``count`` bit sets, uint64 [·, words], differs least from one, and by less than so much; the
+    first of those; -1 for none."""
+    nearest, like = below, -1
+    for n in range(max(0, count - _MOST_BASES), count):
+        distance = 0
+        for k in range(bits.size):
+            distance += count_bits(bits[k] ^ others[n, k])
+            if distance >= nearest:
+                break
+        if distance < nearest:
+            nearest = distance
+            like = n
+    return like
