@@ -3,7 +3,8 @@
 Leaves out   everything else about the sub-schemas: they stay formulas.
 Invariants   the alternatives of a schema say of every sub-schema that evaluates something whether it holds, so that in
              each of them it is known what is evaluated, and the keyword becomes plain members or items; together they
-             are all values of the schema. Sub-schemas that evaluate nothing are not taken apart.
+             are all values of the schema. Sub-schemas that evaluate nothing are not taken apart, nor those that only
+             evaluate members that are evaluated whatever holds, nor schemas in which nothing is left to forbid.
 Source       json-schema.org 2020-12 core, 11; in 2019-09 ``contains`` evaluates nothing.
 """
 
@@ -35,6 +36,7 @@ from .nodes import Node
 MAX_ALTERNATIVES = 256
 
 KEYWORD = {"object": "unevaluatedProperties", "array": "unevaluatedItems"}
+_NAMELESS = {"patternProperties", "additionalProperties", "unevaluatedProperties"}
 _EVALUATE = {
     "object": {"properties", "patternProperties", "additionalProperties", "unevaluatedProperties"},
     "array": {"items", "prefixItems", "contains", "unevaluatedItems"},
@@ -65,21 +67,31 @@ class Unevaluated:
 
     def formula(self, node: Node, kind: str) -> tuple[Formula, ...]:
         """The formula of a node that has the keyword for this kind."""
+        if self._forbids_nothing(node, kind):
+            return formula(node, kind)
         return (Some(tuple(All(parts) for parts, _ in self.alternatives(node, kind))),)
 
-    def alternatives(self, node: Node, kind: str) -> list[Alternative]:
-        """What may hold of a node, and the sub-schemas that then apply."""
+    def alternatives(self, node: Node, kind: str, known: frozenset[str] = frozenset()) -> list[Alternative]:
+        """What may hold of a node, and the sub-schemas that then apply.
+
+        Args:
+            known: members that are evaluated whatever holds, if the node stands in one with the keyword.
+        """
         self.settle(node)
         keywords = node.keywords
         if keywords.get("false") or kind not in types_of(node)[0]:
             return [((NOTHING,), ())]
-        if not self.evaluates(node, kind):
+        if not self.evaluates(node, kind) or (kind == "object" and self._only(node, known)):
             return [((Literal(node),), ())]
+        if self._forbids_nothing(node, kind):
+            return [((Literal(node),), (node,))]
         own = formula(node, kind, (*UNEVALUATED, *APPLICATORS))
         found: list[Alternative] = [(own, (node,))]
+        if KEYWORD[kind] in keywords:
+            known = self._surely(node, {node})
         for keyword in keywords:
             if keyword in APPLICATORS:
-                for options in self._options(node, keyword, kind):
+                for options in self._options(node, keyword, kind, known):
                     found = [(a + b, m + n) for (a, m), (b, n) in product(found, options)]
                     if len(found) > MAX_ALTERNATIVES:
                         raise BudgetError(
@@ -90,8 +102,12 @@ class Unevaluated:
                         )
         if KEYWORD[kind] in keywords:
             rest = literal(keywords[KEYWORD[kind]])
-            found = [(parts + self._rest(nodes, node, kind, rest), nodes) for parts, nodes in found]
+            found = [(parts + self._rest(nodes, node, kind, rest, known), nodes) for parts, nodes in found]
         return found
+
+    def _forbids_nothing(self, node: Node, kind: str) -> bool:
+        """Whether a node has the keyword, with a schema that takes anything."""
+        return KEYWORD[kind] in node.keywords and literal(node.keywords[KEYWORD[kind]]) == ANY
 
     def evaluates(self, node: Node, kind: str) -> bool:
         """Whether a node, or one that it applies to the same value, has a keyword that evaluates."""
@@ -104,7 +120,27 @@ class Unevaluated:
             self._evaluates[key] = known
         return known
 
-    def _options(self, node: Node, keyword: str, kind: str) -> list[list[Alternative]]:
+    def _only(self, node: Node, known: frozenset[str]) -> bool:
+        """Whether a node, with all that it applies to the same value, evaluates no members but these."""
+        todo, seen = [node], {node}
+        for one in todo:
+            if not (_NAMELESS.isdisjoint(one.keywords) and known.issuperset(one.keywords.get("properties", ()))):
+                return False
+            more = [child for child in self.in_place(one) if child not in seen]
+            seen.update(more)
+            todo += more
+        return True
+
+    def _surely(self, node: Node, above: set[Node]) -> frozenset[str]:
+        """The members that a node evaluates whatever holds."""
+        self.settle(node)
+        found = frozenset(node.keywords.get("properties", ()))
+        for child in (*node.keywords.get("allOf", ()), node.keywords.get("$ref")):
+            if isinstance(child, Node) and child not in above:
+                found |= self._surely(child, {*above, child})
+        return found
+
+    def _options(self, node: Node, keyword: str, kind: str, known: frozenset[str]) -> list[list[Alternative]]:
         """For each sub-schema of a keyword, the ways in which it holds or does not."""
         value = node.keywords[keyword]
 
@@ -112,7 +148,7 @@ class Unevaluated:
             return (Literal(child, False),), ()
 
         def holds(child: Node) -> list[Alternative]:
-            return self.alternatives(child, kind)
+            return self.alternatives(child, kind, known)
 
         if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             return [holds(value)]
@@ -122,7 +158,10 @@ class Unevaluated:
             return [[fails(value)]]
         if keyword == "anyOf":
             some: list[Alternative] = [((Some(tuple(Literal(child) for child in value)),), ())]
-            return [some] + [[*holds(child), fails(child)] for child in value if self.evaluates(child, kind)]
+            more = [child for child in value if self.evaluates(child, kind)]
+            if kind == "object":
+                more = [child for child in more if not self._only(child, known)]
+            return [some] + [[*holds(child), fails(child)] for child in more]
         if keyword == "oneOf":
             options: list[Alternative] = []
             for index, child in enumerate(value):
@@ -148,14 +187,16 @@ class Unevaluated:
 
     # -- what is left
 
-    def _rest(self, nodes: tuple[Node, ...], owner: Node, kind: str, rest: Conj) -> tuple[Formula, ...]:
-        """The keyword of ``owner``, given the nodes that apply."""
+    def _rest(
+        self, nodes: tuple[Node, ...], owner: Node, kind: str, rest: Conj, known: frozenset[str]
+    ) -> tuple[Formula, ...]:
+        """The keyword of ``owner``, given the nodes that apply, and the members that are evaluated whatever holds."""
         if any(one is not owner and KEYWORD[kind] in one.keywords for one in nodes):
             return ()
-        return self._members(nodes, rest) if kind == "object" else self._items(nodes, rest)
+        return self._members(nodes, rest, known) if kind == "object" else self._items(nodes, rest)
 
-    def _members(self, nodes: tuple[Node, ...], rest: Conj) -> tuple[Formula, ...]:
-        names: dict[str, None] = {}
+    def _members(self, nodes: tuple[Node, ...], rest: Conj, known: frozenset[str]) -> tuple[Formula, ...]:
+        names = dict.fromkeys(sorted(known))
         patterns: dict[str, Matches] = {}
         for one in nodes:
             if "additionalProperties" in one.keywords:

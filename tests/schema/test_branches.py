@@ -19,6 +19,7 @@ from .recogniser import Compiled
 O: dict[str, Any] = {"type": "object"}
 TEXT = {"type": "string"}
 ABC = "abcdefghijkl"
+NEW = "https://json-schema.org/draft/2020-12/schema"
 KINDS = ("string", "number", "boolean", "null", "array", "object")
 
 
@@ -74,6 +75,15 @@ CASES: list[tuple[str, Any, int, list[str], list[str]]] = [
     ("maps of one type each",
      {"oneOf": [{**O, "additionalProperties": {"type": kind}} for kind in KINDS]}, 6,
      ['{"a":1}', '{"a":"","b":""}', '{"":null}'], ["{}", '{"a":1,"b":""}', '{"a":null,"b":0}']),
+    ("conditions beside an unevaluatedProperties that forbids nothing",
+     {**O, "$schema": NEW, "allOf": [{"if": {"properties": {"k": {"const": tag}}, "required": ["k"]},
+                                      "then": {"properties": {tag: TEXT}}} for tag in ABC],
+      "unevaluatedProperties": True}, 13,
+     ["{}", '{"k":"b","b":""}', '{"a":1}'], ['{"k":"b","b":0}']),
+    ("alternatives that evaluate no other members than their schema",
+     {**O, "$schema": NEW, "properties": {name: {} for name in ABC}, "unevaluatedProperties": False,
+      "anyOf": [{"properties": {name: {"type": "integer"}}, "required": [name]} for name in ABC]}, 12,
+     ['{"a":1}', '{"a":"","l":1}'], ["{}", '{"a":""}', '{"a":1,"m":1}']),
     ("patterns of keys that do not overlap",
      {**O, "patternProperties": {f"^{tag}:(en|nl)$": {"type": "integer", "minimum": n}
                                  for n, tag in enumerate("abcdefghij")},
