@@ -21,7 +21,7 @@ from toolc.runtime.store.key import check_key, key_of
 from toolc.runtime.store.signing import SigningKey, read_allowed
 from toolc.runtime.store.store import BUNDLE, VOCAB, Put, Store, Stored, is_vocab, open_store
 
-from .terminal import console, facts, listed, print_json, refuse_usage, size
+from .terminal import console, counted, facts, listed, print_json, refuse_usage, size
 
 BROAD = 10_000  # columns of what is no terminal: files and pipes get every table uncut
 DONE = {Put.NEW: "", Put.KEPT: "  (was there)", Put.REPLACED: "  (replaced the one that was there)"}
@@ -151,7 +151,7 @@ def show(store: str, quick: bool, as_json: bool) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for name, least in (("key", 32), ("used", 16), ("size", None)):
+    for name, least in (("key", 32), ("used (UTC)", 16), ("size", None)):
         table.add_column(name, no_wrap=True, min_width=least)
     for name in ("spec", "tokenizer", "signed by"):  # what gives way in a narrow terminal
         table.add_column(name, overflow="ellipsis")
@@ -159,7 +159,7 @@ def show(store: str, quick: bool, as_json: bool) -> None:
         about = _plain(row)
         table.add_row(
             row.key,
-            about["used"][:16],
+            (about["used"] or "?")[:16],
             "?" if row.size is None else size(row.size),
             str(about["spec"] or ""),
             str(about["tokenizer"] or ""),
@@ -169,7 +169,9 @@ def show(store: str, quick: bool, as_json: bool) -> None:
     if not out.is_terminal:
         out.width = BROAD
     out.print(table)
-    out.print(f"{len(rows)} bundles, {size(sum(row.size or 0 for row in rows))} without vocabs")
+    sizes = [row.size for row in rows if row.size is not None]
+    together = size(sum(sizes)) if len(sizes) == len(rows) else "?"
+    out.print(f"{counted(len(rows), 'bundle')}, {together} without vocabs")
 
 
 def _plain(row: Stored) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def _plain(row: Stored) -> dict[str, Any]:
     return {
         "key": row.key,
         "bytes": row.size,
-        "used": datetime.fromtimestamp(row.used, timezone.utc).isoformat(timespec="seconds"),
+        "used": _date(row.used),
         "signers": list(row.signers),
         "spec": spec.get("name"),
         "tools": len(spec.get("tools") or []),
@@ -185,6 +187,10 @@ def _plain(row: Stored) -> dict[str, Any]:
         "protocol": row.meta.get("protocol"),
         "compiler": row.meta.get("compiler"),
     }
+
+
+def _date(used: float | None) -> str | None:
+    return None if used is None else datetime.fromtimestamp(used, timezone.utc).isoformat(timespec="seconds")
 
 
 def prune(store: str, max_bytes: int | None, older_than: float | None, vocabs: bool, as_json: bool) -> None:
@@ -203,7 +209,8 @@ def prune(store: str, max_bytes: int | None, older_than: float | None, vocabs: b
     if as_json:
         print_json({"ok": True, **about})
         return
-    removed = f"{len(done.bundles)} bundles and {len(done.vocabs)} vocabs, {size(done.bytes)}"
+    what = f"{counted(len(done.bundles), 'bundle')} and {counted(len(done.vocabs), 'vocab')}"
+    removed = f"{what}, {size(done.bytes)}"
     console().print(facts([("store", opened.place), ("removed", removed)]))
 
 

@@ -192,6 +192,11 @@ def figures(counts: dict[str, int]) -> str:
     return ", ".join(out)
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things, of which one has no s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def size(count: int) -> str:
     """A number of bytes as people read it."""
     if count < 10_000:

@@ -17,12 +17,13 @@ class Item(NamedTuple):
     Attributes:
         name: without its place.
         size: bytes; None where the place does not say.
-        used: when it was last used (folders) or written (other places), in seconds since 1970.
+        used: when it was last used (folders) or written (other places), in seconds since 1970; None where the place
+            does not say.
     """
 
     name: str
     size: int | None
-    used: float
+    used: float | None
 
 
 class Files(Protocol):

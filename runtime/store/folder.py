@@ -8,6 +8,7 @@ Invariants   files are replaced, never rewritten, so that a mapped file stays wh
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -112,8 +113,10 @@ class Folder:
                 for entry in entries:
                     try:
                         about = entry.stat()
-                    except FileNotFoundError:
-                        continue  # removed since it was listed
+                    except OSError as error:
+                        if error.errno not in (errno.ENOENT, errno.ELOOP):
+                            raise
+                        continue  # removed since it was listed, or a link that leads nowhere
                     if not entry.name.startswith(".") and entry.is_file():
                         found.append(Item(entry.name, about.st_size, about.st_mtime))
         except FileNotFoundError:

@@ -9,7 +9,6 @@ Invariants   fsspec is imported here and on use only. There is no lock: writers 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -42,8 +41,12 @@ class Remote:
             raise StoreError(
                 "stores other than folders need fsspec", place=url, hint="pip install 'toolc[store]'"
             ) from None
-        self.place = url.rstrip("/")
-        fs, root = self._try("open", "", lambda: url_to_fs(self.place + "/", **options))
+        scheme, mark, rest = url.partition("://")
+        self.place = scheme + mark + rest.rstrip("/")
+        try:
+            fs, root = self._try("open", "", lambda: url_to_fs(self.place + "/", **options))
+        except FileNotFoundError as error:  # of an archive that is looked into at once
+            raise self._unreachable("open", "", error) from error
         self.fs, self.root = fs, root.rstrip("/")
         self._schemes = {fs.protocol} if isinstance(fs.protocol, str) else {*fs.protocol}
 
@@ -156,8 +159,8 @@ class Remote:
         return 0
 
 
-def _time(entry: dict[str, Any]) -> float:
-    """When a listed file was written; now, where the place does not say, so that it is not taken for old."""
+def _time(entry: dict[str, Any]) -> float | None:
+    """When a listed file was written; None where the place does not say."""
     for key in _TIMES:
         value = entry.get(key)
         if isinstance(value, datetime):
@@ -169,4 +172,4 @@ def _time(entry: dict[str, Any]) -> float:
                 return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
             except ValueError:
                 continue
-    return time.time()
+    return None

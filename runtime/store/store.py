@@ -11,6 +11,7 @@ Invariants   what `get` returns has passed every check of `Bundle`, its meta say
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
@@ -35,7 +36,8 @@ from .signing import PublicKey, SigningKey, check_signature, read_allowed, signa
 
 BUNDLE, VOCAB, SIGNATURE = ".toolc", ".vocab", ".sig"
 LOW_WATER = 0.9  # an eviction goes on to this part of the limit, so that not every put evicts
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: c:/ is a folder
+_URL = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+):(//?)(.*)", re.DOTALL)
+"""Scheme, slashes and rest: two letters at least, as c:/ is a folder. A scheme before :: wraps the rest."""
 _vocabs: weakref.WeakValueDictionary[str, Vocab] = weakref.WeakValueDictionary()
 _vocabs_lock = threading.Lock()
 
@@ -47,14 +49,15 @@ class Stored:
     Attributes:
         key: its name.
         size: bytes of its file; None where the place does not say.
-        used: when it was last used (folders) or written (other places), in seconds since 1970.
+        used: when it was last used (folders) or written (other places), in seconds since 1970; None where the place
+            does not say.
         signers: public keys, hex, that signature files name; not verified.
         meta: of its header, not verified against its arrays; empty where that was not asked for or cannot be read.
     """
 
     key: str
     size: int | None
-    used: float
+    used: float | None
     signers: tuple[str, ...]
     meta: dict[str, Any]
 
@@ -128,13 +131,11 @@ class Store:
         allowed = read_allowed(allow)
         check_key(key)
         try:
-            bundle = self._open(key, vocab)
+            bundle = self._open_signed(key, vocab, allowed)
         except BundleError as error:
             if not self.files.exclusive or (isinstance(error, StoreError) and not self.has(key)):
                 raise
-            bundle = self._open_alone(key, vocab, error)
-        if allowed is not None:
-            self.signature(key, bundle, allowed)
+            bundle = self._open_alone(key, vocab, allowed, error)
         self.files.touch(key + BUNDLE)
         return bundle
 
@@ -165,14 +166,22 @@ class Store:
             )
         return bundle
 
-    def _open_alone(self, key: str, vocab: Vocab | None, error: BundleError) -> Bundle:
+    def _open_signed(self, key: str, vocab: Vocab | None, allowed: Sequence[PublicKey] | None) -> Bundle:
+        bundle = self._open(key, vocab)
+        if allowed is not None:
+            self.signature(key, bundle, allowed)
+        return bundle
+
+    def _open_alone(
+        self, key: str, vocab: Vocab | None, allowed: Sequence[PublicKey] | None, error: BundleError
+    ) -> Bundle:
         """Once more under the lock: while a bundle is opened without it, others may evict it or put it anew."""
         with ExitStack() as held:
             try:
                 held.enter_context(self.files.lock())
             except StoreError:
                 raise error from None  # nobody writes here: what was found wrong stays wrong
-            return self._open(key, vocab)
+            return self._open_signed(key, vocab, allowed)
 
     def _peek(self, name: str, data: bytes | None = None) -> dict[str, Any]:
         """The meta of a bundle's header."""
@@ -272,8 +281,10 @@ class Store:
                 done = Put.REPLACED
             if self.max_bytes is not None and self.files.exclusive:
                 self._evict(self.max_bytes, spare=key)
-        if not self.files.exclusive:
-            self._put_vocab(bundle.vocab)  # another may have pruned it since
+        if not self.files.exclusive:  # another may have pruned these since
+            self._put_vocab(bundle.vocab)
+            if signature is not None and not self.files.has(signature[0]):
+                self.files.write(*signature)
         return done
 
     def _is_sound(self, key: str, bundle: Bundle, same: bool) -> bool:
@@ -321,7 +332,7 @@ class Store:
                     except BundleError:
                         meta = {}  # damaged, or removed since it was listed
                 rows.append(Stored(key, item.size, item.used, tuple(signers.get(key, ())), meta))
-        return sorted(rows, key=lambda row: (-row.used, row.key))
+        return sorted(rows, key=lambda row: (-_when(row.used), row.key))
 
     def prune(self, max_bytes: int | None = None, older_than: float | None = None, vocabs: bool = False) -> Pruned:
         """Remove bundles, the least recently used first; of a folder that is not there, none, and it is not made.
@@ -340,7 +351,11 @@ class Store:
     def _evict(
         self, limit: int | None, older_than: float | None = None, spare: str = "", vocabs: bool = True
     ) -> Pruned:
-        """Under the lock. Bundles go before their signatures, and both before a vocab."""
+        """Under the lock. Bundles and signatures go before a vocab.
+
+        Where the lock is none, signatures go first: one that is put with its bundle meanwhile is not taken with the old
+        ones. Under a lock they go last: who is killed between leaves no bundle without its signature.
+        """
         half = self.files.sweep()
         items = [item for item in self.files.items() if KEY.match(item.name.partition(".")[0])]  # others are not ours
         if limit is not None and any(item.size is None for item in items):
@@ -353,40 +368,43 @@ class Store:
         goal = int(limit * LOW_WATER) if limit is not None and spare else limit
         crowded = limit is not None and total > limit
         now, gone, freed = time.time(), [], []
-        needed = self._needed(items_of(size, BUNDLE)) if vocabs else None
-        for item in sorted((i for i in items if i.name.endswith(BUNDLE)), key=lambda i: (i.used, i.name)):
+        needed = {name: self._needed(name) for name in items_of(size, BUNDLE)} if vocabs else None
+        for item in sorted((i for i in items if i.name.endswith(BUNDLE)), key=lambda i: (_when(i.used), i.name)):
             key = item.name.removesuffix(BUNDLE)
-            old = older_than is not None and item.used < now - older_than
+            old = older_than is not None and _when(item.used) < now - older_than
             if key == spare or not (old or (crowded and goal is not None and total > goal)):
                 continue
-            self.files.remove(item.name)
-            gone.append(key)
-            total -= size.pop(item.name)
-            for name in [name for name in size if name.startswith(key + ".") and name.endswith(SIGNATURE)]:
+            signatures = [name for name in items_of(size, SIGNATURE) if name.startswith(key + ".")]
+            for name in [item.name, *signatures] if self.files.exclusive else [*signatures, item.name]:
                 self.files.remove(name)
                 total -= size.pop(name)
+            gone.append(key)
             if needed is not None:
-                needed.pop(item.name, None)
-                for name in [n for n in items_of(size, VOCAB) if n.removesuffix(VOCAB) not in needed.values()]:
+                needed.pop(item.name)
+                for name in _unneeded(size, needed):
                     self.files.remove(name)
                     freed.append(name.removesuffix(VOCAB))
                     total -= size.pop(name)
         if needed is not None and not spare:
-            for name in [n for n in items_of(size, VOCAB) if n.removesuffix(VOCAB) not in needed.values()]:
+            for name in _unneeded(size, needed):
                 self.files.remove(name)
                 freed.append(name.removesuffix(VOCAB))
                 total -= size.pop(name)
         return Pruned(tuple(gone), tuple(freed), before - total, half)
 
-    def _needed(self, names: Sequence[str]) -> dict[str, str] | None:
-        """Bundle → the vocab it needs; None if one cannot be read, since then no vocab can be spared."""
-        found: dict[str, str] = {}
-        for name in names:
-            try:
-                found[name] = str(self._peek(name).get("vocab_digest"))
-            except BundleError:
-                return None
-        return found
+    def _needed(self, name: str) -> str | None:
+        """The vocab that a bundle needs; None if it cannot be read."""
+        try:
+            return str(self._peek(name).get("vocab_digest"))
+        except BundleError:
+            return None
+
+
+def _unneeded(size: dict[str, int], needed: dict[str, str | None]) -> list[str]:
+    """The vocabs that no bundle needs; none while there is a bundle that cannot be read, which may need any."""
+    if None in needed.values():
+        return []
+    return [name for name in items_of(size, VOCAB) if name.removesuffix(VOCAB) not in needed.values()]
 
 
 def is_vocab(path: os.PathLike[str], digest: str) -> bool:
@@ -400,6 +418,11 @@ def is_vocab(path: os.PathLike[str], digest: str) -> bool:
 def items_of(size: dict[str, int], ending: str) -> list[str]:
     """The names with this ending."""
     return [name for name in size if name.endswith(ending)]
+
+
+def _when(used: float | None) -> float:
+    """A time to sort by: what has none was used last, so that it is not taken for old."""
+    return math.inf if used is None else used
 
 
 def _stamp(path: os.PathLike[str]) -> tuple[int, int, int]:
@@ -432,8 +455,30 @@ def open_store(where: str | os.PathLike[str] | Store, max_bytes: int | None = No
             expected="a folder or a URL",
             hint="this folder is written .",
         )
-    if not _SCHEME.match(text):
+    url = _URL.fullmatch(text)
+    if url is None:
         return Store(Folder(text), max_bytes)
     if max_bytes is not None:
         raise StoreError("only a folder keeps a size limit by itself", place=text, hint="use `toolc prune`")
-    return Store(Remote(text, **options))
+    return Store(Remote(_checked(*url.groups()), **options))
+
+
+def _checked(scheme: str, slashes: str, rest: str) -> str:
+    """The URL of these parts, its scheme in lower case.
+
+    Raises:
+        StoreError: it has one slash, or names no bucket or host where its kind has one.
+    """
+    if slashes == "/":
+        raise StoreError(
+            "this names no store",
+            place=f"{scheme}:/{rest}",
+            found="one slash behind the scheme",
+            expected="a folder or a URL",
+            hint=f"did you mean {scheme}://{rest}? a folder of that name is written ./{scheme}:/{rest}",
+        )
+    if not rest.strip("/") and scheme.lower() != "memory":
+        raise StoreError(
+            "this URL names no bucket or host", place=f"{scheme}://{rest}", expected=f"{scheme}://bucket/path"
+        )
+    return f"{scheme.lower()}://{rest}"

@@ -20,6 +20,7 @@ from toolc.compiler import compile_schema
 from toolc.compiler import key as compiler_key
 from toolc.compiler.cli import cli
 from toolc.runtime import load, open_store
+from toolc.runtime.store.folder import Folder
 
 from .handmade import new_signer
 
@@ -112,6 +113,19 @@ def test_push_pull_list_prune(specs: Path, tmp_path: Path) -> None:
     assert toolc("pull", "s", "0" * 32).exit_code == 5
     assert toolc("prune", "s", "--max-bytes", "0").exit_code == 0
     assert toolc("pull", "s", key).exit_code == 5
+
+
+def test_a_list_says_what_is_not_known(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a web server: neither sizes nor dates."""
+    assert toolc("compile", specs / "a.json", "--store", "s", "--jobs", "1").exit_code == 0
+    shown = toolc("list", "s").stdout
+    assert "used (UTC)" in shown and "1 bundle, " in shown and "?" not in shown
+    items = Folder.items
+    monkeypatch.setattr(Folder, "items", lambda self: [one._replace(size=None, used=None) for one in items(self)])
+    shown = toolc("list", "s").stdout
+    assert "1 bundle, ? without vocabs" in shown and shown.count("?") == 3
+    (row,) = printed(toolc("list", "s", "--json"))["bundles"]
+    assert row["used"] is row["bytes"] is None
 
 
 def test_wrong_usage(specs: Path) -> None:

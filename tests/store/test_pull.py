@@ -129,6 +129,6 @@ def test_a_list_that_goes_into_a_pipe_is_not_cut(columns: str) -> None:
     environment = {**os.environ, "COLUMNS": columns}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     head, *rows = done.stdout.splitlines()
-    assert head.split() == ["key", "used", "size", "spec", "tokenizer", "signed", "by"] and len(rows) == 3
+    assert head.split() == ["key", "used", "(UTC)", "size", "spec", "tokenizer", "signed", "by"] and len(rows) == 3
     for row in rows[:2]:
         assert "a_spec_whose_name_is_rather_long.json" in row and "bytes" in row and "…" not in row

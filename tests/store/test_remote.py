@@ -158,6 +158,75 @@ def test_a_bucket_that_is_not_there(s3: dict[str, Any]) -> None:
     assert store.files.fs.ls("") == ["toolc"]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_signature_that_is_put_while_others_prune(
+    moment: str, remote: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bundle is there with its signature, or not at all."""
+    signer, public = new_signer(tmp_path, "ours")
+    remote.put(keyed(), signer)
+    other, remove = Store(remote.files), remote.files.remove
+    others = [*"x"]
+
+    def meanwhile(name: str) -> None:
+        if moment == "after":
+            remove(name)
+        if name.endswith(".toolc") and others:
+            others.pop()
+            other.put(keyed(), signer)
+        if moment == "before":
+            remove(name)
+
+    monkeypatch.setattr(remote.files, "remove", meanwhile)
+    remote.prune(max_bytes=0)
+    assert not others and remote.has(key()) is (moment == "after")
+    if moment == "after":
+        assert remote.get(key(), [public]).digest == keyed().digest
+
+
+def test_a_signature_that_is_pruned_while_it_is_put(
+    remote: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer, public = new_signer(tmp_path, "ours")
+    remote.put(keyed(), signer)
+    other, sound = Store(remote.files), Store._is_sound
+
+    def pruned(store: Store, *rest: object) -> bool:
+        other.prune(max_bytes=0)
+        return sound(store, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Store, "_is_sound", pruned)
+    remote.put(keyed(), signer)
+    assert remote.get(key(), [public]).digest == keyed().digest
+
+
+def test_urls_in_every_writing(tmp_path: Path) -> None:
+    """Schemes in capitals, the root of a memory, and a file that is cached on the way."""
+    open_store(f"MEMORY://{tmp_path.name}").put(keyed())
+    for url in (f"memory://{tmp_path.name}", f"Memory:///{tmp_path.name}/", f"simplecache::memory://{tmp_path.name}"):
+        assert open_store(url).get(key()).digest == keyed().digest, url
+    store = open_store("memory://")
+    assert not store.files.path("x") and store.place == "memory://"
+    store.put(keyed(7))
+    assert store.get(key(7)).digest == keyed(7).digest
+    store.files.remove(f"{key(7)}.toolc")
+
+
+def test_an_archive_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot open this store"):
+        open_store(f"zip://x::file://{tmp_path}/absent.zip")
+
+
+def test_times_that_are_not_told(remote: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a web server: no date is made up, and what has none is not taken for old."""
+    remote.put(keyed())
+    listed = remote.files.fs.ls(remote.files.root, detail=True)  # type: ignore[attr-defined]
+    bare = [{name: entry[name] for name in ("name", "type", "size")} for entry in listed]
+    monkeypatch.setattr(remote.files.fs, "ls", lambda *_, **__: bare)  # type: ignore[attr-defined]
+    assert [row.used for row in remote.list()] == [None]
+    assert remote.prune(older_than=1).bundles == ()
+
+
 def test_sizes_that_are_not_told(remote: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a web server: what is kept by size would be kept by none."""
     remote.put(keyed())

@@ -172,11 +172,23 @@ def test_urls_of_folders(tmp_path: Path) -> None:
         ("", "''"),
     ],
 )
-def test_what_names_no_store(where: str, found: str) -> None:
+def test_what_names_no_folder(where: str, found: str) -> None:
     with pytest.raises(StoreError, match="names no") as refused:
         open_store(where)
     assert refused.value.place == (where or None) and refused.value.found == found
     assert refused.value.expected and refused.value.hint
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3:///", "https://", "HF://", "s3:/models/x", "Https:/host/x", "s3:/"])
+def test_urls_of_nothing_make_no_folder(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that happens to be called like a URL has ./ before its name; one letter is a drive of Windows."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match="names no") as refused:
+        open_store(url)
+    assert refused.value.place == url and ("://" in url or f"./{url}" in str(refused.value.hint))
+    for folder in (f"./{url}", "c:/x", "s3:x"):
+        open_store(folder).put(keyed())
+        assert open_store(folder).has(key()) and Path(folder, f"{key()}.toolc").is_file()
 
 
 def test_a_folder_that_is_not_there_stays_so(tmp_path: Path) -> None:
@@ -321,6 +333,17 @@ def test_a_vocab_stays_while_a_bundle_cannot_be_read(tmp_path: Path) -> None:
     os.utime(tmp_path / f"{key(1)}.toolc", (9e9, 9e9))
     done = store.prune(max_bytes=len(keyed().vocab.encode()) + 40)
     assert done.bundles == (key(),) and done.vocabs == ()
+    done = store.prune(max_bytes=0)
+    assert done.bundles == (key(1),) and done.vocabs == (keyed().vocab.digest,)
+
+
+def test_links_that_lead_nowhere_are_no_files(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put(keyed())
+    (tmp_path / f"{key(1)}.toolc").symlink_to(f"{key(1)}.toolc")
+    (tmp_path / f"{key(2)}.toolc").symlink_to("nowhere")
+    assert [row.key for row in store.list()] == [key()]
+    assert store.prune(max_bytes=0).bundles == (key(),)
 
 
 def test_a_read_only_mount(tmp_path: Path) -> None:
@@ -394,6 +417,21 @@ def test_what_is_evicted_while_it_is_opened(comes_back: bool, tmp_path: Path, mo
         with pytest.raises(StoreError, match="does not hold this bundle"):
             store.get(key())
     assert evictions == 1
+
+
+def test_what_is_evicted_before_its_signature_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    signer, public = new_signer(tmp_path, "ours")
+    store, other, open_ = open_store(tmp_path / "s"), open_store(tmp_path / "s"), Bundle.open
+    store.put(keyed(), signer)
+
+    def evicted(path: Path, *rest: object) -> Bundle:
+        bundle = open_(path, *rest)  # type: ignore[arg-type]
+        other.prune(max_bytes=0)
+        return bundle
+
+    monkeypatch.setattr(Bundle, "open", evicted)
+    with pytest.raises(StoreError, match="does not hold this bundle"):
+        store.get(key(), [public])
 
 
 def test_a_damaged_bundle_where_nobody_can_lock(tmp_path: Path) -> None:
