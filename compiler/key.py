@@ -16,6 +16,7 @@ from toolc.runtime.container import blake
 from toolc.runtime.store.key import key_of
 
 from .errors import GrammarError
+from .fit import check_fit
 from .options import BUILTIN, Options, version
 
 if TYPE_CHECKING:
@@ -69,22 +70,34 @@ def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:
     return blake(b"grammar\n" + data).hex()
 
 
-def source_key(source: Spec | str, vocab: Vocab | str | Path | None = None, options: Options | None = None) -> str:
+def source_key(
+    source: Spec | str,
+    vocab: Vocab | str | Path | None = None,
+    options: Options | None = None,
+    name: str = "grammar.lark",
+) -> str:
     """The key of what `source` compiles to.
 
     Args:
         source: a spec that was read, or Lark text.
         vocab: the vocabulary, or a tokenizer as ``compile_tools`` takes it.
         options: how it is compiled.
+        name: how errors call Lark text.
+
+    Raises:
+        ToolcError: it would not be compiled so: an option does not fit it, or there is no such protocol.
     """
     from toolc.runtime.vocab import Vocab
 
     from .lift.vocab import load_vocab
 
     options = options or Options()
+    check_fit(source, options, name)
     if not isinstance(vocab, Vocab):
         vocab = load_vocab(BUILTIN if vocab is None else vocab)
-    kind, digest = ("grammar", grammar_digest(source)) if isinstance(source, str) else (source.kind, source.digest)
+    kind, digest = (
+        ("grammar", grammar_digest(source, name)) if isinstance(source, str) else (source.kind, source.digest)
+    )
     meta: dict[str, Any] = {
         "format": FORMAT,
         "recipe": recipe(options, kind),

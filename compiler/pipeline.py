@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import GrammarError, SpecError, VocabError
+from .errors import GrammarError, VocabError
+from .fit import check_fit
 from .key import FORMAT, grammar_digest, recipe
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
@@ -158,6 +159,7 @@ def compile_grammar(
 
     options = options or Options()
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
+    check_fit(lark_text, options, name)
     return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(name, options, progress))
 
 
@@ -172,16 +174,7 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
         check_response(options.response)
     if spec.hosted and not (spec.tools and options.lenient):
         raise spec.hosted[0].refused(spec.name, alone=not spec.tools)
-    if spec.kind == "schema" and options.response is not None:
-        raise SpecError(
-            "a JSON Schema has no tools to which a response could be the alternative", place=f"{spec.name}#"
-        )
-    if spec.kind == "schema" and options.protocol is not None:
-        raise SpecError(
-            "a JSON Schema has no tools, so no protocol can write calls of them",
-            place=f"{spec.name}#",
-            hint="leave the protocol out, or give a tools list or an OpenAPI document",
-        )
+    check_fit(spec, options, spec.name)
     protocol = None if spec.kind == "schema" else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
     if options.digits is not None:

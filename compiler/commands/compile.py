@@ -19,7 +19,7 @@ from ..pipeline import Compiled, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
-from .source import only_for_tools, read_source, schema_options
+from .source import lark_name, read_source, schema_options
 from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
 from .warmup import warm
 
@@ -107,9 +107,8 @@ def _run(
         target = output_file(path, inputs)
         warm(progress, options.jobs)
         if isinstance(source, str):
-            only_for_tools(options)
             compiled = compile_grammar(
-                source, tokenizer, eos=eos, options=options, progress=progress, name=f"{stem}.lark"
+                source, tokenizer, eos=eos, options=options, progress=progress, name=lark_name(stem)
             )
         else:
             compiled = compile_spec(source, tokenizer, eos=eos, options=options, progress=progress)

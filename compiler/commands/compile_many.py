@@ -7,7 +7,6 @@ Invariants   a run that was stopped goes on where it was when it is started agai
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from toolc.runtime.container import replace_file
+from toolc.runtime.store.signing import SigningKey
 from toolc.runtime.store.store import open_store
 
 from ..errors import ToolcError
@@ -26,7 +26,21 @@ from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
 from .outputs import output_file
-from .terminal import BAD_INPUT, BUG, PATIENCE, Progress, console, facts, note, print_json, refuse_usage, size
+from .store import given
+from .terminal import (
+    BAD_INPUT,
+    BUG,
+    PATIENCE,
+    Progress,
+    console,
+    counted,
+    facts,
+    json_text,
+    note,
+    print_json,
+    refuse_usage,
+    size,
+)
 from .warmup import warm
 
 WORDS = (COMPILED, REUSED, REFUSED, FAILED)
@@ -51,6 +65,9 @@ def run(
     begin = time.perf_counter()
     found = find_specs(specs)
     target = None if report is None else _report_file(report, [*found, *tokenizers, sign])
+    if sign is not None:
+        with given("--sign"):  # every worker would refuse it of every spec
+            SigningKey.read(sign)
     opened = open_store(store, store_bytes)
     where = os.path.abspath(opened.place) if opened.files.exclusive else opened.place
     vocabs = {name: load_vocab(name, eos) for name in tokenizers or (BUILTIN,)}
@@ -102,7 +119,7 @@ def run(
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
     whole = {**about, "rows": [asdict(row) for row in rows]}
     if target is not None:
-        replace_file(target, [json.dumps(whole, ensure_ascii=False, indent=1).encode()])
+        replace_file(target, [json_text(whole, indent=1).encode()])
     if as_json:
         print_json(whole if target is None else about)
     else:
@@ -141,7 +158,8 @@ def _print(about: dict[str, Any], rows: list[Outcome]) -> None:
         ("store", str(about["store"])),
         (
             "jobs",
-            f"{about['specs']:,} specs × {len(about['tokenizers'])} tokenizers in {about['seconds']:.1f} s: {words}",
+            f"{counted(about['specs'], 'spec')} × {counted(len(about['tokenizers']), 'tokenizer')} "
+            f"in {about['seconds']:.1f} s: {words}",
         ),
     ]
     written = sum(row.bytes for row in rows)

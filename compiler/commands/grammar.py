@@ -6,21 +6,25 @@ from typing import Any
 
 import click
 
+from ..fit import check_fit
+from ..paths import path_text
 from ..pipeline import grammar_of
-from .source import read_source, schema_options
+from .source import lark_name, read_source, schema_options
 from .terminal import print_json
 
 
 def run(spec: str, as_json: bool, **more: Any) -> None:
     """Print it; a .lark file is checked and printed as it stands."""
-    source, _ = read_source(spec, more["max_spec_bytes"])
+    source, stem = read_source(spec, more["max_spec_bytes"])
+    options = schema_options(more)
     if isinstance(source, str):
         from ..grammar.reader import read_grammar
 
-        read_grammar(source, spec)
+        check_fit(source, options, lark_name(stem))
+        read_grammar(source, path_text(spec))
         text, places, restrictions = source, {}, []
     else:
-        assembled = grammar_of(source, schema_options(more))
+        assembled = grammar_of(source, options)
         text, places, restrictions = assembled.text, assembled.every_place, list(assembled.restrictions)
     if as_json:
         print_json({"ok": True, "grammar": text, "places": places, "restrictions": restrictions})

@@ -12,6 +12,7 @@ from typing import Any
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.relocate import device_bytes
 
+from ..paths import path_text
 from .outputs import output_file
 from .terminal import console, facts, figures, listed, print_json, size
 
@@ -84,7 +85,7 @@ def _page(opened: Bundle, bundle: str, target: Path) -> None:
 
     from .page import page
 
-    replace_file(target, [page(opened, os.path.basename(bundle), os.path.getsize(bundle)).encode()])
+    replace_file(target, [page(opened, path_text(os.path.basename(bundle)), os.path.getsize(bundle)).encode()])
 
 
 def _keywords(opened: Bundle, as_json: bool) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 from ..errors import GrammarError
 from ..options import Options
+from ..paths import path_text
 from ..specs import Spec, read_spec
 from ..specs.json_values import check_response
 from ..specs.project import Project, joined_spec
 from ..specs.source import MAX_BYTES, load_document
-from .terminal import refuse_usage, standard_input
+from .terminal import standard_input
 
 
 def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str, str]:
@@ -44,14 +45,19 @@ def read_bytes(data: bytes, path: Path, max_bytes: int | None) -> tuple[Spec | s
 
 def _lark(data: bytes, path: Path, limit: int) -> str:
     if len(data) > limit:
-        raise GrammarError("the grammar is too large", place=path.name, expected=f"at most {limit:,} bytes")
+        raise GrammarError("the grammar is too large", place=path_text(path.name), expected=f"at most {limit:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise GrammarError(
-            "the grammar is not UTF-8", place=f"{path.name}:{line}", found=f"byte 0x{data[error.start]:02x}"
+            "the grammar is not UTF-8", place=f"{path_text(path.name)}:{line}", found=f"byte 0x{data[error.start]:02x}"
         ) from None
+
+
+def lark_name(stem: str) -> str:
+    """How errors and bundles call the Lark text of a file."""
+    return f"{path_text(stem)}.lark"
 
 
 def schema_options(options: dict[str, Any]) -> Options:
@@ -66,12 +72,6 @@ def schema_options(options: dict[str, Any]) -> Options:
         lenient=options["lenient"],
         key_order=options["key_order"],
     )
-
-
-def only_for_tools(options: Options) -> None:
-    """Refuse options that say something of tools, for Lark text."""
-    if options.strict is not None or options.response is not None:
-        refuse_usage("a grammar has no tools: --strict and --response are for specs")
 
 
 def _response(path: str | None, max_bytes: int | None) -> dict[str, Any] | bool | None:

@@ -29,7 +29,7 @@ DONE = {Put.NEW: "", Put.KEPT: "  (was there)", Put.REPLACED: "  (replaced the o
 
 def push(store: str, bundles: tuple[str, ...], vocab: str | None, sign: str | None, as_json: bool) -> None:
     """Verify bundles and put them into a store."""
-    with _given("--sign"):
+    with given("--sign"):
         signer = None if sign is None else SigningKey.read(sign)
     opened = open_store(store)
     rows: list[dict[str, Any]] = []
@@ -48,10 +48,10 @@ def pull(
     store: str, keys: tuple[str, ...], output: str, allow: tuple[str, ...], standalone: bool, as_json: bool
 ) -> None:
     """Fetch bundles, verify them, and write them into a folder with their vocabs; all of them, or nothing."""
-    with _given("KEY"):
+    with given("KEY"):
         for key in keys:
             check_key(key)
-    with _given("--allow"):
+    with given("--allow"):
         allowed = read_allowed(allow or None)
     opened = _existing(store)
     folder = Path(output)
@@ -75,7 +75,7 @@ def pull(
 
 
 @contextmanager
-def _given(option: str) -> Iterator[None]:
+def given(option: str) -> Iterator[None]:
     """What is refused inside is wrong usage of this option or argument: no bundle was looked at."""
     try:
         yield
@@ -221,12 +221,12 @@ def key(spec: str, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, *
     from ..key import source_key
     from ..lift.vocab import load_vocab
     from ..options import BUILTIN
-    from .source import read_source, schema_options
+    from .source import lark_name, read_source, schema_options
 
     options = replace(schema_options(more), soft_depth=more["soft_depth"])
-    source, _ = read_source(spec, more["max_spec_bytes"])
+    source, stem = read_source(spec, more["max_spec_bytes"])
     vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos)
-    found = source_key(source, vocab, options)
+    found = source_key(source, vocab, options, lark_name(stem))
     if as_json:
         print_json({"ok": True, "key": found, "vocab_digest": vocab.digest})
     else:

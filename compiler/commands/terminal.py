@@ -133,13 +133,18 @@ def standard_input() -> BinaryIO:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """The one JSON object of --json; escaped where stdout cannot write it, as half of a surrogate pair."""
-    text = json.dumps(value, ensure_ascii=False)
+    """The one JSON object of --json."""
+    click.echo(json_text(value, getattr(sys.stdout, "encoding", None) or "utf-8"))
+
+
+def json_text(value: dict[str, Any], encoding: str = "utf-8", indent: int | None = None) -> str:
+    """JSON; escaped where the encoding cannot write it, as half of a surrogate pair, which names of files may have."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
     try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        text.encode(encoding)
     except UnicodeEncodeError:
-        text = json.dumps(value)
-    click.echo(text)
+        return json.dumps(value, indent=indent)
+    return text
 
 
 def note(text: str) -> None:

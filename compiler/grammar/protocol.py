@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import GrammarError
+from ..paths import path_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "grammars"
 SHARED = "protocol"
@@ -121,8 +122,8 @@ def load_protocol(which: str | Path | None) -> Protocol:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise GrammarError(f"cannot read this protocol: {reason}", place=path.name) from None
-    return parse_protocol(text, path.stem)
+        raise GrammarError(f"cannot read this protocol: {reason}", place=path_text(path.name)) from None
+    return parse_protocol(text, path_text(path.stem))
 
 
 def _from_response_template(path: Path) -> Protocol:
@@ -130,7 +131,7 @@ def _from_response_template(path: Path) -> Protocol:
     from .response_template import is_response_template, protocol_text
 
     document, _ = load_document(path, None, MAX_BYTES)
-    name = path.parent.name or path.stem if path.name == CONFIGURATION else path.stem
+    name = path_text(path.parent.name or path.stem if path.name == CONFIGURATION else path.stem)
     if not is_response_template(document):
         raise GrammarError(
             "no response template in this file", place=path.name, expected="an object with response_template, or fields"

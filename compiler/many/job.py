@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import functools
 import os
+import stat
 import time
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from toolc.runtime.errors import BundleError, ToolcError
 from toolc.runtime.store.signing import SigningKey, signature_name
@@ -69,23 +70,18 @@ class Outcome:
 def find_specs(paths: list[str]) -> list[str]:
     """The files that are meant: those named, and every spec or grammar in a folder and its folders, sorted.
 
-    A link that leads nowhere is among them: the job is refused, not left out.
+    A link that leads nowhere and a folder that cannot be read are among them: the job is refused, not left out.
 
     Raises:
         ToolcError: a path is not there, or a folder holds no spec.
     """
     from ..errors import SpecError
-    from ..specs.project import NAMES
 
     found: list[str] = []
     for given in paths:
         path = Path(given)
         if os.path.isdir(given):
-            inside = [
-                one
-                for one in path.rglob("*")
-                if one.suffix.lower() in ENDINGS and one.name not in NAMES and (os.path.isfile(one) or _is_lost(one))
-            ]
+            inside = _inside(path)
             if not inside:
                 raise SpecError("the folder holds no specs", place=str(path), expected="files " + ", ".join(ENDINGS))
             found += map(str, sorted(inside))
@@ -94,6 +90,45 @@ def find_specs(paths: list[str]) -> list[str]:
         else:
             raise SpecError("no such file or folder", place=str(given) or '""')
     return list(dict.fromkeys(found))
+
+
+def _inside(top: Path) -> list[Path]:
+    """The specs and grammars of a folder and its folders, and those of these folders that cannot be read.
+
+    Links to folders are followed, after the folders themselves, unless they lead to one that was met: so loops end.
+    """
+    from ..specs.project import NAMES
+
+    found: list[Path] = []
+    met: set[str] = set()
+    folders, links = [top], list[Path]()
+    while folders or links:
+        folder = folders.pop() if folders else links.pop(0)
+        if (real := os.path.realpath(folder)) in met:
+            continue
+        met.add(real)
+        try:
+            with os.scandir(folder) as entries:
+                inside = sorted((Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries)
+        except OSError:
+            found.append(folder)
+            continue
+        folders += [path for path, is_folder in inside if is_folder]
+        links += [path for path, is_folder in inside if not is_folder and os.path.isdir(path)]
+        found += [
+            path
+            for path, _ in inside
+            if path.suffix.lower() in ENDINGS and path.name not in NAMES and _may_be_file(path)
+        ]
+    return found
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether this is a file, or cannot be looked at, which its job then says."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True
 
 
 def _is_lost(path: str | Path) -> bool:
@@ -133,7 +168,7 @@ def run_job(job: Job) -> Outcome:
 
 
 def _run(job: Job) -> tuple[str, str, int]:
-    from ..commands.source import read_bytes, read_source
+    from ..commands.source import lark_name, read_bytes, read_source
     from ..errors import SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
@@ -144,19 +179,33 @@ def _run(job: Job) -> tuple[str, str, int]:
     if job.data is None:
         if _is_lost(job.name):
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))
+        if os.path.isdir(job.name):
+            _refuse_folder(job.name)
         source, stem = read_source(job.name, job.max_spec_bytes)
     else:
         source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes)
-    key = source_key(source, vocab, job.options)
+    key = source_key(source, vocab, job.options, lark_name(stem))
     if _is_there(store, key, signer):
         return REUSED, key, 0
     options = replace(job.options, budget=replace(job.options.budget))
     if isinstance(source, str):
-        compiled = compile_grammar(source, vocab, options=options, name=f"{stem}.lark")
+        compiled = compile_grammar(source, vocab, options=options, name=lark_name(stem))
     else:
         compiled = compile_spec(source, vocab, options=options)
     store.put(compiled.bundle, signer)
     return COMPILED, key, compiled.report["bytes"]
+
+
+def _refuse_folder(path: str) -> NoReturn:
+    """Say why a folder could not be searched."""
+    from ..errors import SpecError
+
+    reason = "it could not be read before"
+    try:
+        os.listdir(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise SpecError("cannot read this folder, so its specs are left out", place=path, found=reason)
 
 
 def _is_there(store: Store, key: str, signer: SigningKey | None) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..errors import SpecError
 from ..options import check_option
+from ..paths import path_text
 from .model import Hosted, Spec, ToolSpec, escape, make_spec, quote, want
 from .read import read_spec
 from .source import MAX_BYTES, load_document
@@ -118,7 +119,7 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> S
     for path, spec in zip(paths, specs, strict=True):
         if spec.kind == "schema":
             raise SpecError("a JSON Schema has no tools to join", place=f"{path.name}#", expected="specs of tools")
-        file = path.absolute().relative_to(above).as_posix()
+        file = path_text(path.absolute().relative_to(above).as_posix())
         tools += (replace(tool, file=file) for tool in spec.tools)
         hosted += (tool._replace(file=file) for tool in spec.hosted)
     name = ", ".join(spec.name for spec in specs)

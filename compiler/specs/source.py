@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
+from ..paths import path_text
 from .json_text import parse_json
 from .json_values import check_value
 from .model import quote
@@ -32,18 +33,16 @@ def load_document(source: Any, name: str | None, max_bytes: int | None) -> tuple
     """
     if isinstance(source, str) and not source.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         source = Path(source)
+    name = path_text(name or (source.name if isinstance(source, Path) else "") or "spec")
     if isinstance(source, Path):
-        name = name or source.name
         data = _read(source, name, max_bytes)
     elif isinstance(source, str):
         data = source.encode("utf-8", "surrogatepass")
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
     else:
-        name = name or "spec"
         check_value(source, name)
         return source, name
-    name = name or "spec"
     _check_size(len(data), max_bytes, name)
     return parse(data, name), name
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VocabError
+from ..paths import path_text
 from .builtin import NAME, builtin_path
 from .hf_json import read_hf_json
 from .sentencepiece_model import looks_like_sentencepiece, read_sentencepiece
@@ -69,9 +70,9 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
     """
     path = _place(source)
     if os.path.isdir(path):  # Path.is_dir raises where a name is too long
-        return _finish(_read(_pick(path)), _folder(path), eos, path.resolve().name)
+        return _finish(_read(_pick(path)), _folder(path), eos, path_text(path.resolve().name))
     if os.path.exists(path):
-        return _finish(_read(path), lambda name: None, eos, path.name)
+        return _finish(_read(path), lambda name: None, eos, path_text(path.name))
     if str(source) == NAME:
         return _finish(_read(builtin_path()), lambda name: None, eos, NAME)
     if isinstance(source, str) and _HUB_ID.fullmatch(source):
@@ -97,7 +98,7 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None
     name = NAME if path == builtin_path() else path.resolve().name
     digest.update(repr((name, [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)])).encode())
     for file in files:
-        digest.update(f"{file.name}\n{file.stat().st_size}\n".encode())
+        digest.update(f"{path_text(file.name)}\n{file.stat().st_size}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -108,6 +109,8 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None
 def _place(source: Any) -> Path:
     if not isinstance(source, (str, os.PathLike)):
         raise VocabError("no such tokenizer", found=type(source).__name__, expected="a path, a name or a Vocab")
+    if not os.fspath(source):
+        raise VocabError("no such tokenizer", found='""', expected="a path or a name", hint="this folder is written .")
     return Path(source)
 
 
@@ -122,7 +125,7 @@ def _pick(folder: Path) -> Path:
     vocab = (folder / "vocab.json").is_file() or (folder / "vocab.txt").is_file()
     raise VocabError(
         "this folder holds no tokenizer that toolc reads",
-        place=folder.resolve().name,
+        place=path_text(folder.resolve().name),
         expected=", ".join(_TOKENIZER_FILES),
         hint="save it in the fast format: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
         if vocab
@@ -186,7 +189,7 @@ def _json(data: bytes, place: str) -> Any:
 
 def _read(path: Path) -> Draft:
     """Recognise a tokenizer file by its content and read it."""
-    place = path.name
+    place = path_text(path.name)
     try:
         data = path.read_bytes()
     except OSError as error:

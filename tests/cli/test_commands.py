@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from tests.cases.broken_specs import ROWS, as_bytes
 from toolc.compiler.commands.terminal import Progress
+from toolc.compiler.specs.project import joined_spec
 
 Toolc = Callable[..., "subprocess.CompletedProcess[str]"]
 GOOD = '{"name": "current_weather", "arguments": {"place": "Basel", "units": "celsius"}}'
@@ -121,7 +122,7 @@ def test_strict_and_response(toolc: Toolc, repository: Path, tmp_path: Path) -> 
     assert toolc("check", "l.toolc", loose).returncode == 0
     (tmp_path / "list.lark").write_text('start: "a"\n')
     (tmp_path / "three.json").write_text("[3]")
-    assert toolc("compile", "list.lark", "--no-strict").returncode == 2
+    assert toolc("compile", "list.lark", "--no-strict").returncode == 3
     done = toolc("compile", spec, "--response", "three.json", "--json")
     assert done.returncode == 3 and json.loads(done.stdout)["place"] == "three.json#"
     assert toolc("compile", spec, "--response", "nowhere.json").returncode == 3
@@ -453,3 +454,42 @@ def test_progress_says_that_a_fork_waits_for_it() -> None:
     before = set(threading.enumerate())
     with Progress():
         assert [getattr(thread, "fork_waits", False) for thread in set(threading.enumerate()) - before] == [True]
+
+
+def test_names_that_are_no_utf8(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
+    """Files can have them; what says their names has escapes."""
+    strange = os.fsdecode(b"bad\xff\xfe")
+    (tmp_path / f"{strange}.json").write_text('[{"name": "f", "parameters": {"type": "object"}}]')
+    (tmp_path / f"{strange}.lark").write_text('start: "yes"\n')
+    shutil.copy(repository / "grammars" / "hermes.lark", tmp_path / f"{strange}p.lark")
+    folder = tmp_path / strange
+    folder.mkdir()
+    shutil.copy(repository / "compiler" / "vocab" / "data" / "builtin.json", folder / "tokenizer.json")
+    for spec, *more in (
+        (f"{strange}.json", "--protocol", f"./{strange}p.lark", "--tokenizer", strange),
+        (f"{strange}.json", "--tokenizer", f"{strange}/tokenizer.json"),
+        (f"{strange}.lark",),
+    ):
+        done = toolc("compile", spec, "--json", *more)
+        said = json.loads(done.stdout)
+        assert done.returncode == 0 and said["spec"]["name"] == spec.replace(strange, r"bad\udcff\udcfe")
+        assert toolc("inspect", f"{strange}.toolc", "--html", f"{strange}.html").returncode == 0
+    assert r"bad\udcff\udcfe" in (tmp_path / f"{strange}.html").read_text()
+
+
+def test_files_that_are_joined_may_have_any_name(tmp_path: Path) -> None:
+    for name in (b"a\xff", b"b"):
+        (tmp_path / os.fsdecode(name)).mkdir()
+        tool = {"name": name.decode(errors="replace")[0], "parameters": {"type": "object"}}
+        (tmp_path / os.fsdecode(name) / "x.json").write_text(json.dumps([tool]))
+    files = [tmp_path / os.fsdecode(name) / "x.json" for name in (b"a\xff", b"b")]
+    tools = joined_spec((files[0], files[1])).tools
+    assert [tool.file for tool in tools] == [r"a\udcff/x.json", "b/x.json"]
+
+
+def test_no_tokenizer_is_not_this_folder(toolc: Toolc, tmp_path: Path, repository: Path) -> None:
+    shutil.copy(repository / "compiler" / "vocab" / "data" / "builtin.json", tmp_path / "tokenizer.json")
+    (tmp_path / "x.json").write_text('{"const": 1}')
+    done = toolc("compile", "x.json", "--tokenizer", "")
+    assert done.returncode == 3 and "no such tokenizer" in done.stderr and "written ." in done.stderr
+    assert toolc("key", "x.json", "--tokenizer", ".").returncode == 0
