@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from .commands.signals import end_at_once, end_on_signals
-from .commands.terminal import end_without_room, guarded
+from .commands.terminal import end_as_asked, end_without_room, guarded
 from .options import LIMITS, WORDS
 
 Command = Callable[..., Any]
@@ -343,7 +343,13 @@ def bench_command(**options: Any) -> None:
 
 @cli.command("demo")
 @click.option("--rows", type=click.IntRange(1, 256), default=16, show_default=True, help="Sequences decoded at once.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the sampling.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    show_default=True,
+    help="Of the weights and of the sampling.",
+)
 @_json_option
 @guarded
 def demo_command(**options: Any) -> None:
@@ -362,6 +368,9 @@ def main() -> None:
         cli(prog_name="toolc")
     except OSError as error:  # of --help, which no command writes
         end_without_room(error)
+        raise
+    except SystemExit:  # of click, which takes a Ctrl-C outside of a command for an error
+        end_as_asked()
         raise
     finally:
         end_at_once()

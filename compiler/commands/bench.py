@@ -134,7 +134,7 @@ def run(tokenizer: str | None, texts: int, plot: str | None, as_json: bool) -> N
     end = vocab.shown(vocab.end_of_turn[0])
     target = None if plot is None else output_file(plot, (path,))
     rows: list[dict[str, Any]] = []
-    with Progress() as progress:
+    with Progress(quiet=as_json) as progress:
         progress("schemas and texts")
         schemas = _schemas()
         cases = [(name, schema, _texts(schema, vocab, path, texts)) for name, schema in schemas]

@@ -94,26 +94,26 @@ def run(
             warm(progress, options.jobs)
         outcomes = run_local(all_jobs(), max(1, min(options.jobs or cores(), count)))
     rows: list[Outcome] = []
-    stopped = False
+    stopped: KeyboardInterrupt | SystemExit | None = None
     try:
         with _Bar(count, quiet=as_json) as bar:
             for outcome in outcomes:
                 rows.append(outcome)
                 bar(outcome)
-    except KeyboardInterrupt:
-        stopped = True
+    except (KeyboardInterrupt, SystemExit) as ended:  # by Ctrl-C or SIGTERM
+        stopped = ended
     finally:
         outcomes.close()  # type: ignore[attr-defined]
         with opened.files.lock():
             opened.files.sweep()  # of workers that were ended or killed, now or in an earlier run
     about = {
-        "ok": not stopped and all(row.status in (COMPILED, REUSED) for row in rows),
+        "ok": stopped is None and all(row.status in (COMPILED, REUSED) for row in rows),
         "store": opened.place,
         "tokenizers": {name: vocab.digest for name, vocab in vocabs.items()},
         "specs": len(found),
         "jobs": count,
         **{word: sum(row.status == word for row in rows) for word in WORDS},
-        "interrupted": stopped,
+        "interrupted": stopped is not None,
         "seconds": round(time.perf_counter() - begin, 3),
     }
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
@@ -124,8 +124,8 @@ def run(
         print_json(whole if target is None else about)
     else:
         _print(about, rows)
-    if stopped:
-        raise KeyboardInterrupt
+    if stopped is not None:
+        raise stopped
     if about[FAILED]:
         sys.exit(BUG)
     if about[REFUSED]:

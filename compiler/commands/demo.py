@@ -56,7 +56,7 @@ def run(rows: int, seed: int, as_json: bool) -> None:
     from toolc.runtime.random_model import RandomModel, decode, use_one_thread
 
     use_one_thread()
-    with Progress() as progress:
+    with Progress(quiet=as_json) as progress:
         warm(progress)
         progress("compiling the demo's tools")
         spec, compiled = compile_demo()

@@ -12,12 +12,15 @@ import functools
 import io
 import json
 import os
+import re
+import signal
 import sys
 import threading
 import traceback
+import unicodedata
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 import click
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
     from rich.table import Table
+    from rich.text import Text
 
     from ..errors import ToolcError
 
@@ -36,6 +40,8 @@ PATIENCE = 1.0
 TICK = 0.1
 """Seconds between two pictures of a spinner."""
 
+_ODD = re.compile(r"[^\n\t -~]")
+"""Characters that `visible` looks at."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _drawing = threading.Lock()
 """Held while progress is drawn. A fork waits for it: the compiler forks beside the thread that draws."""
@@ -55,20 +61,20 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: names of files can be any bytes
         try:
             command(*args, **options)
-            if (number := signal_met()) is not None:  # and what it raised was lost
-                sys.exit(128 + number)
+            end_as_asked()  # what it raised was lost
         except ToolcError as error:
+            end_as_asked()
             if as_json:
                 try:
                     print_json({"ok": False, **error.as_dict()})
                 except BrokenPipeError:
-                    _forget_output()
-            click.echo(str(error), err=True)
+                    _forget(sys.stdout)
+            note(str(error))
             sys.exit(exit_code(error))
         except KeyboardInterrupt:
             _interrupted()
         except BrokenPipeError:
-            _forget_output()
+            _forget(sys.stdout)
             sys.exit(NO_READER)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -78,10 +84,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                 raise ended from None
             if ended is not None:
                 _interrupted()
+            end_as_asked()
             if isinstance(error, OSError):
                 end_without_room(error)
-            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-            click.echo(f"\nThis is a bug in toolc ({type(error).__name__}); please report it with the above.", err=True)
+            note("".join(traceback.format_exception(error)))
+            note(f"This is a bug in toolc ({type(error).__name__}); please report it with the above.")
             if as_json:
                 print_json({"ok": False, "error": "bug", "message": f"{type(error).__name__}: {error}"})
             sys.exit(BUG)
@@ -91,22 +98,31 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def end_as_asked() -> None:
+    """End the process if a signal was to do that: what it raised may be lost, or be another error by now."""
+    number = signal_met()
+    if number == signal.SIGINT:
+        _interrupted()
+    if number is not None:
+        sys.exit(128 + number)
+
+
 def _interrupted() -> NoReturn:
-    click.echo("interrupted", err=True)
+    note("interrupted")
     sys.exit(INTERRUPTED)
 
 
 def end_without_room(error: OSError) -> None:
     """End the process if a disk is full; other errors are left."""
     if error.errno in _NO_ROOM:
-        click.echo(f"{error.filename or 'the output'}: {error.strerror}", err=True)
+        note(f"{error.filename or 'the output'}: {error.strerror}")
         sys.exit(BAD_INPUT)
 
 
-def _forget_output() -> None:
-    """Let nothing more be written to stdout: its reader has gone."""
+def _forget(stream: TextIO) -> None:
+    """Let nothing more be written to stdout or stderr: its reader has gone, or it is full."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def exit_code(error: ToolcError) -> int:
@@ -122,7 +138,7 @@ def exit_code(error: ToolcError) -> int:
 
 def refuse_usage(message: str) -> NoReturn:
     """End with a usage error."""
-    raise click.UsageError(message, click.get_current_context(silent=True))
+    raise click.UsageError(visible(message), click.get_current_context(silent=True))
 
 
 def standard_input() -> BinaryIO:
@@ -148,15 +164,33 @@ def json_text(value: dict[str, Any], encoding: str = "utf-8", indent: int | None
 
 
 def note(text: str) -> None:
-    """A line for people, on stderr."""
-    click.echo(text, err=True)
+    """Text for people, on stderr. That it cannot be written there changes no exit code."""
+    try:
+        click.echo(visible(text), err=True)
+    except OSError:
+        _forget(sys.stderr)
+
+
+def visible(text: str) -> str:
+    """Text that may be a stranger's, with escapes for what steers a terminal or hides there.
+
+    That is ``\\x1b`` or ``\\u202e``: of control characters, but for ends of lines and tabs, and of format characters.
+    """
+    return _ODD.sub(lambda odd: _escaped(odd[0]) if unicodedata.category(odd[0]) in ("Cc", "Cf") else odd[0], text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def console() -> Console:
-    """For tables on stdout; nothing in them is read as markup or highlighted."""
+    """For tables on stdout; nothing in them is read as markup or highlighted, and all of it is `visible`."""
     from rich.console import Console
 
     class Ours(Console):
+        def render_str(self, text: str, **more: Any) -> Text:
+            return super().render_str(visible(text), **more)
+
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would end the process with the code 1
 

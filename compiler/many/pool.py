@@ -15,6 +15,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
 from typing import NoReturn
 
@@ -53,7 +54,8 @@ def _round(jobs: Iterator[Job], workers: int) -> Generator[Outcome, None, list[J
         while True:
             for job in islice(jobs, max(0, workers * WINDOW - len(running))):
                 try:
-                    running[pool.submit(run_job, job)] = job
+                    with _interrupts_held():  # a new worker begins with them held, until it ignores them
+                        running[pool.submit(run_job, job)] = job
                 except BrokenProcessPool:
                     return [*running.values(), job]
             if not running:
@@ -75,9 +77,24 @@ def _round(jobs: Iterator[Job], workers: int) -> Generator[Outcome, None, list[J
                 process.join()
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A Ctrl-C waits until the end, where the system can hold it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin() -> None:
     """In a worker: Ctrl-C is the business of the process that the person sees; kernels take one thread each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

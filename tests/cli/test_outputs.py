@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 from toolc.compiler.cli import cli
 from toolc.compiler.commands.terminal import BAD_INPUT, BUNDLE, INTERRUPTED, NO_READER, NOT_ACCEPTED, USAGE, guarded
+from toolc.compiler.errors import SpecError
 from toolc.runtime import container
 
 FIGURES = ("--main-s", "2", "--guess-s", "0.5", "--tool-s", "1", "--hit-rate", "0.6", "--turns", "3")
@@ -190,6 +192,83 @@ def test_a_signal_is_not_lost(where: str, number: signal.Signals) -> None:
     assert process.returncode == 128 + number
     if where != "other":
         assert said == ("interrupted\n" if number == signal.SIGINT else "")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("another"), SpecError("another")])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_error_that_stands_for_a_signal(error: Exception, number: signal.Signals, tmp_path: Path) -> None:
+    """C code may put its own in the place of what a signal raised, as numpy does while it is imported."""
+    code = (
+        "import contextlib, os, time\n"
+        "from toolc.compiler.commands.signals import end_on_signals\n"
+        "from toolc.compiler.commands.terminal import guarded\n"
+        f"from {type(error).__module__} import {type(error).__name__}\n"
+        "end_on_signals()\n"
+        "@guarded\n"
+        "def command():\n"
+        "    with contextlib.suppress(KeyboardInterrupt, SystemExit):\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        time.sleep(60)\n"
+        f"    raise {type(error).__name__}('another')\n"
+        "command()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 128 + number
+    assert done.stderr == ("interrupted\n" if number == signal.SIGINT else "")
+
+
+def test_a_ctrl_c_between_commands() -> None:
+    """While click reads the arguments, which calls it an error."""
+    code = (
+        "import os, signal, time\n"
+        "import toolc.compiler.cli as module\n"
+        "def parse(*_):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell's background has not
+        "module.cli.parse_args = parse\n"
+        "module.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == INTERRUPTED and "Traceback" not in done.stderr
+
+
+def test_a_stderr_that_is_full_changes_no_exit_code(spec: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    command = [sys.executable, "-m", "toolc.compiler.cli"]
+    read, write = os.pipe()
+    os.close(read)
+    with open("/dev/full", "w") as full:
+        for stderr in (full, write):
+            for arguments, code in ((["inspect", "nothing"], BUNDLE), (["compile", "spec.json"], 0)):
+                assert subprocess.run([*command, *arguments], stderr=stderr).returncode == code
+    os.close(write)
+
+
+def test_a_stranger_does_not_steer_the_terminal(spec: Path) -> None:
+    """Titles, cleared screens and text that runs backwards, in whatever a bundle or a spec names."""
+    bad = "\x1b]0;pwned\x07\x1b[2J\x9b2J\u202eevil"
+    tool = {"name": "f", "description": bad, "parameters": {"type": "object", "properties": {bad: {"enum": [bad]}}}}
+    Path(f"{bad}.json").write_text(json.dumps([tool]))
+    (wrong := Path("wrong.json")).write_text(json.dumps({"properties": {bad: {"type": bad}}}))
+    Path("b.lark").write_text('start: "a\u202eevil"\n')
+    assert (
+        toolc("compile", "b.lark")[0]
+        == toolc("compile", f"{bad}.json", "-o", "a.toolc")[0]
+        == toolc("push", "s", "a.toolc")[0]
+        == 0
+    )
+    for arguments, code in (
+        (("inspect", "a.toolc"), 0),
+        (("inspect", "a.toolc", "--keywords"), 0),
+        (("list", "s"), 0),
+        (("check", "b.toolc", "a"), NOT_ACCEPTED),
+        (("compile", str(wrong)), BAD_INPUT),
+        (("compile", "wrong.json", "--store", "s", "--jobs", "1"), BAD_INPUT),
+    ):
+        found, said = toolc(*arguments)
+        assert found == code and said.count("\\u202e") and not {*"\x1b\x07\x9b\u202e"} & {*said}, (arguments, said)
 
 
 def test_a_closed_stdin_and_a_reader_that_has_gone(spec: Path) -> None:

@@ -91,3 +91,21 @@ def test_a_job_needs_no_file_but_the_store(tmp_path: Path) -> None:
         first, second = run_job(job), run_job(job)
         assert (first.status, second.status) == (COMPILED, REUSED) and first.key == second.key, first.error
         assert first.key is not None and store.get(first.key).vocab.digest == vocab.digest
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held here")
+def test_workers_begin_with_ctrl_c_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is sent to all of a terminal's processes ended workers with tracebacks before they ignored it."""
+    from multiprocessing import util
+
+    start, held = util.spawnv_passfds, []
+
+    def started(path: bytes, arguments: list[object], *rest: object) -> int:
+        if any("spawn_main" in str(one) for one in arguments):
+            held.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        return start(path, arguments, *rest)
+
+    monkeypatch.setattr(util, "spawnv_passfds", started)
+    monkeypatch.setattr(pool, "run_job", _deadly)
+    assert len(list(pool.run_local(iter(_jobs(["a", "b", "c"])), 2))) == 3
+    assert held and all(held) and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
