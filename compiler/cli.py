@@ -1,6 +1,6 @@
 """The ``toolc`` command: arguments and options; what each command does is in commands/.
 
-Exit codes   0 well; 1 `check`: the text is not accepted, `demo`: an output is not valid; 2 wrong usage; 3 a spec,
+Exit codes   0 success; 1 `check`: the text is not accepted, `demo`: an output is not valid; 2 wrong usage; 3 a spec,
              schema, grammar or tokenizer is refused; 4 a budget was passed; 5 a bundle is refused; 70 a bug;
              130 interrupted.
 Output       results on stdout, with --json one JSON object; errors, notes and progress on stderr.

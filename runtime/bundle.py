@@ -149,7 +149,7 @@ class Bundle:
         """The same for some of the tools only: an overlay that shares all but a few rows; nothing is compiled.
 
         Its masks are those of a bundle that was compiled for these tools alone. It takes some milliseconds to make:
-        keep it where requests choose alike.
+        keep it for requests with the same choice.
 
         Args:
             tools: names; their order does not matter.

@@ -131,10 +131,13 @@ class Vocab:
 
 
 def vocab_cache_dir() -> Path:
-    """Where vocab files are cached: $TOOLC_CACHE, else $XDG_CACHE_HOME/toolc, else ~/.cache/toolc."""
+    """Where vocab files are cached: $TOOLC_CACHE, else $XDG_CACHE_HOME/toolc, else ~/.cache/toolc.
+
+    A relative $XDG_CACHE_HOME is ignored, as the XDG Base Directory Specification says.
+    """
     if cache := os.environ.get("TOOLC_CACHE"):
         return Path(cache)
-    if cache := os.environ.get("XDG_CACHE_HOME"):
+    if os.path.isabs(cache := os.environ.get("XDG_CACHE_HOME", "")):
         return Path(cache) / "toolc"
     return Path(os.path.expanduser("~")) / ".cache" / "toolc"
 

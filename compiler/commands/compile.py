@@ -20,7 +20,7 @@ from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
 from .source import lark_name, read_source, schema_options
-from .terminal import Progress, console, facts, figures, listed, note, print_json, refuse_usage, size
+from .terminal import Progress, console, counted, facts, figures, listed, note, print_json, refuse_usage, size
 from .warmup import warm
 
 
@@ -136,7 +136,7 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     report = compiled.report
     rows = [("bundle", f"{path} ({size(file_bytes)})")]
     if report["tools"]:
-        rows.append((f"{len(report['tools'])} tools", listed(report["tools"])))
+        rows.append((counted(len(report["tools"]), "tool"), listed(report["tools"])))
     if report["protocol"]:
         rows.append(("protocol", f"{report['protocol']}, entries {listed(report['entries'])}"))
     rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))

@@ -14,7 +14,7 @@ from toolc.runtime.relocate import device_bytes
 
 from ..paths import path_text
 from .outputs import output_file
-from .terminal import console, facts, figures, listed, print_json, size
+from .terminal import console, counted, facts, figures, listed, print_json, size
 
 
 def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_json: bool) -> None:
@@ -69,7 +69,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
     if opened.tools:
         from rich.table import Table
 
-        table = Table(title=f"{len(opened.tools)} tools", title_justify="left", box=None, pad_edge=False)
+        table = Table(title=counted(len(opened.tools), "tool"), title_justify="left", box=None, pad_edge=False)
         table.add_column("name", no_wrap=True)
         table.add_column("place", overflow="ellipsis", no_wrap=True)
         table.add_column("description", overflow="ellipsis", no_wrap=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..errors import GrammarError
+from ..errors import GrammarError, SpecError
 from ..options import Options
 from ..paths import path_text
 from ..specs import Spec, read_spec
 from ..specs.json_values import check_response
+from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, joined_spec
 from ..specs.source import MAX_BYTES, load_document
 from .terminal import standard_input
@@ -26,6 +27,13 @@ def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str,
     if spec == "-":
         return read_spec(standard_input().read(limit + 1), "stdin", max_bytes=limit), "stdin"
     path = Path(spec)
+    if path.name in PROJECT_NAMES:
+        raise SpecError(
+            "this is a project file, which says more than a spec",
+            place=path.name,
+            expected="a spec or a grammar",
+            hint="`toolc compile` reads it, without --store; else name the spec that it names",
+        )
     if path.suffix.lower() == ".lark":
         try:
             with path.open("rb") as file:

@@ -13,7 +13,7 @@ from toolc.runtime.speculate.chart import draw
 from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide, Price
 
 from .outputs import output_file
-from .terminal import console, facts, note, print_json, refuse_usage
+from .terminal import console, counted, facts, note, print_json, refuse_usage
 
 POINTS = 60
 ENGINE = ("prefill_rate", "decode_rate", "prompt", "reasoning", "call", "output")
@@ -91,7 +91,7 @@ def _rows(client: ClientSide, price: Price, samples: int, engine: EngineSide | N
     cost = price.speculative(client.hit_rate, samples, _distinct(client, samples))
     rows = [
         ("does it pay", verdict),
-        ("standard", f"{client.standard_s:.3f} s for {client.turns} turns"),
+        ("standard", f"{client.standard_s:.3f} s for {counted(client.turns, 'turn')}"),
         ("speculative", f"{client.speculative_s:.3f} s, {client.saved:.1%} saved"),
         ("speed-up", f"{client.speedup:.3f} (never above {BOUND:g})"),
         ("most is saved", f"with tools of {client.best_tool_s:.3f} s"),
@@ -109,7 +109,9 @@ def _rows(client: ClientSide, price: Price, samples: int, engine: EngineSide | N
 
 
 def _why_not(client: ClientSide) -> str:
-    if not client.turns or not client.tool_s:
+    if not client.turns:
+        return "there are no turns"
+    if not client.tool_s:
         return "there is no tool time to hide"
     if not client.hit_rate:
         return "no guess is ever right"

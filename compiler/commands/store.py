@@ -80,7 +80,8 @@ def given(option: str) -> Iterator[None]:
     try:
         yield
     except BundleError as error:
-        said = (error.place, error.message, error.found and f"found {error.found}", error.hint)
+        wanted = error.expected and f"expected {error.expected}"
+        said = (error.place, error.message, error.found and f"found {error.found}", wanted, error.hint)
         refuse_usage(f"{option}: " + "; ".join(one for one in said if one))
 
 

@@ -350,8 +350,8 @@ class _Reader:
             if template in places:
                 places[made] = places[template]
         if start not in rules:
-            known = ", ".join(list(rules)[:8]) or "none"
-            raise self.source.error(f"there is no rule {start} to start from", found=f"the rules {known}")
+            known = f"the rules {', '.join(list(rules)[:8])}" if rules else "no rules"
+            raise self.source.error(f"there is no rule {start} to start from", found=known)
         if self.ignored is not None and self.ignoring is not None:
             rules[_START] = sequence(Ref(start), self.ignored)
             rules[_IGNORE] = self.ignoring

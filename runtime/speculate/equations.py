@@ -229,4 +229,4 @@ def check(
         for name in names:
             value = getattr(setting, name)
             if not low <= value <= high or value == infinity:
-                raise SpeculateError("no such setting", place=name, found=str(value), expected=expected)
+                raise SpeculateError("an invalid value", place=name, found=str(value), expected=expected)

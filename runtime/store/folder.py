@@ -61,6 +61,13 @@ class Folder:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+            except (FileExistsError, NotADirectoryError) as error:
+                raise StoreError(
+                    "this is a file, or in one; a store is a folder",
+                    place=self.place,
+                    found=error.strerror,
+                    hint="name another folder",
+                ) from error
             except OSError as error:
                 raise self._failed("write", LOCK, error) from error
             try:

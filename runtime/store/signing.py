@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ..errors import BundleError, StoreError
 HEAD = "toolc signature 1"
 MAX_BYTES = 1024
 _HEX = re.compile(r"[0-9a-f]{64}\Z")
+_PUBLIC = "a PEM file, or 64 lower-case hexadecimal digits"
 _HINT = "toolc reads Ed25519 keys as PEM, which `openssl genpkey -algorithm ed25519` writes"
 
 
@@ -35,9 +36,11 @@ class PublicKey:
     @staticmethod
     def read(source: str | os.PathLike[str]) -> PublicKey:
         """A public key: 64 hexadecimal digits, or a PEM file of the public or of the private key."""
+        if not isinstance(source, (str, os.PathLike)):
+            raise BundleError("this is no public key", found=type(source).__name__, expected=_PUBLIC)
         if isinstance(source, str) and _HEX.match(source):
             return PublicKey(source)
-        data = _file(source)
+        data = _file(source, _PUBLIC)
         modules = _cryptography()
         if b"PRIVATE KEY" in data:
             return PublicKey(SigningKey.read(source).public)
@@ -60,7 +63,7 @@ class SigningKey:
     @staticmethod
     def read(source: str | os.PathLike[str]) -> SigningKey:
         """A private key from a PEM file without a password."""
-        data, modules = _file(source), _cryptography()
+        data, modules = _file(source, "a PEM file"), _cryptography()
         try:
             key = modules.serialization.load_pem_private_key(data, password=None)
         except (ValueError, TypeError, modules.UnsupportedAlgorithm) as error:
@@ -123,6 +126,8 @@ def read_allowed(
         return None
     if isinstance(allow, (str, os.PathLike, PublicKey)):
         allow = [allow] if allow else []
+    if not isinstance(allow, Iterable):
+        raise BundleError("this is no list of public keys", place="allow", found=type(allow).__name__, expected=_PUBLIC)
     keys = tuple(one if isinstance(one, PublicKey) else PublicKey.read(one) for one in allow)
     if not keys:
         raise BundleError(
@@ -139,11 +144,12 @@ def _text(key: str, digest: str) -> bytes:
     return f"{HEAD}\n{key}\n{digest}\n".encode()
 
 
-def _file(source: str | os.PathLike[str]) -> bytes:
+def _file(source: str | os.PathLike[str], expected: str) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise BundleError("cannot read this key", place=str(source), found=error.strerror or str(error)) from None
+        found = error.strerror or str(error)
+        raise BundleError("cannot read this key", place=str(source), found=found, expected=expected) from None
 
 
 class _Modules:

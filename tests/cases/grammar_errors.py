@@ -14,6 +14,7 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
     ("undefined/second", 'start: "x" a\na: "b" c\n', GrammarError, ":2:8", "Rule 'c' used but not defined"),
     ("undefined/terminal", 'start: "a" | B\n', GrammarError, ":1:14", "Terminal 'B' used but not defined"),
     ("undefined/start", 'a: "x"', GrammarError, "", "no rule start"),
+    ("undefined/everything", "// nothing yet\n", GrammarError, "", "found no rules"),
     ("undefined/import", "%import nowhere.X\nstart: X", GrammarError, ":1:1", "nowhere"),
     ("undefined/declared", "start: X\n%declare X\n", GrammarError, ":1:8", "declared but not defined"),
     ("twice", 'start: "a"\nstart: "b"', GrammarError, ":2:1", "more than once"),

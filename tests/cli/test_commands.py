@@ -129,6 +129,17 @@ def test_strict_and_response(toolc: Toolc, repository: Path, tmp_path: Path) -> 
     assert toolc("compile", spec, "--response", "nowhere.json").returncode == 3
 
 
+def test_a_project_file_is_no_spec(toolc: Toolc, tmp_path: Path) -> None:
+    """But for `compile`; the others say so."""
+    (tmp_path / "a.json").write_text('[{"name": "f", "parameters": {"type": "object"}}]')
+    (tmp_path / "toolc.yaml").write_text("spec: a.json\n")
+    for command in (["key"], ["grammar"], ["compile", "--store", "s", "--jobs", "1"]):
+        done = toolc(*command, "toolc.yaml")
+        assert done.returncode == 3 and "this is a project file" in done.stdout + done.stderr
+    done = toolc("compile", "toolc.yaml")
+    assert done.returncode == 0 and "\n1 tool " in done.stdout and "\n1 tool " in toolc("inspect", "a.toolc").stdout
+
+
 def test_grammar(toolc: Toolc, repository: Path) -> None:
     spec = repository / "tools_specs" / "tree_schema.json"
     text = toolc("grammar", spec).stdout

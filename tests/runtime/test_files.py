@@ -96,10 +96,13 @@ def test_another_vocab_is_refused(tmp_path: Path) -> None:
 
 def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOOLC_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", "x")
-    assert vocab_cache_dir() == Path("x") / "toolc"
-    monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "h")
+    monkeypatch.setenv("XDG_CACHE_HOME", os.path.abspath("x"))
+    assert vocab_cache_dir() == Path("x").absolute() / "toolc"
+    for ignored in ("x", "./x", ""):  # as the XDG Base Directory Specification says of what is relative
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert vocab_cache_dir() == Path("h") / ".cache" / "toolc"
+    monkeypatch.delenv("XDG_CACHE_HOME")
     assert vocab_cache_dir() == Path("h") / ".cache" / "toolc"
 
 

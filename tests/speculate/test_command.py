@@ -40,19 +40,23 @@ def test_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
+        (["--turns", "0"], "there are no turns"),
+        (["--turns", "1"], "s for 1 turn\n"),
         (["--tool-s", "0"], "no tool time"),
         (["--hit-rate", "0"], "no guess is ever right"),
         (["--guess-s", "2"], "not there before"),
         ([], "yes"),
     ],
-    ids=["tool", "hits", "late", "pays"],
+    ids=["turns", "one turn", "tool", "hits", "late", "pays"],
 )
 def test_verdict(more: list[str], words: str) -> None:
     code, text = call(*FIGURES, *more)
     assert code == 0
-    assert words in text
+    assert words in "\n".join(map(str.rstrip, text.splitlines())) + "\n"
 
 
 def test_wrong_figures() -> None:
     assert call(*FIGURES, "--hit-rate", "1.2")[0] == 3
+    code, text = call(*FIGURES, "--main-price", "nan")
+    assert code == 3 and "an invalid value; found nan, expected a finite number" in text
     assert call(*FIGURES, *ENGINE)[0] == 2

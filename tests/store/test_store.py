@@ -284,6 +284,26 @@ def test_an_empty_list_of_allowed_keys_allows_nothing(tmp_path: Path, allow: lis
     assert store.get(key(), None).digest == load(tmp_path / "s", key(), allow=None).digest == keyed().digest
 
 
+@pytest.mark.parametrize("allow", [3, [None], [3], [b"x"]])
+def test_what_is_no_list_of_keys(tmp_path: Path, allow: object) -> None:
+    with pytest.raises(BundleError, match=r"found (int|NoneType|bytes), expected a PEM file, or 64 lower-case"):
+        load(tmp_path, key(), allow=allow)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["A" * 64, "a" * 65])
+def test_a_key_that_is_mistyped(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BundleError, match=r"No such file.*or 64 lower-case hexadecimal digits"):
+        load(tmp_path, key(), allow=[text])
+
+
+def test_a_store_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("")
+    for place in (tmp_path / "s", tmp_path / "s" / "below"):
+        with pytest.raises(StoreError, match="this is a file") as refused:
+            open_store(place).put(keyed())
+        assert refused.value.place == str(place)
+
+
 def test_what_is_no_ed25519_key(tmp_path: Path) -> None:
     (tmp_path / "junk").write_text("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")
     for path in (tmp_path / "junk", tmp_path / "absent"):
