@@ -189,6 +189,7 @@ def _pieces(
                     pointer=tool.pointer,
                     base=_name_of(spec, tool),
                     name=tool.name,
+                    arguments=True,
                 )
                 piece, origin = piece_written(writer, root), ""
         root = piece.root
@@ -290,7 +291,12 @@ def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel 
     with _places_in(spec, tool):
         if channel is None:
             return writer.add(
-                tool.schema, document=document, pointer=tool.pointer, base=_name_of(spec, tool), name=tool.name
+                tool.schema,
+                document=document,
+                pointer=tool.pointer,
+                base=_name_of(spec, tool),
+                name=tool.name,
+                arguments=True,
             )
         if tool.request is not None:
             channel = replace(channel, request=Request(*tool.request))

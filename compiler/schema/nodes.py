@@ -44,6 +44,9 @@ PLAIN = frozenset(("type", "enum", "const", "minLength", "maxLength", "minimum",
                    "exclusiveMaximum"))  # fmt: skip
 """Keywords that have no schemas in them, and of which neither shapes nor errors know where they stand."""
 
+OBJECT = ("object",)
+"""The value of ``type`` where only objects are allowed."""
+
 MOST_PLAIN = 1000
 """Characters of the values of ``enum`` and ``const`` together."""
 
@@ -276,7 +279,7 @@ class Reader:
                     known = [tag for tag, to in mapping.items() if to in (ref, short)]
                     tags = tuple(Constant(freeze(tag), tag) for tag in dict.fromkeys([*known, short]))
                     value = self._intern({"enum": tags}, document.place(f"{at}/discriminator"))
-                    tagged = {"type": ("object",), "properties": {name: value}, "required": (name,)}
+                    tagged = {"type": OBJECT, "properties": {name: value}, "required": (name,)}
                     mark = self._intern(tagged, document.place(f"{at}/discriminator"))
                     child = self._intern({"allOf": (child, mark)}, document.place(f"{at}/{keyword}"))
                 options.append(child)
@@ -353,6 +356,10 @@ class Reader:
                 name: _without(demand, unsent) if isinstance(demand, tuple) else demand
                 for name, demand in keywords[keyword].items()
             }
+
+    def objects(self, place: str) -> Node:
+        """The schema of any object, which a place demands without saying so."""
+        return self._intern({"type": OBJECT}, place)
 
     def any_of(self, nodes: tuple[Node, ...]) -> Node:
         """The union of some schemas."""

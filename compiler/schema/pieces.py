@@ -95,7 +95,7 @@ _size_kept = 0
 def piece_of(
     schema: Any, options: SchemaOptions, encoding: Encoding, common: Common, hint: str, budget: Budget | None
 ) -> Piece:
-    """The piece of a schema whose references stay inside of it.
+    """The piece of the schema of a tool's arguments, whose references stay inside of it.
 
     Args:
         schema: JSON, in which references are resolved.
@@ -110,7 +110,7 @@ def piece_of(
         _kept.move_to_end(key)
         return known[0]
     writer = LarkWriter(options, budget, encoding, common)
-    root = writer.add(schema, name=hint)
+    root = writer.add(schema, name=hint, arguments=True)
     piece = piece_written(writer, root)
     size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
     _kept[key] = piece, size

@@ -19,12 +19,12 @@ from ..budget import Budget
 from ..errors import SchemaError
 from . import numbers, strings
 from .array_text import array_text
-from .atoms import NEVER, Conj, Literal
+from .atoms import NEVER, Conj, Literal, both, literal
 from .channel import Channel, arguments_text
 from .common import KINDS, Closure, Common, Kind
 from .elements import ElementRules
 from .encoding import JSON_ENCODING, Encoding
-from .nodes import Reader
+from .nodes import OBJECT, Reader
 from .normalise import Normaliser
 from .object_text import object_text
 from .quoted_text import quoted_string
@@ -132,7 +132,10 @@ class LarkWriter:
         """What became of every keyword, place by place, and which declared restrictions narrow it."""
         return keyword_report(*self.met, self.restrictions)
 
-    def add(self, schema: Any, *, document: Any = None, pointer: str = "", base: str = "", name: str = "value") -> str:
+    def add(
+        self, schema: Any, *, document: Any = None, pointer: str = "", base: str = "", name: str = "value",
+        arguments: bool = False,
+    ) -> str:  # fmt: skip
         """Write the rules of one more schema.
 
         Args:
@@ -141,11 +144,12 @@ class LarkWriter:
             pointer: where the schema stands in ``document``, or with no document, in the file (for errors).
             base: name of the file, for errors.
             name: what to call the rule.
+            arguments: it is the schema of a tool's arguments: of its values, only objects.
 
         Returns:
             The name of a rule that matches one JSON value, without blanks around it.
         """
-        root, place = self._root(schema, document, pointer, base)
+        root, place = self._root(schema, document, pointer, base, arguments)
         assert root is not None
         body = self.value(root, name)
         self._drain()
@@ -157,13 +161,13 @@ class LarkWriter:
         self, schema: Any, channel: Channel, *, document: Any = None, pointer: str = "", base: str = "", name: str = ""
     ) -> str:
         """Write the rules of the arguments of a call that are not one object; see ``add``."""
-        root, place = self._root(schema, document, pointer, base)
+        root, place = self._root(schema, document, pointer, base, True)
         self.open_parts, self._place = {}, place  # so that errors name the tool
         body = arguments_text(self, root, channel, name, place)
         self._drain()
         return body
 
-    def _root(self, schema: Any, document: Any, pointer: str, base: str) -> tuple[Conj, str]:
+    def _root(self, schema: Any, document: Any, pointer: str, base: str, arguments: bool = False) -> tuple[Conj, str]:
         """The conj of one more schema, and its place."""
         if document is None:
             home = Document(schema, base, pointer, draft_of(schema, f"{base}#{pointer}"))
@@ -171,7 +175,9 @@ class LarkWriter:
         else:
             home = Document(document, base, "", draft_of(document, f"{base}#"))
         node = self.normaliser.final(self._reader.read(home, pointer, schema))
-        root: Conj = NEVER if node is self._reader.false else () if node is self._reader.true else (Literal(node),)
+        root = literal(node)
+        if arguments and node.keywords.get("type") != OBJECT:
+            root = both(literal(self._reader.objects(home.place(pointer))), root)
         self.normaliser.explore(root)
         self.root = root
         return root, home.place(pointer)

@@ -45,7 +45,7 @@ class ToolSpec:
     Attributes:
         name: what a call writes in ``"name"``.
         description: for people; may be empty.
-        schema: the schema of the arguments, always one of an object.
+        schema: the schema of the arguments, which are an object, whatever it leaves unsaid.
         pointer: JSON pointer, in the spec document, of the arguments schema or of the operation.
         document: what ``$ref`` in the schema resolves against.
         read_only: whether a call changes nothing, where the spec says (GET and HEAD; MCP's readOnlyHint).

@@ -48,7 +48,7 @@ _OPTIONS = frozenset(
 )
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
 _HALF = re.compile("[\ud800-\udfff]")
-_NOT_FOUND, _TOO_LARGE, _BAD, _GONE, _FULL = 404, 413, 400, 499, 503
+_NOT_FOUND, _TOO_LARGE, _BAD, _GONE, _FAILED, _FULL = 404, 413, 400, 499, 500, 503
 
 
 class Refused(Exception):
@@ -72,6 +72,11 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
     async def refused(_: Request, error: Refused) -> Response:
         about = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": None}
         return JSONResponse({"error": about}, error.status)
+
+    @app.exception_handler(ToolcError)
+    async def failed(_: Request, error: ToolcError) -> Response:
+        about = {"message": str(error), "type": "server_error", "param": None, "code": None}
+        return JSONResponse({"error": about}, _FAILED)  # of an answer that had begun
 
     @app.exception_handler(ClientDisconnect)
     async def gone(_: Request, error: ClientDisconnect) -> Response:

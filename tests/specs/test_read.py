@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pydantic
 import pytest
 
 from tests.cases.broken_specs import api, get, query
-from toolc.compiler.errors import SpecError
+from tests.cases.protocols import FAMILIES
+from toolc.compiler import Options, compile_tools
+from toolc.compiler.commands.check import check
+from toolc.compiler.errors import SpecError, UnsatisfiableError
 from toolc.compiler.specs import Spec, ToolSpec, read_spec
+from toolc.runtime import read_calls
 
 
 def only(spec: Spec) -> ToolSpec:
@@ -37,6 +42,49 @@ def test_no_parameters_is_no_arguments(parameters: Any) -> None:
     function = {"name": "a"} | ({"parameters": None} if parameters is None else {})
     schema = only(read_spec([{"type": "function", "function": function}])).schema
     assert schema == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+MEMBERS = {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+
+
+class TwoTypes(pydantic.RootModel[int | dict[str, int]]): ...  # type: ignore[name-defined]
+
+
+UNSAID: dict[str, Any] = {
+    "anyOf": {**MEMBERS, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    "allOf": {"allOf": [MEMBERS]},
+    "$ref": {"$ref": "#/$defs/x", "$defs": {"x": MEMBERS}},
+    "$ref of draft 7": {
+        "$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/x", "definitions": {"x": MEMBERS},
+    },
+    "if": {**MEMBERS, "if": {"required": ["b"]}, "then": {"required": ["a"]}},
+    "not": {**MEMBERS, "not": {"required": ["c"]}},
+    "two types": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+    "two types of a model": TwoTypes,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNSAID)
+@pytest.mark.parametrize("protocol", ["json", "hermes"])
+def test_arguments_are_an_object_where_nothing_says_so(case: str, protocol: str) -> None:
+    """A number was taken as arguments, and the call could not be read."""
+    schema = UNSAID[case]
+    source = schema if isinstance(schema, type) else {"name": "f", "input_schema": schema}
+    held = compile_tools([source], options=Options(protocol=protocol)).bundle
+    (tool,) = held.tools
+    for value in ({"a": 1}, 3, None, [], "x"):
+        text = FAMILIES[protocol].write([(tool["name"], value)])
+        accepted = check(held, text.encode(), "required")["accepted"]
+        assert accepted is isinstance(value, dict), text
+        if accepted:
+            assert [call.arguments for call in read_calls(held, text, "required")] == [value]
+
+
+@pytest.mark.parametrize("schema", [{"anyOf": [{"type": "string"}, {"type": "null"}]}, {"enum": [3]}])
+def test_arguments_that_no_object_meets(schema: Any) -> None:
+    with pytest.raises(UnsatisfiableError) as refused:
+        compile_tools([{"name": "f", "input_schema": schema}])
+    assert refused.value.place == "spec#/0/input_schema"
 
 
 def test_arguments_are_an_object() -> None:

@@ -16,8 +16,9 @@ import uvicorn
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.speculate.small import TOOLS, service
+from toolc.runtime import DecodeError
 from toolc.runtime.speculate.agent import parse_call, run_agent
-from toolc.runtime.speculate.engine import EngineLimits
+from toolc.runtime.speculate.engine import Engine, EngineLimits, Running
 from toolc.runtime.speculate.executor import Executor, Limits
 from toolc.runtime.speculate.openai import OpenAIModel, SpeculativeOpenAI
 from toolc.runtime.speculate.outputs import CacheLimits
@@ -411,3 +412,16 @@ def test_a_history_that_takes_long_holds_nobody_up(server: Server, monkeypatch: 
         asyncio.run(main())
     finally:
         go.set()
+
+
+def test_an_answer_that_fails_is_told_in_json(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Engine, one: Running, token: int) -> None:
+        raise DecodeError("what was said is no call", place="required")
+
+    monkeypatch.setattr(Engine, "_read", broken)
+    status, body = server.post("/v1/chat/completions", json.dumps({"messages": ASK}))
+    assert status == 500
+    error = json.loads(body)["error"]
+    assert error["type"] == "server_error" and "what was said is no call" in error["message"]
+    monkeypatch.undo()
+    assert server.post("/v1/chat/completions", json.dumps({"messages": ASK, "max_tokens": 1}))[0] == 200
