@@ -2,6 +2,9 @@
 
 An operation is [method, path, [argument, part of the request, name there] of every argument], as a bundle stores it.
 
+Where two parameters share a segment of the path (``/{low}-{high}``), the first does not hold the first character of
+what parts them, other than as its first, and percent-encodes it: so there is one way to split the segment.
+
 Leaves out   what a text says as a value: the caller tells (arguments.py).
 Source       RFC 3986 2.1 and 3.4.
 """
@@ -29,9 +32,9 @@ def read_request(request: Sequence[Any], text: str, value: Value) -> dict[str, A
         ValueError: it is no request of this operation.
     """
     method, path, parts = request
-    pieces = re.split(r"\{([^{}]+)\}", path)
+    pieces = path_pieces(path)
     names = pieces[1::2]
-    route = "([^/? ]+)".join(map(re.escape, pieces[::2]))
+    route = "([^/? ]+?)".join(map(re.escape, pieces[::2]))
     found = re.fullmatch(rf"{re.escape(method)} {route}(?:\?([^ ]*))?(?: (.*))?", text, re.DOTALL)
     if found is None:
         raise ValueError(f"it is no {method} {path}")
@@ -56,7 +59,7 @@ def request_line(request: Sequence[Any], arguments: Mapping[str, Any], spelled: 
         spelled: a value that is no string as JSON.
     """
     method, path, parts = request
-    query, body = [], ""
+    query, body, parted = [], "", parting(path)
     for argument, part, name in parts:
         if argument not in arguments:
             continue
@@ -66,10 +69,24 @@ def request_line(request: Sequence[Any], arguments: Mapping[str, Any], spelled: 
             continue
         text = quote(value if isinstance(value, str) else spelled(value), safe="")
         if part == "path":
+            mark = parted.get(name)
+            if mark and isinstance(value, str):
+                text = text.replace(mark, f"%{ord(mark):02X}")
             path = path.replace("{" + name + "}", text)
         elif part == "query":
             query.append(f"{query_name(name)}={text}")
     return f"{method} {path}" + ("?" + "&".join(query) if query else "") + body
+
+
+def path_pieces(path: str) -> list[str]:
+    """The texts of a path around its parameters and, at odd places, the names of these."""
+    return re.split(r"\{([^{}]+)\}", path)
+
+
+def parting(path: str) -> dict[str, str]:
+    """Path parameter that another one follows in its segment → the first character of what parts them."""
+    pieces = path_pieces(path)
+    return {pieces[n]: pieces[n + 1][:1] for n in range(1, len(pieces) - 2, 2) if "/" not in pieces[n + 1]}
 
 
 def query_name(name: str) -> str:

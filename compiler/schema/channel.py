@@ -34,7 +34,7 @@ from .object_text import Members, members_text
 from .open_parts import Parts, open_parts
 from .parameters import Beside, alternatives_of, empty_kind
 from .quoted_text import constants_inside, string_inside
-from .request_text import PERCENT, Request, request_text
+from .request_text import PERCENT, Request, check_parted, quote_in_path, request_text
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
 from .spelling import RAW
 from .strings import literal
@@ -246,7 +246,7 @@ def _part_text(
     unlike = [] if said or "string" not in shapes else _spellings(writer, channel, readable)
     if unlike:
         writer.restrictions.add("raw-strings")
-    texts, may_be_empty = _not_empty_texts(_texts(writer, channel, shapes.get("string", ()), unlike, hint))
+    texts, may_be_empty = _not_empty_texts(_texts(writer, channel.raw, shapes.get("string", ()), unlike, hint))
     empty = "" if said or channel.item is None else empty_kind(writer, beside)
     if empty and may_be_empty:
         writer.restrictions.add("raw-strings")
@@ -255,7 +255,7 @@ def _part_text(
 
     def leaves() -> tuple[str, str]:
         scalars = [_values(writer, channel, kind, others[kind], "open") for kind in ("null", "boolean", "number")]
-        return " | ".join(_not_empty_texts(_texts(writer, channel, shapes["string"], [], "open"))[0]), " | ".join(
+        return " | ".join(_not_empty_texts(_texts(writer, channel.raw, shapes["string"], [], "open"))[0]), " | ".join(
             scalars
         )
 
@@ -313,11 +313,15 @@ def _in_request(
         strings = tuple(one for one in map(_not_empty, strings) if one is not None)
     others: dict[str, tuple[Shape, ...]] = {kind: shapes[kind] for kind in shapes if kind in ("boolean", "number")}
     readable = _beside(writer, (value, *beside))
-    unlike = _spellings(writer, channel, {kind: readable[kind] for kind in readable if kind in ("boolean", "number")})
+    quote = channel.raw
+    if part == "path" and channel.request is not None:
+        check_parted(writer, channel.request.path, name, others)
+        quote = quote_in_path(channel.request.path, name)
+    unlike = _spellings(writer, channel, {kind: readable[kind] for kind in readable if kind != "null"})
     if unlike and strings:
         writer.restrictions.add("raw-strings")
     options = [_values(writer, channel, kind, union, name) for kind, union in others.items()]
-    options += [text for text in _texts(writer, channel, strings, unlike, name) if text]
+    options += [text for text in _texts(writer, quote, strings, unlike, name) if text]
     return writer.rule(" | ".join(options), f"{name}_value", None) if options else None
 
 
@@ -358,17 +362,17 @@ def _constants(union: tuple[Shape, ...]) -> list[bool | None]:
     return [constant.value for shape in union if isinstance(shape, Constants) for constant in shape.values]
 
 
-def _texts(writer: LarkWriter, channel: Channel, union: tuple[Shape, ...], unlike: list[str], hint: str) -> list[str]:
+def _texts(writer: LarkWriter, quote: Quote, union: tuple[Shape, ...], unlike: list[str], hint: str) -> list[str]:
     """The raw strings of some shapes, as alternatives, of which one may be empty."""
     options: dict[str, None] = {}
     for shape in union:
         if isinstance(shape, Constants):
             texts = [one.value for one in shape.values]
             texts = [text for text in texts if not any(re.fullmatch(one, text) for one in unlike)]
-            inside = constants_inside(writer, channel.raw, texts, hint)
+            inside = constants_inside(writer, quote, texts, hint)
         else:
             assert isinstance(shape, Strings)
-            inside = string_inside(writer, channel.raw, shape, hint, unlike)
+            inside = string_inside(writer, quote, shape, hint, unlike)
         if inside is not None:
             options.setdefault(inside)
     return list(options)
@@ -384,5 +388,5 @@ def _spellings(writer: LarkWriter, channel: Channel, others: Mapping[str, tuple[
             whole = all(map(is_integral_shape, union))
             found.append(r"-?(?:0|[1-9][0-9]*)" + (r"(?:\.0*)?" if whole else r"(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"))
         else:
-            found.append(rf"\{'[' if kind == 'array' else '{'}(?s:.*)")
+            found.append(rf"\{'[' if kind == 'array' else '{'}[\s\S]*")
     return [rf"[ \t\n\r]*(?:{'|'.join(found)})[ \t\n\r]*"] if found else []

@@ -25,12 +25,14 @@ class Quote:
         spelling: its characters, where each has one spelling.
         keep_out: strings that never stand in its text.
         free: an expression for one character of a string that nothing is asked of; empty: as in ``spelling``.
+        never: an expression that no whole text matches; empty for none.
     """
 
     mark: str
     spelling: Spelling
     keep_out: tuple[str, ...] = ()
     free: str = ""
+    never: str = ""
 
 
 @dataclass(frozen=True)

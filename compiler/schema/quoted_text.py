@@ -7,6 +7,7 @@ Invariants   the terminal holds what stands between the marks; it never matches 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[
 def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hint: str) -> str | None:
     """One of some strings, as they stand between the marks; None where none of them can be written."""
     spelled = [quote.spelling.spell(text) for text in texts]
-    kept = [text for text in spelled if text is not None and not any(stop in text for stop in quote.keep_out)]
+    kept = [text for text in spelled if text is not None and _may_stand(quote, text)]
     if len(kept) < len(texts):
         writer.restrictions.add("writable")
     if not kept:
@@ -77,33 +78,45 @@ def string_inside(
     """What stands between the marks: a terminal, perhaps optional; None where no string can be written.
 
     Args:
-        unlike: expressions that the whole text must not match.
+        unlike: expressions that the whole string must not match.
     """
     spelling = quote.spelling
+    never = [rf"(?:{quote.never})\Z"] if quote.never else []
     if not (shape.patterns or shape.excluded or unlike or quote.keep_out) and quote.free:
-        return repeated(writer.terminal(quote.free, "CHAR"), shape.low, shape.high)
-    if not unlike and spelling.escapes:
+        if not never:
+            return repeated(writer.terminal(quote.free, "CHAR"), shape.low, shape.high)
+        return _terminal(writer, f"(?!{never[0]})", quote.free, shape, hint)
+    if spelling.escapes:
         writer.restrictions.add("minimal-escapes")
     for match in shape.patterns:
         if match.format and FORMATS[match.format].narrowed:
             writer.restrictions.add("formats")
     if quote.keep_out or charset.complement(spelling.raw):
         writer.restrictions.add("writable")
-    whole = [*unlike]
+    whole = [content(f"^(?:{one})$", "", True, spelling) if spelling.escapes else one for one in unlike]
     refused = [text for text in map(spelling.spell, shape.excluded) if text]
     if refused:
         whole.append("|".join(map(_exactly, refused)))
-    never = [f"(?s:.*)(?:{'|'.join(map(_exactly, quote.keep_out))})"] if quote.keep_out else []
+    never += [f"(?s:.*)(?:{'|'.join(map(_exactly, quote.keep_out))})"] if quote.keep_out else []
     never += [f"(?:{'|'.join(whole)})\\Z"] if whole else []
     never += [content(one.pattern, one.place, True, spelling) for one in shape.patterns if not one.positive]
     wanted = [content(one.pattern, one.place, True, spelling) for one in shape.patterns if one.positive]
     heads = "".join([*(f"(?={one})" for one in wanted), *([f"(?!{'|'.join(never)})"] if never else [])])
-    high = "" if shape.high is None else shape.high
+    return _terminal(writer, heads, to_text(spelling.character(charset.ALL)), shape, hint)
+
+
+def _terminal(writer: LarkWriter, heads: str, unit: str, shape: Strings, hint: str) -> str | None:
+    """So many units as a shape has characters, after conditions on the whole text."""
     if shape.high == 0:
         return "" if _allows_empty(shape) else None
-    unit = to_text(spelling.character(charset.ALL))
+    high = "" if shape.high is None else shape.high
     term = writer.terminal(f"{heads}(?:{unit}){{{max(1, shape.low)},{high}}}", hint)
     return f"{term}?" if _allows_empty(shape) else term
+
+
+def _may_stand(quote: Quote, text: str) -> bool:
+    """Whether the text of a string is one that stands between the marks."""
+    return not any(stop in text for stop in quote.keep_out) and not (quote.never and re.fullmatch(quote.never, text))
 
 
 def _allows_empty(shape: Strings) -> bool:

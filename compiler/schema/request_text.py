@@ -3,6 +3,8 @@
 Values in the path and the query are percent-encoded; the body follows as JSON. Query parameters stand in the declared
 order, those that are not required may be left out.
 
+Two parameters of one segment are told apart by what stands between them (runtime/request_line.py), or refused.
+
 Leaves out   headers and cookies, and optional parameters that are no scalars: a request line cannot say them.
 Invariants   a parameter that allows strings and other values reads as channel.py says.
 Source       RFC 3986 2.1 and 3.4; Song et al. 2023, arXiv 2306.06624, the API calls of RestGPT.
@@ -11,19 +13,21 @@ Source       RFC 3986 2.1 and 3.4; Song et al. 2023, arXiv 2306.06624, the API c
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from toolc.runtime.request_line import query_name
+from toolc.runtime.request_line import parting, path_pieces, query_name
 
 from ..errors import UnsupportedError
-from ..regex import charset
+from ..regex import Chars, charset, to_text
 from .atoms import Conj
 from .encoding import Quote
 from .machine import object_is_plain
 from .object_text import sequence
-from .shapes import Objects
+from .shapes import Constants, Objects, Shape, is_integral_shape
 from .spelling import Spelling
 from .strings import literal
 
@@ -34,19 +38,34 @@ Value = Callable[["LarkWriter", str, Conj, str, str], "str | None"]
 
 _UNRESERVED = charset.normal([(45, 46), (48, 57), (65, 90), (95, 95), (97, 122), (126, 126)])
 _TAIL = "%[89abAB][0-9a-fA-F]"
-_FREE = (
-    "[A-Za-z0-9._~-]|%[0-7][0-9a-fA-F]|%[cC][2-9a-fA-F]" + _TAIL + "|%[dD][0-9a-fA-F]" + _TAIL
+_ENCODED = (
+    "%[0-7][0-9a-fA-F]|%[cC][2-9a-fA-F]" + _TAIL + "|%[dD][0-9a-fA-F]" + _TAIL
     + "|%[eE](?:0%[abAB][0-9a-fA-F]|[1-9a-cA-CefEF]" + _TAIL + "|[dD]%[89][0-9a-fA-F])" + _TAIL
     + "|%[fF](?:0%[9abAB][0-9a-fA-F]|[1-3]" + _TAIL + "|4%8[0-9a-fA-F])" + _TAIL + _TAIL
 )  # fmt: skip
-PERCENT = Quote(
-    "",
-    Spelling(
-        _UNRESERVED, tuple((code, f"%{code:02X}") for code in range(128) if not charset.contains(_UNRESERVED, code))
-    ),
-    free=_FREE,
-)
+_NEVER_APART = frozenset(string.hexdigits + "%")
+"""Characters of what is percent-encoded: where one of them parts two parameters, no value could do without it."""
+
+_DOTS = r"(?:\.|%2[eE]){1,2}"
+
+
+def _percent(raw: charset.Ranges, never: str = "") -> Quote:
+    escapes = tuple((code, f"%{code:02X}") for code in range(128) if not charset.contains(raw, code))
+    return Quote("", Spelling(raw, escapes), free=f"{to_text(Chars(raw))}|{_ENCODED}", never=never)
+
+
+PERCENT = _percent(_UNRESERVED)
 """A percent-encoded string: any, or where something is asked of it, one of ASCII, encoded where it must be."""
+
+
+@cache
+def quote_in_path(path: str, name: str) -> Quote:
+    """How a string stands in a path: without the character that parts it from another parameter of its segment, and not
+    as a segment of one or two dots, which leads elsewhere (RFC 3986, 5.2.4)."""
+    mark = parting(path).get(name)
+    raw = charset.difference(_UNRESERVED, ((ord(mark), ord(mark)),)) if mark else _UNRESERVED
+    segment = next(one for one in path.split("/") if "{" + name + "}" in one)
+    return _percent(raw, "" if "".join(path_pieces(segment)[::2]).strip(".") else _DOTS)
 
 
 @dataclass(frozen=True)
@@ -72,6 +91,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
     """
     if not object_is_plain(shape):
         raise UnsupportedError("which parameters there may be cannot be said in a request line", place=place)
+    _check_path(request.path, place)
     writer.restrictions.add("request-parts")
     where: dict[str, dict[str, str]] = {"path": {}, "query": {}, "body": {}}
     for argument, one in shape.named:
@@ -86,7 +106,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
                 hint="choose another protocol",
             )
     of_name = {request.parts[argument][1]: rule for argument, rule in where["path"].items()}
-    pieces = re.split(r"\{([^{}]+)\}", request.path)
+    pieces = path_pieces(request.path)
     line = [literal(f"{request.method} {pieces[0]}")]
     for n in range(1, len(pieces), 2):
         if pieces[n] not in of_name:
@@ -106,6 +126,44 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
     for argument, rule in where["body"].items():
         line.append(f'" " {rule}' if argument in shape.required else f'(" " {rule})?')
     return " ".join(piece for piece in line if piece)
+
+
+def _check_path(path: str, place: str) -> None:
+    """Refuse a path of which a request line does not tell the parameters."""
+    pieces = path_pieces(path)
+    names = pieces[1::2]
+    odd = re.search(r"[?#\x00-\x20\x7f]", "".join(pieces[::2]))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    near = next((name for name, mark in parting(path).items() if not mark or mark in _NEVER_APART), None)
+    wrong = (
+        f"the path holds {odd[0]!r}, which ends a path"
+        if odd
+        else f"the path holds {{{twice}}} twice"
+        if twice is not None
+        else f"where {near!r} ends and the next parameter begins cannot be said"
+        if near is not None
+        else ""
+    )
+    if wrong:
+        raise UnsupportedError(wrong, place=place, found=path, hint="choose another protocol")
+
+
+def check_parted(writer: LarkWriter, path: str, name: str, others: Mapping[str, tuple[Shape, ...]]) -> None:
+    """Refuse values but strings, by kind, whose text may hold what parts them from another parameter of their segment,
+    other than as its first character, as a minus is."""
+    mark = parting(path).get(name, "")
+    numbers = others.get("number", ())
+    whole = all(is_integral_shape(one) and not _may_have_point(one) for one in numbers)
+    if mark and ((mark in ".+-" and not whole) or (mark in "truefalse" and "boolean" in others)):
+        raise UnsupportedError(
+            f"where {name!r} ends and the next parameter begins cannot be said",
+            found=path,
+            hint="choose another protocol",
+        )
+
+
+def _may_have_point(shape: Shape) -> bool:
+    return isinstance(shape, Constants) and not all(isinstance(constant.value, int) for constant in shape.values)
 
 
 def _query(writer: LarkWriter, members: list[tuple[str, bool]], hint: str) -> str:

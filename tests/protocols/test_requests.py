@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
@@ -248,3 +249,73 @@ def test_the_name_of_the_action_of_a_protocol() -> None:
         compile_tools(tools, vocab_for("react"), options=Options(protocol="react"))
     assert "#/0" in str(caught.value.place)
     compile_tools(tools, vocab_for("json"), options=Options(protocol="json"))
+
+
+def one_path(path: str, **schemas: Any) -> Bundle:
+    operation = {"operationId": "o", "parameters": [parameter(name, "path", schemas[name]) for name in schemas]}
+    return compile_tools({**DOCUMENT, "paths": {path: {"get": operation}}}, options=Options(protocol="restgpt")).bundle
+
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+ENUM = {"enum": [".", "..", "a"]}
+SEGMENTS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("/r/{lo}-{hi}", {"lo": INTEGER, "hi": STRING}, {
+        "/r/1-2-3": {"lo": 1, "hi": "2-3"}, "/r/-1--2": {"lo": -1, "hi": "-2"}, "/r/a-2": None}),
+    ("/r/{lo}-{hi}", {"lo": STRING, "hi": INTEGER}, {
+        "/r/1%2D2-3": {"lo": "1-2", "hi": 3}, "/r/%C3%A9-2": {"lo": "é", "hi": 2}, "/r/1-2-3": None}),
+    ("/r/{lo}-{hi}", {"lo": {"type": ["integer", "string"], "maximum": 3}, "hi": STRING}, {
+        "/r/-1-2": {"lo": -1, "hi": "2"}, "/r/%2Da-2": {"lo": "-a", "hi": "2"}, "/r/%2D1-2": None, "/r/9-2": None}),
+    ("/f/{name}.{ext}", {"name": STRING, "ext": STRING}, {
+        "/f/a.b.c": {"name": "a", "ext": "b.c"}, "/f/a%2Eb.c": {"name": "a.b", "ext": "c"}}),
+    ("/t/{z}/{y}.png", {"z": INTEGER, "y": {"type": "number"}}, {"/t/1/2.5.png": {"z": 1, "y": 2.5}}),
+    ("/a/{x}", {"x": STRING}, {
+        "/a/...": {"x": "..."}, "/a/.b": {"x": ".b"}, "/a/.": None, "/a/..": None, "/a/%2e.": None}),
+    ("/a/{x}", {"x": {"type": "string", "pattern": "^[.a]+$"}}, {"/a/a": {"x": "a"}, "/a/.": None, "/a/..": None}),
+    ("/a/{x}", {"x": ENUM}, {"/a/a": {"x": "a"}, "/a/.": None, "/a/..": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "schemas", "texts"), SEGMENTS, ids=range(len(SEGMENTS)))
+def test_segments(path: str, schemas: dict[str, Any], texts: dict[str, Any]) -> None:
+    """Two parameters of one segment were split otherwise than the masks allow them."""
+    held = one_path(path, **schemas)
+    for text, arguments in texts.items():
+        line = f"GET {text}"
+        assert accepts(held, line) is (arguments is not None), text
+        if arguments is not None:
+            assert [call.arguments for call in read_calls(held, line, "required")] == [arguments]
+            written = write_calls(Reader(held, "required"), [("o", arguments)])
+            assert written is not None and written.text.decode() == line
+
+
+@pytest.mark.parametrize(
+    ("path", "schemas", "words"),
+    [
+        ("/a/{x}{y}", {"x": STRING, "y": STRING}, "where 'x' ends"),
+        ("/a/{x}db{y}", {"x": STRING, "y": STRING}, "where 'x' ends"),
+        ("/a/{x}.{y}", {"x": {"type": "number"}, "y": STRING}, "where 'x' ends"),
+        ("/a/{x}-{y}", {"x": {"enum": [1e-7]}, "y": STRING}, "where 'x' ends"),
+        ("/a/{x}t{y}", {"x": {"type": "boolean"}, "y": STRING}, "where 'x' ends"),
+        ("/a/{x}/{x}", {"x": STRING}, "{x} twice"),
+        ("/a?b={x}", {"x": STRING}, "'?', which ends a path"),
+        ("/a#{x}", {"x": STRING}, "'#', which ends a path"),
+        ("/a b", {}, "' ', which ends a path"),
+    ],
+)
+def test_paths_that_say_too_little(path: str, schemas: dict[str, Any], words: str) -> None:
+    with pytest.raises(UnsupportedError, match=re.escape(words)) as refused:
+        one_path(path, **schemas)
+    assert refused.value.place == f"spec#/paths/{path.replace('/', '~1')}/get"
+
+
+def test_strings_that_would_be_read_as_another_value() -> None:
+    """A blank, a plus or a bracket is percent-encoded, and what they spell was not kept apart."""
+    numbers = {"anyOf": [{"type": "number", "maximum": 10}, {"type": "string"}]}
+    arrays = {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]}
+    paths = {"/a": {"get": {"operationId": "o", "parameters": [
+        parameter("n", "query", numbers), parameter("s", "query", arrays)]}}}  # fmt: skip
+    held = compile_tools({**DOCUMENT, "paths": paths}, options=Options(protocol="restgpt")).bundle
+    for text, arguments in (("n=7", {"n": 7}), ("n=%20a", {"n": " a"}), ("s=a%5B", {"s": "a["}), ("s=1", {"s": "1"})):
+        assert [call.arguments for call in read_calls(held, f"GET /a?{text}", "required")] == [arguments]
+    for text in ("n=1e%2B5", "n=%2050", "n=50", "s=%5B%22a%22%5D", "s=%20%5B"):
+        assert not accepts(held, f"GET /a?{text}"), text
