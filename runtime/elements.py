@@ -2,7 +2,8 @@
 
 `meta["arguments"]["parts"]` tells how each kind of part begins and ends: [parameter or item, kind of its value or ""
 for any, before the key, between key and value, after the value, after the key there]. `tool["elements"]` has a node for
-every part: [types, member → node, nodes of the first items, node of any other item, what no text at all is].
+every part: [types, member → node, nodes of the first items, node of any other item, what no text at all is, numbers of
+its arrays and its objects: equal for what lies inside of its own kind].
 
 Leaves out   where arguments begin and end (reader.py), raw texts (arguments.py), what of a text is allowed (writer.py).
 Invariants   the texts are those that a bundle accepts, so a part that begins also ends.
@@ -70,7 +71,7 @@ class Elements:
 
     def _value(self, text: str, at: int, kind: str, node: int, close: str | None) -> tuple[Any, int]:
         """The value at a place, up to what closes it (None: the end of the text), and where that begins."""
-        types, members, first, rest, empty = self.nodes[node] if node >= 0 else ANYTHING
+        types, members, first, rest, empty = self.nodes[node][:5] if node >= 0 else ANYTHING
         of, child = "", None
         for one in ("item", "parameter") if kind not in ("text", "other") else ():
             if child is None and (types is None or {"item": "array", "parameter": "object"}[one] in types):
@@ -123,13 +124,16 @@ def element_texts(
         return f"{before}{key}{between}{text(value, node, above)}{after}{again}{last}"
 
     def text(value: Any, node: int, above: frozenset[int]) -> str:
-        if not isinstance(value, (list, dict)) or (node < 0 and not in_parts) or node in above:
+        if not isinstance(value, (list, dict)) or (node < 0 and not in_parts):
             return leaf(value)
-        _, members, first, rest, empty = nodes[node] if node >= 0 else ANYTHING
+        _, members, first, rest, empty = nodes[node][:5] if node >= 0 else ANYTHING
+        own = frozenset([_own(nodes[node], node, value)] if node >= 0 else ())
+        if own & above:
+            return leaf(value)
         if not value:
             kind = _KINDS[type(value)]
             return "" if kind == empty or any(said == kind for _, said in forms) else leaf(value)
-        above |= {node} - {-1}
+        above |= own
         if isinstance(value, list):
             below = [*first, *[rest] * len(value)]
             return "".join(part("item", "", one, below[n], above) for n, one in enumerate(value))
@@ -139,6 +143,14 @@ def element_texts(
 
     members = nodes[0][1] if nodes else {}
     return tuple(text(value, members.get(key, -1), frozenset()) for key, value in arguments.items())
+
+
+def _own(node: Sequence[Any], number: int, value: Sequence[Any] | Mapping[str, Any]) -> int:
+    """The number of an array or object of a node; that of the node, where a bundle does not have it."""
+    if len(node) < 6:
+        return number
+    own: int = node[5][isinstance(value, dict)]
+    return own
 
 
 _KINDS: dict[type, str] = {str: "text", list: "array", dict: "object"}

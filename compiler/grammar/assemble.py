@@ -127,7 +127,8 @@ def assemble(
             if channel is not None and channel.kind != "keywords":
                 parameters[tool.name] = parameters_of(writer, channel.closed)
             if how["encoding"] == "elements":
-                elements[tool.name] = elements_of(writer, channel is not None and channel.closed)
+                assert channel is not None
+                elements[tool.name] = elements_of(writer, channel.closed, channel.says_kind(channel.slot))
         if response is not None and how["encoding"] in ("keywords", "bare"):
             raise UnsupportedError(
                 f"the protocol {protocol.name} writes no JSON, so a structured response cannot stand beside its calls",

@@ -101,6 +101,10 @@ class Channel:
         """How a string is written as it is."""
         return PERCENT if self.kind == "request" else Quote("", RAW, self.keep_out)
 
+    def says_kind(self, slot: Slot) -> bool:
+        """Whether a text says what kind of value a part is."""
+        return self.typed or slot.text != slot.other
+
     def spellings(self, value: bool | None) -> tuple[str, ...]:
         """How null, true or false may be written as a whole parameter."""
         return self.constants.get(value) or ({None: "null", True: "true", False: "false"}[value],)
@@ -241,7 +245,7 @@ def _part_text(
             and objects of anything are written in parts.
     """
     others = {kind: union for kind, union in shapes.items() if kind != "string"}
-    said = channel.typed or slot.text != slot.other
+    said = channel.says_kind(slot)
     readable = _beside(writer, beside)
     unlike = [] if said or "string" not in shapes else _spellings(writer, channel, readable)
     if unlike:

@@ -102,12 +102,16 @@ def empty_kind(writer: LarkWriter, values: Iterable[Conj]) -> str:
     return min(kinds, default="")
 
 
-def elements_of(writer: LarkWriter, closed: bool) -> list[list[object]]:
+def elements_of(writer: LarkWriter, closed: bool, said: bool) -> list[list[object]]:
     """The nodes of the parts of the schema that was added last; node 0 is the arguments themselves.
 
     A node is [types but string, member → node, nodes of the first items, node of any other item, what no text at
-    all is: "array", "object" or "" for a string]; −1 stands for a part that may be anything. What a part may be in
-    several ways is one node.
+    all is: "array", "object" or "" for a string, number of its arrays and number of its objects: of what lies inside of
+    its own kind the numbers are equal]; −1 stands for a part that may be anything. What a part may be in several ways
+    is one node.
+
+    Args:
+        closed: see `parameters_of`;  said: whether a text says what kind of value a part is.
     """
     numbers: dict[tuple[Conj, ...], int] = {}
     order: list[tuple[Conj, ...]] = []
@@ -121,12 +125,24 @@ def elements_of(writer: LarkWriter, closed: bool) -> list[list[object]]:
             numbers[key] = len(order)
         return numbers[key]
 
-    nodes = [_node(["object"], alternatives_of(writer, writer.root, closed), "", number)]
+    itself: dict[tuple[str, tuple[Shape, ...], bool], int] = {}
+
+    def own(shapes: Sequence[Shape], empty: str) -> list[int]:
+        of_kind: dict[str, tuple[Shape, ...]] = {
+            "array": tuple(dict.fromkeys(shape for shape in shapes if isinstance(shape, Arrays))),
+            "object": tuple(dict.fromkeys(shape for shape in shapes if isinstance(shape, Objects))),
+        }
+        keys = [(kind, some, said or kind == empty) for kind, some in of_kind.items()]  # elements.py, Key
+        return [itself.setdefault(key, len(itself)) for key in keys]
+
+    root = alternatives_of(writer, writer.root, closed)
+    nodes = [_node(["object"], root, "", number) + [own(root, "object")]]
     for some in order:  # which grows
         kinds = sorted(set().union(*(types_of(writer, value) for value in some)))
         unions = [union for one in some if one is not None for union in writer.normaliser.shapes(one).values()]
         shapes = [shape for union in unions for shape in union if writer.normaliser.lives(shape)]
-        nodes.append(_node(kinds, shapes, empty_kind(writer, some), number))
+        empty = empty_kind(writer, some)
+        nodes.append(_node(kinds, shapes, empty, number) + [own(shapes, empty)])
     return nodes
 
 

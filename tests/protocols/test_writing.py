@@ -275,3 +275,36 @@ def test_undeclared_arguments_with_types() -> None:
         written = write_call(Reader(held, "required"), "f", arguments)
         assert written is not None, arguments
         assert [call.arguments for call in read_calls(held, written.text, "required")] == [arguments]
+
+
+LIST: dict[str, Any] = {
+    "type": "object",
+    "properties": {"v": {"type": "string"}, "next": {"anyOf": [{"$ref": "#/$defs/list"}, {"type": "null"}]}},
+    "required": ["v"],
+    "additionalProperties": False,
+}
+TREE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"v": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+    "required": ["v"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("name", ["cohere_cmd5", "minimax_m3"])
+def test_what_lies_inside_of_its_own_kind(name: str) -> None:
+    """An object, and the same or null inside of it, were two kinds to the writer and one to the grammar."""
+    members = {"list": {"$ref": "#/$defs/list"}, "tree": {"anyOf": [{"$ref": "#/$defs/tree"}, {"type": "null"}]}}
+    schema = {"type": "object", "properties": members, "additionalProperties": False}
+    tool = {"name": "f", "parameters": {**schema, "$defs": {"list": LIST, "tree": TREE}}}
+    held = compile_tools([tool], vocab_for(name), options=Options(protocol=name)).bundle
+    calls: list[dict[str, Any]] = [
+        {"list": {"v": "a", "next": {"v": "b"}}},
+        {"list": {"v": "a", "next": {"v": "b", "next": {"v": "c", "next": None}}}},
+        {"list": {"v": "a", "next": None}, "tree": None},
+        {"tree": {"v": 1, "kids": [{"v": 2, "kids": [{"v": 3, "kids": []}]}]}},
+    ]
+    for arguments in calls:
+        written = write_call(Reader(held, "required"), "f", arguments)
+        assert written is not None, arguments
+        assert [call.arguments for call in read_calls(held, written.text, "required")] == [arguments]
