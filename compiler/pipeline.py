@@ -22,7 +22,7 @@ from .key import FORMAT, grammar_digest, recipe
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
-from .specs.marks import MARKS, defaults_of, request_of
+from .specs.marks import MARKS, request_of
 from .specs.model import with_strictness
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def compile_spec(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile a spec that was read before; see compile_tools."""
+    from .schema.defaults import defaults_of
+
     options = options or Options()
     clock = _Clock(f"{spec.name}#", options, progress)
     clock.begin("schema")
@@ -137,8 +139,8 @@ def compile_spec(
         | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
         | ({} if assembled.arguments["encoding"] != "request" else {"request": request_of(tool)})
         | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})
-        | ({} if (defaults := defaults_of(tool)) is None else {"defaults": defaults})
-        for tool in spec.tools
+        | ({} if defaults is None else {"defaults": defaults})
+        for tool, defaults in zip(spec.tools, defaults_of(spec.tools), strict=True)
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     return _compile(assembled, spec.name, about, tokenizer, eos, options, clock)

@@ -474,12 +474,12 @@ class Normaliser:
     def array_machine(self, shape: Arrays) -> Machine | None:
         """The automaton of an array that is not plain; None if it has no value."""
         try:
-            return machine.array_machine(shape, self.alive, self.finite, self._holds_all)
+            return machine.array_machine(shape, self.alive, self.finite, self.holds_all)
         except UnsupportedError as error:
             if not self.lenient or shape.unique is None:
                 raise
             self._drop(error.place or shape.unique.place, "uniqueItems")
-            return machine.array_machine(replace(shape, unique=None), self.alive, self.finite, self._holds_all)
+            return machine.array_machine(replace(shape, unique=None), self.alive, self.finite, self.holds_all)
 
     def object_machine(self, shape: Objects) -> Machine | None:
         """The automaton of an object that is not plain; None if it has no value."""
@@ -497,7 +497,8 @@ class Normaliser:
                 key = both(key, need.key)
         return key is not None and (not key or "string" in self.shapes(key))
 
-    def _holds_all(self, one: Conj, value: object) -> bool:
+    def holds_all(self, one: Conj, value: object) -> bool:
+        """Whether a concrete value satisfies a conj."""
         return one is not None and all(holds_atom(literal, value, self.parts) for literal in one)
 
     def finite(self, one: Conj) -> list[Constant] | None:
@@ -513,7 +514,7 @@ class Normaliser:
                     if shape.high - shape.low > MAX_VALUES:
                         return None
                     for value in range(int(shape.low), int(shape.high) + 1):
-                        if self._holds_all(one, value):
+                        if self.holds_all(one, value):
                             found[freeze(value)] = Constant(freeze(value), value)
                 else:
                     return None

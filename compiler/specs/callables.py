@@ -7,7 +7,7 @@ The name is that of the function or class, the description its docstring; a para
 
 Leaves out   what the schemas mean (../schema); models of pydantic (models.py), what Annotated says (constraints.py).
 Invariants   arguments keep the order of the signature, and nothing else may stand in them unless there is a ``**name``.
-             A parameter without annotation takes any JSON value.
+             A parameter without annotation takes any JSON value. Defaults that JSON has are told, as those of models.
 """
 
 from __future__ import annotations
@@ -183,6 +183,8 @@ class _Types:
             properties[one.name] = self.schema(annotation, place)
             if is_field(one.default):
                 properties[one.name] = constrained(properties[one.name], [one.default], place)
+            default = one.default.default if is_field(one.default) else one.default
+            properties[one.name] |= _default(default, properties[one.name])
             if one.default is one.empty or is_field(one.default) and one.default.is_required():
                 required.append(one.name)
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
@@ -204,6 +206,9 @@ class _Types:
         else:
             return self.signature(item)
         properties = {name: self.schema(hints[name], f"{self.name}.{name}") for name in names}
+        for field in dataclasses.fields(item) if dataclasses.is_dataclass(item) else ():
+            if field.init:
+                properties[field.name] |= _default(field.default, properties[field.name])
         return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
 
     def schema(self, annotation: Any, place: str) -> dict[str, Any]:
@@ -284,6 +289,20 @@ class _Types:
             expected=expected
             or "str, int, float, bool, None, list, dict, tuple, Literal, Enum, a dataclass, a model …",
         )
+
+
+def _default(value: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """The keyword ``default`` of a parameter, where the call that says its value is surely the call without it: for
+    what JSON has and Python takes from it unchanged, None where it may be written."""
+    if type(value) not in (str, bool, int, float, type(None)) or "default" in schema:
+        return {}
+    if value is None and schema and {"type": "null"} not in (schema, *schema.get("anyOf", ())):
+        return {}
+    try:
+        check_value(value, "")
+    except SpecError:  # no number of JSON, or no text
+        return {}
+    return {"default": value}
 
 
 def _plain(annotation: Any) -> dict[str, Any] | None:

@@ -90,8 +90,10 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
     want(tool, dict, f"{name}#{pointer}", FORM)
     kind = tool.get("type")
     key = "parameters"
+    around: dict[str, Any] = {}
     if kind == "function":
         if "function" in tool:
+            around = marks_of(tool, f"{name}#{pointer}", annotations=False)
             _only_schema(tool, "function/parameters", name, pointer)
             pointer += "/function"
             tool = want(tool["function"], dict, f"{name}#{pointer}", "an object with name and parameters")
@@ -121,7 +123,7 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
         want(description, str, f"{name}#{pointer}/description", "text")
     if tool.get("strict") is not None:
         want(tool["strict"], bool, f"{name}#{pointer}/strict", "true or false")
-    marks = marks_of(tool, f"{name}#{pointer}", annotations=key == "inputSchema")
+    marks = around | marks_of(tool, f"{name}#{pointer}", annotations=key == "inputSchema")
     name_pointer = f"{pointer}/name"
     pointer += f"/{key}"
     parameters = tool.get(key)

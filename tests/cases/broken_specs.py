@@ -122,6 +122,8 @@ ROWS: list[tuple[str, Any, str, str, str]] = [
      "not below json"),
     ("tools/parameters-text", tool(parameters='{"type": "object"}'), "SpecError", "/parameters", "the object itself"),
     ("tools/parameters-OBJECT", tool(parameters={"type": "OBJECT"}), "SpecError", "/parameters/type", 'write "object"'),
+    ("tools/x-toolc-mark-beside-function", [{"type": "function", "x-toolc": {"readonly": True}, "function": {
+     "name": "a", "parameters": P}}], "SpecError", "#/0/x-toolc", 'found "readonly", expected read_only'),
     ("tools/x-toolc-mark", [{"name": "a", "input_schema": P, "x-toolc": {"readonly": True}}], "SpecError",
      "#/0/x-toolc", 'found "readonly", expected read_only'),
     ("tools/description-alone", [{"name": "a", "description": "b"}], "SpecError", "#/0", "no schema of its arguments"),

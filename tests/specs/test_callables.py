@@ -212,3 +212,34 @@ def test_refused(item: Any, place: str, words: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_spec(item)
     assert caught.value.place == place and words in str(caught.value), str(caught.value)
+
+
+@dataclasses.dataclass
+class Box:
+    wide: int
+    name: str = "x"
+    inside: list[int] = dataclasses.field(default_factory=list)
+
+
+def test_defaults_of_a_signature() -> None:
+    """They were in no schema, so a call that says one was another call than the one that leaves it out."""
+
+    def f(
+        place: str,
+        units: Literal["c", "f"] = "c",
+        days: Annotated[int, Field(ge=1)] = 3,
+        more: int = Field(7, ge=3),
+        some: int | None = None,
+        free: Any = None,
+        color: Color = Color.RED,  # what JSON says of these is another value than Python's
+        pair: tuple[int, ...] = (1,),
+        bare: int = None,  # type: ignore[assignment]  # noqa: RUF013
+        odd: float = float("nan"),
+        half: str = "\ud800",
+    ) -> None: ...
+
+    function, box = read_spec([f, Box]).tools
+    assert isinstance(function.schema, dict) and isinstance(box.schema, dict)
+    told = {name: one["default"] for name, one in function.schema["properties"].items() if "default" in one}
+    assert told == {"units": "c", "days": 3, "more": 7, "some": None, "free": None}
+    assert [one.get("default") for one in box.schema["properties"].values()] == [None, "x", None]

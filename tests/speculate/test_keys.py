@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolc.compiler import read_spec
-from toolc.compiler.specs.marks import defaults_of, marks_of
+from toolc.compiler.schema.defaults import defaults_of
+from toolc.compiler.specs.marks import marks_of
 from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.keys import Scope, canonical, fill_defaults, parse_object
 from toolc.runtime.speculate.rules import Rules, ToolRule, may_run_early
@@ -90,7 +91,7 @@ SCHEMA = {
 
 def test_defaults_are_filled_in() -> None:
     (tool,) = read_spec([{"name": "t", "input_schema": SCHEMA}]).tools
-    text = defaults_of(tool)
+    (text,) = defaults_of([tool])
     assert text is not None
     tree = json.loads(text)
     assert fill_defaults({}, tree) == {"units": "celsius", "deep": {"on": False}}
@@ -104,6 +105,51 @@ def test_defaults_are_filled_in() -> None:
     }
     assert canonical({}, tree) == canonical({"units": "celsius", "deep": {}}, tree)
     assert canonical({}, tree) != canonical({"units": "kelvin"}, tree)
+
+
+REFUSED: dict[str, tuple[Any, Any]] = {  # a schema; a default that it forbids
+    "type": ({"type": "integer"}, "bad"),
+    "boolean": ({"type": "integer"}, True),
+    "null": ({"type": "string"}, None),
+    "enum": ({"enum": [1, 2]}, True),
+    "minimum": ({"type": "integer", "minimum": 3}, 2),
+    "pattern": ({"type": "string", "pattern": "^a"}, "b"),
+    "items": ({"type": "array", "items": {"type": "string"}}, ["x", 1]),
+    "anyOf": ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x"),
+    "$ref": ({"$ref": "#/$defs/few", "maximum": 3}, 4),
+    "cannot be told": ({"pattern": "(?<=a)(?<!b)\\1"}, "x"),
+}
+FEW = {"few": {"type": "integer", "default": 5}}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_default_that_its_schema_forbids_is_none(case: str) -> None:
+    """A tool that ran early was given it, as if the model had said it."""
+    schema, default = REFUSED[case]
+    properties = {"a": {**schema, "default": default}, "b": {"type": "string", "default": "y"}}
+    (tool,) = read_spec([{"name": "t", "input_schema": {"properties": properties, "$defs": FEW}}]).tools
+    (text,) = defaults_of([tool])
+    assert text is not None and json.loads(text) == {"properties": {"b": {"default": "y"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "default"),
+    [
+        ({"type": "integer"}, 1),
+        ({"type": "number"}, 1),
+        ({"type": ["string", "null"]}, None),
+        ({"enum": ["x", 1]}, 1),
+        ({"type": "integer", "minimum": 3}, 3.0),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, None),
+        ({"$ref": "#/$defs/few"}, 4),
+    ],
+)
+def test_a_default_that_its_schema_allows(schema: Any, default: Any) -> None:
+    properties = {"a": {**schema, "default": default}, "few": {"$ref": "#/$defs/few"}}
+    (tool,) = read_spec([{"name": "t", "input_schema": {"properties": properties, "$defs": FEW}}]).tools
+    (text,) = defaults_of([tool])
+    assert text is not None
+    assert json.loads(text)["properties"] == {"a": {"default": default}, "few": {"default": 5}}
 
 
 def test_keys_are_scoped() -> None:
@@ -171,6 +217,9 @@ def test_marks_of_every_form() -> None:
     for own, early in (({"read_only": True}, True), ({"idempotent": True}, True), ({"version": "1"}, False)):
         marks = marks_of({"annotations": {"idempotentHint": True}, "x-toolc": own}, "p", True)
         assert may_run_early(marks) is early  # x-toolc has the last word
+    chat = {"type": "function", "function": {"name": "f", "x-toolc": {"version": "1"}}}
+    (tool,) = read_spec([{**chat, "x-toolc": {"read_only": True, "version": "0"}}]).tools
+    assert (tool.read_only, tool.version) == (True, "1")
     with pytest.raises(Exception, match="true or false"):
         marks_of({"x-toolc": {"read_only": "yes"}}, "p", False)
 
