@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING
 from ..errors import UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal
 from .elements import elements_text
-from .encoding import IDENTIFIER, Quote
+from .encoding import IDENTIFIER, Quote, is_name
 from .machine import object_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
 from .open_parts import Parts, open_parts
+from .operands import escape_pointer
 from .parameters import Beside, alternatives_of, empty_kind
-from .quoted_text import constants_inside, string_inside
+from .quoted_text import constants_inside, given_name, string_inside
 from .request_text import PERCENT, Request, check_parted, quote_in_path, request_text
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
 from .spelling import RAW
@@ -120,6 +121,8 @@ def arguments_text(writer: LarkWriter, one: Conj, channel: Channel, hint: str, p
     living = alternatives_of(writer, one, channel.closed)
     if channel.kind == "positional":
         _check_positions(writer, living, place)
+    if channel.kind in ("parameters", "keywords"):
+        _check_names(living, hint, place)
     beside = Beside(writer, living)
     options: dict[str, None] = {}
     for shape in living:
@@ -136,6 +139,18 @@ def _check_positions(writer: LarkWriter, union: tuple[Objects, ...], place: str)
         own = _alive_names(writer, shape)
         if own != names[: len(own)]:
             raise UnsupportedError("which arguments there may be cannot be said by their position", place=place)
+
+
+def _check_names(union: tuple[Objects, ...], tool: str, place: str) -> None:
+    """Refuse a parameter that no call can do without, and whose name cannot be written."""
+    always = set.intersection(*(set(shape.required) for shape in union)) if union else set()
+    for name in sorted(always):
+        if not is_name(name):
+            raise UnsupportedError(
+                f"the parameter {name!r} of {tool!r} is required, and cannot be written in this protocol",
+                place=f"{place}/properties/{escape_pointer(name)}",
+                hint="a parameter's name has letters, digits and _ . - only",
+            )
 
 
 def _alive_names(writer: LarkWriter, shape: Objects) -> list[str]:
@@ -157,13 +172,10 @@ def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, beside: Bes
         return members_text(writer, shape, Members(channel.comma, "", _keyword, _open_keyword, (IDENTIFIER,)), hint)
 
     def named(writer: LarkWriter, name: str, value: Conj) -> str:
-        if IDENTIFIER.spelling.spell(name) is None or not name:
-            raise UnsupportedError(
-                f"the parameter {name!r} cannot be written in this protocol",
-                place=place,
-                hint="a parameter's name has letters, digits and _ . - only",
-            )
-        return part_text(writer, channel, channel.slot, literal(name), value, name, beside.named(name))
+        key = given_name(writer, name)
+        if key is None:
+            return writer.nothing()
+        return part_text(writer, channel, channel.slot, key, value, name, beside.named(name))
 
     def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
         key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
@@ -174,8 +186,8 @@ def _arguments(writer: LarkWriter, shape: Objects, channel: Channel, beside: Bes
 
 def _keyword(writer: LarkWriter, name: str, value: Conj) -> str:
     assert value is not None
-    if IDENTIFIER.spelling.spell(name) is None or not name:
-        raise UnsupportedError(f"{name!r} cannot be the name of an argument in this protocol")
+    if given_name(writer, name) is None:
+        return writer.nothing()
     return f"{literal(name + '=')} {writer.value(value, name)}"
 
 

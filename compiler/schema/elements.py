@@ -24,9 +24,9 @@ from .encoding import IDENTIFIER
 from .machine import array_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
+from .quoted_text import given_name
 from .scalar_text import bracketed
 from .shapes import Arrays, Constants, Objects, Shape, may_be_empty
-from .strings import literal
 
 if TYPE_CHECKING:
     from .channel import Channel, Slot
@@ -123,8 +123,11 @@ def _shape(
         return part(writer, channel, item, "", value, hint, items)
 
     def named(writer: LarkWriter, name: str, value: Conj) -> str:
+        key = given_name(writer, name)
+        if key is None:
+            return writer.nothing()
         members = (pair for other in readable if isinstance(other, Objects) for pair in other.named)
-        return part(writer, channel, inner, _key(name), value, name, tuple(one for key, one in members if key == name))
+        return part(writer, channel, inner, key, value, name, tuple(one for other, one in members if other == name))
 
     if isinstance(shape, Arrays):
         return [items_text(writer, shape, Items("", "", one), hint)]
@@ -142,14 +145,6 @@ def _shape(
         if not writer.normaliser.lives(shape):
             return []
     return [members_text(writer, shape, Members("", "", named, opened, (IDENTIFIER,)), hint)]
-
-
-def _key(name: str) -> str:
-    if IDENTIFIER.spelling.spell(name) is None or not name:
-        raise UnsupportedError(
-            f"the key {name!r} cannot be written in this protocol", hint="a key has letters, digits and _ . - only"
-        )
-    return literal(name)
 
 
 def _refusal() -> UnsupportedError:

@@ -83,6 +83,12 @@ IDENTIFIER = Quote(
 )
 """A name of ASCII letters, digits, ``_ . -`` and anything beyond ASCII."""
 
+
+def is_name(text: str) -> bool:
+    """Whether a text can be written as a bare name."""
+    return bool(text) and IDENTIFIER.spelling.spell(text) is not None
+
+
 PYTHON = Encoding("python", (_python_quote('"'), _python_quote("'")), null=("None",), true=("True",), false=("False",))
 
 

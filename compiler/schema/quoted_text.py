@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..regex import charset, literal, to_text
+from . import strings
 from .atoms import Matches
-from .encoding import Quote
+from .encoding import Quote, is_name
 from .formats import FORMATS
 from .patterns import content, searcher
 from .shapes import Strings
@@ -44,17 +45,26 @@ def between(quote: Quote, inside: str | None) -> str:
 
 
 def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[str, ...]], hint: str) -> str | None:
-    """An undeclared key between its marks: of any of some shapes, or one of some texts; never empty."""
+    """An undeclared key between its marks: of any of some shapes, or one of some texts; empty only between marks."""
     found = []
+    least = 0 if quote.mark else 1
     for option in options:
         if isinstance(option, Strings):
-            low = Strings(max(1, option.low), option.high, option.patterns, option.excluded)
+            low = Strings(max(least, option.low), option.high, option.patterns, option.excluded)
             inside = string_inside(writer, quote, low, hint, ())
         else:
-            inside = constants_inside(writer, quote, [text for text in option if text], hint)
+            inside = constants_inside(writer, quote, [text for text in option if len(text) >= least], hint)
         if inside is not None:
             found.append(between(quote, inside))
     return " | ".join(found) or None
+
+
+def given_name(writer: LarkWriter, name: str) -> str | None:
+    """A declared name, bare, as Lark text; None where it cannot be written."""
+    if is_name(name):
+        return strings.literal(name)
+    writer.restrictions.add("writable")
+    return None
 
 
 def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hint: str) -> str | None:

@@ -6,11 +6,9 @@ Invariants   no terminal matches the empty text; ``{ } [ ]`` are always literals
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedError
 from . import numbers, strings
 from .any_order import constant_machine
 from .encoding import Quote
@@ -91,8 +89,9 @@ def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
         return _string(writer, name)
     writer.restrictions.add("minimal-escapes")
     text = constants_inside(writer, bare, [name], "key")
-    if not text:
-        raise UnsupportedError(f"{json.dumps(name, ensure_ascii=False)} cannot be written in this protocol")
+    if not text:  # a bare key is not empty
+        writer.restrictions.add("writable")
+        return writer.nothing()
     return grouped(text, True)
 
 

@@ -206,13 +206,6 @@ def test_react_finishes() -> None:
     assert not accepts(held, again.replace('"}', '", "final_answer": "x"}'), "auto")
 
 
-def test_names_that_cannot_be_written() -> None:
-    tool = {"name": "f", "input_schema": {"type": "object", "properties": {"a b>": {"type": "string"}}}}
-    for name in ("qwen3_coder", "pythonic", "gemma4"):
-        with pytest.raises((UnsupportedError, SpecError), match="a b>"):
-            compile_tools([tool], vocab_for(name), options=Options(protocol=name))
-
-
 def test_a_path_that_another_goes_on_from() -> None:
     """Its call was read as none. A path without parameters comes before one with some."""
     operations = {"/a": "x", "/a/b": "y", "/{id}": "z"}

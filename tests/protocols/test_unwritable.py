@@ -111,6 +111,47 @@ def test_keys_that_cannot_be_written(protocol: str, least: int) -> None:
         held(protocol, blank | {"minProperties": least})
 
 
+NAMED = ["qwen3_coder", "glm45", "kimi_k3", "pythonic", "minimax_m3", "cohere_cmd5", "gemma4", "functiongemma"]
+
+
+@pytest.mark.parametrize("protocol", NAMED)
+@pytest.mark.parametrize("name", ["$top", "filter[x]", "a b", "x/y", "a:b", ""])
+def test_a_name_that_cannot_be_written(protocol: str, name: str) -> None:
+    """Of a parameter or member that may be left out it is no reason to refuse the tool."""
+    whole = {"type": "integer"}
+    bundle = held(protocol, shut(name, q=whole, **{name: whole}))
+    assert "writable" in bundle.meta["restrictions"]
+    assert accepted(bundle, FAMILIES[protocol].write([("f", {"q": 1})]))
+    assert not accepted(bundle, FAMILIES[protocol].write([("f", {"q": 1, name: 2})]))
+    bundle = held(protocol, shut(o=shut(name, q=whole, **{name: whole})))
+    for value in ({"q": 1}, {"q": 1, name: 2}):
+        written = write_calls(Reader(bundle, "required"), [("f", {"o": value})])
+        if written is None:
+            assert name in value and protocol in IN_PARTS
+        else:
+            assert [call.arguments for call in read_calls(bundle, written.text, "required")] == [{"o": value}]
+    with pytest.raises((UnsupportedError, UnsatisfiableError), match="written in this protocol") as caught:
+        held(protocol, {"type": "object"}, shut(q=whole, **{name: whole}), named=False)
+    place = str(caught.value.place)
+    assert place.startswith("spec#/1/input_schema")
+    if protocol not in ("gemma4", "functiongemma"):  # whose arguments are one object
+        assert place == f"spec#/1/input_schema/properties/{name.replace('/', '~1')}" and "'f1'" in str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", ["pythonic", "lfm2", "olmo3", "llama3_builtin"])
+def test_the_empty_key_of_a_dictionary(protocol: str) -> None:
+    """It stands between quotes, and was left out."""
+    write = FAMILIES[protocol].write
+    for keys, empty, other in (({}, True, True), ({"enum": ["", "x"]}, True, False), ({"minLength": 1}, False, True)):
+        schema = {"type": "object", "propertyNames": keys, "additionalProperties": {"type": "integer"}}
+        bundle = held(protocol, shut(m=schema))
+        for value, allowed in (({"": 1}, empty), ({"x": 1}, True), ({"x": 1, "": 2}, empty), ({"yy": 1}, other)):
+            text = write([("f", {"m": value})])
+            assert accepted(bundle, text) is allowed, text
+            if allowed:
+                assert [call.arguments for call in read_calls(bundle, text, "required")] == [{"m": value}]
+
+
 def test_an_object_that_only_undeclared_members_complete() -> None:
     some = {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"], "minProperties": 2}
     with pytest.raises(UnsatisfiableError):
