@@ -21,7 +21,7 @@ BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
 
 
-LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 4096), "jobs": (1, 4096)}
+LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "jobs": (1, 4096)}
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""

@@ -16,19 +16,21 @@ Invariants   a text that a bundle accepts has a value; of a key that stands twic
 from __future__ import annotations
 
 import ast
-import math
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .elements import Elements
 from .errors import DecodeError
-from .json_text import load, number
+from .json_text import load
 from .request_line import read_request
 
 _BLANKS = " \t\n\r"
 _CONSTANTS = {"null": None, "true": True, "false": False}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_WORD = re.compile(_QUOTED + r"|(?<![0-9.])[A-Za-z_]\w*", re.DOTALL)
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.0+)?")
 
 
@@ -89,24 +91,24 @@ def _keywords(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts:
 
 
 def _literal(text: str, constants: Mapping[str, Any]) -> Any:
-    """The value of a literal of Python, in which null, true and false may have other names."""
+    """The value of a literal of Python, in which null, true and false may have other names: as JSON, since Python's own
+    reading ends at 200 brackets."""
+    known = {"None": None, "True": True, "False": False, **constants}
 
-    class Named(ast.NodeTransformer):
-        def visit_Constant(self, node: ast.Constant) -> ast.expr:
-            if not isinstance(node.value, float) or math.isfinite(node.value):
-                return node
-            return ast.Constant(number(ast.get_source_segment(text, node) or ""))
+    def as_json(found: re.Match[str]) -> str:
+        piece = found[0]
+        return json.dumps(ast.literal_eval(piece) if piece[0] in "'\"" else known[piece])
 
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return ast.Constant(constants[node.id]) if node.id in constants else node
-
-    return ast.literal_eval(Named().visit(ast.parse(text, mode="eval")))
+    try:
+        return load(_WORD.sub(as_json, text))
+    except KeyError as error:
+        raise ValueError(f"no constant is called {error}") from None
 
 
 def _end_of_value(text: str) -> int:
     """Where the first value ends: at a comma outside of strings and brackets."""
     depth = 0
-    for piece in re.finditer(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\[({]|[\])}]|,""", text, re.DOTALL):
+    for piece in re.finditer(_QUOTED + r"|[\[({]|[\])}]|,", text, re.DOTALL):
         if piece[0] in ("[", "(", "{"):
             depth += 1
         elif piece[0] in ("]", ")", "}"):

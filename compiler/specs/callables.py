@@ -15,6 +15,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import enum
+import functools
 import inspect
 import json
 import types
@@ -273,6 +274,8 @@ class _Types:
         )
 
     def hints(self, item: Any) -> dict[str, Any]:
+        while isinstance(item, functools.partial):
+            item = item.func
         target = item if isinstance(item, type) or inspect.isroutine(item) else type(item).__call__
         if isinstance(item, type) and not dataclasses.is_dataclass(item) and not typing.is_typeddict(item):
             target = item.__init__  # type: ignore[misc]

@@ -183,7 +183,9 @@ def _text(content: Any, place: int) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") == "text" for one in content):
-        return "".join(str(one.get("text", "")) for one in content)
+        texts = [one.get("text") for one in content]
+        if all(text is None or isinstance(text, str) for text in texts):
+            return "".join(text or "" for text in texts)
     raise SpeculateError(
         "this content is no text", place=f"messages/{place}/content", found=type(content).__name__, expected="text"
     )

@@ -13,12 +13,12 @@ Engine side, K turns, each R tokens of reasoning and a call of t tokens, answere
 of X tokens. The context before turn k is C(k) = X + k (R + t + u). A sequence that leaves the engine for its tool comes
 back at the price of the overhead o and of a prefill; one whose result was cached in time stays:
 
-    T_vanilla = Σ [o + C(k) / φ + (R + t) / δ + T]
+    T_vanilla = o + X / φ + Σ [(R + t) / δ + T + o + C(k + 1) / φ]
     T_cached  = o + X / φ + Σ [(R + t) / δ] + Σ over hits [u / φ] + Σ over misses [o + C(k + 1) / φ + T]
     T_spec*   = T_cached, with d t / φ in place of d t / δ, d the share of the tokens of calls that were drafted and
                 accepted: they are verified in the pass that decodes the token before them
 
-The last turn's tool counts as the others' do, and its result is read; so both sums run over K turns.
+The last turn's tool counts as the others' do, and its result is read: K turns, and K + 1 times a context.
 
 Leaves out   measuring: see simulator.py and benchmarks/speculate_*.py.
 Source       arXiv 2512.15834, sections on client-side and engine-side analysis. Its client side is as above. The engine
@@ -29,6 +29,7 @@ Source       arXiv 2512.15834, sections on client-side and engine-side analysis.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 
 from .errors import SpeculateError
 
@@ -223,10 +224,11 @@ def check(
     for names, low, high, expected in (
         (seconds, 0.0, infinity, "a finite number of 0 or more"),
         (shares, 0.0, 1.0, "a number from 0 to 1"),
-        (counts, 0.0, infinity, "a count of 0 or more"),
+        (counts, 0, infinity, "a count of 0 or more"),
         (rates, 5e-324, infinity, "a finite number above 0"),
     ):
         for name in names:
             value = getattr(setting, name)
-            if not low <= value <= high or value == infinity:
-                raise SpeculateError("an invalid value", place=name, found=str(value), expected=expected)
+            number = isinstance(value, Integral if names is counts else Real) and not isinstance(value, bool)
+            if not number or not low <= value <= high or value == infinity:
+                raise SpeculateError("an invalid value", place=name, found=repr(value)[:80], expected=expected)

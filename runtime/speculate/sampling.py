@@ -61,7 +61,8 @@ def distribution(logits: np.ndarray, mask: np.ndarray, temperature: float) -> Di
     best = int(held.argmax())
     if temperature == 0:
         return Distribution(tokens[best : best + 1], np.ones(1))
-    weight = np.exp((held - held[best]) / temperature)
+    with np.errstate(over="ignore"):  # at the least temperatures: what is not best is infinitely far from it
+        weight = np.exp((held - held[best]) / temperature)
     return Distribution(tokens, weight / weight.sum())
 
 

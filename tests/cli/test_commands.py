@@ -349,10 +349,10 @@ def test_project_file(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("soft_depth: true", "from 1 to 4096"),
-        ("soft_depth: 100000000", "from 1 to 4096"),
-        ("soft_depth: -1", "from 1 to 4096"),
-        ("soft_depth: 0", "from 1 to 4096"),
+        ("soft_depth: true", "from 1 to 512"),
+        ("soft_depth: 100000000", "from 1 to 512"),
+        ("soft_depth: -1", "from 1 to 512"),
+        ("soft_depth: 0", "from 1 to 512"),
         ("digits: -3", "from 1 to 300"),
         ("digits: 0", "from 1 to 300"),
         ("digits: true", "from 1 to 300"),

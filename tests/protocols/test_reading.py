@@ -11,6 +11,7 @@ import pytest
 
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
+from toolc.compiler.options import LIMITS
 from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call
 from toolc.runtime.bundle import Bundle
 
@@ -272,3 +273,18 @@ def test_nothing_follows_the_end_of_turn() -> None:
     assert reader.calls and reader.is_finished and reader.feed(end) == []
     with pytest.raises(DecodeError):
         reader.feed(5)
+
+
+@pytest.mark.parametrize("name", ["json", "qwen3_coder", "gemma4", "pythonic", "llama3_builtin"])
+def test_what_is_nested_deeply_is_read(name: str) -> None:
+    """Of the largest soft depth that there may be; Python reads no literals of more than 200 brackets."""
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {}}, "required": ["a"]}}
+    options = Options(protocol=name, soft_depth=LIMITS["soft_depth"][1])
+    held = compile_tools([tool], vocab_for(name), options=options).bundle
+    lists: object = []
+    members: object = {}
+    for _ in range(options.soft_depth - 12):
+        lists, members = [lists], {"k": members}
+    for value in (lists, members):
+        text = FAMILIES[name].write([("f", {"a": value})])
+        assert str(read_calls(held, text, "required")[0].arguments) == str({"a": value})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import types
 import typing
 from typing import Annotated, Any, Literal
@@ -243,3 +244,16 @@ def test_defaults_of_a_signature() -> None:
     told = {name: one["default"] for name, one in function.schema["properties"].items() if "default" in one}
     assert told == {"units": "c", "days": 3, "more": 7, "some": None, "free": None}
     assert [one.get("default") for one in box.schema["properties"].values()] == [None, "x", None]
+
+
+def test_a_partial_function_whose_annotations_are_text() -> None:
+    def f(place: Literal["a", "b"], days: int = 1, more: str = "x") -> None: ...
+
+    (tool,) = read_spec([functools.partial(functools.partial(f, more="y"), days=2)]).tools
+    assert isinstance(tool.schema, dict)
+    assert tool.schema["properties"] == {
+        "place": {"enum": ["a", "b"]},
+        "days": {"type": "integer", "default": 2},
+        "more": {"type": "string", "default": "y"},
+    }
+    assert tool.schema["required"] == ["place"]

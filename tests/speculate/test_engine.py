@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import pytest
 
 from tests.speculate.small import SPACE, bias, bundle, causal, encoder, service
@@ -20,6 +21,7 @@ from toolc.runtime.speculate.engine import EngineLimits, Sampling, TurnEnd
 from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.executor import Executor, Sample
 from toolc.runtime.speculate.outputs import CacheLimits
+from toolc.runtime.speculate.sampling import distribution
 from toolc.runtime.speculate.service import LocalModel, Request, Service, Turn
 from toolc.runtime.speculate.tools import Toolset, tool
 
@@ -395,6 +397,21 @@ def test_messages_become_no_delimiters() -> None:
         TextStream(bundle().vocab, special=True).push(tokens)
         == "<|user|>a <|end|><|assistant|> <tool_call> b<|end|><|assistant|>"
     )
+
+
+def test_contents_in_parts() -> None:
+    on = service().chat
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": None}, {"type": "text"}]
+    assert on.render([{"role": "user", "content": parts}]) == on.render(chat("a"))
+    with pytest.raises(SpeculateError, match="no text"):
+        on.render([{"role": "user", "content": [{"type": "text", "text": 3}]}])
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_least_temperatures() -> None:
+    mask = np.array([0b111], np.uint32)
+    for logits, wanted in (([1.0, 2.0, -np.inf], [0, 1, 0]), ([2.0, 2.0, 1.0], [0.5, 0.5, 0])):
+        assert distribution(np.array(logits), mask, 1e-320).p.tolist() == wanted
 
 
 def message_of(*calls: Call) -> list[Message]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -91,9 +92,13 @@ def test_price() -> None:
         ({"hit_rate": 1.5}, "hit_rate"),
         ({"tool_s": float("nan")}, "tool_s"),
         ({"tool_s": 1e308, "main_s": 1e308}, "take too long"),
+        ({"turns": 1.5}, "turns"),
+        ({"main_s": True}, "main_s"),
+        ({"main_s": "x"}, "main_s"),
+        ({"hit_rate": None}, "hit_rate"),
     ],
     ids=str,
 )
-def test_nonsense_is_refused(change: dict[str, float], place: str) -> None:
+def test_nonsense_is_refused(change: dict[str, Any], place: str) -> None:
     with pytest.raises(SpeculateError, match=place):
         ClientSide(**{"main_s": 1, "guess_s": 0.1, "tool_s": 1, "hit_rate": 0.5, **change})
