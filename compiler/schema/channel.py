@@ -128,7 +128,14 @@ def arguments_text(writer: LarkWriter, one: Conj, channel: Channel, hint: str, p
     for shape in living:
         options.setdefault(_arguments(writer, shape, channel, beside, hint, place))
     if not options:
-        raise UnsatisfiableError("no arguments at all are allowed", place=place, hint="loosen what contradicts itself")
+        undeclared = alternatives_of(writer, one, False)
+        raise UnsatisfiableError(
+            "no arguments at all are allowed",
+            place=place,
+            hint="declare those that are needed, as this protocol can write no others, or choose another protocol"
+            if undeclared
+            else "loosen what contradicts itself",
+        )
     return writer.rule(" | ".join(options), f"{hint}_arguments", place)
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..budget import Budget
-from ..errors import SchemaError
+from ..errors import SchemaError, UnsupportedError
 from . import numbers, strings
 from .array_text import array_text
 from .atoms import NEVER, Conj, Literal, both, literal
@@ -290,12 +290,15 @@ class LarkWriter:
 
     @contextmanager
     def within(self, one: Conj) -> Iterator[None]:
-        """Terminals that are written meanwhile stand where the conj does; where it is empty, where they did."""
+        """What is written or refused meanwhile stands where the conj does; where it is empty, where it did before."""
         around = self._place
         if one:
             self._place = one[-1].node.place
         try:
             yield
+        except UnsupportedError as error:
+            error.place = error.place or self._place
+            raise
         finally:
             self._place = around
 

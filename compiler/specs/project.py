@@ -92,6 +92,8 @@ def read_project(path: Path) -> Project:
         value = document.get(key)
         if value is not None:
             texts[key] = _near(want(value, str, f"{name}#/{key}", "text"), path.parent)
+            if key == "response" and not os.path.isfile(texts[key]):
+                raise SpecError("no such file", place=f"{name}#/response", found=quote(value))
     eos = document.get("eos", [])
     eos = [eos] if isinstance(eos, (str, int)) else want(eos, list, f"{name}#/eos", "a list of tokens")
     options = want(document.get("options") or {}, dict, f"{name}#/options", "an object of options")

@@ -161,6 +161,21 @@ def test_an_object_that_only_undeclared_members_complete() -> None:
     assert accepted(bundle, m3("M<o>trueM</o>"))
 
 
+def test_arguments_that_are_not_declared_alone() -> None:
+    with pytest.raises(UnsatisfiableError, match="declare those that are needed") as refused:
+        held("minimax_m3", {"type": "object", "minProperties": 1})
+    assert refused.value.place == "spec#/0/input_schema"
+
+
+@pytest.mark.parametrize("protocol", ["minimax_m3", "cohere_cmd5"])
+def test_a_list_of_arrays_is_refused_where_it_stands(protocol: str) -> None:
+    some = {"enum": [[1], 2]}
+    for schema, at in ((shut(a=some), "/properties/a"), (shut(o=shut(b=some)), "/properties/o/properties/b")):
+        with pytest.raises(UnsupportedError, match="given by enum or const") as refused:
+            held(protocol, schema)
+        assert refused.value.place == f"spec#/0/input_schema{at}"
+
+
 EMPTIES: list[dict[str, Any]] = [
     {"type": "string"},
     {"type": "string", "minLength": 1},

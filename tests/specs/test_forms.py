@@ -253,6 +253,7 @@ def test_project(tmp_path: Path) -> None:
         ("{}", "names no spec"),
         ('{"spec": []}', "names no spec"),
         ('{"spec": "c.json"}', "no such file"),
+        ('{"spec": "a.json", "response": "c.json"}', r"(?s)at toolc.json#/response.*no such file"),
         ('{"spec": "a.json", "protocl": "x"}', "did you mean protocol"),
         ('{"spec": "a.json", "options": {"digits": "5"}}', "a whole number from 1 to 300"),
         ('{"spec": "a.json", "options": {"digit": 5}}', "whitespace, digits"),
