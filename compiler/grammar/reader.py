@@ -15,7 +15,7 @@ Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilat
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -50,7 +50,7 @@ from .ir import (
 )
 from .leftrec import without_left_recursion
 from .plain import END, Algebra, Body, NotPlain, Plain, read_body, read_plain
-from .source import Source
+from .source import Source, fault_of
 from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]
@@ -69,7 +69,9 @@ _leaves: dict[str, Expr] = {}
 _PLAIN_STRING = re.compile(r'"(?:[^"\\\x00-\x1f\ud800-\udfff]|\\")+"')
 """A string that is what it says, but for quotes."""
 
-_PLAIN_REGEXP = re.compile(r"/(?:[^\\\x00-\x1f]|\\(?:[^Uuxnftr\"'\x00-\x1f]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nftr]))+/")
+_PLAIN_REGEXP = re.compile(  # of an escaped backslash and a quote Lark makes an escaped quote
+    r"/(?:[^\\\x00-\x1f]|\\(?:\\(?!\")|[^\\Uuxnftr\"'\x00-\x1f]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nftr]))+/"
+)
 _ESCAPE = re.compile(r"\\(?:x(..)|u(....)|.)")
 _CONTROL = {"\\n": "\n", "\\f": "\f", "\\t": "\t", "\\r": "\r"}
 """A regular expression in which Lark puts characters in the place of these escapes, and nothing else."""
@@ -160,6 +162,10 @@ class _Reader:
             return builder.build()
         except (LarkError, OSError, RecursionError, AssertionError) as error:
             raise self.source.from_lark(error) from None
+        except TypeError as error:  # of lark's log, which cannot write the state in which a text ended otherwise
+            if fault_of(error) is None:
+                raise
+            raise self.source.from_lark(error) from None
 
     # -- terminals
 
@@ -234,7 +240,7 @@ class _Reader:
         if isinstance(tree, list):
             return self.literal(tree[0]) if _is_literal(tree) else self.as_expr(tree)
         one = tree
-        while one.data != "literal" and len(one.children) == 1 and isinstance(one.children[0], Tree):
+        while one.data not in ("literal", "maybe") and len(one.children) == 1 and isinstance(one.children[0], Tree):
             one = one.children[0]
         return self.literal(one.children[0]) if one.data == "literal" else self.as_expr(tree)
 
@@ -263,15 +269,7 @@ class _Reader:
         if _PLAIN_REGEXP.fullmatch(text) and not isinstance(text, Token):
             return rx.parse_regex(_ESCAPE.sub(_unescaped, text[1:-1]), lazy=True)
         token = text if isinstance(text, Token) else Token("REGEXP" if text.startswith("/") else "STRING", text)
-        try:
-            pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
-        except (LarkGrammarError, UnicodeError, ValueError) as error:
-            # What Python says of the literal: by way of lark, or not, as its versions differ.
-            reason = next((cause.msg for cause in error.args if isinstance(cause, SyntaxError)), "")
-            if not reason and not isinstance(error, (LarkGrammarError, UnicodeError)):
-                reason = str(error)
-            known = f"no literal of Python: {reason.rpartition(': ')[2]}" if reason else str(error.args[0])
-            raise self.source.token_error(token, known) from None
+        pattern = self.said_by_lark(_literal_to_pattern, token, token)
         flags = "".join(sorted(pattern.flags))
         try:
             if isinstance(pattern, PatternStr):
@@ -285,6 +283,18 @@ class _Reader:
             raise type(error)(
                 error.message, place=place, found=error.found, expected=error.expected, hint=outer.hint
             ) from None
+
+    def said_by_lark(self, read: Callable[..., Any], written: str, token: Token) -> Any:
+        """What one of Lark's functions makes of what is written in a literal."""
+        try:
+            return read(written)
+        except (LarkGrammarError, UnicodeError, ValueError) as error:
+            # What Python says of the literal: by way of lark, or not, as its versions differ.
+            reason = next((cause.msg for cause in error.args if isinstance(cause, SyntaxError)), "")
+            if not reason and not isinstance(error, (LarkGrammarError, UnicodeError)):
+                reason = str(error)
+            known = f"no literal of Python: {reason.rpartition(': ')[2]}" if reason else str(error.args[0])
+            raise self.source.token_error(token, known) from None
 
     def string_regex(self, token: Token, value: str, flags: str) -> rx.Regex:
         if any(0xD800 <= ord(one) <= 0xDFFF for one in value):
@@ -300,8 +310,7 @@ class _Reader:
         codes: list[int] = []
         for token in ends:
             inner = str(token)[1:-1] if str(token).endswith('"') else ""
-            value = str(eval_escaping(inner))  # type: ignore[no-untyped-call]
-            value = value.replace("\\\\", "\\")
+            value = str(self.said_by_lark(eval_escaping, inner, token)).replace("\\\\", "\\")
             if len(value) != 1:
                 raise self.source.token_error(token, "malformed range", found=str(token), expected="one character")
             codes.append(ord(value))

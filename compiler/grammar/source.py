@@ -67,6 +67,16 @@ def _expected(names: Iterable[str]) -> str:
     return ", ".join(shown[:-1]) + " or " + shown[-1] if len(shown) > 1 else "".join(shown) or "nothing more"
 
 
+def fault_of(error: BaseException) -> UnexpectedInput | None:
+    """The fault in the text that lark complained about: the first of those that led to an error, as it parses faulty
+    examples of its own to find the words for it."""
+    found, cause = None, error
+    while cause is not None:
+        found = cause if isinstance(cause, UnexpectedInput) else found
+        cause = cause.__context__  # type: ignore[assignment]
+    return found
+
+
 class Source:
     """A Lark text.
 
@@ -89,7 +99,7 @@ class Source:
 
     def from_lark(self, error: BaseException) -> GrammarError:
         """Lark's own complaint in our form."""
-        cause = error if isinstance(error, UnexpectedInput) else error.__context__
+        cause = fault_of(error)
         if isinstance(cause, UnexpectedToken):
             found = "the end of the text" if cause.token.type == "$END" else repr(str(cause.token))
             line, column = cause.line, cause.column

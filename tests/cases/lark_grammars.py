@@ -43,6 +43,7 @@ STRING: /"[ab]*"/
     ),
     ("repeat-of-rules", 'start: x~2..3\nx: "a" | "b" x', "ab", ["aa", "aba", "bbaa", "a", "aaaa", "bababa"]),
     ("maybe", 'start: ["a"] "b" [("c" | "d") "e"]', "abcde", ["b", "ab", "bce", "abde", "a", "bc"]),
+    ("backslash-before-a-quote", r"""start: /"(?:[^"\\]|\\")*"/""", '"\\a', ['""', '"a"', '"a"a"', r'"\"', r'"\""']),
     ("right-recursion", 'start: "a" start | "b"', "ab", ["b", "ab", "aab", "a", "ba"]),
     ("two-left-recursions", 'start: start "x" | start "y" "z" | "a" | "b"', "abxyz", ["a", "bx", "ayzx", "ay", "x"]),
     (

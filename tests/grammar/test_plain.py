@@ -71,7 +71,8 @@ def test_what_toolc_writes_is_plain(number: int) -> None:
 @pytest.mark.parametrize(
     "literal",
     [r"/a*?b/", r"/a*\x3fb/", r"/a\x2a?b/", r"/a{2,}?b/", r"/[*?]+b/", r"/a\u003fb\n/", r'/[^"\\\x00-\x1f]/',
-     r"/\\\'\//i", r'"a\"b"', r'"\""', r'"\\"', r'"\n"', r'"a"i', '"\'"', '"é"', r"/\\u00/", r"/(?i)ab|(?:x|y)c/"],
+     r"/\\\'\//i", r'"a\"b"', r'"\""', r'"\\"', r'"\n"', r'"a"i', '"\'"', '"é"', r"/\\u00/", r"/(?i)ab|(?:x|y)c/",
+     r'/a\\"/', r'/[^\\"]/', r'/\\\\"/'],
 )  # fmt: skip
 def test_literals(literal: str) -> None:
     assert _compare(f'start: {literal} NAMED\nNAMED: {literal}\nBOTH: NAMED "-" {literal}?\n')

@@ -62,6 +62,12 @@ def test_terminals_that_are_indented_do_not_use_themselves(rest: str) -> None:
     assert accepts(read_grammar(text), "Ba//Ba")
 
 
+@pytest.mark.parametrize("body", ['["x"]', '(["x"])', "[/x/]", '["x"i]'])
+def test_a_terminal_that_is_one_optional_part_may_be_empty(body: str) -> None:
+    grammar = read_grammar(f'start: "<" T ">"\nT: {body}\n')
+    assert accepts(grammar, "<>") and accepts(grammar, "<x>") and not accepts(grammar, "<xx>")
+
+
 def test_shapes() -> None:
     grammar = read_grammar(
         """
