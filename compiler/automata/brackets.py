@@ -1,4 +1,4 @@
-"""Bracketed groups, and recursion in the middle of a sequence, as calls.
+"""Bracketed groups, and recursion between quotes or in the middle of a sequence, as calls.
 
 Leaves out   the nodes (nodes.py), groups on which alternatives disagree (pushdown.py).
 Invariants   the recursion that is left outside of calls is in tail position, so inlining it ends.
@@ -93,6 +93,7 @@ def _enclose_recursion(pool: NodePool) -> None:
     """
     if not pool.recurring()[1]:
         return
+    _call_quoted(pool)
     for _ in range(len(pool.rules) + 1):
         graph = inline_references(pool)
         component, looping = recurring(graph)
@@ -118,6 +119,23 @@ def _enclose_recursion(pool: NodePool) -> None:
         replacement = pool.sequence([*items[:begin], call, *items[end + 1 :]])
         rewrite(pool, lambda n, old=number, new=replacement: new if n == old else None)  # type: ignore[misc]
     raise GrammarError("the recursion of this grammar could not be enclosed in brackets", place=pool.start)
+
+
+def _call_quoted(pool: NodePool) -> None:
+    """Make calls of what stands between two quotes and recurs there: inlined, it would have no end."""
+    component, looping = recurring(inline_references(pool))
+    calls: dict[int, int] = {}
+    for rule in sorted(looping):
+        todo, seen = [pool.rules[rule]], {pool.rules[rule]}
+        for n in todo:
+            node = pool.nodes[n]
+            if node[0] == QUOTED and _mentions(pool, node[1], component, component[rule]):
+                calls[n] = pool.add((CALL, node[1]))
+            elif node[0] != CALL:
+                todo += [child for child in pool.children(n) if child not in seen]
+                seen.update(todo)
+    if calls:
+        rewrite(pool, calls.get)
 
 
 def _mentions(pool: NodePool, number: int, component: dict[str, int], which: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import chain, product
 
 import pytest
 
@@ -59,6 +60,23 @@ def test_beyond_the_soft_depth_only_texts_of_least_height() -> None:
                 break
         deepest = max(deepest, run.deepest)
     assert deepest == 3 + automaton.shallow_height
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'start: "\\"" start "\\"" | "x"',
+        'start: string\nstring: "\\"" (CHAR | "$" string)* "\\""\nCHAR: /[x-z]/',
+        'start: "\\"" ("x" | "$" q start q | "z") "\\"" | "x"\nq: "\\""',
+        'start: "\\"" "x" a "\\"" | "x"\na: "$" "\\"" start "\\"" | "\\"" "x" "\\""',
+    ],
+    ids=["alone", "among characters", "in others", "through a rule"],
+)
+def test_recursion_between_quotes(text: str) -> None:
+    grammar = read_grammar(text)
+    automaton = build_automaton(grammar, budget=Budget(states=100))
+    for near in map("".join, chain.from_iterable(product('"x$', repeat=n) for n in range(8))):
+        assert accepts(automaton, near.encode()) == derives(grammar, near), near
 
 
 def test_a_grammar_with_a_depth_of_its_own_has_one_mode() -> None:
