@@ -18,7 +18,7 @@ import numpy as np
 
 from . import kernels
 from .errors import DecodeError
-from .matcher import Matcher, Seat, checked_budget, entry_state
+from .matcher import Matcher, Seat, checked_budget, entry_state, shown_form
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -166,8 +166,8 @@ class BatchMatcher:
         except TypeError as error:
             raise DecodeError(
                 "the masks have another form",
-                found=f"{masks.dtype} {list(masks.shape)}, contiguous: {masks.flags.c_contiguous}",
-                expected="uint32, two dimensions, contiguous, writable",
+                found=shown_form(masks),
+                expected="a numpy array of uint32, two dimensions, contiguous, writable",
             ) from error
         raise DecodeError(
             "the masks do not fit",

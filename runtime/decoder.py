@@ -46,7 +46,9 @@ PER_ROW = "bundle_of_row state counter depth stack saved error length kept budge
 
 
 def check_integers(name: str, given: torch.Tensor, *shapes: tuple[int, ...]) -> None:
-    """Refuse tensors of another shape than these, and numbers that are no integers."""
+    """Refuse what is no tensor, tensors of another shape than these, and numbers that are no integers."""
+    if not isinstance(given, torch.Tensor):
+        raise DecodeError(f"the {name} do not fit", found=type(given).__name__, expected="a tensor of integers")
     if given.shape not in shapes or given.is_floating_point() or given.is_complex():
         raise DecodeError(
             f"the {name} do not fit",
@@ -326,8 +328,8 @@ class Decoder:
             DecodeError: with `check`, a token is not allowed, or there are not so many; no row has changed.
         """
         index = self._rows(rows)
-        most = tokens.shape[-1] if tokens.dim() else 0
-        check_integers("tokens", tokens, (index.numel(), most))
+        check_integers("tokens", tokens, (index.numel(), *getattr(tokens, "shape", ())[-1:]))
+        most = tokens.shape[1]
         mine = torch.zeros(self.batch_size, dtype=torch.int64, device=self.device)
         mine[index] = most
         if lengths is not None:
@@ -579,7 +581,7 @@ class Decoder:
             parents: integers [K] or [B, K]: of each token, the number of the draft token before it, always a smaller
                 one than its own, -1 for the row itself. A chain if None.
         """
-        check_integers("tokens", tokens, (self.batch_size, tokens.shape[-1] if tokens.dim() else 0))
+        check_integers("tokens", tokens, (self.batch_size, *getattr(tokens, "shape", ())[-1:]))
         tokens = tokens.to(self.device)
         count = tokens.shape[1]
         if parents is None:

@@ -26,6 +26,8 @@ def clear_bits_of_byte(device: torch.device) -> torch.Tensor:
 
 def check_logits(logits: torch.Tensor, rows: int, size: int) -> None:
     """Refuse logits that no mask of `rows` x `size` fits."""
+    if not isinstance(logits, torch.Tensor):
+        raise DecodeError("the logits do not fit", found=type(logits).__name__, expected="a tensor of floats")
     if logits.dim() != 2 or logits.shape[0] != rows or logits.shape[1] < size:
         raise DecodeError("the logits do not fit", found=str(list(logits.shape)), expected=f"[{rows}, at least {size}]")
     if not logits.is_floating_point() or logits.dtype.itemsize < 2:  # most of 8 bits know no infinity

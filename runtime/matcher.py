@@ -124,11 +124,7 @@ def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
             place=f"{bundle.name}, entry {entry}",
             hint="the tokenizer lacks tokens to write the shortest text with, or a count is too large",
         )
-    try:
-        wanted = operator.index(budget)
-    except TypeError:
-        shown = repr(budget)[:80]
-        raise DecodeError("a budget is no number of tokens", found=shown, expected="an integer, or None") from None
+    wanted = _tokens(budget)
     if wanted < need:
         raise DecodeError(
             "the budget is too small",
@@ -137,6 +133,22 @@ def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
             expected=f"at least {need}, with the end of turn",
         )
     return min(wanted, MOST)
+
+
+def _tokens(budget: int) -> int:
+    """A budget that was asked for."""
+    try:
+        return int(operator.index(budget))
+    except TypeError:
+        shown = repr(budget)[:80]
+        raise DecodeError("a budget is no number of tokens", found=shown, expected="an integer, or None") from None
+
+
+def shown_form(mask: object) -> str:
+    """The form of what was given as a mask, for errors."""
+    if not isinstance(mask, np.ndarray):
+        return type(mask).__name__
+    return f"{mask.dtype} {list(mask.shape)}, contiguous: {mask.flags.c_contiguous}"
 
 
 class Matcher:
@@ -191,8 +203,8 @@ class Matcher:
         except TypeError as error:
             raise DecodeError(
                 "the mask has another form",
-                found=f"{mask.dtype} {list(mask.shape)}, contiguous: {mask.flags.c_contiguous}",
-                expected="uint32, one dimension, contiguous, writable",
+                found=shown_form(mask),
+                expected="a numpy array of uint32, one dimension, contiguous, writable",
             ) from error
         raise DecodeError("the mask is too short", found=f"{mask.size} words", expected=f"at least {self._host.words}")
 
@@ -210,14 +222,15 @@ class Matcher:
 
     def limit(self, left: int | None) -> None:
         """Set the budget anew: so many tokens may follow, at least `bound`; None for any number."""
-        if left is not None and (self.bound is None or operator.index(left) < max(1, self.bound)):
+        wanted = None if left is None else _tokens(left)
+        if wanted is not None and (self.bound is None or wanted < max(1, self.bound)):
             raise DecodeError(
                 "the budget is too small",
                 place=f"{self.bundle.name}, token {len(self)}",
-                found=f"{left} tokens",
+                found=f"{wanted} tokens",
                 expected="no budget: no bound is known" if self.bound is None else f"at least {max(1, self.bound)}",
             )
-        self._row[kernels.BUDGET] = 0 if left is None else len(self) + min(left, MOST)
+        self._row[kernels.BUDGET] = 0 if wanted is None else len(self) + min(wanted, MOST)
 
     @property
     def closing(self) -> int | None:
@@ -366,9 +379,13 @@ class Matcher:
 
     def rollback(self, count: int = 1) -> None:
         """Forget the last tokens."""
-        if not 0 <= count <= len(self):
-            raise DecodeError("cannot roll back", found=f"{count} tokens", expected=f"0 to {len(self)}")
-        self._row[kernels.POSITION] -= count
+        try:
+            back = operator.index(count)
+        except TypeError:
+            back = -1
+        if not 0 <= back <= len(self):
+            raise DecodeError("cannot roll back", found=f"{count!r} tokens", expected=f"0 to {len(self)}")
+        self._row[kernels.POSITION] -= back
 
     def reset(self) -> None:
         """Back to the entry, with no history."""
@@ -403,7 +420,7 @@ class Matcher:
         return self._refusal(token, probe._advance(token))
 
     def _refusal(self, token: int, code: int) -> DecodeError:
-        bundle = self.bundle
+        bundle, token = self.bundle, int(operator.index(token))  # which may be a bool
         place = f"{bundle.name}, token {len(self)}, state {self.state}, depth {self.depth}"
         if code == kernels.OVERFLOW:
             return DecodeError(

@@ -131,6 +131,7 @@ def test_a_batch_without_rows() -> None:
         (lambda b: b.fill(np.zeros((2, 2), np.uint32)), "masks do not fit"),
         (lambda b: b.fill(np.zeros((2, 3), np.int64)), "another form"),
         (lambda b: b.fill(np.zeros((2, 6), np.uint32)[:, ::2]), "another form"),
+        (lambda b: b.fill([[0, 0, 0], [0, 0, 0]]), "another form; found list"),
         (lambda b: b.advance([1]), "tokens do not fit"),
         (lambda b: b.advance([[4], [4]]), "tokens do not fit"),
         (lambda b: b.rollback(1), "row 0 of 2"),

@@ -159,9 +159,35 @@ def test_mask_of_another_form_is_refused() -> None:
         np.zeros(3, np.int64),
         np.zeros((3, 2), np.uint32)[:, 0],
         np.zeros((1, 3), np.uint32),
+        [0, 0, 0],
+        None,
     ):
         with pytest.raises(DecodeError, match="the mask"):
-            Matcher(made).fill(mask)
+            Matcher(made).fill(mask)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("left", ["40", 40.5, [40]])
+def test_what_is_no_number_of_tokens_is_no_budget(left: object) -> None:
+    matcher = Matcher(bundle("brackets"))
+    with pytest.raises(DecodeError, match="no number of tokens"):
+        matcher.limit(left)  # type: ignore[arg-type]
+    assert matcher.left is None
+
+
+@pytest.mark.parametrize("count", [0.5, 1.0, "1", None])
+def test_rolling_back_by_no_whole_number(count: object) -> None:
+    matcher = Matcher.from_tokens(bundle("brackets"), [4, 4])
+    with pytest.raises(DecodeError, match="cannot roll back"):
+        matcher.rollback(count)  # type: ignore[arg-type]
+    assert len(matcher) == 2
+
+
+def test_a_token_that_is_a_bool_is_refused_as_its_number() -> None:
+    matcher = Matcher(bundle("brackets"))
+    with pytest.raises(DecodeError, match=r"not allowed here; found token 0\b"):
+        matcher.advance(False)
+    with pytest.raises(DecodeError, match=r"not allowed here; found token 0\b"):
+        raise matcher.refusal(False)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 8])
