@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import VocabError
-from .table import Draft, is_control, is_unused
+from .table import Draft, is_control, is_entry, is_unused
 
 _BYTE_NAME = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -45,9 +45,15 @@ def read_hf_json(data: dict[str, Any], place: str) -> Draft:
     _put(names, ids.items(), f"{place}#/model/vocab")
     control: dict[str, int] = {}
     try:
-        contents = [(str(token["content"]), int(token["id"]), bool(token.get("special"))) for token in added]
-    except (TypeError, KeyError, ValueError):
+        contents = [(token["content"], token["id"], bool(token.get("special"))) for token in added]
+    except (TypeError, KeyError):
         raise VocabError(place=f"{place}#/added_tokens", expected="objects with an id and a content") from None
+    if wrong := [(content, token) for content, token, _ in contents if not is_entry(content, token)]:
+        raise VocabError(
+            place=f"{place}#/added_tokens",
+            found="content {!a}, id {!a}".format(*wrong[0]),
+            expected="a text and a whole number",
+        )
     _put(names, ((content, token) for content, token, _ in contents), f"{place}#/added_tokens")
     control.update((content, token) for content, token, special in contents if is_control(content, special))
     if (unknown := _unknown_token(model, ids)) is not None and unknown[1] not in control.values():
@@ -70,6 +76,9 @@ def _kind(value: object) -> str:
 def _put(names: list[str | None], items: Iterable[tuple[str, int]], place: str) -> None:
     """Write names to their ids; the list grows as needed."""
     pairs = list(items)
+    if not ({type(token) for _, token in pairs} <= {int} and {type(name) for name, _ in pairs} <= {str}):
+        wrong = next(pair for pair in pairs if (type(pair[0]), type(pair[1])) != (str, int))
+        raise VocabError(place=place, found="{!a}, id {!a}".format(*wrong), expected="texts and whole numbers")
     top = max((token for _, token in pairs), default=-1)
     if top > 1 << 24 or min((token for _, token in pairs), default=0) < 0:
         raise VocabError("a token id that no vocabulary has", place=place, found=str(top), expected="0 to 2^24")

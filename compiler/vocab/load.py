@@ -27,7 +27,7 @@ from ..paths import path_text
 from .builtin import NAME, builtin_path
 from .hf_json import read_hf_json
 from .sentencepiece_model import looks_like_sentencepiece, read_sentencepiece
-from .table import Draft, TokenTable, is_control, is_unused
+from .table import Draft, TokenTable, is_control, is_entry, is_unused
 from .tekken import read_tekken
 from .tiktoken_ranks import looks_like_ranks, read_ranks
 
@@ -51,6 +51,8 @@ _TOKENIZER_FILES = ("tokenizer.json", "tekken.json", "tokenizer.model", "tiktoke
 _TOKENIZER_GLOBS = ("*tekken*.json", "*.tiktoken", "*.model", "*.model.v*")
 _SIDE_FILES = ("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
+
+_ID = re.compile("[0-9]{1,18}")
 
 # reads the side file of that name, or None where there is none
 SideFile = Callable[[str], Any]
@@ -260,14 +262,18 @@ def _add_tokens(draft: Draft, side: SideFile) -> None:
     """
     added: dict[int, tuple[str, bool]] = {}
     listed = side("added_tokens.json")
-    if isinstance(listed, dict):
-        added.update((token, (name, False)) for name, token in listed.items() if isinstance(token, int))
+    for name, token in listed.items() if isinstance(listed, dict) else ():
+        if not is_entry(name, token):
+            raise _no_entry("added_tokens.json#", name, token)
+        added[token] = name, False
     config = side("tokenizer_config.json")
     decoder = config.get("added_tokens_decoder") if isinstance(config, dict) else None
     if isinstance(decoder, dict):
         for key, entry in decoder.items():
-            if key.isdigit() and isinstance(entry, dict) and isinstance(entry.get("content"), str):
-                added[int(key)] = (entry["content"], bool(entry.get("special")))
+            content: Any = entry.get("content") if isinstance(entry, dict) else None
+            if not (_ID.fullmatch(key) and is_entry(content, int(key))):
+                raise _no_entry("tokenizer_config.json#/added_tokens_decoder", content, key)
+            added[int(key)] = content, bool(entry.get("special"))
     taken = set(draft.special.values())
     for token, (name, special) in sorted(added.items()):
         if token in taken or token < 0 or token > 1 << 24 or name in draft.special:
@@ -279,3 +285,12 @@ def _add_tokens(draft: Draft, side: SideFile) -> None:
         elif empty:
             draft.tokens.extend([b""] * (token + 1 - len(draft.tokens)))
             draft.tokens[token] = name.encode()
+
+
+def _no_entry(place: str, name: Any, token: Any) -> VocabError:
+    return VocabError(
+        "an added token that no tokenizer has",
+        place=place,
+        found=f"{name!a}, id {token!a}"[:80],
+        expected="a text and a whole number",
+    )

@@ -145,6 +145,13 @@ def is_control(content: str, special: bool) -> bool:
     return special or _MARKUP.search(content) is not None
 
 
+def is_entry(name: object, token: object) -> bool:
+    """Whether a value can be the name of a token, text that can be written, and another one its id."""
+    if not isinstance(name, str) or type(token) is not int:
+        return False
+    return name.isascii() or not any("\ud800" <= one <= "\udfff" for one in name)
+
+
 def is_unused(name: str) -> bool:
     """Whether an id with this name is a placeholder."""
     return _UNUSED.fullmatch(name) is not None

@@ -140,6 +140,23 @@ def test_side_files_add_tokens(load: Callable[..., TokenTable]) -> None:
     assert table.tokens[0] == b"a" and table.tokens[6] == b"" and table.tokens[12] == b"  " and table.size == 13
 
 
+SIDE_FILES = [
+    ("tokenizer_config", {"added_tokens_decoder": {"²": {"content": "q"}}}, r"'q', id '\xb2'"),
+    ("tokenizer_config", {"added_tokens_decoder": {"9" * 5000: {"content": "q"}}}, "'q', id '999"),
+    ("tokenizer_config", {"added_tokens_decoder": {"99999": {"content": "\ud800"}}}, r"'\ud800', id '99999'"),
+    ("tokenizer_config", {"added_tokens_decoder": {"12": "q"}}, "None, id '12'"),
+    ("added_tokens", {"q": 12.5}, "'q', id 12.5"),
+    ("added_tokens", {"\ud800": 12}, r"'\ud800', id 12"),
+]
+
+
+@pytest.mark.parametrize("name, content, text", SIDE_FILES)
+def test_side_files_with_what_is_no_token(load: Callable[..., TokenTable], name: str, content: Any, text: str) -> None:
+    with pytest.raises(VocabError) as caught:
+        load(hf([END]), **{name: content})
+    assert str(caught.value.place).startswith(f"{name}.json#") and text in str(caught.value)
+
+
 def test_ranks_take_special_tokens_from_config_or_caller(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.model"  # Llama 3's own name for such a file
     path.write_bytes(b"".join(base64.b64encode(c) + b" %d\n" % n for n, c in enumerate([b"a", b"b", b"\xff"])))
@@ -168,6 +185,13 @@ REFUSED = [  # id, document, part of the place, part of the text
     ("vocab", hf(model={"vocab": [1]}), "#/model/vocab", "list"),
     ("no model", {"model": None}, "#/model", "nothing"),
     ("added", hf(added_tokens=[{"id": 1}]), "#/added_tokens", "content"),
+    ("added content", hf([(11, 5, True)]), "#/added_tokens", "content 5, id 11"),
+    ("added surrogate", hf([(11, "<\ud800>", True)]), "#/added_tokens", r"content '<\ud800>'"),
+    ("added id", hf(added_tokens=[{"id": 2.5, "content": "<x>"}]), "#/added_tokens", "id 2.5, expected a text and"),
+    ("added id as text", hf(added_tokens=[{"id": "11", "content": "<x>"}]), "#/added_tokens", "id '11'"),
+    ("id as text", hf(model={"vocab": {"a": "x"}}), "#/model/vocab", "'a', id 'x', expected texts and whole"),
+    ("half an id", hf(model={"vocab": {"a": 2.5}}), "#/model/vocab", "'a', id 2.5"),
+    ("piece", hf(model={"type": "Unigram", "vocab": [["a", 0], [True, 0]]}), "#/model/vocab", "True, id 1"),
     ("huge id", hf([(1 << 30, "<x>", True)]), "#/added_tokens", "1073741824"),
     ("other json", {"hello": 1}, "tokenizer.json", "hello"),
 ]
