@@ -44,7 +44,8 @@ class Compiled:
     Attributes:
         bundle: for ``toolc.runtime``, as if it had been opened from a file.
         grammar: what it was compiled from.
-        report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage.
+        report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage,
+            and characters that the spec asks for and the tokenizer cannot write ("unwritten").
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -223,6 +224,7 @@ def _compile(
     from .automata.pushdown import build_automaton
     from .grammar.pieces import inlined, read_pieces, shared
     from .grammar.specials import resolve_specials
+    from .grammar.written import written
     from .lift.close import close_arrays
     from .lift.lift import lift
     from .lift.vocab import load_vocab
@@ -251,9 +253,13 @@ def _compile(
         reads = None if encode is None else fingerprint(source, eos)
     ends = _ends(vocab)
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
+    less, unwritten = written(grammar, vocab)
     clock.begin("parts")
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
-    linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
+    linked = None
+    if less is grammar:  # else parts of it may derive nothing, and it is compiled as a whole
+        linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
+    grammar = less
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
         states, told_apart = linked.entries, linked.ends
@@ -320,6 +326,7 @@ def _compile(
         "min_tokens": bundle.min_tokens,
         "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
+        "unwritten": unwritten,
         "counts": counts,
         "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
         "bytes": counts["bytes"],
