@@ -4,9 +4,8 @@ The library takes half a second to read a large tokenizer. So what a process ask
 that asks the same reads that file instead.
 
 Leaves out   what ids stand for: see load.py. Formats whose encoder is not the tokenizers library: they have none here.
-Cuts         A byte-pair encoder works within the pieces of its pre-tokenizer, which a regular expression cuts from left
-             to right, looking at most one character past the end of a piece. So every piece but the last of a text, and
-             the tokens in it, are the same whatever follows the text.
+Cuts         Every piece of the pre-tokenizer but the last of a text, and the tokens in it, are the same whatever
+             follows the text, but for what ahead.py finds.
 Invariants   the name of a file covers the tokenizer's content and the library's version; it is taken only if its digest
              is right and it says its own name. A file that cannot be read or written costs time and nothing else.
              Threads may share an encoder; what one of them adds may be lost to the file.
@@ -24,13 +23,14 @@ from toolc.runtime.container import Contents, blake, open_container
 from toolc.runtime.errors import BundleError
 from toolc.runtime.vocab import vocab_cache_dir
 
+from .ahead import Ahead
 from .builtin import NAME, builtin_path
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MAGIC = b"TOOLCTXT"
-VERSION = 1
+VERSION = 2
 """Raise it when `Encode._said` says something else."""
 MOST_KEPT = 1 << 13
 """Texts of a file; those go first that the processes that wrote it did not ask for, the oldest before the others."""
@@ -55,6 +55,7 @@ class Encode:
         self._data = data
         self._name = blake(version.encode(), b"\n", data)
         self._tokenizer: Tokenizer | None = None
+        self._ahead: Ahead  # of the tokenizer
         self._kept: dict[str, Encoded] | None = self._read()
         self._asked: dict[str, Encoded] | None = {}  # None: no more are kept
         if self._kept is None:  # not known to be a tokenizer
@@ -96,9 +97,16 @@ class Encode:
     def _said(self, text: str) -> Encoded:
         """What the library says of a text."""
         # One by one: a batch would start threads, beside which nothing can be forked.
-        encoding = self._library().encode(text, add_special_tokens=False)
-        words = encoding.word_ids
-        return encoding.ids, words.index(words[-1]) if words else 0
+        library = self._library()
+        encoding = library.encode(text, add_special_tokens=False)
+        ids, words = encoding.ids, encoding.word_ids
+        if not words or self._ahead.is_vague(text):
+            return ids, 0
+        fixed = words.index(words[-1])
+        for part in self._ahead.parts(text):
+            alone = library.encode(part, add_special_tokens=False).ids
+            fixed = next((n for n in range(min(fixed, len(alone))) if ids[n] != alone[n]), min(fixed, len(alone)))
+        return ids, fixed
 
     def _library(self) -> Tokenizer:
         if self._tokenizer is None:
@@ -108,6 +116,7 @@ class Encode:
                 self._tokenizer = Tokenizer.from_str(self._data.decode())
             except Exception as error:  # the library raises nothing narrower
                 raise ValueError("no tokenizer.json") from error
+            self._ahead = Ahead(self._tokenizer)
         return self._tokenizer
 
     @property
