@@ -41,8 +41,7 @@ def written(grammar: Grammar, vocab: Vocab) -> tuple[Grammar, str]:
     Raises:
         VocabError: nothing is left of what an entry derives.
     """
-    single = vocab.token_offset[:-1][np.diff(vocab.token_offset) == 1]
-    if _UTF8.issubset(vocab.token_bytes[single].tolist()):
+    if _writes_all(vocab):
         return grammar, ""
     whole = shared(inlined(grammar))
     writer = _Writer(vocab)
@@ -61,6 +60,15 @@ def written(grammar: Grammar, vocab: Vocab) -> tuple[Grammar, str]:
                 hint="choose a tokenizer that has a token for every byte",
             )
     return less, lost
+
+
+def _writes_all(vocab: Vocab) -> bool:
+    """Whether there is a token for every byte; found once."""
+    known: bool | None = vocab.__dict__.get("_writes_all")
+    if known is None:
+        single = vocab.token_offset[:-1][np.diff(vocab.token_offset) == 1]
+        known = vocab.__dict__["_writes_all"] = _UTF8.issubset(vocab.token_bytes[single].tolist())
+    return known
 
 
 @dataclass
