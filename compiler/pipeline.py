@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import GrammarError, VocabError
 from .fit import check_fit
-from .key import FORMAT, REVISION, grammar_digest, recipe
+from .key import FORMAT, grammar_digest, recipe
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
@@ -255,7 +255,7 @@ def _compile(
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
     less, unwritten = written(grammar, vocab)
     clock.begin("parts")
-    context = blake(f"{FORMAT}\n{version()}\n{REVISION}\n{vocab.digest}\n{reads}".encode())
+    context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
     linked = None
     if less is grammar:  # else parts of it may derive nothing, and it is compiled as a whole
         linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
