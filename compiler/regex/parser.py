@@ -3,8 +3,9 @@
 Leaves out   what the nodes mean (nodes.py), sets of code points (charset.py).
 Invariants   ``parse_regex(to_text(r)) == r`` for every r in normal form.
 Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a i m s u x.
-             "ecma": ECMA-262 with the u flag (JSON Schema patterns), flags s u; identity escapes and lone brackets are
-             tolerated as without u. Case-insensitive matching is for the Python dialect only.
+             "ecma": ECMA-262 with the u flag (JSON Schema patterns), flags s u; identity escapes of what is no letter
+             and lone brackets are tolerated as without u: letters and ``[[:alpha:]]`` mean something in other dialects.
+             Case-insensitive matching is for the Python dialect only.
 """
 
 from __future__ import annotations
@@ -61,6 +62,11 @@ def parse_regex(text: str, flags: str = "", dialect: str = "python", lazy: bool 
 
 _PYTHON_CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _ECMA_CONTROL = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_ELSEWHERE = {"A": "^", "Z": "$", "z": "$", "h": "[ \\t]", "R": r"\r?\n", "e": r"\x1b", "a": r"\x07"}
+"""What is written in ECMA-262 for escapes of other dialects."""
+
+_POSIX = re.compile(r"\[:\^?[a-z]+:\]")
+
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 _RUN = re.compile(r"[A-Za-z0-9_ !\"%&',/:;<=>@`~-]+(?![*+?{])")
@@ -135,11 +141,11 @@ class _Parser:
         found = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
         return GrammarError(message, place=place, found=found, expected=expected, hint=picture)
 
-    def unsupported(self, what: str, at: int) -> UnsupportedError:
+    def unsupported(self, what: str, at: int, advice: str = "") -> UnsupportedError:
         """The error for a construct that is understood and refused."""
         self.at = at
         place, picture = self._place()
-        return UnsupportedError(f"{what} not supported in a regular expression", place=place, hint=picture)
+        return UnsupportedError(f"{what} not supported in a regular expression", place=place, hint=advice + picture)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -510,7 +516,7 @@ class _Parser:
         return ord(one)
 
     def ecma_escape(self, one: str, start: int) -> int | Ranges:
-        if one == "x" and _HEX.issuperset(self.text[self.at : self.at + 2]) and self.at + 2 <= len(self.text):
+        if one == "x":
             return self.hexadecimal(2, start)
         if one == "u":
             if self.take("{"):
@@ -521,7 +527,7 @@ class _Parser:
                 self.at = end + 1
                 return int(digits, 16)
             if len(self.text) < self.at + 4 or not _HEX.issuperset(self.text[self.at : self.at + 4]):
-                return ord(one)
+                raise self.wrong("4 hexadecimal digits after it", "incomplete escape", start)
             code = self.hexadecimal(4, start)
             low = self.text[self.at : self.at + 6]
             if 0xD800 <= code < 0xDC00 and low[:2] == "\\u" and len(low) == 6 and _HEX.issuperset(low[2:]):
@@ -544,6 +550,10 @@ class _Parser:
             return 0
         if one.isdigit():
             raise self.unsupported("an octal escape is", start)
+        if one.isascii() and one.isalpha():
+            other = _ELSEWHERE.get(one)
+            advice = "ECMA-262 knows no such escape" + (f": write {other}" if other else "")
+            raise self.unsupported(f"the escape \\{one} is", start, advice)
         return ord(one)
 
     def property(self, one: str, start: int) -> Ranges:
@@ -573,6 +583,8 @@ class _Parser:
                 break
             first = False
             at = self.at
+            if self.ecma and _POSIX.match(self.text, at):
+                raise self.unsupported("a class of POSIX is", at, r"write its characters, or \d, \w, \s or \p{…}")
             low = self.class_item()
             if not (self.peek("-") and not self.text.startswith("]", self.at + 1) and self.at + 1 < len(self.text)):
                 found.extend([(low, low)] if isinstance(low, int) else low)

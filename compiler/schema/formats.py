@@ -24,6 +24,8 @@ class Format:
         narrowed: which valid strings ``pattern`` leaves out; empty: none.
         besides: strings without the format that the complement leaves out, as ``widest`` matches them; empty: none.
         openapi: a format only of OpenAPI documents, an annotation elsewhere.
+        since: the first draft that defines it, where values of another form are common in those before: an annotation
+            there, but for OpenAPI documents.
     """
 
     pattern: str
@@ -32,6 +34,7 @@ class Format:
     narrowed: str = ""
     besides: str = ""
     openapi: bool = False
+    since: int = 4
 
 
 def _whole(text: str) -> str:
@@ -207,7 +210,7 @@ FORMATS: dict[str, Format] = {
     ),
     "date": Format(_whole(_DATE), "RFC 3339 full-date", _whole(_DATE)),
     "time": Format(_whole(_TIME), "RFC 3339 full-time", _whole(_WIDE_TIME), _LEAP_NOTE, _LEAP_BESIDES),
-    "duration": Format(_whole(_DURATION), "RFC 3339 appendix A", _whole(_DURATION)),
+    "duration": Format(_whole(_DURATION), "RFC 3339 appendix A", _whole(_DURATION), since=2019),
     "email": Format(_whole(_EMAIL), "RFC 5321 Mailbox", _whole(_EMAIL)),
     "idn-email": Format(
         _whole(_IDN_EMAIL), "RFC 6531 Mailbox, domain labels by their characters alone", _whole(_IDN_EMAIL)

@@ -195,7 +195,10 @@ class Reader:
             else:
                 parsed = parse_operand(form, value, f"{place}/{keyword}")
                 if keyword == "format":
-                    status = _format_status(value, document)
+                    status = _format_status(value, document, inside.draft)
+                    if status == "later":  # no keyword here: formulas.py asserts formats of all drafts
+                        self.report.append((place, keyword, "annotation"))
+                        continue
             if self.lenient and keyword in ("pattern", "patternProperties"):
                 patterns = [parsed] if keyword == "pattern" else list(parsed)
                 kept = [pattern for pattern in patterns if is_supported(pattern)]
@@ -456,9 +459,11 @@ def _key(value: Any) -> Hashable:
     return value if kind is Node or kind is str else (kind.__name__, value)
 
 
-def _format_status(name: str, document: Document) -> str:
-    """What becomes of ``format``."""
+def _format_status(name: str, document: Document, draft: int) -> str:
+    """What becomes of ``format``; "later": what later drafts define is an annotation."""
     known = FORMATS.get(name)
     if known is not None:
+        if draft < known.since and not document.openapi:
+            return "later"
         return "annotation" if known.openapi and not document.openapi else "enforced"
     return "enforced" if name in NUMBER_FORMATS else "any value" if name in FREE_FORMATS else "annotation"

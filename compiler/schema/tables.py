@@ -36,6 +36,7 @@ def format_table() -> str:
         besides = f"of the complement {known.besides}" if known.besides else ""
         left = "; ".join(part for part in (known.narrowed, besides, "" if known.widest else "no complement") if part)
         where = " (OpenAPI documents only)" if known.openapi else ""
+        where += f" (from draft {known.since} on)" if known.since > 4 else ""
         lines.append(f"| `{name}`{where} | {known.source} | {left} |")
     lines += [f"| `{name}` | OpenAPI: an integer of that size | |" for name in sorted(NUMBER_FORMATS)]
     lines += [f"| `{name}` | OpenAPI: any value of the type | |" for name in sorted(FREE_FORMATS)]

@@ -163,6 +163,21 @@ def test_with_other_keywords() -> None:
     assert Compiled(schema_to_lark({"type": "string", "format": "color"})[0]).accepts('"?"')
 
 
+DURATIONS = [("draft-04", True), ("draft-06", True), ("draft-07", True), ("2019-09", False), ("2020-12", False)]
+
+
+@pytest.mark.parametrize(("draft", "free"), DURATIONS)
+def test_a_format_that_a_draft_does_not_define_is_an_annotation(draft: str, free: bool) -> None:
+    address = f"http://json-schema.org/{draft}/schema#" if free else f"https://json-schema.org/draft/{draft}/schema"
+    text, writer = schema_to_lark({"$schema": address, "type": "string", "format": "duration"})
+    rows = {keyword: status for _, keyword, status, _ in writer.report()}
+    assert rows["format"] == ("annotation" if free else "enforced")
+    assert Compiled(text).accepts('"P1D"') and Compiled(text).accepts('"30s"') == free
+    inside = {"id" if draft == "draft-04" else "$id": "http://x/d", "$schema": address, "format": "duration"}
+    text, _ = schema_to_lark({"type": "string", "$defs": {"d": inside}, "$ref": "http://x/d"})
+    assert Compiled(text).accepts('"30s"') == free
+
+
 def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(UnsupportedError):
         schema_to_lark({"type": "string", "not": {"format": "regex"}})
