@@ -3,8 +3,8 @@
 Most tokenizers have a token for every byte, and write everything. Of one without, a literal would be begun and lead to
 a mask that allows nothing. So what cannot be written is taken out of the grammar before there is an automaton.
 
-Leaves out   which rules derive nothing any more (the automaton drops them), tokens that hold a character only together
-             with others: `{` where `{"` is the only token with it counts as written.
+Leaves out   which rules derive nothing any more (the automaton drops them), tokens that hold a character, or a byte of
+             one, only together with others: `{` where `{"` is the only token with it counts as written.
 Invariants   the texts that the tokenizer can write are the same before and after; a grammar all of whose characters can
              be written is the same object. Sets of characters stay as they are while some of theirs can be written and
              no token leads into one that cannot: what is made of common sets is made of these.
