@@ -123,6 +123,8 @@ def _enclose_recursion(pool: NodePool) -> None:
 
 def _call_quoted(pool: NodePool) -> None:
     """Make calls of what stands between two quotes and recurs there: inlined, it would have no end."""
+    if all(node[0] != QUOTED for node in pool.nodes):
+        return
     component, looping = recurring(inline_references(pool))
     calls: dict[int, int] = {}
     for rule in sorted(looping):
@@ -132,8 +134,9 @@ def _call_quoted(pool: NodePool) -> None:
             if node[0] == QUOTED and _mentions(pool, node[1], component, component[rule]):
                 calls[n] = pool.add((CALL, node[1]))
             elif node[0] != CALL:
-                todo += [child for child in pool.children(n) if child not in seen]
-                seen.update(todo)
+                more = [child for child in dict.fromkeys(pool.children(n)) if child not in seen]
+                seen.update(more)
+                todo += more
     if calls:
         rewrite(pool, calls.get)
 

@@ -41,10 +41,11 @@ def written(grammar: Grammar, vocab: Vocab) -> tuple[Grammar, str]:
     Raises:
         VocabError: nothing is left of what an entry derives.
     """
-    if _writes_all(vocab):
+    reach = _Reach.of(vocab)
+    if reach.is_all:
         return grammar, ""
     whole = shared(inlined(grammar))
-    writer = _Writer(vocab)
+    writer = _Writer(reach)
     rules = {name: writer.expr(expr) for name, expr in whole.rules.items()}
     if all(rules[name] is expr for name, expr in whole.rules.items()):
         return grammar, ""
@@ -62,41 +63,39 @@ def written(grammar: Grammar, vocab: Vocab) -> tuple[Grammar, str]:
     return less, lost
 
 
-def _writes_all(vocab: Vocab) -> bool:
-    """Whether there is a token for every byte; found once."""
-    known: bool | None = vocab.__dict__.get("_writes_all")
-    if known is None:
-        single = vocab.token_offset[:-1][np.diff(vocab.token_offset) == 1]
-        known = vocab.__dict__["_writes_all"] = _UTF8.issubset(vocab.token_bytes[single].tolist())
-    return known
+class _Reach:
+    """The characters that a vocabulary can write."""
 
+    def __init__(self, vocab: Vocab) -> None:
+        self.vocab = vocab
 
-@dataclass
-class _Writer:
-    """See `written`.
-
-    Attributes:
-        lost: characters of literals and sets of which nothing can be written.
-        known: what became of sets.
-    """
-
-    vocab: Vocab
-    lost: set[int] = field(default_factory=set)
-    known: dict[Ranges, Ranges] = field(default_factory=dict)
+    @staticmethod
+    def of(vocab: Vocab) -> _Reach:
+        """The one of a vocabulary."""
+        found: _Reach | None = vocab.__dict__.get("_reach")
+        if found is None:
+            found = vocab.__dict__["_reach"] = _Reach(vocab)
+        return found
 
     @cached_property
-    def _pieces(self) -> frozenset[int]:
-        """The bytes of tokens that are no whole characters."""
-        return frozenset(byte for text in self._tokens if not _is_text(text) for byte in text)
+    def is_all(self) -> bool:
+        """Whether there is a token for every byte."""
+        v = self.vocab
+        single = v.token_offset[:-1][np.diff(v.token_offset) == 1]
+        return _UTF8.issubset(v.token_bytes[single].tolist())
 
-    @cached_property
     def _tokens(self) -> list[bytes]:
         return [text for token in range(self.vocab.size) if (text := self.vocab.token(token))]
 
     @cached_property
+    def _pieces(self) -> frozenset[int]:
+        """The bytes of tokens that are no whole characters."""
+        return frozenset(byte for text in self._tokens() if not _is_text(text) for byte in text)
+
+    @cached_property
     def can(self) -> Ranges:
         """Characters that stand in a token, and those that pieces may make."""
-        found = {ord(one) for text in self._tokens for one in text.decode(errors="ignore")}
+        found = {ord(one) for text in self._tokens() for one in text.decode(errors="ignore")}
         return charset.union(charset.normal((code, code) for code in found), self._made(self._pieces))
 
     @cached_property
@@ -121,11 +120,28 @@ class _Writer:
         edge = np.flatnonzero(np.diff(made, prepend=False, append=False)).reshape(-1, 2) + 0x80
         return charset.normal((low, high - 1) for low, high in edge.tolist())
 
+
+@dataclass
+class _Writer:
+    """See `written`.
+
+    Attributes:
+        reach: of the vocabulary.
+        lost: characters of literals and sets of which nothing can be written.
+        known: what became of sets.
+    """
+
+    reach: _Reach
+    lost: set[int] = field(default_factory=set)
+    known: dict[Ranges, Ranges] = field(default_factory=dict)
+
     def chars(self, ranges: Ranges) -> Ranges:
         """A set of characters as it stays."""
         found = self.known.get(ranges)
         if found is None:
-            found = charset.difference(ranges, self.entered) if charset.intersection(ranges, self.can) else ()
+            found = (
+                charset.difference(ranges, self.reach.entered) if charset.intersection(ranges, self.reach.can) else ()
+            )
             found = self.known[ranges] = ranges if found == ranges else found
         if not found:
             self.lost.update(low for low, _ in ranges)
@@ -135,7 +151,7 @@ class _Writer:
         """An expression as it stays: the same object where nothing changes."""
         if isinstance(regex, rx.Chars):
             ranges = self.chars(regex.ranges)
-            return regex if ranges is regex.ranges else rx.Chars(ranges)
+            return regex if ranges == regex.ranges else rx.Chars(ranges)
         if isinstance(regex, rx.Concat | rx.Union):
             old = regex.items if isinstance(regex, rx.Concat) else regex.options
             new = tuple(map(self.regex, old))
@@ -158,7 +174,7 @@ class _Writer:
     def expr(self, expr: Expr) -> Expr:
         """The same of an expression of a grammar."""
         if isinstance(expr, Literal):
-            lost = {ord(one) for one in expr.data.decode() if not charset.contains(self.can, ord(one))}
+            lost = {ord(one) for one in expr.data.decode() if not charset.contains(self.reach.can, ord(one))}
             self.lost |= lost
             return NOTHING if lost else expr
         if isinstance(expr, Terminal):

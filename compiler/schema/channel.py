@@ -156,7 +156,7 @@ def _check_names(union: tuple[Objects, ...], tool: str, place: str) -> None:
             raise UnsupportedError(
                 f"the parameter {name!r} of {tool!r} is required, and cannot be written in this protocol",
                 place=f"{place}/properties/{escape_pointer(name)}",
-                hint="a parameter's name has letters, digits and _ . - only",
+                hint="a parameter's name has letters, digits, _ . - and characters beyond ASCII only",
             )
 
 

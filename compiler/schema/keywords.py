@@ -49,8 +49,8 @@ KEYWORDS: dict[str, Keyword] = {
     "anyOf": Keyword("schemas", limit="up to 4,096 alternatives of one JSON type"),
     "oneOf": Keyword(
         "schemas",
-        limit="up to 4,096 alternatives of one JSON type, as for anyOf, not and if; the others that one overlaps with, "
-        'as those of not, may leave up to 4 conditions of the kind "some member" or "some item"',
+        limit="up to 4,096 alternatives of one JSON type, as for anyOf, not and if; leaving out the other alternatives "
+        "that overlap, as with `not`, may leave at most 4 conditions that some member or item must meet",
     ),
     "not": Keyword(
         "schema",

@@ -16,7 +16,7 @@ import re
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolc.runtime.request_line import parting, path_pieces, query_name
@@ -58,14 +58,16 @@ PERCENT = _percent(_UNRESERVED)
 """A percent-encoded string: any, or where something is asked of it, one of ASCII, encoded where it must be."""
 
 
-@cache
+@lru_cache(maxsize=4096)
 def quote_in_path(path: str, name: str) -> Quote:
     """How a string stands in a path: without the character that parts it from another parameter of its segment, and not
     as a segment of one or two dots, which leads elsewhere (RFC 3986, 5.2.4)."""
     mark = parting(path).get(name)
     raw = charset.difference(_UNRESERVED, ((ord(mark), ord(mark)),)) if mark else _UNRESERVED
-    segment = next(one for one in path.split("/") if "{" + name + "}" in one)
-    return _percent(raw, "" if "".join(path_pieces(segment)[::2]).strip(".") else _DOTS)
+    pieces = path_pieces(path)
+    at = pieces.index(name, 1)
+    around = pieces[at - 1].rpartition("/")[2] + pieces[at + 1].partition("/")[0]
+    return _percent(raw, "" if around.strip(".") else _DOTS)
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,11 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
     _check_path(request.path, place)
     writer.restrictions.add("request-parts")
     where: dict[str, dict[str, str]] = {"path": {}, "query": {}, "body": {}}
+    pieces = path_pieces(request.path)
     for argument, one in shape.named:
         part, name = request.parts.get(argument, ("", argument))
-        rule = value(writer, argument, one, name, part) if part in where and writer.normaliser.alive(one) else None
+        can_say = name in pieces[1::2] if part == "path" else part in where
+        rule = value(writer, argument, one, name, part) if can_say and writer.normaliser.alive(one) else None
         if rule is not None:
             where[part][argument] = rule
         elif argument in shape.required:
@@ -106,7 +110,6 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
                 hint="choose another protocol",
             )
     of_name = {request.parts[argument][1]: rule for argument, rule in where["path"].items()}
-    pieces = path_pieces(request.path)
     line = [literal(f"{request.method} {pieces[0]}")]
     for n in range(1, len(pieces), 2):
         if pieces[n] not in of_name:

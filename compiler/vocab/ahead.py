@@ -2,8 +2,10 @@
 
 A byte-pair encoder works within the pieces of its pre-tokenizer, which a regular expression cuts from left to right.
 Those of common tokenizers look at most one character past the end of a piece, at ``(?!\\S)`` too, so every piece but
-the last stays. Added tokens come first: the library looks for them in the whole text and encodes what is between them
-by itself, so where one may begin and run past the end, what is before it may be a text of its own.
+the last stays, but for two kinds that they give back: blanks that may go on to an end of line, ``\\s*[\\r\\n]+``, and
+an apostrophe that may begin a contraction, ``'ll``. Added tokens come first: the library looks for them in the whole
+text and encodes what is between them by itself, so where one may begin and run past the end, what is before it may be
+a text of its own.
 
 Leaves out   the encoding (encode.py).
 Invariants   where it is not known what a tokenizer does, nothing is said to stay.
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _NEAR = r"(?!\S)"
 _LOOK = re.compile(r"\(\?[=!]")
+_CONTRACTION = re.compile(r"'[^\W\d_]{0,2}\Z")
 
 
 class Ahead:
@@ -58,6 +61,20 @@ class Ahead:
         same = (lambda one: one) if self._normalizer is None else self._normalizer.normalize_str
         end = same(text)
         return any(end.endswith(tuple(whole[:n] for n in range(1, len(whole) + 1))) for whole in map(same, self.vague))
+
+    def first_open(self, text: str, words: Sequence[int | None], spans: Sequence[tuple[int, int]]) -> int:
+        """The first token of a text of which what follows may make another, but for added tokens.
+
+        Args:
+            words: the piece of every token;  spans: its characters.
+        """
+        first = words.index(words[-1])
+        while first and not text[slice(*spans[first - 1])].strip() and not text[spans[first][0] :].strip():
+            first = words.index(words[first - 1])
+        contraction = _CONTRACTION.search(text)
+        if contraction is not None:
+            first = next((n for n in range(first) if spans[n][1] > contraction.start()), first)
+        return first
 
     def parts(self, text: str) -> Iterator[str]:
         """Beginnings of a text that may be encoded by themselves, once an added token follows that the text begins."""

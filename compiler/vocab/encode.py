@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MAGIC = b"TOOLCTXT"
-VERSION = 2
+VERSION = 3
 """Raise it when `Encode._said` says something else."""
 MOST_KEPT = 1 << 13
 """Texts of a file; those go first that the processes that wrote it did not ask for, the oldest before the others."""
@@ -54,8 +54,7 @@ class Encode:
         """
         self._data = data
         self._name = blake(version.encode(), b"\n", data)
-        self._tokenizer: Tokenizer | None = None
-        self._ahead: Ahead  # of the tokenizer
+        self._tokenizer: tuple[Tokenizer, Ahead] | None = None
         self._kept: dict[str, Encoded] | None = self._read()
         self._asked: dict[str, Encoded] | None = {}  # None: no more are kept
         if self._kept is None:  # not known to be a tokenizer
@@ -97,26 +96,26 @@ class Encode:
     def _said(self, text: str) -> Encoded:
         """What the library says of a text."""
         # One by one: a batch would start threads, beside which nothing can be forked.
-        library = self._library()
+        library, ahead = self._library()
         encoding = library.encode(text, add_special_tokens=False)
         ids, words = encoding.ids, encoding.word_ids
-        if not words or self._ahead.is_vague(text):
+        if not words or ahead.is_vague(text):
             return ids, 0
-        fixed = words.index(words[-1])
-        for part in self._ahead.parts(text):
+        fixed = ahead.first_open(text, words, encoding.offsets)
+        for part in ahead.parts(text):
             alone = library.encode(part, add_special_tokens=False).ids
             fixed = next((n for n in range(min(fixed, len(alone))) if ids[n] != alone[n]), min(fixed, len(alone)))
         return ids, fixed
 
-    def _library(self) -> Tokenizer:
+    def _library(self) -> tuple[Tokenizer, Ahead]:
         if self._tokenizer is None:
             from tokenizers import Tokenizer
 
             try:
-                self._tokenizer = Tokenizer.from_str(self._data.decode())
+                tokenizer = Tokenizer.from_str(self._data.decode())
             except Exception as error:  # the library raises nothing narrower
                 raise ValueError("no tokenizer.json") from error
-            self._ahead = Ahead(self._tokenizer)
+            self._tokenizer = tokenizer, Ahead(tokenizer)  # at once: threads may share an encoder
         return self._tokenizer
 
     @property

@@ -107,6 +107,11 @@ def test_bytes_that_a_spec_does_not_need_change_nothing(without: Made) -> None:
     assert compiled.report["unwritten"] == "" and compiled.bundle.min_tokens["start"] == len('{"a":0}') + 1
 
 
+def test_a_byte_that_no_character_needs_leaves_the_parts(without: Made) -> None:
+    compiled = compile_schema({"type": "object", "properties": {"a": {"type": "string"}}}, without(b"\xf4"))
+    assert compiled.report["parts"] is not None and compiled.report["unwritten"] == ""
+
+
 def test_counts_without_a_known_bound_compile_as_before(without: Made) -> None:
     compiled = compile_grammar('start: "[" X~300000 "]" | "|"\nX: "x"', without(b"|"))
     assert compiled.bundle.min_tokens == {"start": None} and compiled.report["unwritten"] == "|"

@@ -264,6 +264,7 @@ SEGMENTS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("/a/{x}", {"x": STRING}, {
         "/a/...": {"x": "..."}, "/a/.b": {"x": ".b"}, "/a/.": None, "/a/..": None, "/a/%2e.": None}),
     ("/a/{x}", {"x": {"type": "string", "pattern": "^[.a]+$"}}, {"/a/a": {"x": "a"}, "/a/.": None, "/a/..": None}),
+    ("/a/{b/c}", {"b/c": STRING}, {"/a/d": {"b/c": "d"}, "/a/..": None}),
     ("/a/{x}", {"x": ENUM}, {"/a/a": {"x": "a"}, "/a/.": None, "/a/..": None}),
 ]  # fmt: skip
 
@@ -293,6 +294,7 @@ def test_segments(path: str, schemas: dict[str, Any], texts: dict[str, Any]) -> 
         ("/a?b={x}", {"x": STRING}, "'?', which ends a path"),
         ("/a#{x}", {"x": STRING}, "'#', which ends a path"),
         ("/a b", {}, "' ', which ends a path"),
+        ("/a", {"x": STRING}, "'x' is required, and a request line cannot say it"),
     ],
 )
 def test_paths_that_say_too_little(path: str, schemas: dict[str, Any], words: str) -> None:
