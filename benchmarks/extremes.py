@@ -37,6 +37,17 @@ def _open_keys(count: int, value: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": {f"{word}_{n}": value for n, word in enumerate(_words(count))}}
 
 
+def _tagged(count: int) -> dict[str, Any]:
+    """Open objects that a constant tells apart."""
+    words = [f"{word}_{n}" for n, word in enumerate(_words(count))]
+    return {
+        "oneOf": [
+            {"type": "object", "properties": {"kind": {"const": word}, word: {}}, "required": ["kind"]}
+            for word in words
+        ]
+    }
+
+
 def _nested_one_of(depth: int) -> dict[str, Any]:
     """Exactly one of two members, whose values are the same again: open objects, which overlap (vLLM's issue 54003)."""
     if depth == 0:
@@ -61,6 +72,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "enum of 50,000 strings": {"enum": _words(50_000)},
         "chain of 1,000 $ref": _references(1000),
         "800 optional keys beside open keys": _open_keys(800, {"type": "string"}),
+        "3,200 optional keys, no others": _open_keys(3200, {"type": "string"}) | {"additionalProperties": False},
+        "oneOf of 200 open objects, each with a constant": _tagged(200),
         **{f"oneOf nested {depth} deep": _nested_one_of(depth) for depth in (4, 8, 12, 16)},
         **{f"oneOf in oneOf, {depth} deep": _one_of_in_one_of(depth) for depth in (4, 6, 8)},
         "pattern of 2^24 states": {"type": "string", "pattern": "^(a|b)*a(a|b){24}$"},
