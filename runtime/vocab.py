@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
+
+T = TypeVar("T")
 
 MAGIC = b"TOOLCVOC"
 VERSION = 5
@@ -92,6 +95,14 @@ class Vocab:
     def digest(self) -> str:
         """The content address of the file, hex."""
         return self._contents().digest
+
+    def once(self, make: Callable[[Vocab], T]) -> T:
+        """What ``make`` makes of this vocabulary: made once, kept while it lives, and not copied with it."""
+        kept: dict[Any, T] = self.__dict__.setdefault("_kept", {})
+        found = kept.get(make)
+        if found is None:
+            found = kept[make] = make(self)
+        return found
 
     @property
     def size(self) -> int:

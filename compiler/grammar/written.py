@@ -41,7 +41,7 @@ def written(grammar: Grammar, vocab: Vocab) -> tuple[Grammar, str]:
     Raises:
         VocabError: nothing is left of what an entry derives.
     """
-    reach = _Reach.of(vocab)
+    reach = vocab.once(_Reach)
     if reach.is_all:
         return grammar, ""
     whole = shared(inlined(grammar))
@@ -68,14 +68,6 @@ class _Reach:
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
-
-    @staticmethod
-    def of(vocab: Vocab) -> _Reach:
-        """The one of a vocabulary."""
-        found: _Reach | None = vocab.__dict__.get("_reach")
-        if found is None:
-            found = vocab.__dict__["_reach"] = _Reach(vocab)
-        return found
 
     @cached_property
     def is_all(self) -> bool:

@@ -100,10 +100,7 @@ class Words:
     @staticmethod
     def of(vocab: Vocab) -> Words:
         """The one of a vocabulary."""
-        words: Words | None = vocab.__dict__.get("_words")
-        if words is None:
-            words = vocab.__dict__["_words"] = Words(vocab)
-        return words
+        return vocab.once(Words)
 
     def take_scratch(self) -> Scratch:
         """A scratch that nobody else has; hand it back for the next lift."""

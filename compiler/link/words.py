@@ -88,10 +88,7 @@ class Words:
     @staticmethod
     def of(vocab: Vocab) -> Words:
         """The one of a vocabulary."""
-        words: Words | None = vocab.__dict__.get("_link_words")
-        if words is None:
-            words = vocab.__dict__["_link_words"] = Words(vocab)
-        return words
+        return vocab.once(Words)
 
     def most_leaving(self, closing: np.ndarray) -> int:
         """How many of some bytes, bool [256], a token has at most."""
