@@ -101,6 +101,7 @@ class _Factored:
             self.free[start].append(self.build(option, 0))
         groups: list[list[int]] = []
         while True:
+            self.budget.check("", place=self.pool.grammar.place(self.rule))
             found = self.sets(start, self.cuts(groups))
             if found is None:
                 return self.pool.choice(self.options)

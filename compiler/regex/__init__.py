@@ -27,7 +27,6 @@ from .nodes import (
     needed,
     nests_deeper,
     repeat,
-    searching,
     shortest,
     union,
 )
@@ -37,5 +36,5 @@ from .printer import to_text
 __all__ = [
     "ANY", "EMPTY", "END", "MOST_TIMES", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat",
     "Start", "Union", "WordBoundary", "concat", "is_held", "lengths", "literal", "literal_text", "may_meet",
-    "needed", "nests_deeper", "parse_regex", "repeat", "searching", "shortest", "to_text", "union",
+    "needed", "nests_deeper", "parse_regex", "repeat", "shortest", "to_text", "union",
 ]  # fmt: skip

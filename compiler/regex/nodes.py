@@ -230,12 +230,6 @@ def is_held(regex: Regex, edge: Regex) -> bool:
     return regex == edge
 
 
-def searching(regex: Regex) -> Regex:
-    """Any text with a match of the expression somewhere in it: how JSON Schema uses patterns."""
-    rest = Repeat(ANY, 0, None)
-    return concat(rest, regex, rest)
-
-
 def needed(items: Sequence[Regex], first: bool) -> tuple[Regex, ...]:
     """What a search has to find of a sequence, if anything may stand before it (``first``), else behind it.
 

@@ -10,7 +10,7 @@ Source       json-schema.org 2020-12 core, 11; in 2019-09 ``contains`` evaluates
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 
 from ..errors import BudgetError
@@ -64,19 +64,34 @@ class Unevaluated:
         self.in_place = in_place
         self.any_of = any_of
         self._evaluates: dict[tuple[Node, str], bool] = {}
+        self._known: dict[tuple[Node, str, frozenset[str]], list[Alternative]] = {}
 
     def formula(self, node: Node, kind: str) -> tuple[Formula, ...]:
         """The formula of a node that has the keyword for this kind."""
         if self._forbids_nothing(node, kind):
             return formula(node, kind)
-        return (Some(tuple(All(parts) for parts, _ in self.alternatives(node, kind))),)
+        try:
+            found = self.alternatives(node, kind)
+        except RecursionError:
+            raise BudgetError(
+                f"schemas apply one another too deep beside {KEYWORD[kind]}",
+                place=node.at(KEYWORD[kind]),
+                hint="simplify this schema",
+            ) from None
+        return (Some(tuple(All(parts) for parts, _ in found)),)
 
     def alternatives(self, node: Node, kind: str, known: frozenset[str] = frozenset()) -> list[Alternative]:
-        """What may hold of a node, and the sub-schemas that then apply.
+        """What may hold of a node, and the sub-schemas that then apply; found once.
 
         Args:
             known: members that are evaluated whatever holds, if the node stands in one with the keyword.
         """
+        key = (node, kind, known)
+        if key not in self._known:
+            self._known[key] = self._alternatives(*key)
+        return self._known[key]
+
+    def _alternatives(self, node: Node, kind: str, known: frozenset[str]) -> list[Alternative]:
         self.settle(node)
         keywords = node.keywords
         if keywords.get("false") or kind not in types_of(node)[0]:
@@ -88,11 +103,11 @@ class Unevaluated:
         own = formula(node, kind, (*UNEVALUATED, *APPLICATORS))
         found: list[Alternative] = [(own, (node,))]
         if KEYWORD[kind] in keywords:
-            known = self._surely(node, {node})
+            known = self._surely(node)
         for keyword in keywords:
             if keyword in APPLICATORS:
                 for options in self._options(node, keyword, kind, known):
-                    found = [(a + b, m + n) for (a, m), (b, n) in product(found, options)]
+                    found = [_both(one, other) for one, other in product(found, options)]
                     if len(found) > MAX_ALTERNATIVES:
                         raise BudgetError(
                             f"which sub-schemas hold beside {KEYWORD[kind]} multiplies to more than "
@@ -122,23 +137,21 @@ class Unevaluated:
 
     def _only(self, node: Node, known: frozenset[str]) -> bool:
         """Whether a node, with all that it applies to the same value, evaluates no members but these."""
-        todo, seen = [node], {node}
-        for one in todo:
-            if not (_NAMELESS.isdisjoint(one.keywords) and known.issuperset(one.keywords.get("properties", ()))):
-                return False
-            more = [child for child in self.in_place(one) if child not in seen]
-            seen.update(more)
-            todo += more
-        return True
+        return all(
+            _NAMELESS.isdisjoint(one.keywords) and known.issuperset(one.keywords.get("properties", ()))
+            for one in _reached(node, self.in_place)
+        )
 
-    def _surely(self, node: Node, above: set[Node]) -> frozenset[str]:
+    def _surely(self, node: Node) -> frozenset[str]:
         """The members that a node evaluates whatever holds."""
+        found = _reached(node, self._always)
+        return frozenset(name for one in found for name in one.keywords.get("properties", ()))
+
+    def _always(self, node: Node) -> list[Node]:
+        """What a node applies to the same value whatever holds."""
         self.settle(node)
-        found = frozenset(node.keywords.get("properties", ()))
-        for child in (*node.keywords.get("allOf", ()), node.keywords.get("$ref")):
-            if isinstance(child, Node) and child not in above:
-                found |= self._surely(child, {*above, child})
-        return found
+        children = (*node.keywords.get("allOf", ()), node.keywords.get("$ref"))
+        return [child for child in children if isinstance(child, Node)]
 
     def _options(self, node: Node, keyword: str, kind: str, known: frozenset[str]) -> list[list[Alternative]]:
         """For each sub-schema of a keyword, the ways in which it holds or does not."""
@@ -171,9 +184,9 @@ class Unevaluated:
         if keyword == "if":
             yes, no = holds(value), [fails(value)]
             if "then" in node.keywords:
-                yes = [(a + b, m + n) for (a, m), (b, n) in product(yes, holds(node.keywords["then"]))]
+                yes = [_both(one, other) for one, other in product(yes, holds(node.keywords["then"]))]
             if "else" in node.keywords:
-                no = [(a + b, m + n) for (a, m), (b, n) in product(no, holds(node.keywords["else"]))]
+                no = [_both(one, other) for one, other in product(no, holds(node.keywords["else"]))]
             return [yes + no]
         found: list[list[Alternative]] = []
         for name, demand in value.items() if kind == "object" else ():
@@ -220,3 +233,18 @@ class Unevaluated:
             union = tuple(matched) if rest is NEVER else (*matched, rest[0].node)  # type: ignore[index]
             rest = literal(self.any_of(union))
         return (Items((ANY,) * prefix, rest),)
+
+
+def _both(one: Alternative, other: Alternative) -> Alternative:
+    """What holds in both, each once: schemas may apply one to the same value in many ways."""
+    return tuple(dict.fromkeys(one[0] + other[0])), tuple(dict.fromkeys(one[1] + other[1]))
+
+
+def _reached(node: Node, below: Callable[[Node], list[Node]]) -> Iterator[Node]:
+    """A node and all that it leads to, each once."""
+    todo, seen = [node], {node}
+    for one in todo:
+        yield one
+        more = [child for child in dict.fromkeys(below(one)) if child not in seen]
+        seen.update(more)
+        todo += more

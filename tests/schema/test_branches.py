@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolc.compiler.errors import BudgetError
 from toolc.compiler.regex import may_meet, parse_regex
 from toolc.compiler.schema import schema_to_lark
 from toolc.compiler.schema.writer import LarkWriter, SchemaOptions
@@ -102,6 +103,23 @@ def test_few_alternatives(name: str, schema: Any, most: int, accepted: list[str]
     ours = Compiled(schema_to_lark(schema)[0])
     assert [text for text in accepted if not ours.accepts(text)] == []
     assert [text for text in refused if ours.accepts(text)] == []
+
+
+def ladder(rungs: int) -> dict[str, Any]:
+    """A schema that applies another one to the same value in 2^rungs ways."""
+    below = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/{to}{n + 1}"} for to in "de"]} for n in range(rungs)}
+    beside = {f"e{n}": {"$ref": f"#/$defs/d{n}", "properties": {f"p{n}": {}}} for n in range(1, rungs + 1)}
+    last = {f"d{rungs}": {"patternProperties": {"^q": {"type": "integer"}}}}
+    return {**O, "$schema": NEW, "$ref": "#/$defs/d0", "unevaluatedProperties": False,
+            "$defs": {**below, **beside, **last}}  # fmt: skip
+
+
+def test_what_applies_in_many_ways_is_looked_at_once() -> None:
+    ours = Compiled(schema_to_lark(ladder(40))[0])
+    assert [ours.accepts(text) for text in ('{"p40":2,"p1":1,"q":3}', '{"q":""}', '{"x":1}')] == [True, False, False]
+    with pytest.raises(BudgetError, match="too deep beside unevaluatedProperties") as caught:
+        schema_to_lark(ladder(400))
+    assert caught.value.place == "#/unevaluatedProperties"
 
 
 def test_an_alternative_keeps_its_order_of_keys() -> None:
