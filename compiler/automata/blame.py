@@ -34,9 +34,11 @@ def largest_rule(facts: Facts, filling: Filling, states: np.ndarray | None = Non
         filling.rows("known"), filling.rows("place"), frames, rule_of, shared | ~of_spec[rule_of], owner,
         np.concatenate([filling.rows("use"), filling.rows("text")]), own,
     )  # fmt: skip
-    beside = np.maximum.accumulate(np.where(owner < 0, 0, np.arange(filling.size)))
+    owner = owner[np.maximum.accumulate(np.where(owner < 0, 0, np.arange(filling.size)))]
+    for first, copied in filling.copies:
+        owner[first : first + len(copied)] = owner[copied]
     states = np.arange(filling.size) if states is None else states
-    owner = owner[beside[states[:: states.size // _ASKED + 1]]]
+    owner = owner[states[:: states.size // _ASKED + 1]]
     counts = np.bincount(owner[owner >= 0], minlength=len(rules))
     largest = max(range(len(rules)), key=lambda n: (counts[n] > 0 and of_spec[n], counts[n]), default=-1)
     return grammar.place(rules[largest] if largest >= 0 and counts[largest] else pool.start)

@@ -323,6 +323,9 @@ class Filling:
         facts: of the nodes.
         called, inlined: as in `Choices`.
         named: what stands behind the name of a rule, of a node.
+
+    Attributes:
+        copies: (first state, the states in whose places it and those behind it are).
     """
 
     def __init__(
@@ -365,6 +368,7 @@ class Filling:
         table = np.zeros(int(LIMIT) + 1, np.int64)
         self._number = table.data
         self._address = address_of(table)
+        self.copies: list[tuple[int, np.ndarray]] = []
         self._array: dict[str, np.ndarray] = {}
         frame_of = np.full(2 * len(nodes), -1)
         fixed = kind, offset, behind[item], own, facts.height, deeper, mark, frame_of
@@ -431,7 +435,8 @@ class Filling:
         return self._add("place", *place)
 
     def copy(self, states: np.ndarray) -> None:
-        """States in the places of others, int32 [·]."""
+        """States in the places of others, int32 [·], which come from the same rules."""
+        self.copies.append((self.size, states))
         for place in self._array["place"][states].tolist():
             self._add("place", *place)
 

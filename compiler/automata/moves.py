@@ -72,16 +72,28 @@ class Moves:
         if rows:
             self._more.setdefault(state, []).extend(rows)
 
+    def _all(self) -> np.ndarray:
+        """The rows by state, each behind its state."""
+        before = np.repeat(np.arange(len(self.offset) - 1, dtype=np.int32), np.diff(self.offset))
+        return np.concatenate([before[:, None], self.data], axis=1)
+
+    def replace(self, rows: np.ndarray, states: int) -> None:
+        """Let states have these rows, int32 [·, 1 + columns], and no others; ``states`` is how many there are now."""
+        assert not self._more
+        before = self._all()
+        changed = np.zeros(states, bool)
+        changed[rows[:, 0]] = True
+        self.let(*by_state(np.concatenate([before[~changed[before[:, 0]]], rows]), states))
+
     def finish(self, states: int) -> None:
         """Sort in what was added; ``states`` is how many there are now."""
         if self._more:
-            before = np.repeat(np.arange(len(self.offset) - 1, dtype=np.int32), np.diff(self.offset))
             added: list[int] = []
             for state, more in self._more.items():
                 for row in more:
                     added += (state, *row)
-            rows = np.concatenate([before[:, None], self.data], axis=1)
             self._more = {}
-            self.let(*by_state(np.concatenate([rows, np.array(added, np.int32).reshape(-1, 1 + self.columns)]), states))
+            more = np.array(added, np.int32).reshape(-1, 1 + self.columns)
+            self.let(*by_state(np.concatenate([self._all(), more]), states))
         elif states + 1 > len(self.offset):
             self.let(self.data, np.append(self.offset, np.full(states + 1 - len(self.offset), self.offset[-1])))

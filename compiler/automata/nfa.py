@@ -29,6 +29,7 @@ from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
 from .regions import OUTSIDE, Region, in_call
 from .seams import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .splice import splice_literals, splice_terminals
+from .tries import share_tries
 
 END_OF_TURN = 256  # the first symbol that is not a byte
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
@@ -161,22 +162,22 @@ class Nfa:
         return self._filling.new(place)
 
     def led_to(self, states: Iterable[int]) -> set[int]:
-        """The states, and all that they lead to without reading, or did before they read for them (heads.py)."""
+        """The states, and all that they lead to without reading, or did before they read for them."""
         seen = set(states)
         todo = list(seen)
         while todo:
             s = todo.pop()
-            for t in self.heads.get(s) or [t for t, _ in self.free.of(s)]:
+            for t in self.reads_for.get(s) or [t for t, _ in self.free.of(s)]:
                 if t not in seen:
                     seen.add(t)
                     todo.append(t)
         return seen
 
     def alternatives(self, states: Iterable[int]) -> set[int]:
-        """The states, and in the place of choices that read for their alternatives these."""
+        """The states, and in the place of those that read for others these."""
         here = set(states)
-        choices = here & self.heads.keys()
-        return here - choices | {s for s in self.led_to(choices) - self.heads.keys() if self.edges.of(s)}
+        reading = here & self.reads_for.keys()
+        return here - reading | {s for s in self.led_to(reading) - self.reads_for.keys() if self.edges.of(s)}
 
     def mask(self, symbols: int) -> int:
         """Number of a set of symbols given as a bit mask."""
@@ -224,6 +225,9 @@ class Nfa:
             one.settle(self.size)
         self._heads = share_heads(self, filling.rows("place"))
         filling.copy(self._heads.choice)
+        self._tries = share_tries(self, filling.rows("place"))
+        if self._tries is not None:
+            filling.copy(np.array(self._tries.like, np.int32))
         if self.fresh or self.behind or self.loops:
             twins = begin_twins(self)
             entered = finish_borders(self, twins)
@@ -278,9 +282,9 @@ class Nfa:
             assert kind == REF  # one of rules that only name each other in a circle: nothing is read
 
     @cached_property
-    def heads(self) -> dict[int, list[int]]:
-        """Choice that reads the first symbol of its alternatives → where they begin."""
-        return self._heads.by_state()
+    def reads_for(self) -> dict[int, list[int]]:
+        """State that reads what others would (heads.py, tries.py) → these, or where they begin."""
+        return self._heads.by_state() | (self._tries.by_state() if self._tries else {})
 
     @cached_property
     def string_entries(self) -> list[tuple[int, int]]:

@@ -36,6 +36,7 @@ from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool
 from .offsets import offsets
+from .optionals import share_commas
 from .stacks import stack_order
 from .terminal import terminal_dfa
 from .workspace import ALL_DONE, APART, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
@@ -151,6 +152,7 @@ def build_automaton(
     budget = budget or Budget()
     pool = read_nodes(grammar, budget, terminal_dfa)
     factor(pool, budget)
+    share_commas(pool)
     facts = Facts(pool)
     choices = Choices()
     for _ in range(_REVISIONS):
@@ -293,8 +295,9 @@ class _Determiniser:
             self.apart(things)
         if code == CLASH:
             items = why[3 + count : 3 + count + int(why[2 + count])].tolist()
-            here = {s for s in items if any(extra in self.classes_of(m) for m, _, _ in self.nfa.edges.of(s))}
-            self.disagree_on_push(things, here)
+            here = self.nfa.alternatives(items)
+            staying = {s for s in here if any(extra in self.classes_of(m) for m, _, _ in self.nfa.edges.of(s))}
+            self.disagree_on_push(things, staying)
         assert code == GROUP
         instances = things if extra == NESTED else {self.nfa.where(s).instance for s in things}
         self.refuse_group(
@@ -321,7 +324,6 @@ class _Determiniser:
         """A symbol opens a group in one alternative and is plain text in another: call both, or none."""
         nfa = self.nfa
         strings: dict[int, set[int]] = {}
-        staying = nfa.alternatives(staying)
         taken = {s: nfa.alternatives(nfa.taken.get(s, ())) for s in staying}
         for entry, node in nfa.string_entries:
             seen = nfa.led_to([entry])

@@ -56,8 +56,8 @@ def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     if not inside:
         return bracketed(writer, "{", [], "}")
     if may_be_empty:
-        return f'"{{" {writer.blank}({grouped(inside, writer.gap)}{" _w" if writer.gap else ""})? "}}"'
-    return f'"{{" {writer.blank}{grouped(inside, not shape.required)} {writer.blank}"}}"'
+        return f'"{{" {writer.blank}({inside}{" _w" if writer.gap else ""})? "}}"'
+    return f'"{{" {writer.blank}{inside} {writer.blank}"}}"'
 
 
 def members_text(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
@@ -197,13 +197,14 @@ def _found(match: Matches, text: str) -> bool:
 
 
 def sequence(writer: LarkWriter, members: list[tuple[str, bool]], more: str, comma: str, hint: str) -> str:
-    """Members in order, at least one of them, each but the required ones optional; then any number of ``more``."""
+    """Members in order, at least one of them, each but the required ones optional; then any number of ``more``; fit to
+    be followed by more."""
     pivot = next((index for index, (_, needed) in enumerate(members) if needed), None)
     if pivot is None:
         texts = [text for text, _ in members]
         if more:
             texts.append(f"{more} ({comma}{more})*" if len(more) <= INLINE else _list_of(writer, more, comma, hint))
-        return _choose(writer, texts, comma, hint) if texts else ""
+        return _choose(writer, texts, comma, hint)
     parts = [f"({text} {comma}".rstrip() + ")?" for text, _ in members[:pivot]]
     parts.append(members[pivot][0])
     parts += [f"{comma}{text}" if needed else f"({comma}{text})?" for text, needed in members[pivot + 1 :]]
@@ -212,25 +213,22 @@ def sequence(writer: LarkWriter, members: list[tuple[str, bool]], more: str, com
     return " ".join(parts)
 
 
+def _choose(writer: LarkWriter, texts: list[str], comma: str, hint: str) -> str:
+    """Some of the texts in order, at least one: from each on that one and perhaps some behind it, or only these."""
+    if len(texts) < 2:
+        return texts[0] if texts else ""
+    rest = texts[-1]
+    for text in texts[-2::-1]:
+        if len(rest) > INLINE:
+            rest = writer.rule(rest, f"{hint}_rest", None)
+        behind = f"({rest})" if " | " in rest else rest
+        rest = f"{text} ({comma}{behind})? | {rest}"
+    return f"({rest})"
+
+
 def _list_of(writer: LarkWriter, more: str, comma: str, hint: str) -> str:
     one = writer.rule(more, f"{hint}_open", None)
     return f"{one} ({comma}{one})*"
-
-
-def _choose(writer: LarkWriter, texts: list[str], comma: str, hint: str) -> str:
-    """Some of the texts in order, at least one: linear by halving."""
-    if len(texts) == 1:
-        return texts[0]
-    middle = (len(texts) + 1) // 2
-    left, right = (
-        _choose(writer, texts[:middle], comma, hint),
-        _choose(writer, texts[middle:], comma, hint),
-    )
-    if len(right) > INLINE:
-        right = writer.rule(right, f"{hint}_part", None)
-    first = f"({left})" if " | " in left else left
-    second = f"({right})" if " | " in right else right
-    return f"{first} ({comma}{second})? | {right}"
 
 
 def _machine(writer: LarkWriter, shape: Objects, hint: str) -> Machine | None:

@@ -67,6 +67,7 @@ def test_the_texts_are_the_same(text: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_behind_blanks_all_keys_are_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nfa_module, "share_tries", lambda nfa, places: None)  # what is read behind the first symbol
     few, many = _members(_keys(40)), _members(_keys(80))
     monkeypatch.setattr(nfa_module, "share_heads", _apart)
     assert 3 * few < _members(_keys(40)) and 5 * many < _members(_keys(80))

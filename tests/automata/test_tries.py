@@ -1,0 +1,135 @@
+"""Tries in large choices, against the same NFA without."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from toolc.compiler.automata import nfa as nfa_module
+from toolc.compiler.automata import pushdown, tries
+from toolc.compiler.automata.factor import factor
+from toolc.compiler.automata.facts import Facts
+from toolc.compiler.automata.interning import read_nodes
+from toolc.compiler.automata.nfa import Choices, Nfa
+from toolc.compiler.automata.pushdown import Automaton, build_automaton
+from toolc.compiler.automata.terminal import terminal_dfa
+from toolc.compiler.budget import Budget
+from toolc.compiler.errors import GrammarError
+from toolc.compiler.grammar.reader import read_grammar
+
+from ..cases.grammars import GRAMMARS
+from .machine import accepts, mutate, random_text
+
+CLASHES = 'str: "\\"" /[c-z]/~0..300 "\\""\none: "\\"" /x[01]+/ "\\""\ntwo: "\\"" /[AB]+/ "\\""\n'
+
+
+def _words(count: int, seed: int = 1) -> list[str]:
+    rng = random.Random(seed)
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found.setdefault("".join(rng.choice("abk") for _ in range(rng.randint(1, 7))))
+    return list(found)
+
+
+def _keys(words: list[str], last: str = '"z"') -> str:
+    """Any of the words, in order."""
+    one = [f'"{word}:" "1" ("," rest{n + 1})? | rest{n + 1}' for n, word in enumerate(words)]
+    rules = "".join(f"rest{n}: {text}\n" for n, text in enumerate([*one, last]))
+    return f'start: "{{" rest0 "}}"\n{rules}OPEN: /[a-z]{{1,3}}/\n'
+
+
+def _members(text: str) -> int:
+    """How many NFA states the states of an automaton hold, all together."""
+    pool = read_nodes(read_grammar(text), Budget(), terminal_dfa)
+    factor(pool, Budget())
+    one = pushdown._Determiniser(pool, Nfa(Facts(pool), Choices(), Budget()), Budget())
+    one.run(64, None)
+    return len(one.space.pools["states"].flat()[0])
+
+
+def _without(text: str, patch: pytest.MonkeyPatch) -> Automaton:
+    with patch.context() as here:
+        here.setattr(nfa_module, "share_tries", lambda nfa, places: None)
+        return build_automaton(read_grammar(text))
+
+
+def _same(one: Automaton, other: Automaton, rng: random.Random) -> None:
+    count = 0
+    for walked in (one, other):
+        for _ in range(60):
+            found = random_text(walked, rng, 120)
+            for near in () if found is None else (found, *(mutate(found, rng) for _ in range(3))):
+                assert accepts(one, near) == accepts(other, near), near
+                count += accepts(one, near)
+    assert count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *GRAMMARS.values(), _keys(_words(9)), _keys(_words(40), 'OPEN ":2" ("," OPEN ":2")*'), _keys(_words(60)),
+        f'start: ({" | ".join(f"W{n}" for n in range(30))})~1..3\n'
+        + "".join(f"W{n}: /{word}[01]*/\n" for n, word in enumerate(_words(30, 2))),
+        f'start: (str ",")~0..9 (one | two) "e"\n{CLASHES}',
+        'start: ("ab" a | "ab" b | "abc" | c | "a" | "ad" start)\na: "x" | "xy"\nb: "x" c | "xz"\nc: "xq" | "ax"\n',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("many", [2, tries.MANY])
+def test_the_texts_are_the_same(text: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = _without(text, monkeypatch)
+    monkeypatch.setattr(tries, "MANY", many)
+    _same(build_automaton(read_grammar(text)), plain, random.Random(text))
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3])
+def test_what_is_alike_for_long_is_left_apart(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = _keys(_words(40))
+    plain = _without(text, monkeypatch)
+    monkeypatch.setattr(tries, "_LONGEST", longest)
+    _same(build_automaton(read_grammar(text)), plain, random.Random(longest))
+
+
+@pytest.mark.parametrize("last", ['"z"', 'OPEN ":2" ("," OPEN ":2")*'])
+def test_later_keys_are_one_state(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    some, more = _members(_keys(_words(100), last)), _members(_keys(_words(200), last))
+    assert more < 2.2 * some
+    monkeypatch.setattr(nfa_module, "share_tries", lambda nfa, places: None)
+    assert _members(_keys(_words(200), last)) > 8 * more
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_equal_sets_are_equal_states(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the later keys are a list of their own behind each, or one list that the others end with."""
+    words = _words(60)
+    text = _keys(words)
+    if listed:
+        rests = [" | ".join(f"k{m}" for m in range(n, len(words))) for n in range(len(words))]
+        keys = "".join(f'k{n}: "{word}:" "1" ("," rest{n + 1})?\n' for n, word in enumerate(words[:-1]))
+        rules = "".join(f"rest{n}: {rest}\n" for n, rest in enumerate(rests))
+        text = f'start: "{{" rest0 "}}"\n{rules}{keys}k{len(words) - 1}: "z"\n'
+    plain, shared = _without(text, monkeypatch), build_automaton(read_grammar(text))
+    few = plain.counts["local_states"]
+    assert few <= shared.counts["local_states"] < few + tries.MANY  # those of the first choice without a trie
+
+
+def test_strings_in_a_trie_still_can_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strings that are counted are called at their quote, and then those beside them are, in a trie too."""
+    monkeypatch.setattr(tries, "MANY", 2)
+    automaton = build_automaton(read_grammar(f'start: (str ",")~0..500 (one | two) "e"\n{CLASHES}'))
+    assert automaton.stack_symbols > 1
+    for text, valid in (('"x0"e', True), ('"xy","AB"e', True), ('"xy"e', False), ('"x0","AB"e', False)):
+        assert accepts(automaton, text.encode()) is valid, text
+    mixed = build_automaton(read_grammar(f'start: (str ",")~0..500 (one | "q" | two | "r" | "qs") "e"\n{CLASHES}'))
+    for text, valid in (('"x0"e', True), ('"xy","AB"e', True), ('"xy",qse', True), ('"xy"e', False), ("r", False)):
+        assert accepts(mixed, text.encode()) is valid, text
+    with pytest.raises(GrammarError, match="plain text"):
+        build_automaton(read_grammar(f'start: (str ",")~0..500 (one | two | "\\"Q") "e"\n{CLASHES}'))
+
+
+def test_states_of_tries_are_of_the_rule_of_their_keys() -> None:
+    """Errors about limits name the rule that grew."""
+    small = " | ".join(f'"{n}x"' for n in range(10))
+    members = _keys(_words(80)).replace("start:", "large:", 1).replace("rest", "large_rest")
+    automaton = build_automaton(read_grammar(f"start: other large\nother: {small}\n{members}"))
+    assert automaton.largest_rule().startswith("rule large")
