@@ -59,7 +59,7 @@ def any_order_machine(
                     out.setdefault((Open(index, chosen, inner), (seen, after, met | chosen)))
         return ends, list(out)
 
-    found = build((0, 0, 0), moves, lambda state: state[1] > 0, lambda: too_many(len(shape.named), place))
+    found = build((0, 0, 0), moves, lambda: too_many(len(shape.named), place))
     assert found is not None, "a shape that does not live is not written"
     return found
 
@@ -74,7 +74,7 @@ def constant_machine(names: list[str], place: str | None) -> Machine:
         rest = [index for index in range(len(names)) if not seen >> index & 1]
         return not rest, [(Named(names[index], ()), seen | 1 << index) for index in rest]
 
-    found = build(0, moves, bool, lambda: too_many(len(names), place))
+    found = build(0, moves, lambda: too_many(len(names), place))
     assert found is not None
     return found
 

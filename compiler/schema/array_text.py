@@ -106,8 +106,8 @@ def _by_states(writer: LarkWriter, shape: Arrays, items: Items, hint: str) -> st
     assert machine is not None, "a shape that does not live is not written"
     stem = hint if hint.endswith("_item") else f"{hint}_item"
 
-    def text(payload: Payload, started: bool) -> str:
+    def text(payload: Payload) -> str:
         assert isinstance(payload, Item) and payload.value is not None
-        return f"{items.comma if started else ''}{items.one(payload.value, stem)}"
+        return items.one(payload.value, stem)
 
-    return state_text(writer, machine, text, hint, items.blank)
+    return state_text(writer, machine, text, hint, items.comma.rstrip(), items.blank)

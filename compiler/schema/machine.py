@@ -66,18 +66,15 @@ class Machine:
     Attributes:
         moves: per state (payload, next state).
         ends: per state whether the value may end there.
-        started: per state whether something stands before it, so that a comma must follow.
     """
 
     moves: tuple[tuple[tuple[Payload, int], ...], ...]
     ends: tuple[bool, ...]
-    started: tuple[bool, ...]
 
 
 def build(
     start: State,
     moves: Callable[[State], Moves],
-    started: Callable[[State], bool],
     refusal: Callable[[], UnsupportedError],
 ) -> Machine | None:
     """The automaton that is met from a start, None if it cannot end; past the limits, the refusal is raised."""
@@ -113,7 +110,7 @@ def build(
         tuple((payload, again[number[target]]) for payload, target in found[index][1] if number[target] in again)
         for index in kept
     )
-    return Machine(table, tuple(found[index][0] for index in kept), tuple(started(order[index]) for index in kept))
+    return Machine(table, tuple(found[index][0] for index in kept))
 
 
 def _too_many(place: str | None) -> UnsupportedError:
@@ -226,7 +223,7 @@ def array_machine(
         return ends, list(out)
 
     place = shape.unique.place if shape.unique else None
-    return build((0, (0,) * len(needs), 0, False), moves, lambda state: state[0] > 0, lambda: _too_many(place))
+    return build((0, (0,) * len(needs), 0, False), moves, lambda: _too_many(place))
 
 
 # -- objects
@@ -314,4 +311,4 @@ def object_machine(
                     out.setdefault((Open(index, chosen, inner), (at, min(count + 1, most), met | chosen)))
         return False, list(out)
 
-    return build((0, 0, 0), moves, lambda state: state == "end" or state[1] > 0, lambda: _too_many(place))
+    return build((0, 0, 0), moves, lambda: _too_many(place))

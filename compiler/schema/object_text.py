@@ -250,23 +250,18 @@ def _by_states(writer: LarkWriter, shape: Objects, members: Members, hint: str, 
         writer.restrictions.add("minimal-escapes")
     between = members.comma + " " if members.comma else ""
 
-    def text(payload: Payload, started: bool) -> str:
-        if payload is None:
-            return ""
-        comma = between if started else ""
+    def text(payload: Payload) -> str:
         if isinstance(payload, Named):
-            return f"{comma}{members.named(writer, payload.name, payload.value)}"
+            return members.named(writer, payload.name, payload.value)
         if isinstance(payload, Open):
             opened = shape.opened[payload.index]
             member = _open_member(writer, shape, opened, members, payload.needs, payload.value, hint)
-            return f"{comma}{member or writer.nothing()}"
+            return member or writer.nothing()
         assert isinstance(payload, Run)
         more = _open(writer, shape, members, hint) or writer.nothing()
         if len(more) > 12:
             more = writer.rule(more, f"{hint}_open", None)
-        if started:
-            return repeated(f"({between}{more})", payload.low, payload.high)
         high = None if payload.high is None else payload.high - 1
         return f"{more} {repeated(f'({between}{more})', max(payload.low - 1, 0), high)}".rstrip()
 
-    return state_text(writer, machine, text, hint, members.blank)
+    return state_text(writer, machine, text, hint, members.comma, members.blank)

@@ -98,12 +98,12 @@ def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
 def _any_order(writer: LarkWriter, members: dict[str, str], place: str | None) -> str:
     """A constant object, its members in any order."""
 
-    def text(payload: Payload, started: bool) -> str:
+    def text(payload: Payload) -> str:
         assert isinstance(payload, Named)
-        return f"{'_c ' if started else ''}{members[payload.name]}"
+        return members[payload.name]
 
     machine = constant_machine(list(members), place)
-    return f'"{{" {writer.blank}{state_text(writer, machine, text, "const")} "}}"'
+    return f'"{{" {writer.blank}{state_text(writer, machine, text, "const", "_c", writer.blank.strip())} "}}"'
 
 
 def bracketed(writer: LarkWriter, opening: str, items: Sequence[str], closing: str) -> str:
