@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..errors import UnsupportedError
 from .atoms import Conj
-from .machine import Machine, Moves, Named, Open, Payload, State, build, subsets, with_needs
+from .machine import Machine, Moves, Named, Open, Payload, State, build, choices_of_needs, least, subsets, with_needs
 from .shapes import Objects
 
 MAX_KEYS = 10
@@ -35,8 +35,8 @@ def any_order_machine(
     """
     if sum(alive(value) for _, value in shape.named) > MAX_KEYS:
         raise too_many(len(shape.named), place)
-    low, high, full = shape.low, shape.high, (1 << len(shape.needs)) - 1
-    most = high if high is not None else max(1, low)
+    low, high, full = least(shape), shape.high, (1 << len(shape.needs)) - 1
+    most = low if high is None else high
     needed = sum(1 << index for index, (name, _) in enumerate(shape.named) if name in shape.required)
 
     def moves(state: State) -> Moves:
@@ -48,7 +48,7 @@ def any_order_machine(
         after = min(count + 1, most)
         for index, (name, value) in enumerate(shape.named):
             if not seen >> index & 1:
-                for chosen in subsets(shape.able[index] & ~met if shape.able else 0):
+                for chosen in choices_of_needs(shape, shape.able[index] & ~met if shape.able else 0):
                     inner = with_needs(value, shape, chosen)
                     if alive(inner):
                         out.setdefault((Named(name, inner), (seen | 1 << index, after, met | chosen)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..errors import UnsupportedError
-from .atoms import Conj, Contains, both, opposite
+from .atoms import ANY, Conj, Contains, both, opposite
 from .nodes import Constant
 from .shapes import Arrays, Objects
 
@@ -246,6 +246,12 @@ def subsets(able: int) -> list[int]:
         sub = (sub - 1) & able
 
 
+def choices_of_needs(shape: Objects, able: int) -> list[int]:
+    """The needs (bits) that a declared member may meet, of those that its key allows; any value meets some of these."""
+    always = sum(1 << bit for bit, need in enumerate(shape.needs) if need.value == ANY) & able
+    return [chosen for chosen in subsets(able) if chosen & always == always]
+
+
 def with_needs(value: Conj, shape: Objects, chosen: int) -> Conj:
     """What a member holds that is to meet some needs (bits)."""
     for bit, need in enumerate(shape.needs):
@@ -254,13 +260,18 @@ def with_needs(value: Conj, shape: Objects, chosen: int) -> Conj:
     return value
 
 
+def least(shape: Objects) -> int:
+    """How many members there must be, 0 where those that are required are as many."""
+    return shape.low if shape.low > len(shape.required) else 0
+
+
 def member_choices(shape: Objects) -> list[Conj]:
     """Every conj that a member of the machine may have to satisfy."""
     if not shape.needs:
         return list(dict.fromkeys([*(value for _, value in shape.named), *(one.value for one in shape.opened)]))
     found: dict[Conj, None] = {}
     for index, (_, value) in enumerate(shape.named):
-        for chosen in subsets(shape.able[index] if shape.able else 0):
+        for chosen in choices_of_needs(shape, shape.able[index] if shape.able else 0):
             found.setdefault(with_needs(value, shape, chosen))
     for one in shape.opened:
         for chosen in subsets((1 << len(shape.needs)) - 1):
@@ -280,8 +291,8 @@ def object_machine(
         place: for errors.
     """
     required, last = set(shape.required), len(shape.named)
-    low, high, full = shape.low, shape.high, (1 << len(shape.needs)) - 1
-    most = high if high is not None else max(1, low)
+    low, high, full = least(shape), shape.high, (1 << len(shape.needs)) - 1
+    most = low if high is None else high
     free = keyed(0) and any(alive(one.value) for one in shape.opened)
 
     def moves(state: State) -> Moves:
@@ -293,7 +304,7 @@ def object_machine(
         if at < last:
             name, value = shape.named[at]
             able = shape.able[at] & ~met if shape.able and room else 0
-            for chosen in subsets(able) if room else []:
+            for chosen in choices_of_needs(shape, able) if room else []:
                 inner = with_needs(value, shape, chosen)
                 if alive(inner):
                     out.setdefault((Named(name, inner), (at + 1, min(count + 1, most), met | chosen)))

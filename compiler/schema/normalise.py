@@ -19,6 +19,7 @@ from .any_order import any_order_machine
 from .apart import not_told_apart
 from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
 from .branches import Brancher, constant_keys
+from .either import joined
 from .evaluate import holds_atom, search
 from .formulas import formula
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
@@ -189,7 +190,8 @@ class Normaliser:
                 if shape == FULL.get(kind):
                     return (shape,)
                 options.setdefault(shape)
-        return absorbed(kind, tuple(options))
+        shapes = tuple(options)
+        return absorbed(kind, joined(shapes) if len(shapes) > 1 else shapes)
 
     def _merged(self, kind: str, branch: Sequence[Atom], place: str) -> Shape | None:
         """The shape of a branch, if it has a value; with ``lenient`` without what cannot be compiled."""

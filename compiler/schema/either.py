@@ -1,0 +1,41 @@
+"""Objects of a union that each ask for another key, and are alike in all else: one object that asks for some of them.
+
+As alternatives, each of n lists its n members, and every state of their automaton is a set of those that are still
+possible. As one object with a need, a state tells whether one of the keys was there.
+
+Leaves out   needs that schemas state themselves (containers.py), objects that lie inside others (absorb.py).
+Invariants   the values are the same. The order of what stays is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .atoms import ANY, NEVER, SomeMember
+from .shapes import Objects, Shape
+
+
+def joined(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """The union with such objects made one, in the place of the first."""
+    groups: dict[tuple[Objects, int, int], list[Objects]] = {}
+    for shape in shapes:
+        if isinstance(shape, Objects) and shape.required and not shape.needs:
+            count = len(shape.required)
+            bare = replace(shape, required=(), low=0)
+            groups.setdefault((bare, count, shape.low - count), []).append(shape)
+    swapped: dict[Shape, Shape | None] = {}
+    for some in groups.values():
+        first = some[0]
+        common = set(first.required).intersection(*(shape.required for shape in some))
+        if len(some) > 1 and len(common) + 1 == len(first.required):
+            either = {name for shape in some for name in shape.required} - common
+            swapped.update(dict.fromkeys(some))
+            swapped[first] = replace(
+                first,
+                required=tuple(name for name in first.required if name in common),
+                low=first.low if first.low > len(first.required) else len(common),
+                needs=(SomeMember(ANY, NEVER),),  # of the declared keys those that `able` names, and no others
+                able=tuple(int(name in either) for name, _ in first.named),
+            )
+    found = [swapped.get(shape, shape) for shape in shapes]
+    return tuple(shape for shape in found if shape is not None)
