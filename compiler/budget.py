@@ -1,6 +1,6 @@
 """Limits on what one compile may cost, checked inside the long loops.
 
-Leaves out   what to do when one is reached: the error names the limit, the place and the option.
+Leaves out   what to do when one is reached: the error names the limit, the place and, where there is one, the option.
 Units        states, pattern_states, rows: counts; bytes: size of the bundle's arrays; seconds: wall time since
              ``start()``, less what numba took to compile kernels, which it does once on a machine.
 """
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .errors import BudgetError, SpecError
+from .errors import BudgetError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     from numba.core.event import TimingListener
@@ -34,6 +34,18 @@ def kernel_seconds() -> float:
 
 def _now() -> float:
     return time.monotonic() - kernel_seconds()
+
+
+def check_breaks(count: int) -> None:
+    """Raise UnsupportedError if more ranges of counters meet in one place than a bundle tells apart; no place is
+    named."""
+    from toolc.runtime.tables import MAX_BREAKS  # numpy: who only sets limits does without
+
+    if count > MAX_BREAKS:
+        raise UnsupportedError(
+            f"{count} bounds of lengths or counts have to be told apart in one place, and {MAX_BREAKS} can be",
+            hint="leave out some of the alternatives with lengths of their own",
+        )
 
 
 @dataclass
@@ -85,8 +97,8 @@ class Budget:
         """Errors inside that know no nearer place name what ``place`` finds, which is asked only then."""
         try:
             yield
-        except BudgetError as error:
-            if error.place == self._place:
+        except (BudgetError, UnsupportedError) as error:
+            if error.place in (None, self._place):
                 error.place = place()
             raise
 

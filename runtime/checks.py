@@ -19,6 +19,7 @@ from .tables import (
     END_OF_TURN,
     FIELD_OF,
     FINISHED,
+    MAX_BREAKS,
     MAX_CAPACITY,
     MAX_COUNT,
     MAX_RANGE_CELLS,
@@ -154,8 +155,8 @@ def _check_numbers(name: str, t: Tables, meta: dict[str, Any]) -> None:
 
 
 def _check_breaks(name: str, field: str, breaks: np.ndarray) -> None:
-    if breaks.shape[1] > 64:
-        raise refuse(name, f"{field}/shape", breaks.shape[1], "at most 64 breakpoints", UNSOUND)
+    if breaks.shape[1] > MAX_BREAKS:
+        raise refuse(name, f"{field}/shape", breaks.shape[1], f"at most {MAX_BREAKS} breakpoints", UNSOUND)
     check_range(name, field, breaks, 0, MAX_COUNT)
 
 

@@ -10,12 +10,14 @@ Invariants   state 0 is the empty set; numbers follow discovery; states are expa
 from __future__ import annotations
 
 from toolc.runtime.memory import kernel, read_int, read_long, write_int, write_long
+from toolc.runtime.tables import MAX_BREAKS
 
 from .closures import apart, call, close, done, join, link, tell
 from .workspace import (
     ACTIONS,
     ALL_DONE,
     BEGUN,
+    BOUNDS,
     CALL,
     CALL_OFFSET,
     CALLS,
@@ -433,6 +435,9 @@ def _expand(w, q):  # type: ignore[no-untyped-def]
         if read_long(w, THRESHOLDS) - first < get(w, GUARD_OFFSET, read_long(w, NFA_STATES)) + 1:
             return -FULL
         thresholds = _open_moves(w, q, NONE, first)
+        if thresholds > MAX_BREAKS:
+            tell(w, STATES, q, thresholds)
+            return -BOUNDS
     row = get(w, ROW_END, q - ONE) if q else 0
     if read_long(w, ROWS) - row < thresholds + 1:
         return -FULL

@@ -25,7 +25,7 @@ import numpy as np
 
 from toolc.runtime.memory import kernel
 
-from ..budget import Budget
+from ..budget import Budget, check_breaks
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
 from .determinise import determinise
@@ -39,7 +39,7 @@ from .offsets import offsets
 from .optionals import share_commas
 from .stacks import stack_order
 from .terminal import terminal_dfa
-from .workspace import ALL_DONE, APART, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
+from .workspace import ALL_DONE, APART, BOUNDS, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
 
 _REVISIONS = 64
 
@@ -242,7 +242,7 @@ class _Determiniser:
             code = int(determinise(space.address, enter))
             if code == FULL:
                 space.grow()
-            elif code in (APART, GROUP, CLASH):
+            elif code in (APART, GROUP, CLASH, BOUNDS):
                 self.refuse(code, space.arrays["why"])
             else:
                 with self.budget.blaming(lambda: nfa.largest_rule(states.flat()[0])):
@@ -298,6 +298,9 @@ class _Determiniser:
             here = self.nfa.alternatives(items)
             staying = {s for s in here if any(extra in self.classes_of(m) for m, _, _ in self.nfa.edges.of(s))}
             self.disagree_on_push(things, staying)
+        if code == BOUNDS:
+            with self.budget.blaming(lambda: self.nfa.largest_rule(np.array(sorted(things)))):
+                check_breaks(extra)
         assert code == GROUP
         instances = things if extra == NESTED else {self.nfa.where(s).instance for s in things}
         self.refuse_group(

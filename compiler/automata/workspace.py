@@ -16,7 +16,7 @@ from .pool import Pool, intern_at, room
 KEEP, ADD_ONE, SET_ZERO, SET_ONE = map(np.int64, range(4))
 PUSH, POP = map(np.int64, (4, 5))
 # How a kernel ends; errors are handed up as their negatives.
-ALL_DONE, FULL, PAUSED, APART, GROUP, CLASH = map(np.int64, range(6))
+ALL_DONE, FULL, PAUSED, APART, GROUP, CLASH, BOUNDS = map(np.int64, range(7))
 NESTED, GOES_ON, ONE_BYTE = map(np.int64, range(3))  # what is wrong with a group
 
 # Addresses of arrays, int32 where nothing else is said. Row s of an `x` with offsets is x[x_offset[s]:x_offset[s + 1]].

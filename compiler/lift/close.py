@@ -30,7 +30,7 @@ from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
 from toolc.runtime.vocab import Vocab
 
 from ..automata.distinct import distinct_numbers
-from ..budget import Budget
+from ..budget import Budget, check_breaks
 from ..vocab.encode import Encode
 from . import costs
 from .along import bounds_along
@@ -138,6 +138,7 @@ class _Close:
         bounds.owed_cells(a, of, below, above, owed)
         owed_break = _breaks(owed_lows, symbols)
         width = max(owed_break.shape[1], a.close_break.shape[1])
+        check_breaks(width)
         return {
             "state_close": a.close_first[:-1].copy(),
             "close_break": _widened(a.close_break, width),

@@ -28,7 +28,7 @@ from ..automata.nfa import END_OF_TURN
 from ..automata.offsets import offsets
 from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
-from ..budget import Budget
+from ..budget import Budget, check_breaks
 from ..errors import VocabError
 from . import comb
 from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
@@ -436,6 +436,7 @@ class _Lift:
             narrow = np.union1d(narrow, states.owner[deciding[states.exits].any(axis=1)])
         max_chain = int(longest_chain(follows, len(self.profiles)))
         width = max(states.breaks.shape[1], chains.breaks.shape[1])
+        check_breaks(width)
         rows = self._rows(states)
         delta_offset, delta = comb.pack(rows.offset[:-1], rows.column, rows.value, a.classes)
         chain_offset, chain = self._chain(chain_of)

@@ -55,6 +55,24 @@ def test_patterns_that_contradict_each_other(schema: Any, place: str) -> None:
     assert caught.value.place == f"schema{place}"
 
 
+def _lengths(count: int) -> dict[str, Any]:
+    """Strings whose lengths lie in one of some ranges."""
+    return {"anyOf": [{"type": "string", "minLength": 3 * n, "maxLength": 3 * n + 1} for n in range(count)]}
+
+
+def test_more_bounds_than_a_bundle_tells_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = Matcher(compile_schema(_lengths(33)).bundle)
+    assert matcher.advance_bytes(b'"' + b"x" * 96) and not matcher.is_complete
+    assert matcher.advance_bytes(b'"') and matcher.is_complete
+    with pytest.raises(UnsupportedError, match="66 bounds of lengths") as caught:
+        compile_schema({"type": "object", "properties": {"b": {}, "a": _lengths(34)}})
+    assert caught.value.place is not None and caught.value.place.endswith("(schema#/properties/a)")
+    monkeypatch.setattr("toolc.runtime.tables.MAX_BREAKS", 3)  # of the rest of a compile, which counts otherwise
+    with pytest.raises(UnsupportedError, match="4 bounds of lengths") as caught:
+        compile_schema({"type": "array", "items": _lengths(3)})
+    assert caught.value.place is not None and "schema#/items" in caught.value.place
+
+
 @pytest.mark.parametrize(
     ("budget", "limit"),
     [({"states": 500}, "500 states"), ({"rows": 60}, "60 rows"), ({"bytes": 20_000}, "20,000 bytes")],
