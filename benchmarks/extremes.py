@@ -73,6 +73,11 @@ def schemas() -> dict[str, dict[str, Any]]:
         "chain of 1,000 $ref": _references(1000),
         "800 optional keys beside open keys": _open_keys(800, {"type": "string"}),
         "3,200 optional keys, no others": _open_keys(3200, {"type": "string"}) | {"additionalProperties": False},
+        "3,200 optional keys behind one that is required": _open_keys(3200, {"type": "string"})
+        | {"required": [f"{_words(1)[0]}_0"], "additionalProperties": False},
+        "800 optional keys, at least two": _open_keys(800, {"type": "string"}) | {"minProperties": 2},
+        "one of 400 keys at least": _open_keys(400, {"type": "string"})
+        | {"anyOf": [{"required": [f"{word}_{n}"]} for n, word in enumerate(_words(400))]},
         "oneOf of 200 open objects, each with a constant": _tagged(200),
         **{f"oneOf nested {depth} deep": _nested_one_of(depth) for depth in (4, 8, 12, 16)},
         **{f"oneOf in oneOf, {depth} deep": _one_of_in_one_of(depth) for depth in (4, 6, 8)},

@@ -6,25 +6,57 @@ Invariants   only what is certainly contained is dropped; the order of what stay
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from itertools import chain
+
 from .atoms import ANY, NEVER, Conj
 from .shapes import Arrays, Constants, Numbers, Objects, Shape, Strings
-
-MOST = 1024
-"""Unions of more shapes are left as they are: the comparison is quadratic."""
 
 
 def absorbed(kind: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """The union without shapes that another one contains."""
-    if not 1 < len(shapes) <= MOST or kind in ("null", "boolean"):
+    if len(shapes) < 2 or kind in ("null", "boolean"):
         return shapes
-    kept: list[Shape] = []
+    marks = [_marks(shape) for shape in shapes]
+    common = Counter(chain.from_iterable(marks))
+    filed: dict[Hashable, list[int]] = {}  # under the rarest mark: what lies in a shape has all of its marks
+    for index, own in enumerate(marks):
+        filed.setdefault(min(own, key=common.__getitem__, default=None), []).append(index)
+    out = [False] * len(shapes)
     for index, shape in enumerate(shapes):
-        inside = any(contains(other, shape) for other in kept) or any(
-            contains(other, shape) and not contains(shape, other) for other in shapes[index + 1 :]
+        others = _met(filed, marks[index], shape)
+        out[index] = any(
+            contains(shapes[other], shape) and (other < index or not contains(shape, shapes[other]))
+            for other in others
+            if other != index and not out[other]
         )
-        if not inside:
-            kept.append(shape)
-    return tuple(kept)
+    return tuple(shape for shape, left in zip(shapes, out, strict=True) if not left)
+
+
+def _marks(shape: Shape) -> set[Hashable]:
+    """What a shape that lies in this one has, too, where all that it names may be there."""
+    if isinstance(shape, Arrays):
+        return {(0, literal) for literal in _first(shape) or ()}
+    if isinstance(shape, Objects):
+        asked = ((name, literal) for name, value in shape.named for literal in value or ())
+        return {tuple(name for name, _ in shape.named), *shape.required, *asked}
+    if isinstance(shape, Strings):
+        return {*shape.patterns, *((one,) for one in shape.excluded)}
+    return set()
+
+
+def _met(filed: dict[Hashable, list[int]], marks: set[Hashable], shape: Shape) -> Iterable[int]:
+    """The shapes that may contain one."""
+    if (isinstance(shape, Objects) and any(value is NEVER for _, value in shape.named)) or (
+        isinstance(shape, Arrays) and (_first(shape) is NEVER or shape.high == 0)
+    ):
+        return chain.from_iterable(filed.values())  # what may not be there satisfies whatever is asked of it
+    return chain.from_iterable(filed[mark] for mark in (None, *marks) if mark in filed)
+
+
+def _first(shape: Arrays) -> Conj:
+    return shape.prefix[0] if shape.prefix else shape.rest
 
 
 def contains(big: Shape, small: Shape) -> bool:

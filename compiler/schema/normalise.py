@@ -436,14 +436,17 @@ class Normaliser:
                                 order[child] = None
                                 queue.append(child)
         work = [one for one in order if one and one not in self._alive]
-        new = set(work)
-        while work:
+        new, queued = set(work), set(work)
+        while work:  # those inside first; what waits already is not asked for each of them
             one = work.pop()
-            if self._alive.get(one) or one not in new:
+            queued.remove(one)
+            if self._alive.get(one):
                 continue
             if any(self.lives(shape) for shapes in self.shapes(one).values() for shape in shapes):
                 self._alive[one] = True
-                work.extend(users.get(one, ()))
+                more = [user for user in dict.fromkeys(users.get(one, ())) if user in new and user not in queued]
+                queued.update(more)
+                work += more
         for one in new:
             self._alive.setdefault(one, False)
         if root and not self._alive[root]:
