@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal
+from .either import separated
 from .elements import elements_text
 from .encoding import IDENTIFIER, Quote, is_name
 from .machine import object_is_plain
@@ -119,6 +120,8 @@ def arguments_text(writer: LarkWriter, one: Conj, channel: Channel, hint: str, p
     if channel.closed and any(isinstance(shape, Objects) and shape.opened for shape in union):
         writer.restrictions.add("closed-arguments")
     living = alternatives_of(writer, one, channel.closed)
+    if channel.kind in ("positional", "request"):
+        living = tuple(one for shape in living for one in separated(shape) if writer.normaliser.lives(one))
     if channel.kind == "positional":
         _check_positions(writer, living, place)
     if channel.kind in ("parameters", "keywords"):

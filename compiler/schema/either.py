@@ -14,6 +14,9 @@ from dataclasses import replace
 from .atoms import ANY, NEVER, SomeMember
 from .shapes import Objects, Shape
 
+_SOME = SomeMember(ANY, NEVER)
+"""Some of the declared keys that `able` names, and no other."""
+
 
 def joined(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """The union with such objects made one, in the place of the first."""
@@ -34,8 +37,18 @@ def joined(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
                 first,
                 required=tuple(name for name in first.required if name in common),
                 low=first.low if first.low > len(first.required) else len(common),
-                needs=(SomeMember(ANY, NEVER),),  # of the declared keys those that `able` names, and no others
+                needs=(_SOME,),
                 able=tuple(int(name in either) for name, _ in first.named),
             )
     found = [swapped.get(shape, shape) for shape in shapes]
     return tuple(shape for shape in found if shape is not None)
+
+
+def separated(shape: Objects) -> list[Objects]:
+    """The objects that were joined, for texts that say by position which keys there are; one that was not as it is."""
+    if shape.needs != (_SOME,):
+        return [shape]
+    low = max(shape.low, len(shape.required) + 1)
+    bare = replace(shape, low=low, needs=(), able=())
+    names = [name for (name, _), bits in zip(shape.named, shape.able, strict=True) if bits]
+    return [replace(bare, required=(*shape.required, name)) for name in names]

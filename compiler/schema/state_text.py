@@ -41,7 +41,9 @@ def state_text(
         if not goes_on[to]:
             return blank
         more = between + names[to]
-        return f"({more} | {blank})".replace(" | )", ")?") if ends[to] else more
+        if not ends[to]:
+            return more
+        return f"({more} | {blank})" if blank else f"({more})?"
 
     for index, name in names.items():
         options = dict.fromkeys(

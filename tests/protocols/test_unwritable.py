@@ -266,6 +266,14 @@ def test_counts_by_position() -> None:
         held("toolkengpt", {"type": "object", "properties": {"x": False, "y": {"type": "integer"}}, "required": ["y"]})
 
 
+def test_one_of_some_arguments_by_position() -> None:
+    names = {"type": "object", "properties": {name: {"type": "integer"} for name in "xyz"}}
+    some = held("toolkengpt", names | {"anyOf": [{"required": ["x", "y"]}, {"required": ["x", "z"]}]})
+    assert [accepted(some, f"<T>f({said})=") for said in ("", "1", "1, 2", "1, 2, 3")] == [False, False, True, True]
+    any_one = held("toolkengpt", names | {"anyOf": [{"required": [name]} for name in "yzx"]})
+    assert [accepted(any_one, f"<T>f({said})=") for said in ("", "1", "1, 2, 3")] == [False, True, True]
+
+
 @pytest.mark.parametrize("name", ["x y", "a&b", "a=b", "a#b", "100%", "a+b", "é", "a?b", "filter[a]", "$top", "a/b"])
 def test_names_in_a_query(name: str) -> None:
     declared = [{"name": one, "in": "query", "schema": {"type": "string"}} for one in (name, "z")]
