@@ -126,7 +126,7 @@ class _Close:
         open_[known] = False
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
         ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token)
-        self._mend(rows, close_token)
+        self._mend(rows, value, close_token)
         after = self._after(rows)
         chain_after = self._chain_after()
         a.bound[a.close_first[FINISHED]] = 0
@@ -203,10 +203,13 @@ class _Close:
         """int32 [close cells]: whose each is."""
         return np.repeat(np.arange(self.t.states, dtype=np.int32), np.diff(self.a.close_first))
 
-    def _mend(self, rows: ways.Rows, close_token: np.ndarray) -> None:
-        """Bounds of cells that no way along single bytes has: a vocabulary may lack some. By trying every token."""
+    def _mend(self, rows: ways.Rows, value: np.ndarray, close_token: np.ndarray) -> None:
+        """Bounds of cells that no way along single tokens of a byte has: a vocabulary may lack some, and of ranges of
+        counters some have none. By trying every token; where there are many, only for want of such tokens."""
         a = self.a
         x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
+        if x.size > MOST_WALKS:
+            x = x[value[x] < NEVER]
         if not x.size:
             return
         row, offset = rows.of_close[x], rows.ops.offset

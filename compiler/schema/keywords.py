@@ -67,10 +67,10 @@ KEYWORDS: dict[str, Keyword] = {
     "required": Keyword("names", "object", restrictions=NAMES),
     "propertyNames": Keyword("schema", "object", since=6, restrictions=OPEN),
     "minProperties": Keyword(
-        "count", "object", limit="bounds times declared keys up to 4,096 states", restrictions=("open-keys",)
+        "count", "object", limit="bounds times declared keys up to 16,384 states", restrictions=("open-keys",)
     ),
     "maxProperties": Keyword(
-        "count", "object", limit="bounds times declared keys up to 4,096 states", restrictions=("open-keys",)
+        "count", "object", limit="bounds times declared keys up to 16,384 states", restrictions=("open-keys",)
     ),
     "dependencies": Keyword("dependencies", "object", restrictions=NAMES),
     "dependentRequired": Keyword("name lists", "object", since=2019, restrictions=NAMES),

@@ -18,8 +18,10 @@ from .nodes import Constant
 from .shapes import Arrays, Objects
 
 MAX_STATES = 4096
-MAX_MOVES = 16_384
-"""Limits on the automaton of one array or object."""
+MAX_OBJECT_STATES = 16_384
+"""Limits on the automaton of an array, or an object with keys in any order, and on that of any other object."""
+
+_MOVES = 4  # of each of so many states, at most, on average
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,16 @@ def build(
     start: State,
     moves: Callable[[State], Moves],
     refusal: Callable[[], UnsupportedError],
+    most: int = MAX_STATES,
 ) -> Machine | None:
-    """The automaton that is met from a start, None if it cannot end; past the limits, the refusal is raised."""
+    """The automaton that is met from a start, None if it cannot end; with more states the refusal is raised."""
     number: dict[State, int] = {start: 0}
     found: list[Moves] = []
     order, total = [start], 0
     for state in order:
         ends, out = moves(state)
         total += len(out)
-        if len(order) > MAX_STATES or total > MAX_MOVES:
+        if len(order) > most or total > most * _MOVES:
             raise refusal()
         found.append((ends, out))
         for _, target in out:
@@ -322,4 +325,4 @@ def object_machine(
                     out.setdefault((Open(index, chosen, inner), (at, min(count + 1, most), met | chosen)))
         return False, list(out)
 
-    return build((0, 0, 0), moves, lambda: _too_many(place))
+    return build((0, 0, 0), moves, lambda: _too_many(place), MAX_OBJECT_STATES)
