@@ -37,8 +37,8 @@ def _now() -> float:
 
 
 def check_breaks(count: int) -> None:
-    """Raise UnsupportedError if more ranges of counters meet in one place than a bundle tells apart; no place is
-    named."""
+    """Raise UnsupportedError if counters are held against more bounds in one place than a bundle has room for; no
+    place is named."""
     from toolc.runtime.tables import MAX_BREAKS  # numpy: who only sets limits does without
 
     if count > MAX_BREAKS:

@@ -74,7 +74,7 @@ PUSH, POP = 4, 5  # the other op kinds
 UNSETTLED, AROUND, TEXT, REASONING, NAME, ARGUMENTS, KEY, VALUE, STRING = range(-1, 8)  # kinds of marks
 MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30
-MAX_BREAKS = 64  # ranges of counters that are told apart in one place
+MAX_BREAKS = 64  # bounds that counters are held against in one place
 MAX_RANGE_CELLS = 1 << 27
 NEVER = 1 << 29  # a bound on the tokens needed where none is known
 

@@ -93,7 +93,7 @@ class Moves:
                 for row in more:
                     added += (state, *row)
             self._more = {}
-            more = np.array(added, np.int32).reshape(-1, 1 + self.columns)
-            self.let(*by_state(np.concatenate([self._all(), more]), states))
+            rows = np.array(added, np.int32).reshape(-1, 1 + self.columns)
+            self.let(*by_state(np.concatenate([self._all(), rows]), states))
         elif states + 1 > len(self.offset):
             self.let(self.data, np.append(self.offset, np.full(states + 1 - len(self.offset), self.offset[-1])))

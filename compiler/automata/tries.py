@@ -4,7 +4,8 @@ Behind the quote of a key may come any later key. As moves to each of them, a se
 once for each key: a square. The trie of the keys from one on is that of those behind it and one path more, with which
 it shares all else. So it is one state, and equal sets are equal states.
 
-Leaves out   small choices, whose sets are small, too; alternatives behind their first fork.
+Leaves out   small choices, whose sets are small, too, and those that lead back to themselves; alternatives behind their
+             first fork.
 Invariants   the texts are the same. Only moves that do not count, within one place, are put together.
 Source       path copying: Driscoll, Sarnak, Sleator, Tarjan 1989.
 """
@@ -36,7 +37,7 @@ class Tries:
         self.like: list[int] = []
         self._nfa, self._size = nfa, len(places)
         self._kind, self._places = kind.data, places.reshape(-1).data  # told sooner than by arrays
-        self._holds: list[tuple[int, ...]] = []  # of each: the states whose moves it has
+        self._holds: list[list[int]] = []  # of each: the states whose moves it has
         self._moves: list[dict[int, tuple[int, ...]]] = []  # of each: symbols, by the number of the set → targets
         self._with: dict[tuple[int, int], int] = {}  # (state, trie) → the trie that holds both
         self._root: dict[int, int] = {}  # choice → its trie
@@ -62,7 +63,7 @@ class Tries:
             self._kind[choice] = _OTHER  # one state among those of a larger one
             return
         if len(rest) > 1:
-            new = self._new(choice, (), {})
+            new = self._new(choice, [], {})
             self._free += [(new, state) for state in rest]
             rest = [new]
         self._root[choice] = root
@@ -87,7 +88,7 @@ class Tries:
         for _ in range(_LONGEST):
             if node == state:
                 break
-            copy = self._new(state, (state, node), dict(self._moves_of(node)))
+            copy = self._new(state, [state, node], dict(self._moves_of(node)))
             if above < 0:
                 root = copy
             else:
@@ -119,13 +120,13 @@ class Tries:
         one, other = 3 * state, 3 * (node if node < self._size else self.like[node - self._size])
         return self._places[one : one + 3] == self._places[other : other + 3]
 
-    def _new(self, like: int, holds: tuple[int, ...], moves: dict[int, tuple[int, ...]]) -> int:
+    def _new(self, like: int, holds: list[int], moves: dict[int, tuple[int, ...]]) -> int:
         self.like.append(like)
         self._holds.append(holds)
         self._moves.append(moves)
         return self._size + len(self.like) - 1
 
-    def by_state(self) -> dict[int, tuple[int, ...]]:
+    def by_state(self) -> dict[int, list[int]]:
         """State → those that it reads for."""
         return {self._size + n: states for n, states in enumerate(self._holds) if states}
 
@@ -160,8 +161,10 @@ def share_tries(nfa: Nfa, places: np.ndarray) -> Tries | None:
     if not choices.size:
         return None
     tries = Tries(nfa, places, kind)
-    for choice in choices.tolist():
-        tries.share(choice)
+    with nfa.budget.blaming(nfa.largest_rule):
+        for choice in choices.tolist():
+            tries.share(choice)
+            nfa.budget.check("states", len(places) + len(tries.like))
     tries.finish()
     return tries
 
@@ -200,6 +203,7 @@ def _large_choices(edge, edge_offset, free, free_offset, call_offset, guard_offs
         elif reads > 0:
             kind[s] = _ONE_EDGE if reads == 1 else _EDGES
     weight = np.ones(states, np.int32)  # how many alternatives, at most ``many``
+    done = kind != _CHOICE
     found = np.empty(states, np.int32)
     stack, at = np.empty(states, np.int32), np.empty(states, np.int32)
     wait = kind == _CHOICE
@@ -214,7 +218,8 @@ def _large_choices(edge, edge_offset, free, free_offset, call_offset, guard_offs
             s = stack[depth - 1]
             if at[depth - 1] == free_offset[s + 1]:
                 depth -= 1
-                if weight[s] >= many:
+                done[s] = True
+                if kind[s] == _CHOICE and weight[s] >= many:
                     found[count] = s
                     count += 1
                 continue
@@ -226,5 +231,7 @@ def _large_choices(edge, edge_offset, free, free_offset, call_offset, guard_offs
                 depth += 1
                 continue
             at[depth - 1] += 1
-            weight[s] = min(weight[s] + weight[t], many)
+            if not done[t]:  # it leads back to itself, as what may be empty in a loop does: it stays as it is
+                kind[s] = _OTHER
+            weight[s] = 1 if kind[s] == _OTHER else min(weight[s] + weight[t], many)
     return found[:count].copy(), kind

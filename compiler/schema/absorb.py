@@ -13,6 +13,9 @@ from itertools import chain
 from .atoms import ANY, NEVER, Conj
 from .shapes import Arrays, Constants, Numbers, Objects, Shape, Strings
 
+MOST = 1024
+"""Of more shapes without marks none is compared: that would take the square of their number."""
+
 
 def absorbed(kind: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """The union without shapes that another one contains."""
@@ -23,6 +26,8 @@ def absorbed(kind: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     filed: dict[Hashable, list[int]] = {}  # under the rarest mark: what lies in a shape has all of its marks
     for index, own in enumerate(marks):
         filed.setdefault(min(own, key=common.__getitem__, default=None), []).append(index)
+    if len(filed.get(None, ())) > MOST:
+        del filed[None]
     out = [False] * len(shapes)
     for index, shape in enumerate(shapes):
         others = _met(filed, marks[index], shape)

@@ -3,7 +3,8 @@
 As alternatives, each of n lists its n members, and every state of their automaton is a set of those that are still
 possible. As one object with a need, a state tells whether one of the keys was there.
 
-Leaves out   needs that schemas state themselves (containers.py), objects that lie inside others (absorb.py).
+Leaves out   needs that schemas state themselves (containers.py), objects that lie inside others (absorb.py), and those
+             whose automaton would be too large.
 Invariants   the values are the same. The order of what stays is kept.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .atoms import ANY, NEVER, SomeMember
+from .machine import MAX_OBJECT_STATES, most_states
 from .shapes import Objects, Shape
 
 _SOME = SomeMember(ANY, NEVER)
@@ -32,14 +34,16 @@ def joined(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         common = set(first.required).intersection(*(shape.required for shape in some))
         if len(some) > 1 and len(common) + 1 == len(first.required):
             either = {name for shape in some for name in shape.required} - common
-            swapped.update(dict.fromkeys(some))
-            swapped[first] = replace(
+            one = replace(
                 first,
                 required=tuple(name for name in first.required if name in common),
                 low=first.low if first.low > len(first.required) else len(common),
                 needs=(_SOME,),
                 able=tuple(int(name in either) for name, _ in first.named),
             )
+            if most_states(one) <= MAX_OBJECT_STATES:
+                swapped.update(dict.fromkeys(some))
+                swapped[first] = one
     found = [swapped.get(shape, shape) for shape in shapes]
     return tuple(shape for shape in found if shape is not None)
 

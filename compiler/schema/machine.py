@@ -1,6 +1,6 @@
 """Arrays and objects with counts, conditions on some members, or unique items: as small automata over whole members.
 
-Leaves out   what members look like as text (containers_text.py), arrays and objects that need none of this.
+Leaves out   what members look like as text (array_text.py, object_text.py), arrays and objects that need none of this.
 Invariants   states that cannot reach the end are dropped; a shape whose start is dropped has no value; a payload is an
              item, a member or nothing (``None``: on to the next name). Runs of undeclared members with nothing left to
              meet are one payload, a counted repeat, so bounds on them cost no states.
@@ -266,6 +266,12 @@ def with_needs(value: Conj, shape: Objects, chosen: int) -> Conj:
 def least(shape: Objects) -> int:
     """How many members there must be, 0 where those that are required are as many."""
     return shape.low if shape.low > len(shape.required) else 0
+
+
+def most_states(shape: Objects) -> int:
+    """How many states the automaton of an object may have, at most, and one."""
+    counts = least(shape) if shape.high is None else shape.high
+    return (len(shape.named) + 1) * (counts + 1) << len(shape.needs)
 
 
 def member_choices(shape: Objects) -> list[Conj]:

@@ -442,7 +442,12 @@ class Normaliser:
             queued.remove(one)
             if self._alive.get(one):
                 continue
-            if any(self.lives(shape) for shapes in self.shapes(one).values() for shape in shapes):
+            try:
+                lives = any(self.lives(shape) for shapes in self.shapes(one).values() for shape in shapes)
+            except UnsupportedError as error:
+                error.place = error.place or one[-1].node.place
+                raise
+            if lives:
                 self._alive[one] = True
                 more = [user for user in dict.fromkeys(users.get(one, ())) if user in new and user not in queued]
                 queued.update(more)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import strings
 from .atoms import Conj, Matches, both
+from .either import separated
 from .encoding import Quote
 from .machine import Machine, Named, Open, Payload, Run, object_is_plain
 from .patterns import content, searcher
@@ -47,6 +48,8 @@ class Members:
 
 def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     """An object."""
+    if len(apart := _apart(writer, shape)) > 1:
+        return f"({' | '.join(object_text(writer, one, hint) for one in apart)})"
     bare, quotes = writer.encoding.bare_key, writer.encoding.quotes
     members = Members("_c", writer.blank.strip(), _named, _opened, quotes if bare is None else (bare,))
     machine = _machine(writer, shape, hint)
@@ -62,11 +65,20 @@ def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
 
 def members_text(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
     """The members of an object with nothing around them, fit to be an alternative."""
+    if len(apart := _apart(writer, shape)) > 1:
+        return f"({' | '.join(members_text(writer, one, members, hint) for one in apart)})"
     machine = _machine(writer, shape, hint)
     if machine is not None:
         return _by_states(writer, shape, members, hint, machine)
     inside, may_be_empty = _plain(writer, shape, members, hint)
     return f"({inside})?" if inside and may_be_empty else inside
+
+
+def _apart(writer: LarkWriter, shape: Objects) -> list[Objects]:
+    """The objects to write: where keys may be in another order, too, that is said of those that are a list."""
+    if not writer.encoding.sorted_too:
+        return [shape]
+    return [one for one in separated(shape) if writer.normaliser.lives(one)]
 
 
 def _named(writer: LarkWriter, name: str, value: Conj) -> str:
@@ -253,15 +265,18 @@ def _by_states(writer: LarkWriter, shape: Objects, members: Members, hint: str, 
     def text(payload: Payload) -> str:
         if isinstance(payload, Named):
             return members.named(writer, payload.name, payload.value)
-        if isinstance(payload, Open):
-            opened = shape.opened[payload.index]
-            member = _open_member(writer, shape, opened, members, payload.needs, payload.value, hint)
-            return member or writer.nothing()
-        assert isinstance(payload, Run)
+        assert isinstance(payload, Open)
+        opened = shape.opened[payload.index]
+        member = _open_member(writer, shape, opened, members, payload.needs, payload.value, hint)
+        return member or writer.nothing()
+
+    def run(payload: Run, started: bool) -> str:
         more = _open(writer, shape, members, hint) or writer.nothing()
         if len(more) > 12:
             more = writer.rule(more, f"{hint}_open", None)
+        if started:
+            return repeated(f"({between}{more})", payload.low, payload.high)
         high = None if payload.high is None else payload.high - 1
         return f"{more} {repeated(f'({between}{more})', max(payload.low - 1, 0), high)}".rstrip()
 
-    return state_text(writer, machine, text, hint, members.comma, members.blank)
+    return state_text(writer, machine, text, hint, members.comma, members.blank, run)

@@ -15,7 +15,7 @@ from toolc.compiler.automata.nfa import Choices, Nfa
 from toolc.compiler.automata.pushdown import Automaton, build_automaton
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
-from toolc.compiler.errors import GrammarError
+from toolc.compiler.errors import BudgetError, GrammarError
 from toolc.compiler.grammar.reader import read_grammar
 
 from ..cases.grammars import GRAMMARS
@@ -80,6 +80,34 @@ def test_the_texts_are_the_same(text: str, many: int, monkeypatch: pytest.Monkey
     plain = _without(text, monkeypatch)
     monkeypatch.setattr(tries, "MANY", many)
     _same(build_automaton(read_grammar(text)), plain, random.Random(text))
+
+
+LOOPS = [
+    f'("y"? | {" | ".join(chr(34) + word + chr(34) for word in _words(30))})*',
+    f"({' | '.join(chr(34) + word + chr(34) for word in _words(30))} | )*",
+    f'("a"* "b"*)* ({" | ".join(chr(34) + word + chr(34) for word in _words(30))})',
+    f'("y"*)+ ({" | ".join(chr(34) + word + chr(34) + "?" for word in _words(30))})*',
+    f'(("y"* ({" | ".join(chr(34) + word + chr(34) for word in _words(30))})?)* "z"?)*',
+]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("many", [2, tries.MANY])
+def test_choices_that_lead_back_to_themselves(loop: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read again and again may be empty: the free moves are a circle."""
+    text = f'start: {loop} "!"'
+    plain = _without(text, monkeypatch)
+    monkeypatch.setattr(tries, "MANY", many)
+    _same(build_automaton(read_grammar(text)), plain, random.Random(text))
+
+
+def test_tries_are_within_budgets() -> None:
+    long = "".join(f'long{n}: "{"ab" * 400}{n:03}"\n' for n in range(100))
+    text = "start: " + " | ".join(f"long{n} large{n}" for n in range(100)) + "\n" + long
+    text += "".join(f'large{n}: "{n}"~2..5\n' for n in range(100))
+    states = build_automaton(read_grammar(text)).counts["nfa_states"]
+    with pytest.raises(BudgetError, match="states"):
+        build_automaton(read_grammar(text), budget=Budget(states=states - 100))
 
 
 @pytest.mark.parametrize("longest", [1, 2, 3])

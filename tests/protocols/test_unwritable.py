@@ -266,6 +266,21 @@ def test_counts_by_position() -> None:
         held("toolkengpt", {"type": "object", "properties": {"x": False, "y": {"type": "integer"}}, "required": ["y"]})
 
 
+@pytest.mark.parametrize("protocol", ["gemma4", "functiongemma"])
+def test_one_of_some_arguments_in_both_orders(protocol: str) -> None:
+    """As they are declared, and by the alphabet, where templates of these models write them so."""
+    names = {"zip": {"type": "string"}, "city": {"type": "string"}, "n": {"type": "integer"}}
+    asked = {"anyOf": [{"required": ["zip"]}, {"required": ["city"]}], "additionalProperties": False}
+    inside = {"type": "object", "properties": names, **asked}
+    bundle = held(protocol, inside | {"properties": {**names, "of": inside}})
+    reader = Reader(bundle, "required")
+    for given in ({"zip": "a", "city": "b"}, {"city": "b", "n": 1, "zip": "a"}, {"city": "b"}):
+        for whole in (given, {"city": "x", "of": given}):
+            found = write_calls(reader, [("f", whole)])
+            assert found is not None and read_calls(bundle, found.text.decode(), "required")[0].arguments == whole
+    assert write_calls(reader, [("f", {"n": 1})]) is None
+
+
 def test_one_of_some_arguments_by_position() -> None:
     names = {"type": "object", "properties": {name: {"type": "integer"} for name in "xyz"}}
     some = held("toolkengpt", names | {"anyOf": [{"required": ["x", "y"]}, {"required": ["x", "z"]}]})

@@ -9,8 +9,8 @@ import pytest
 
 from toolc.compiler.errors import ToolcError
 from toolc.compiler.schema import normalise, schema_to_lark
-from toolc.compiler.schema.absorb import absorbed, contains
-from toolc.compiler.schema.shapes import Shape
+from toolc.compiler.schema.absorb import MOST, absorbed, contains
+from toolc.compiler.schema.shapes import Numbers, Shape
 
 
 def _by_pairs(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
@@ -91,3 +91,17 @@ def test_alternatives_that_a_constant_tells_apart_are_not_compared_with_each_oth
     arrays = [{"type": "array", "prefixItems": [{"const": n}], "minItems": 1} for n in range(300)]
     schema_to_lark({"anyOf": objects + arrays})
     assert asked < 1000
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        lambda n: {"const": {"a": n}},
+        lambda n: {"const": [n]},
+        lambda n: {"minimum": 3 * n, "maximum": 3 * n + 1, "type": "integer"},
+    ],
+)
+def test_of_many_that_nothing_tells_apart_none_is_compared(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolc.compiler.schema.absorb.contains", lambda big, small: pytest.fail("all are alike"))
+    assert absorbed("number", tuple(Numbers(low=n) for n in range(MOST + 1)))
+    schema_to_lark({"anyOf": [one(n) for n in range(MOST + 1)]})

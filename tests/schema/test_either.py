@@ -12,7 +12,7 @@ from toolc.compiler import compile_schema
 from toolc.compiler.automata.interning import read_nodes
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
-from toolc.compiler.errors import UnsatisfiableError
+from toolc.compiler.errors import UnsatisfiableError, UnsupportedError
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
 
@@ -66,6 +66,27 @@ def test_every_subset(seed: int, order: str) -> None:
                 rng.shuffle(whole)
             text = "{" + ", ".join(whole) + "}"
             assert (ours is not None and ours.accepts(text)) == judge.accepts(text), (schema, text)
+
+
+def test_what_would_be_too_large_stays_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alternatives that are lists of keys need no automaton over members."""
+    asked = [{"required": ["k0"]}, {"required": ["k1"]}]
+    properties = {f"k{n}": {"const": 1} for n in range(60)}
+    schema = {"type": "object", "properties": properties, "anyOf": asked}
+    joined = Recogniser(schema_to_lark(schema)[0])
+    monkeypatch.setattr("toolc.compiler.schema.either.MAX_OBJECT_STATES", 120)
+    monkeypatch.setattr("toolc.compiler.schema.machine.MAX_OBJECT_STATES", 120)
+    apart = Recogniser(schema_to_lark(schema)[0])
+    for text, valid in (
+        ("{}", False),
+        ('{"k1": 1}', True),
+        ('{"k0": 1, "k59": 1, "z": 2}', True),
+        ('{"k2": 1}', False),
+    ):
+        assert joined.accepts(text) is apart.accepts(text) is valid
+    with pytest.raises(UnsupportedError) as caught:
+        schema_to_lark({"type": "object", "properties": {"in": schema | {"minProperties": 3}}})
+    assert caught.value.place == "#/properties/in"
 
 
 def test_one_state_of_the_text_for_each_key_and_whether_one_was_there() -> None:
