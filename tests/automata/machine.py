@@ -6,15 +6,22 @@ Leaves out   speed; vocabularies (tests/lift).
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from toolc.compiler.automata.nfa import END_OF_TURN
+from toolc.compiler.automata import pushdown
+from toolc.compiler.automata.facts import Facts
+from toolc.compiler.automata.interning import read_nodes
+from toolc.compiler.automata.nfa import END_OF_TURN, Choices, Nfa
+from toolc.compiler.automata.nodes import NodePool
 from toolc.compiler.automata.pushdown import Automaton
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.automata.workspace import PUSH
+from toolc.compiler.budget import Budget
 from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
+from toolc.compiler.grammar.reader import read_grammar
 
 
 @dataclass
@@ -148,3 +155,13 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         other = rng.randrange(len(out))
         out[at], out[other] = out[other], out[at]
     return bytes(out)
+
+
+def members(text: str, *passes: Callable[[NodePool], None]) -> int:
+    """How many NFA states the states of an automaton hold, all together; ``passes`` over its nodes come before."""
+    pool = read_nodes(read_grammar(text), Budget(), terminal_dfa)
+    for one in passes:
+        one(pool)
+    determiniser = pushdown._Determiniser(pool, Nfa(Facts(pool), Choices(), Budget()), Budget())
+    determiniser.run(64, None)
+    return len(determiniser.space.pools["states"].flat()[0])

@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 
 from toolc.compiler.automata import nfa as nfa_module
-from toolc.compiler.automata import pushdown
-from toolc.compiler.automata.factor import factor
-from toolc.compiler.automata.facts import Facts
 from toolc.compiler.automata.heads import Heads
-from toolc.compiler.automata.interning import read_nodes
-from toolc.compiler.automata.nfa import Choices, Nfa
+from toolc.compiler.automata.nfa import Nfa
 from toolc.compiler.automata.pushdown import Automaton, build_automaton
-from toolc.compiler.automata.terminal import terminal_dfa
-from toolc.compiler.budget import Budget
 from toolc.compiler.errors import GrammarError
 from toolc.compiler.grammar.reader import read_grammar
 
 from ..cases.grammars import GRAMMARS
-from .machine import accepts, mutate, random_text
+from .machine import accepts, members, mutate, random_text
 
 STRINGS = 'str: "\\"" /[c-z]/~0..300 "\\""\none: "\\"" /x[01]+/ "\\""\ntwo: "\\"" /[AB]+/ "\\""\n'
 
@@ -36,15 +30,6 @@ def _keys(count: int) -> str:
     one = [f'"\\"{n}k\\":" "1" (_c rest{n + 1})? | rest{n + 1}' for n in range(count)]
     rules = "".join(f"rest{n}: {text}\n" for n, text in enumerate([*one, '"\\"k\\":" "1"']))
     return f'start: "{{" rest0 "}}"\n_c: " "~0..8 "," " "~0..8\n{rules}'
-
-
-def _members(text: str) -> int:
-    """How many NFA states the states of an automaton hold, all together."""
-    pool = read_nodes(read_grammar(text), Budget(), terminal_dfa)
-    factor(pool, Budget())
-    one = pushdown._Determiniser(pool, Nfa(Facts(pool), Choices(), Budget()), Budget())
-    one.run(64, None)
-    return len(one.space.pools["states"].flat()[0])
 
 
 def _both(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Automaton, Automaton]:
@@ -68,9 +53,9 @@ def test_the_texts_are_the_same(text: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_behind_blanks_all_keys_are_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nfa_module, "share_tries", lambda nfa, places: None)  # what is read behind the first symbol
-    few, many = _members(_keys(40)), _members(_keys(80))
+    few, many = members(_keys(40)), members(_keys(80))
     monkeypatch.setattr(nfa_module, "share_heads", _apart)
-    assert 3 * few < _members(_keys(40)) and 5 * many < _members(_keys(80))
+    assert 3 * few < members(_keys(40)) and 5 * many < members(_keys(80))
 
 
 def test_a_choice_that_reads_a_quote_still_can_be_called() -> None:

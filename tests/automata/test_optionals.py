@@ -7,16 +7,14 @@ import random
 import pytest
 
 from toolc.compiler.automata import pushdown
-from toolc.compiler.automata.facts import Facts
 from toolc.compiler.automata.interning import read_nodes
-from toolc.compiler.automata.nfa import Choices, Nfa
 from toolc.compiler.automata.optionals import share_commas
 from toolc.compiler.automata.pushdown import build_automaton
 from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.grammar.reader import read_grammar
 
-from .machine import accepts, mutate, random_text
+from .machine import accepts, members, mutate, random_text
 
 RULES = '_c: " "~0..3 "," " "~0..3\n_d: ";"\nlist: "[" (one (_c one)* (_c "k")?)? "]"\none: "1" | list\n'
 
@@ -45,16 +43,6 @@ def test_the_texts_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
             assert accepts(plain, near) == accepts(shared, near), near
 
 
-def _members(text: str, share: bool = True) -> int:
-    """How many NFA states the states of an automaton hold, all together."""
-    pool = read_nodes(read_grammar(text), Budget(), terminal_dfa)
-    if share:
-        share_commas(pool)
-    one = pushdown._Determiniser(pool, Nfa(Facts(pool), Choices(), Budget()), Budget())
-    one.run(64, None)
-    return len(one.space.pools["states"].flat()[0])
-
-
 @pytest.mark.parametrize("required", ["first", "last", "middle"])
 @pytest.mark.parametrize("more", ["", '(_c "z" one)*'])
 def test_optional_keys_cost_the_same_each(required: str, more: str) -> None:
@@ -63,9 +51,9 @@ def test_optional_keys_cost_the_same_each(required: str, more: str) -> None:
         some.insert({"first": 0, "last": count, "middle": count // 2}[required], '_c "m" one')
         return f'start: "{{" "s" {" ".join(some)} {more} "}}"\n{RULES}'
 
-    some = _members(keys(60))
-    assert _members(keys(120)) < 2.2 * some
-    assert _members(keys(60), False) > (3 if required != "last" else 1.5) * some
+    some = members(keys(60), share_commas)
+    assert members(keys(120), share_commas) < 2.2 * some
+    assert members(keys(60)) > (3 if required != "last" else 1.5) * some
 
 
 def test_the_choices_of_a_run_are_linear() -> None:

@@ -7,19 +7,14 @@ import random
 import pytest
 
 from toolc.compiler.automata import nfa as nfa_module
-from toolc.compiler.automata import pushdown, tries
-from toolc.compiler.automata.factor import factor
-from toolc.compiler.automata.facts import Facts
-from toolc.compiler.automata.interning import read_nodes
-from toolc.compiler.automata.nfa import Choices, Nfa
+from toolc.compiler.automata import tries
 from toolc.compiler.automata.pushdown import Automaton, build_automaton
-from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, GrammarError
 from toolc.compiler.grammar.reader import read_grammar
 
 from ..cases.grammars import GRAMMARS
-from .machine import accepts, mutate, random_text
+from .machine import accepts, members, mutate, random_text
 
 CLASHES = 'str: "\\"" /[c-z]/~0..300 "\\""\none: "\\"" /x[01]+/ "\\""\ntwo: "\\"" /[AB]+/ "\\""\n'
 
@@ -37,15 +32,6 @@ def _keys(words: list[str], last: str = '"z"') -> str:
     one = [f'"{word}:" "1" ("," rest{n + 1})? | rest{n + 1}' for n, word in enumerate(words)]
     rules = "".join(f"rest{n}: {text}\n" for n, text in enumerate([*one, last]))
     return f'start: "{{" rest0 "}}"\n{rules}OPEN: /[a-z]{{1,3}}/\n'
-
-
-def _members(text: str) -> int:
-    """How many NFA states the states of an automaton hold, all together."""
-    pool = read_nodes(read_grammar(text), Budget(), terminal_dfa)
-    factor(pool, Budget())
-    one = pushdown._Determiniser(pool, Nfa(Facts(pool), Choices(), Budget()), Budget())
-    one.run(64, None)
-    return len(one.space.pools["states"].flat()[0])
 
 
 def _without(text: str, patch: pytest.MonkeyPatch) -> Automaton:
@@ -120,10 +106,10 @@ def test_what_is_alike_for_long_is_left_apart(longest: int, monkeypatch: pytest.
 
 @pytest.mark.parametrize("last", ['"z"', 'OPEN ":2" ("," OPEN ":2")*'])
 def test_later_keys_are_one_state(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    some, more = _members(_keys(_words(100), last)), _members(_keys(_words(200), last))
+    some, more = members(_keys(_words(100), last)), members(_keys(_words(200), last))
     assert more < 2.2 * some
     monkeypatch.setattr(nfa_module, "share_tries", lambda nfa, places: None)
-    assert _members(_keys(_words(200), last)) > 8 * more
+    assert members(_keys(_words(200), last)) > 8 * more
 
 
 @pytest.mark.parametrize("listed", [False, True])
