@@ -116,6 +116,7 @@ def end_without_room(error: OSError) -> None:
     """End the process if a disk is full; other errors are left."""
     if error.errno in _NO_ROOM:
         note(f"{error.filename or 'the output'}: {error.strerror}")
+        _forget(sys.stdout)  # what is still to be written would fail again when the process ends
         sys.exit(BAD_INPUT)
 
 
