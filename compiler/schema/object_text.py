@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from . import strings
@@ -270,6 +271,7 @@ def _by_states(writer: LarkWriter, shape: Objects, members: Members, hint: str, 
         member = _open_member(writer, shape, opened, members, payload.needs, payload.value, hint)
         return member or writer.nothing()
 
+    @cache  # many members lead to the same few
     def run(payload: Run, started: bool) -> str:
         more = _open(writer, shape, members, hint) or writer.nothing()
         if len(more) > 12:
