@@ -4,7 +4,7 @@ The keys of an object all begin with a quote. Behind a member comes any later on
 a state for every key behind every blank, sets of states grow with the square of the keys, ten times over. Where the
 choice reads the quote there is one state for all of them, until it was read.
 
-Leaves out   symbols behind the first: what is left of a choice would then be another set than the same keys elsewhere.
+Leaves out   symbols behind the first, which large choices share as tries (tries.py).
 Invariants   the texts are the same. Only moves that do not count, within one place, are put together.
 """
 

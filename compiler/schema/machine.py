@@ -269,9 +269,9 @@ def least(shape: Objects) -> int:
 
 
 def most_states(shape: Objects) -> int:
-    """How many states the automaton of an object may have, at most, and one."""
+    """How many states the automaton of an object can have: keys, counts and needs met, and the end behind a run."""
     counts = least(shape) if shape.high is None else shape.high
-    return (len(shape.named) + 1) * (counts + 1) << len(shape.needs)
+    return ((len(shape.named) + 1) * (counts + 1) << len(shape.needs)) + 1
 
 
 def member_choices(shape: Objects) -> list[Conj]:
