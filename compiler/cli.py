@@ -127,6 +127,9 @@ def cli() -> None:
 )
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
 @click.option(
+    "--logits-width", type=click.IntRange(1, 1 << 24), help="Logits of the model.  [default: as its config.json says]"
+)
+@click.option(
     "--soft-depth",
     type=click.IntRange(*LIMITS["soft_depth"]),
     default=64,
@@ -175,6 +178,9 @@ def warmup_command(**options: Any) -> None:
 @click.argument("spec", type=click.Path(allow_dash=True))
 @click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: builtin]")
 @click.option("--eos", multiple=True, metavar="NAME", help="A token that ends a turn, by name or id; may be repeated.")
+@click.option(
+    "--logits-width", type=click.IntRange(1, 1 << 24), help="Logits of the model.  [default: as its config.json says]"
+)
 @click.option(
     "--soft-depth",
     type=click.IntRange(*LIMITS["soft_depth"]),

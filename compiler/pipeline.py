@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,6 +36,15 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
+
+NO_TOKENIZER = (
+    f"no tokenizer is given: compiled for the built-in one of 8,192 tokens, which no model has. Give the model's "
+    f"tokenizer, or {BUILTIN!r} to mean this one"
+)
+
+
+class BuiltinTokenizerWarning(UserWarning):
+    """A bundle was compiled for the built-in tokenizer, since the caller named none."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,7 @@ def compile_tools(
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
+    logits_width: int | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Compiled:
@@ -93,10 +104,13 @@ def compile_tools(
         tokenizer: a tokenizer file, a model folder, a Hugging Face id, or a Vocab that was loaded before; None for the
             built-in one.
         eos: tokens that end a turn, by name or id; by default what the tokenizer's own files say.
+        logits_width: how many logits the model has, which may be more than the tokenizer has ids; by default what the
+            model's config.json says.
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    return compile_spec(read_spec(spec), tokenizer, eos=eos, options=options, progress=progress)
+    read = read_spec(spec)
+    return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
 @_collector_paused()
@@ -105,6 +119,7 @@ def compile_schema(
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
+    logits_width: int | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
     name: str = "schema",
@@ -112,7 +127,8 @@ def compile_schema(
     """Compile a value that is taken as a JSON Schema, whatever its keys; see compile_tools."""
     from .specs.read import schema_spec
 
-    return compile_spec(schema_spec(schema, name), tokenizer, eos=eos, options=options, progress=progress)
+    spec = schema_spec(schema, name)
+    return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
 @_collector_paused()
@@ -121,6 +137,7 @@ def compile_spec(
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
+    logits_width: int | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Compiled:
@@ -144,7 +161,7 @@ def compile_spec(
         for tool, defaults in zip(spec.tools, defaults_of(spec.tools), strict=True)
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
-    return _compile(assembled, spec.name, about, tokenizer, eos, options, clock)
+    return _compile(assembled, spec.name, about, tokenizer, (eos, logits_width), options, clock)
 
 
 @_collector_paused()
@@ -153,6 +170,7 @@ def compile_grammar(
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
+    logits_width: int | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
     name: str = "grammar.lark",
@@ -163,7 +181,8 @@ def compile_grammar(
     options = options or Options()
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
     check_fit(lark_text, options, name)
-    return _compile(Assembled(lark_text), name, about, tokenizer, eos, options, _Clock(name, options, progress))
+    clock = _Clock(name, options, progress)
+    return _compile(Assembled(lark_text), name, about, tokenizer, (eos, logits_width), options, clock)
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
@@ -212,7 +231,7 @@ def _compile(
     name: str,
     about: dict[str, Any],
     tokenizer: Tokenizer | None,
-    eos: Sequence[str | int],
+    stated: tuple[Sequence[str | int], int | None],  # eos and logits_width
     options: Options,
     clock: _Clock,
 ) -> Compiled:
@@ -246,11 +265,14 @@ def _compile(
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
         vocab, encode, reads = tokenizer, None, None
-        assert not eos, "a Vocab has its end-of-turn ids"
+        if stated != ((), None):
+            raise VocabError("a Vocab has its ends of turn and its width", hint="leave out eos and logits_width")
     else:
+        if tokenizer is None:
+            warnings.warn(NO_TOKENIZER, BuiltinTokenizerWarning, stacklevel=2)
         source = BUILTIN if tokenizer is None else tokenizer
-        vocab, encode = load_vocab(source, eos), encoder(source)
-        reads = None if encode is None else fingerprint(source, eos)
+        vocab, encode = load_vocab(source, *stated), encoder(source)
+        reads = None if encode is None else fingerprint(source, *stated)
     ends = _ends(vocab)
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
     less, unwritten = written(grammar, vocab)

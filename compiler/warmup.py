@@ -61,7 +61,7 @@ def is_cold() -> bool:
 
 
 def warm_up(processes: int) -> list[str]:
-    """Compile all kernels; returns what the processes that failed had to say."""
+    """Compile all kernels; returns a line for each that failed, or the last line of a process that ended otherwise."""
     running = [
         subprocess.Popen(
             [sys.executable, "-c", _CHILD, *modules], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -73,7 +73,13 @@ def warm_up(processes: int) -> list[str]:
     finally:
         for process in running:
             process.kill()
-    return [text for process, text in zip(running, said, strict=True) if process.returncode]
+    lines = []
+    for process, text in zip(running, said, strict=True):
+        if process.returncode == 1:
+            lines += text.strip().splitlines()
+        elif process.returncode:
+            lines.append(f"a process ended with code {process.returncode}: {text.strip()[-200:]}")
+    return lines
 
 
 def shares(kernels: Iterable[Kernel], count: int) -> list[list[str]]:
@@ -89,14 +95,29 @@ def shares(kernels: Iterable[Kernel], count: int) -> list[list[str]]:
 
 
 def compile_modules(modules: Iterable[str]) -> None:
-    """Compile the listed kernels of some modules in this process."""
+    """Compile the listed kernels of some modules in this process; one that fails keeps no other from it.
+
+    Raises:
+        SystemExit: some failed; it names them, a line each.
+    """
     wanted = set(modules)
+    failed = []
     for kernel in listed():
         if kernel.module in wanted:
-            dispatcher = getattr(import_module(kernel.module), kernel.name)
-            for signature in [tuple(map(_meant, arguments)) for arguments in kernel.arguments]:
-                if signature not in dispatcher.signatures:
-                    dispatcher.compile(signature)
+            try:
+                _compile(kernel)
+            except Exception as error:  # of numba or LLVM, whose kinds are not listed anywhere
+                reason = str(error).strip().partition("\n")[0]
+                failed.append(f"{kernel.module}.{kernel.name}: {type(error).__name__}: {reason}")
+    if failed:
+        sys.exit("\n".join(failed))
+
+
+def _compile(kernel: Kernel) -> None:
+    dispatcher = getattr(import_module(kernel.module), kernel.name)
+    for signature in [tuple(map(_meant, arguments)) for arguments in kernel.arguments]:
+        if signature not in dispatcher.signatures:
+            dispatcher.compile(signature)
 
 
 # -- kernels.json ------------------------------------------------------------------------------------------------------

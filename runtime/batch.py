@@ -19,6 +19,7 @@ import numpy as np
 from . import kernels
 from .errors import DecodeError
 from .matcher import Matcher, Seat, checked_budget, entry_state, shown_form
+from .width import LogitsWidth
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -34,6 +35,7 @@ class BatchMatcher:
         bundles: of each row, None for an unconstrained one; at least one.
         entry: the name of the entry where the texts begin.
         budget: of all rows or of each; see `Matcher`. Rows without bundle have none.
+        logits_width: how many logits the model has; see `Decoder`.
     """
 
     def __init__(
@@ -41,10 +43,13 @@ class BatchMatcher:
         bundles: Sequence[Bundle | None],
         entry: str = "start",
         budget: int | Sequence[int | None] | None = None,
+        logits_width: int | None = None,
     ) -> None:
         some = next((b for b in bundles if b is not None), None)
         if some is None:
             raise DecodeError("a batch needs a bundle", found="none", expected="at least one")
+        if logits_width is not None:
+            LogitsWidth(some.vocab, logits_width).check_given([b for b in bundles if b is not None])
         self.vocab = some.vocab
         self.bundles: list[Bundle | None] = [None] * len(bundles)
         self._memory: list[Seat | None] = [None] * len(bundles)

@@ -19,6 +19,7 @@ from .arena import Arena
 from .errors import DecodeError
 from .matcher import checked_budget, entry_state
 from .step import Config
+from .width import LogitsWidth, least_width
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -33,9 +34,12 @@ class Constraint(torch.nn.Module):
     Args:
         bundles: one bundle, or several of one vocabulary that rows may use.
         budgets: whether rows can have a budget of tokens; costs some operations a step.
+        logits_width: how many logits the model has; see `Decoder`.
     """
 
-    def __init__(self, bundles: Bundle | Sequence[Bundle], budgets: bool = False) -> None:
+    def __init__(
+        self, bundles: Bundle | Sequence[Bundle], budgets: bool = False, logits_width: int | None = None
+    ) -> None:
         super().__init__()
         self.budgets = budgets
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
@@ -44,6 +48,9 @@ class Constraint(torch.nn.Module):
         arena = Arena(torch.device("cpu"))
         self._numbers = numbers = arena.extend(given)
         self.limits = arena.limits
+        width = LogitsWidth(given[0].vocab, logits_width)
+        width.check_given(given)
+        self._least, self._most = max(least_width(b) for b in given), width.most
         self._bundles = given
         self._starts = [
             {name: arena.global_state(n, entry_state(b, name)) for name in b.meta["entry"]}
@@ -94,7 +101,7 @@ class Constraint(torch.nn.Module):
         """Read the tokens sampled last, then mask.
 
         Args:
-            logits: floats [B, at least V], for the token after those.
+            logits: floats [B, W], for the token after those; W as `logits_width` says.
             tokens: int64 [B]; -1 where none was sampled yet.
             state: of `start` or of the call before.
 
@@ -102,6 +109,13 @@ class Constraint(torch.nn.Module):
             The logits, with -inf where a token is not allowed, and the state. A row whose token was not allowed is dead
             (state 0): it allows the end of turn only.
         """
+        if not self._least <= logits.shape[1] <= self._most:
+            raise DecodeError(
+                "the logits do not fit the bundles' tokenizer",
+                found=f"{logits.shape[1]} logits",
+                expected=f"{self._least} to {self._most}",
+                hint="logits_width says how many the model has",
+            )
         t = {name[2:]: buffer for name, buffer in self.named_buffers()}
         bundle, here = state[0], Config(*state[1:6])
         after, _ = step.advance(t, self.limits, bundle, here, tokens)
@@ -119,7 +133,8 @@ class Constraint(torch.nn.Module):
             rest = (state[6] - counts.to(torch.int32),)
         bits = step.mask_bits(t, self.limits, bundle, config, left=rest[0] if rest else None)
         place = torch.arange(32, dtype=torch.int32, device=bits.device)
-        allowed = (bits.unsqueeze(2) >> place & 1).to(torch.bool).flatten(1)[:, : self.limits.size]
+        size = min(self.limits.size, logits.shape[1])
+        allowed = (bits.unsqueeze(2) >> place & 1).to(torch.bool).flatten(1)[:, :size]
         over = logits.shape[1] - self.limits.size
         if over > 0:
             allowed = torch.cat([allowed, (bundle < 0).unsqueeze(1).expand(-1, over)], dim=1)

@@ -34,7 +34,8 @@ from .errors import DecodeError
 from .masks import check_apart, check_logits, mask_logits_
 from .matcher import MOST, Matcher, checked_budget, entry_state
 from .step import Config
-from .tables import NEVER
+from .tables import FINISHED, NEVER
+from .width import LogitsWidth
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -89,10 +90,11 @@ class Decoder:
     """The state of a batch.
 
     Args:
-        bundles: one bundle for all rows, or those that rows may use; all of one vocabulary.
+        bundles: one bundle for all rows, or a list with one for each row, None for an unconstrained row. With
+            ``bundle_of_row`` a list of any length, of the bundles that rows may use. All of one vocabulary.
         batch_size: B.
         device: where the logits are.
-        bundle_of_row: the bundle's number for each row, -1 for none; 0 for all if absent.
+        bundle_of_row: of each row, the place of its bundle in the list, -1 for none.
         entry: the name of the entry where the texts begin.
         budget: how many tokens there may be, of all rows or of each (None: any number), as in `Matcher`. Rows get
             budgets by `reset_rows` and `limit_` too; give the first before a graph is captured.
@@ -104,11 +106,13 @@ class Decoder:
             new ones, the one used longest ago first; their numbers may be given again.
         backend: "torch" (tensor operations, any device), "fused" (a Triton kernel), or "auto": fused on a CUDA device
             where Triton is installed.
+        logits_width: how many logits the model has. Absent: what the checkpoint said when the vocabulary was made;
+            else up to 1,024 columns past the vocabulary are taken for padding, with a warning. More is an error.
     """
 
     def __init__(
         self,
-        bundles: Bundle | Sequence[Bundle],
+        bundles: Bundle | Sequence[Bundle | None],
         batch_size: int,
         device: torch.device | str = "cpu",
         *,
@@ -120,9 +124,11 @@ class Decoder:
         room: float = 1.0,
         memory_limit: int | None = None,
         backend: str = "auto",
+        logits_width: int | None = None,
     ) -> None:
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
-        if not given:
+        some = [bundle for bundle in given if bundle is not None]
+        if not some:
             raise DecodeError("a decoder needs a bundle", found="none", expected="at least one")
         if batch_size < 0:
             raise DecodeError("no such batch", found=str(batch_size), expected="a size of 0 or more")
@@ -139,10 +145,25 @@ class Decoder:
         self.history = max(0, history)
         self.batch_size = batch_size
         self._on_cpu = self.device.type == "cpu"
-        numbers = self.arena.extend(given)
+        self._logits_width = LogitsWidth(some[0].vocab, logits_width)
+        self._logits_width.check_given(some)
+        found = iter(self.arena.extend(some))
+        numbers = [NO_BUNDLE if bundle is None else next(found) for bundle in given]
 
         self._make(batch_size)
-        chosen = [0] * batch_size if bundle_of_row is None else list(bundle_of_row)
+        if bundle_of_row is not None:
+            chosen = list(bundle_of_row)
+        elif len(given) == 1:
+            chosen = [0] * batch_size
+        elif len(given) == batch_size:
+            chosen = list(range(batch_size))
+        else:
+            raise DecodeError(
+                "the bundles do not fit the batch",
+                found=f"{len(given)} bundles for {batch_size} rows",
+                expected="one bundle, or one for each row",
+                hint="bundle_of_row says which row has which",
+            )
         if len(chosen) != batch_size:
             raise DecodeError("bundle_of_row", found=f"{len(chosen)} rows", expected=f"{batch_size}")
         for n in chosen:
@@ -501,7 +522,8 @@ class Decoder:
         """Set the logits of tokens that are not allowed to -inf, in place; returns them.
 
         Args:
-            logits: [B, at least V], any float dtype of 16 bits or more, any strides; columns past V are never allowed.
+            logits: [B, W], any float dtype of 16 bits or more, any strides; W as `logits_width` says. Columns past the
+                vocabulary are never allowed.
         """
         self._check_logits(logits)
         if self.backend == "fused":
@@ -511,8 +533,12 @@ class Decoder:
             return logits
         return mask_logits_(logits, self.fill(), self.arena.size, self.bundle_of_row >= 0)
 
+    def check_width(self, logits: torch.Tensor, rows: int) -> None:
+        """Refuse logits that are not [rows, W] for a W that the bundles can have; see ``logits_width``."""
+        check_logits(logits, rows, self._logits_width, filter(None, self.arena.bundles))
+
     def _check_logits(self, logits: torch.Tensor) -> None:
-        check_logits(logits, self.batch_size, self.arena.size)
+        self.check_width(logits, self.batch_size)
         check_apart(logits)
 
     # ------------------------------------------------------------ tokens
@@ -603,6 +629,13 @@ class Decoder:
             here = Config(*(part[source, self._every] for part in held))
             after, _ = self._after(here, tokens[:, j])
             fine = torch.stack(legal)[source, self._every] & ((after.state > 0) | (self.bundle_of_row < 0))
+            # What follows the end of turn changes no state; the mask there allows its ids only.
+            over = (here.state == FINISHED) & (self.bundle_of_row >= 0)
+            mask = torch.stack(bits)[source, self._every]
+            token = tokens[:, j].to(torch.int64)
+            word = mask.gather(1, (token >> 5).clamp(0, mask.shape[1] - 1).unsqueeze(1)).squeeze(1)
+            named = (word >> (token & 31) & 1).to(torch.bool) & (token >= 0) & (token < self.arena.size)
+            fine = fine & (~over | named)
             legal.append(fine)
             depth[:, j + 1] = torch.where(fine, depth.gather(1, source.unsqueeze(1)).squeeze(1) + 1, 0)
             after = after._replace(state=torch.where(fine, after.state, 0))

@@ -19,6 +19,7 @@ import numpy as np
 from . import kernels
 from .errors import DecodeError
 from .tables import END_OF_TURN, FINISHED, NEVER
+from .width import LogitsWidth
 
 if TYPE_CHECKING:
     from .bundle import Bundle
@@ -159,11 +160,16 @@ class Matcher:
         entry: the name of the entry where the text begins; see `Bundle.entry`.
         budget: how many tokens there may be, the end of turn among them; at least `Bundle.min_tokens` of the entry.
             Masks then allow only what can still end in time, and near the end one token at a time that leads there.
+        logits_width: how many logits the model has, if they are to be checked against the vocabulary; see `Decoder`.
     """
 
     __slots__ = ("_host", "_place", "_row", "_seat", "_start", "bundle")
 
-    def __init__(self, bundle: Bundle, entry: str = "start", budget: int | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, entry: str = "start", budget: int | None = None, logits_width: int | None = None
+    ) -> None:
+        if logits_width is not None:
+            LogitsWidth(bundle.vocab, logits_width).check_given([bundle])
         self._open(bundle, entry_state(bundle, entry))
         self._row[kernels.BUDGET] = checked_budget(bundle, entry, budget)
 

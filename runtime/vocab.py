@@ -23,7 +23,7 @@ from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
 T = TypeVar("T")
 
 MAGIC = b"TOOLCVOC"
-VERSION = 5
+VERSION = 6
 ARRAYS: dict[str, str] = {
     "token_offset": "int32",
     "token_bytes": "uint8",
@@ -128,6 +128,12 @@ class Vocab:
     def end_of_turn(self) -> list[int]:
         """Ids that the tokenizer's own files call end of turn."""
         return list(self.meta["end_of_turn"])
+
+    @property
+    def logits_width(self) -> int | None:
+        """How many logits the model has, as its checkpoint says; None where nothing says it."""
+        width: int | None = self.meta.get("logits_width")
+        return width
 
     def token(self, token: int) -> bytes:
         """The bytes of a token; empty for one without text."""
@@ -306,6 +312,9 @@ def _check_meta(v: Vocab) -> None:
     for number in check_meta(name, v.meta, "end_of_turn", list):
         if type(number) is not int or not 0 <= number < v.size:
             raise refuse(name, "meta/end_of_turn", repr(number)[:80], f"0 to {v.size - 1}", UNSOUND)
+    width = v.meta.get("logits_width")
+    if width is not None and (type(width) is not int or not v.size <= width <= MAX_TOKENS):
+        raise refuse(name, "meta/logits_width", repr(width)[:80], f"{v.size} to {MAX_TOKENS}, or none", UNSOUND)
     names = check_meta(name, v.meta, "slices", list)
     if len(names) != v.slice_token_offset.size - 1 or not all(isinstance(n, str) for n in names):
         raise refuse(name, "meta/slices", len(names), f"{v.slice_token_offset.size - 1} names", UNSOUND)

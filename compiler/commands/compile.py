@@ -14,7 +14,7 @@ from toolc.runtime.vocab import find_vocab, vocab_cache_dir
 
 from ..budget import Budget
 from ..errors import ToolcError
-from ..options import Options
+from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
@@ -45,6 +45,8 @@ def run(given: set[str], **options: Any) -> None:
     said = {name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output")} | project.options
     options |= {key: value for key, value in said.items() if value is not None and key not in given}
     options["eos"] = options["eos"] or project.eos
+    if options["logits_width"] is None:
+        options["logits_width"] = project.logits_width
     _run(project, **options)
 
 
@@ -62,7 +64,8 @@ def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], op
     if options["ray"] is not None and options["sign"] is not None:
         refuse_usage("keys are not sent to a cluster; sign what it made with toolc pull and toolc push --sign")
     rest = {name: options[name] for name in (*MANY, "max_spec_bytes", "as_json")}
-    run_many(specs, tokenizers, options["eos"], _options(options), **rest)
+    stated = options["eos"], options["logits_width"]
+    run_many(specs, tokenizers, stated, _options(options), **rest)
 
 
 def _options(more: dict[str, Any]) -> Options:
@@ -93,6 +96,7 @@ def _run(
     output: str | None,
     tokenizer: str | None,
     eos: tuple[str, ...],
+    logits_width: int | None,
     as_json: bool,
     **more: Any,
 ) -> None:
@@ -106,12 +110,12 @@ def _run(
         path = Path(f"{stem}.toolc" if output is None else output)
         target = output_file(path, inputs)
         warm(progress, options.jobs)
+        how: dict[str, Any] = {"eos": eos, "logits_width": logits_width, "options": options, "progress": progress}
+        named = BUILTIN if tokenizer is None else tokenizer
         if isinstance(source, str):
-            compiled = compile_grammar(
-                source, tokenizer, eos=eos, options=options, progress=progress, name=lark_name(stem)
-            )
+            compiled = compile_grammar(source, named, **how, name=lark_name(stem))
         else:
-            compiled = compile_spec(source, tokenizer, eos=eos, options=options, progress=progress)
+            compiled = compile_spec(source, named, **how)
         progress("writing")
         try:
             compiled.write(target)

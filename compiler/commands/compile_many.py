@@ -50,7 +50,7 @@ SHOWN = 20  # refusals on the terminal; the report has all
 def run(
     specs: list[str],
     tokenizers: tuple[str, ...],
-    eos: tuple[str, ...],
+    stated: tuple[tuple[str, ...], int | None],
     options: Options,
     *,
     store: str,
@@ -61,7 +61,10 @@ def run(
     max_spec_bytes: int | None,
     as_json: bool,
 ) -> None:
-    """Compile every spec for every tokenizer that the store does not hold yet; ``options.jobs`` specs at a time."""
+    """Compile every spec for every tokenizer that the store does not hold yet; ``options.jobs`` specs at a time.
+
+    ``stated``: ends of turn and the width of the logits, as `load_vocab` takes them.
+    """
     begin = time.perf_counter()
     found = find_specs(specs)
     target = None if report is None else _report_file(report, [*found, *tokenizers, sign])
@@ -70,7 +73,7 @@ def run(
             SigningKey.read(sign)
     opened = open_store(store, store_bytes)
     where = os.path.abspath(opened.place) if opened.files.exclusive else opened.place
-    vocabs = {name: load_vocab(name, eos) for name in tokenizers or (BUILTIN,)}
+    vocabs = {name: load_vocab(name, *stated) for name in tokenizers or (BUILTIN,)}
     for vocab in vocabs.values():
         opened.put_vocab(vocab)
 

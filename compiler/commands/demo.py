@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolcError
+from ..options import BUILTIN
 from ..pipeline import Compiled, compile_spec
 from ..specs import Spec, read_spec
 from .terminal import NOT_ACCEPTED, Progress, console, note, print_json
@@ -81,7 +82,7 @@ def run(rows: int, seed: int, as_json: bool) -> None:
 def compile_demo() -> tuple[Spec, Compiled]:
     """The demo's spec and its bundle."""
     spec = read_spec((files("toolc.tools_specs") / SPEC).read_bytes(), SPEC)
-    return spec, compile_spec(spec)
+    return spec, compile_spec(spec, BUILTIN)
 
 
 def verdict(spec: Spec, text: str) -> str | None:

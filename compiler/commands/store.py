@@ -215,7 +215,9 @@ def prune(store: str, max_bytes: int | None, older_than: float | None, vocabs: b
     console().print(facts([("store", opened.place), ("removed", removed)]))
 
 
-def key(spec: str, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, **more: Any) -> None:
+def key(
+    spec: str, tokenizer: str | None, eos: tuple[str, ...], logits_width: int | None, as_json: bool, **more: Any
+) -> None:
     """Print the key of what a spec compiles to, without compiling it."""
     from dataclasses import replace
 
@@ -226,7 +228,7 @@ def key(spec: str, tokenizer: str | None, eos: tuple[str, ...], as_json: bool, *
 
     options = replace(schema_options(more), soft_depth=more["soft_depth"])
     source, stem = read_source(spec, more["max_spec_bytes"])
-    vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos)
+    vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos, logits_width)
     found = source_key(source, vocab, options, lark_name(stem))
     if as_json:
         print_json({"ok": True, "key": found, "vocab_digest": vocab.digest})

@@ -22,7 +22,12 @@ def run(jobs: int | None, as_json: bool) -> None:
         progress(_STAGE)
         failed = warm_up(jobs or cores())
     if failed:
-        raise ToolcError("not all kernels could be compiled", found=failed[0].strip().rpartition("\n")[2])
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise ToolcError(
+            "not all kernels could be compiled",
+            found=failed[0] + more,
+            hint="the others are ready; these are compiled when they are called, or fail then",
+        )
     seconds = time.perf_counter() - begin
     if as_json:
         print_json({"ok": True, "kernels": len(listed()), "seconds": round(seconds, 3)})

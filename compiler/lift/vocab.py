@@ -37,6 +37,7 @@ def build_vocab(table: TokenTable) -> Vocab:
         "special": dict(sorted(table.special.items())),
         "end_of_turn": list(table.end_of_turn),
         "source": table.source,
+        "logits_width": table.logits_width,
         "slices": list(units.names),
     }
     arrays: dict[str, Any] = {**build_trie(table.tokens), **build_slices(offset, data, units)}
@@ -48,24 +49,25 @@ def build_vocab(table: TokenTable) -> Vocab:
     )
 
 
-def load_vocab(source: str | Path, eos: Sequence[str | int] = ()) -> Vocab:
+def load_vocab(source: str | Path, eos: Sequence[str | int] = (), logits_width: int | None = None) -> Vocab:
     """The vocabulary of a tokenizer, from the cache where it was made before.
 
     Args:
         source: a tokenizer file, a model folder, a Hugging Face id, or ``builtin``; see ``load_tokens``.
         eos: names or ids of the tokens that end a turn; by default what the tokenizer's own files say.
+        logits_width: how many logits the model has; by default what its config.json says.
 
     Raises:
         VocabError: the tokenizer cannot be read.
     """
-    print_ = fingerprint(source, eos)
+    print_ = fingerprint(source, eos, logits_width)
     if print_ is None:
-        return _stored(build_vocab(load_tokens(source, eos)))
+        return _stored(build_vocab(load_tokens(source, eos, logits_width)))
     units = unit_automata()
     shape = repr((runtime_vocab.VERSION, units.names)).encode() + units.next_unit.tobytes()
     key = hashlib.blake2b(print_.encode() + shape, digest_size=16).hexdigest()
     if key not in _opened:
-        _opened[key] = _cached(key) or _stored(build_vocab(load_tokens(source, eos)), key)
+        _opened[key] = _cached(key) or _stored(build_vocab(load_tokens(source, eos, logits_width)), key)
     return _opened[key]
 
 

@@ -6,6 +6,7 @@
     response: answer.schema.json         # as --response
     output: tools.toolc                  # as -o
     eos: ["<|im_end|>"]                  # as --eos
+    logits_width: 151936                 # as --logits-width
     options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true,
               strict: true, key_order: declared}
 
@@ -40,6 +41,7 @@ class Project:
     Attributes:
         specs: the spec files.
         tokenizer: as ``compile_tools`` takes it, or None; likewise protocol, output and eos; response is a file.
+        logits_width: how many logits the model has, or None.
         options: fields of ``Options``.
         name: the file's name.
     """
@@ -50,6 +52,7 @@ class Project:
     response: str | None = None
     output: str | None = None
     eos: tuple[str, ...] = ()
+    logits_width: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     name: str = NAMES[0]
 
@@ -67,7 +70,7 @@ def read_project(path: Path) -> Project:
     """
     document, name = load_document(path, None, MAX_BYTES)
     want(document, dict, f"{name}#", "an object with spec")
-    known = ["spec", "eos", "options", *_TEXTS]
+    known = ["spec", "eos", "logits_width", "options", *_TEXTS]
     for key in document:
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
@@ -96,13 +99,16 @@ def read_project(path: Path) -> Project:
                 raise SpecError("no such file", place=f"{name}#/response", found=quote(value))
     eos = document.get("eos", [])
     eos = [eos] if isinstance(eos, (str, int)) else want(eos, list, f"{name}#/eos", "a list of tokens")
+    width = document.get("logits_width")
+    if width is not None:
+        want(width, int, f"{name}#/logits_width", "a whole number")
     options = want(document.get("options") or {}, dict, f"{name}#/options", "an object of options")
     for key, value in options.items():
         place = f"{name}#/options/{escape(key)}"
         if key not in _OPTIONS:
             raise SpecError("there is no such option", place=place, found=quote(key), expected=", ".join(_OPTIONS))
         check_option(key, value, place)
-    return Project(tuple(specs), **texts, eos=tuple(map(str, eos)), options=options, name=name)
+    return Project(tuple(specs), **texts, eos=tuple(map(str, eos)), logits_width=width, options=options, name=name)
 
 
 def _near(value: str, folder: Path) -> str:

@@ -49,7 +49,13 @@ WELL_KNOWN_ENDS = (
 
 _TOKENIZER_FILES = ("tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model")
 _TOKENIZER_GLOBS = ("*tekken*.json", "*.tiktoken", "*.model", "*.model.v*")
-_SIDE_FILES = ("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_SIDE_FILES = (
+    "generation_config.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
+)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 
 _ID = re.compile("[0-9]{1,18}")
@@ -58,7 +64,7 @@ _ID = re.compile("[0-9]{1,18}")
 SideFile = Callable[[str], Any]
 
 
-def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable:
+def load_tokens(source: str | Path, eos: Sequence[str | int] = (), logits_width: int | None = None) -> TokenTable:
     """Read a tokenizer.
 
     Args:
@@ -66,19 +72,20 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
             one; the name of the built-in vocabulary (``builtin``); or a Hugging Face id like ``Qwen/Qwen3-8B``, which
             ``@revision`` may follow.
         eos: names or ids of the tokens that end a turn; without them the tokenizer's own files say so.
+        logits_width: how many logits the model has; without it the model's config.json says so, where there is one.
 
     Raises:
         VocabError: nothing there, a format or decoder that is not understood, or an unknown name in ``eos``.
     """
     path = _place(source)
     if os.path.isdir(path):  # Path.is_dir raises where a name is too long
-        return _finish(_read(_pick(path)), _folder(path), eos, path_text(path.resolve().name))
+        return _finish(_read(_pick(path)), _folder(path), eos, logits_width, path_text(path.resolve().name))
     if os.path.exists(path):
-        return _finish(_read(path), lambda name: None, eos, path_text(path.name))
+        return _finish(_read(path), lambda name: None, eos, logits_width, path_text(path.name))
     if str(source) == NAME:
-        return _finish(_read(builtin_path()), lambda name: None, eos, NAME)
+        return _finish(_read(builtin_path()), lambda name: None, eos, logits_width, NAME)
     if isinstance(source, str) and _HUB_ID.fullmatch(source):
-        return _from_hub(source, eos)
+        return _from_hub(source, eos, logits_width)
     raise VocabError(
         "no such tokenizer",
         found=repr(path.name),
@@ -86,7 +93,7 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = ()) -> TokenTable
     )
 
 
-def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None:
+def fingerprint(source: str | Path, eos: Sequence[str | int] = (), logits_width: int | None = None) -> str | None:
     """A digest of all that ``load_tokens`` would read, so that what is made of it can be cached; None for a hub id."""
     place = _place(source)
     path = builtin_path() if str(source) == NAME and not os.path.exists(place) else place
@@ -98,7 +105,8 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = ()) -> str | None
         return None
     digest = hashlib.blake2b(digest_size=16)
     name = NAME if path == builtin_path() else path.resolve().name
-    digest.update(repr((name, [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)])).encode())
+    ends = [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)]
+    digest.update(repr((name, ends, logits_width)).encode())
     for file in files:
         digest.update(f"{path_text(file.name)}\n{file.stat().st_size}\n".encode())
         digest.update(file.read_bytes())
@@ -143,7 +151,7 @@ def _folder(folder: Path) -> SideFile:
     return side
 
 
-def _from_hub(source: str, eos: Sequence[str | int]) -> TokenTable:
+def _from_hub(source: str, eos: Sequence[str | int], logits_width: int | None) -> TokenTable:
     """Fetch the tokenizer and the small files beside it; the hub's own cache keeps them."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
@@ -175,7 +183,7 @@ def _from_hub(source: str, eos: Sequence[str | int]) -> TokenTable:
                 found = fetch(other)
                 return None if found is None else _json(found.read_bytes(), other)
 
-            return _finish(_read(path), side, eos, source)
+            return _finish(_read(path), side, eos, logits_width, source)
     raise VocabError("this model has no tokenizer that toolc reads", place=source, expected=", ".join(_TOKENIZER_FILES))
 
 
@@ -225,8 +233,13 @@ def _read(path: Path) -> Draft:
 # ---- what the files beside it say
 
 
-def _finish(draft: Draft, side: SideFile, eos: Sequence[str | int], source: str) -> TokenTable:
+def _finish(
+    draft: Draft, side: SideFile, eos: Sequence[str | int], logits_width: int | None, source: str
+) -> TokenTable:
     _add_tokens(draft, side)
+    width, place = (_stated_width(side), "config.json#/vocab_size") if logits_width is None else (logits_width, "")
+    if width is not None:
+        draft.cut(width, place or "--logits-width")
     if isinstance(eos, (str, int)):
         eos = [eos]
     for which in eos:
@@ -252,6 +265,20 @@ def _finish(draft: Draft, side: SideFile, eos: Sequence[str | int], source: str)
         if known in draft.special:
             return draft.finish([draft.special[known]], f"well-known name {known}", source)
     return draft.finish([], "", source)
+
+
+_TEXT_MODELS = ("text_config", "language_config", "llm_config")
+"""Where config.json keeps the language model of a model that reads pictures or sound too."""
+
+
+def _stated_width(side: SideFile) -> int | None:
+    """How many logits config.json gives the model: the rows of its embedding."""
+    config = side("config.json")
+    if not isinstance(config, dict):
+        return None
+    parts = [part for name in _TEXT_MODELS if isinstance(part := config.get(name), dict)]
+    sizes = [size for part in (*parts, config) if type(size := part.get("vocab_size")) is int]
+    return sizes[0] if sizes else None
 
 
 def _add_tokens(draft: Draft, side: SideFile) -> None:

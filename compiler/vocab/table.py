@@ -39,6 +39,7 @@ class TokenTable:
         end_of_turn: ids that end a turn, ascending; may be empty.
         source: file name or hub id, for people; never an absolute path.
         end_of_turn_origin: who says so ("generation_config.json", "well-known name <|eot_id|>", "--eos", ...), or "".
+        logits_width: how many logits the model has, at least ``size``; None where nobody says it.
     """
 
     tokens: tuple[bytes, ...]
@@ -46,6 +47,7 @@ class TokenTable:
     end_of_turn: tuple[int, ...]
     source: str
     end_of_turn_origin: str = ""
+    logits_width: int | None = None
 
     @property
     def size(self) -> int:
@@ -70,6 +72,7 @@ class Draft:
         ids: ids by the string that the file itself gives them; control and text.
         end_of_turn: what the tokenizer file itself names; mostly nothing.
         knows_special: whether the format can name control tokens at all (tiktoken rank files cannot).
+        logits_width: how many logits the model has, if that is known.
     """
 
     tokens: list[bytes]
@@ -77,6 +80,7 @@ class Draft:
     ids: Mapping[str, int] = field(default_factory=dict)
     end_of_turn: list[int] = field(default_factory=list)
     knows_special: bool = True
+    logits_width: int | None = None
 
     def make_control(self, name: str, token: int) -> None:
         """Say that ``token`` is a control token called ``name``; the table grows where the id lies beyond its end."""
@@ -129,6 +133,31 @@ class Draft:
             self.make_control(name, token)
         return token
 
+    def cut(self, width: int, place: str) -> None:
+        """Take away the ids for which the model has no logit: no text can hold them.
+
+        Raises:
+            VocabError: at ``place``, a width that no model has, or one that takes away tokens with text.
+        """
+        if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= 1 << 24:
+            raise VocabError(
+                "no model has so many logits", place=place, found=repr(width)[:40], expected=f"1 to {1 << 24}"
+            )
+        if any(self.tokens[width:]):
+            last = max(token for token in range(width, len(self.tokens)) if self.tokens[token])
+            raise VocabError(
+                "the model has fewer logits than the tokenizer has tokens",
+                place=place,
+                found=f"{width} logits",
+                expected=f"at least {last + 1}, for {self.tokens[last].decode(errors='replace')!r}",
+                hint="this may be the tokenizer of another model",
+            )
+        del self.tokens[width:]
+        self.special = {name: token for name, token in self.special.items() if token < width}
+        self.end_of_turn = [token for token in self.end_of_turn if token < width]
+        self.ids = {name: token for name, token in self.ids.items() if token < width}
+        self.logits_width = width
+
     def finish(self, end_of_turn: Sequence[int], origin: str, source: str) -> TokenTable:
         """Freeze the table."""
         return TokenTable(
@@ -137,6 +166,7 @@ class Draft:
             end_of_turn=tuple(sorted(set(end_of_turn))),
             source=source,
             end_of_turn_origin=origin if end_of_turn else "",
+            logits_width=None if self.logits_width is None else max(self.logits_width, len(self.tokens)),
         )
 
 

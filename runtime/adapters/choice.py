@@ -7,11 +7,12 @@ Invariants   a request names a bundle; it never gives a path, since requests com
 Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundle` (a name, with or without ".toolc"),
              `toolc_entry` (default "start"), `toolc_tools` (names, a list or joined by commas: only these tools may be
              called), `toolc_budget` (tokens, refused where it cannot be kept; 0: none). Without the last, the tokens
-             that the engine itself allows the request are its budget, where that can be kept.
+             that the engine itself allows the request are its budget; too few of them are refused.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -25,6 +26,8 @@ from ..matcher import checked_budget, entry_state
 
 if TYPE_CHECKING:
     from ..vocab import Vocab
+
+_LOG = logging.getLogger(__name__)
 
 FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
@@ -57,10 +60,19 @@ class Choice(NamedTuple):
     budget: int | None = None
 
     def within(self, most: int | None) -> int | None:
-        """The budget of a request that the engine cuts after `most` tokens; None for none, or none to be kept."""
+        """The budget of a request that the engine cuts after `most` tokens; None for none, or none to be kept.
+
+        What a context leaves is known only once the request runs: if that is too little, the text will be cut.
+        """
         limits = [limit for limit in (self.budget, most) if limit is not None]
         need = self.bundle.min_tokens[self.entry]
-        if self.budget == 0 or not limits or need is None or min(limits) < need:
+        if self.budget == 0 or not limits or need is None:
+            return None
+        if min(limits) < need:
+            _LOG.warning(
+                "%s, entry %s: the text will be cut: %d tokens are left, and %d are needed to end it",
+                *(self.bundle.name, self.entry, min(limits), need),
+            )
             return None
         return min(limits)
 
@@ -174,7 +186,30 @@ class Shelf:
         budget = _number(mine["toolc_budget"]) if "toolc_budget" in mine else None
         if budget:
             checked_budget(bundle, entry, budget if most is None else min(budget, most))
+        check_most(bundle, entry, budget, most)
         return Choice(bundle, entry, budget)
+
+
+def check_most(bundle: Bundle, entry: str, budget: int | None, most: int | None) -> None:
+    """Refuse a request that its engine cuts before the shortest text is over, unless it asks for no budget (0).
+
+    Args:
+        bundle, entry: what it asks for.
+        budget: as the request states it; None if it does not.
+        most: how many tokens the engine allows it; None for any number.
+
+    Raises:
+        DecodeError: there are too few.
+    """
+    need = bundle.min_tokens[entry]
+    if budget is None and most is not None and need is not None and most < need:
+        raise DecodeError(
+            "the request allows too few tokens to end its text",
+            place=f"{bundle.name}, entry {entry}",
+            found=f"max_tokens {most}",
+            expected=f"at least {need}, with the end of turn",
+            hint="allow more, or give toolc_budget 0 to have the text cut",
+        )
 
 
 def _text(arguments: Mapping[str, Any], key: str) -> str:

@@ -14,8 +14,8 @@ Slots        one for each request that is alive. The argument of a row is slot +
              Requests that were reset or forked begin anew, with what they have said so far.
 Refusals     an error within a step would end every request, so `add_request` refuses what cannot be met, to its caller;
              and a request waits, unscheduled, while those that are alive hold all slots.
-Budgets      `max_new_tokens` of a request is its budget where that can be kept, or `toolc_budget=` (refused where it
-             cannot; 0: none). For a choice of tools install `bundle.subset(…)` under a name of its own.
+Budgets      `max_new_tokens` of a request is its budget, or `toolc_budget=`; both are refused where they cannot be
+             kept (0: none). For a choice of tools install `bundle.subset(…)` under a name of its own.
 Reader       a per-request processor gets no tokens and a plain one no requests, so there are two: the first keeps the
              tokens of the step for the second.
 Source       transformers 5.23, generation/continuous_batching/cb_logits_processors.py, scheduler.py.
@@ -37,7 +37,7 @@ from ..decoder import NO_BUNDLE, Decoder
 from ..errors import DecodeError
 from ..matcher import MOST, Matcher, checked_budget, entry_state
 from ..step import Config
-from .choice import PREFIX, Choice
+from .choice import PREFIX, Choice, check_most
 from .gather import advance_, mask_
 
 FINISHED = 3  # RequestStatus.FINISHED; what is larger has failed
@@ -65,20 +65,32 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         slots: how many requests with a bundle may be alive at once.
         device: of the model.
         default: the bundle of requests that name none; None: they are not constrained.
+        logits_width: how many logits the model has; see `Decoder`.
     """
 
     supported_kwargs: dict[str, type] = {"toolc_bundle": str, "toolc_entry": str, "toolc_budget": int}
     ignored_kwargs: tuple[str, ...] = ()
 
     def __init__(
-        self, bundles: Mapping[str, Bundle], slots: int, device: torch.device, default: str | None = None
+        self,
+        bundles: Mapping[str, Bundle],
+        slots: int,
+        device: torch.device,
+        default: str | None = None,
+        logits_width: int | None = None,
     ) -> None:
         self._names = list(bundles)
         self._default = default
         self._slots = slots
         # One row more takes the writes of rows without a slot.
         self._here = Decoder(
-            list(bundles.values()), slots + 1, device, bundle_of_row=[NO_BUNDLE] * (slots + 1), check=False, history=0
+            list(bundles.values()),
+            slots + 1,
+            device,
+            bundle_of_row=[NO_BUNDLE] * (slots + 1),
+            check=False,
+            history=0,
+            logits_width=logits_width,
         )
         self._begin = self._here.fork()
         self._free = list(range(slots))
@@ -121,6 +133,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         entry_state(bundle, choice.entry)
         if choice.budget:
             checked_budget(bundle, choice.entry, choice.budget if most is None else min(choice.budget, most))
+        check_most(bundle, choice.entry, choice.budget, most)
         return number, choice
 
     def waiting(self, scheduler: Any) -> list[Any]:
@@ -211,6 +224,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
         assert self.reader.tokens is not None
+        self._here.check_width(scores, scores.shape[0])
         argument = tensor_arg[: scores.shape[0]].to(torch.int64)
         free = argument < 0
         slot = torch.where(free, self._slots, argument % self._slots)
@@ -241,7 +255,11 @@ def _pick(chosen: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> torch.Te
 
 
 def install(
-    manager: Any, bundles: Mapping[str, Bundle], default: str | None = None, slots: int = 1024
+    manager: Any,
+    bundles: Mapping[str, Bundle],
+    default: str | None = None,
+    slots: int = 1024,
+    logits_width: int | None = None,
 ) -> ToolcContinuousProcessor:
     """Add the constraint to a manager of continuous batching that has not started.
 
@@ -253,12 +271,13 @@ def install(
         bundles: by the names that requests give as `toolc_bundle=`.
         default: the bundle of requests that name none.
         slots: how many requests with a bundle may be alive at once; more wait until one ends.
+        logits_width: how many logits the model has; see `Decoder`.
     """
     if manager.batch_processor is not None or manager._generation_thread is not None:
         raise DecodeError("the manager has started", hint="install the constraint before manager.start()")
     if default is not None and default not in bundles:
         raise DecodeError("no such bundle", found=repr(default), expected="one of " + ", ".join(bundles))
-    made = ToolcContinuousProcessor(bundles, slots, manager.model.device, default)
+    made = ToolcContinuousProcessor(bundles, slots, manager.model.device, default, logits_width)
     every = manager.logit_processor
     every.logits_processor.extend([made.reader, made])
     every.tensors_required += 1

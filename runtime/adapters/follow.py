@@ -28,15 +28,29 @@ class Follower:
         entry: where the texts begin.
         device: of the histories and the scores.
         budget: of each row, None for none.
+        logits_width: how many logits the model has; see `Decoder`.
     """
 
     def __init__(
-        self, bundles: Sequence[Bundle | None], entry: str, device: torch.device, budget: Sequence[int | None]
+        self,
+        bundles: Sequence[Bundle | None],
+        entry: str,
+        device: torch.device,
+        budget: Sequence[int | None],
+        logits_width: int | None = None,
     ) -> None:
         some = list(dict.fromkeys(b for b in bundles if b is not None))
         numbers = [NO_BUNDLE if b is None else some.index(b) for b in bundles]
         self._decoder = Decoder(
-            some, len(bundles), device, bundle_of_row=numbers, entry=entry, budget=budget, check=False, history=0
+            some,
+            len(bundles),
+            device,
+            bundle_of_row=numbers,
+            entry=entry,
+            budget=budget,
+            check=False,
+            history=0,
+            logits_width=logits_width,
         )
         asked = torch.stack([self._decoder.bundle_of_row.to(torch.int64), self._decoder.budget], 1)
         self._same_asked = (asked.unsqueeze(1) == asked.unsqueeze(0)).all(2)

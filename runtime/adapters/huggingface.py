@@ -23,6 +23,7 @@ import torch
 from ..errors import DecodeError
 from ..masks import check_logits, mask_logits_
 from ..matcher import Matcher, checked_budget
+from ..width import LogitsWidth
 from .follow import Follower
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class ToolcLogitsProcessor:
         budget: how many tokens there may be, `max_new_tokens` of the call, so that texts end in time; for all or, like
             `bundle`, for each. See `Matcher`.
         strict: raise on a token that is not allowed, instead of ending its row.
+        logits_width: how many logits the model has; see `Decoder`.
         on_device: follow the rows where they are, without a synchronisation, as long as they grow by one token a call
             from the prompt on; otherwise, and with `strict`, they are read on the host. None: on a CUDA device.
     """
@@ -62,6 +64,7 @@ class ToolcLogitsProcessor:
         budget: int | Sequence[int | None] | None = None,
         strict: bool = False,
         on_device: bool | None = None,
+        logits_width: int | None = None,
     ) -> None:
         self._bundles: list[Bundle | None] = list(bundle) if isinstance(bundle, Sequence) else [bundle]
         some = [b for b in self._bundles if b is not None]
@@ -79,6 +82,9 @@ class ToolcLogitsProcessor:
             if held is not None:
                 checked_budget(held, entry, most)
         self._vocab = some[0].vocab
+        self._some = some
+        self._width = LogitsWidth(self._vocab, logits_width)
+        self._width.check_given(some)
         self._given_length = prompt_length
         self._entry = entry
         self._strict = strict
@@ -101,7 +107,7 @@ class ToolcLogitsProcessor:
             share = tokens.shape[0] // len(self._bundles)
             bundles = [given for given in self._bundles for _ in range(share)]
             budgets = [budget for budget in self._budgets for _ in range(share)]
-            self._follower = Follower(bundles, self._entry, tokens.device, budgets)
+            self._follower = Follower(bundles, self._entry, tokens.device, budgets, self._width.known)
         elif self._follower is not None and self._follower.fits(tokens):
             self._follower.read(tokens)
         elif self._follower is not None:
@@ -129,7 +135,7 @@ class ToolcLogitsProcessor:
                 found=f"{rows} rows",
                 expected=f"a multiple of {len(self._bundles)}",
             )
-        check_logits(scores, rows, self._vocab.size)
+        check_logits(scores, rows, self._width, self._some)
         if self._length is None:
             self._length = int(input_ids.shape[1])
         columns = int(input_ids.shape[1])

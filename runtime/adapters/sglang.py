@@ -195,7 +195,9 @@ class ToolcBackend(BaseGrammarBackend):
             if self._vocab is None:
                 self._vocab = self._shelf.vocab  # with the ends of turn of the bundles that are served
             if self._vocab is None:
-                bundle: Bundle = compile_schema(schema, self._tokenizer.name_or_path, eos=self._ends).bundle
+                bundle: Bundle = compile_schema(
+                    schema, self._tokenizer.name_or_path, eos=self._ends, logits_width=self._vocab_size
+                ).bundle
                 self._vocab = bundle.vocab
                 return bundle
         return compile_schema(schema, self._vocab).bundle

@@ -35,6 +35,7 @@ from ..errors import DecodeError, ToolcError
 from ..masks import check_logits, mask_logits_
 from ..matcher import Matcher
 from ..step import Config
+from ..width import LogitsWidth
 from .choice import Choice, Shelf, memory_limit
 from .gather import advance_, mask_
 
@@ -164,7 +165,7 @@ class OnDevice(V2Interface):
         decoder = self._decoder
         if decoder is None or not self._constrained[ctx.idx_mapping_np].any():
             return logits
-        check_logits(logits, ctx.expanded_idx_mapping.shape[0], decoder.arena.size)
+        decoder.check_width(logits, ctx.expanded_idx_mapping.shape[0])
         slot = ctx.expanded_idx_mapping.to(torch.int64)
         offset = ctx.expanded_local_pos.to(torch.int64)
         prompt = self._states.prompt_len.gpu.to(torch.int64)
@@ -210,6 +211,7 @@ class OnHost(V1Interface):
         model = getattr(vllm_config, "model_config", None)
         self._longest: int | None = None if model is None else int(model.max_model_len)
         self._rows: dict[int, _Row] = {}
+        self._width: LogitsWidth | None = None
 
     @classmethod
     def validate_params(cls, params: Any) -> None:
@@ -232,8 +234,11 @@ class OnHost(V1Interface):
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         if not self._rows:
             return logits
-        vocab = next(iter(self._rows.values())).matcher.bundle.vocab
-        check_logits(logits, logits.shape[0], vocab.size)
+        bundles = [row.matcher.bundle for row in self._rows.values()]
+        vocab = bundles[0].vocab
+        if self._width is None:
+            self._width = LogitsWidth(vocab)
+        check_logits(logits, logits.shape[0], self._width, bundles)
         index = sorted(self._rows)
         bits = torch.empty(len(index), vocab.words, dtype=torch.int32, pin_memory=self._pin)
         masks = bits.numpy().view(np.uint32)

@@ -113,6 +113,27 @@ def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert ["not today" in text for text in warm_up(2)] == [True, True]
 
 
+def test_a_kernel_that_fails_keeps_no_other_from_being_compiled(tmp_path: Path) -> None:
+    """The first of a module is gone; the others are compiled, and only the first is told."""
+    code = (
+        "from importlib import import_module; from toolc.compiler import warmup;"
+        f"module = import_module({SMALL!r}); mine = [k for k in warmup.listed() if k.module == {SMALL!r}];"
+        "gone, *others = mine; delattr(module, gone.name)\n"
+        f"try: warmup.compile_modules([{SMALL!r}])\n"
+        "except SystemExit as error: print(error.code)\n"
+        "print(all(getattr(module, k.name).signatures for k in others), len(others) > 0)"
+    )
+    told, rest = run(code, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
+    assert told.startswith(f"{SMALL}.") and "AttributeError" in told and rest == "True True"
+
+
+def test_kernels_compile_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('torch is not installed')")
+    modules = {kernel.module for kernel in listed()}
+    code = f"from importlib import import_module\nfor one in {sorted(modules)!r}: import_module(one)\nprint('all')"
+    assert run(code, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])) == "all\n"
+
+
 def test_a_machine_is_cold_until_a_kernel_is_kept(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from toolc.compiler import warmup; from toolc.compiler.lift.walk import walk_states;"

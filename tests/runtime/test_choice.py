@@ -58,6 +58,20 @@ def test_budgets(shelf: Shelf) -> None:
     assert asked(shelf, bundle="counted", budget=0).within(50) is None
 
 
+def test_too_few_tokens_are_refused_and_not_ignored(shelf: Shelf) -> None:
+    given = {"toolc_bundle": "counted"}
+    assert shelf.choose(given, most=3) and shelf.choose({**given, "toolc_budget": 0}, most=2)
+    with pytest.raises(DecodeError, match="too few tokens.*found max_tokens 2, expected at least 3"):
+        shelf.choose(given, most=2)
+
+
+def test_a_context_that_is_too_short_is_logged(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    free = asked(shelf, bundle="counted")
+    assert free.within(3) == 3 and not caplog.records
+    assert free.within(2) is None
+    assert "2 tokens are left, and 3 are needed" in caplog.text
+
+
 def test_an_engine_has_one_tokenizer(shelf: Shelf) -> None:
     own, other = asked(shelf, bundle="weather").bundle, asked(shelf, bundle="counted").bundle
     serving = Shelf()

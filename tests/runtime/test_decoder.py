@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from toolc.compiler import compile_schema
-from toolc.runtime import BundleError, DecodeError, Decoder, Matcher
+from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher
 from toolc.runtime import loops as loops_module
 from toolc.runtime.decoder import PER_ROW
 
@@ -192,7 +192,7 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
-        (lambda d: d.mask_(torch.zeros(2, 90)), "logits do not fit"),
+        (lambda d: d.mask_(torch.zeros(2, 80)), "logits are too narrow.*found 80 logits, expected at least"),
         (lambda d: d.mask_(torch.zeros(3, 96)), "logits do not fit"),
         (lambda d: d.mask_(torch.zeros(2, 96, dtype=torch.int32)), "no floats"),
         (lambda d: d.advance_(torch.zeros(3, dtype=torch.int64)), "tokens do not fit"),
@@ -261,7 +261,7 @@ def test_misuse(call: Any, fragment: str) -> None:
         (lambda d: d.rebuild_(torch.tensor([[4, 99], [4, 4]])), "no such token; found 99"),
         (lambda d: d.rebuild_(torch.tensor([[4, 0]]), rows=[1]), "not allowed here"),
         (lambda d: d.reset_rows(None, 0, budget=torch.tensor([40, 40])), "no number of tokens"),
-        (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 90)), "logits do not fit"),
+        (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 80)), "logits are too narrow"),
         (lambda d: d.step_(torch.tensor([4, 7]), torch.zeros(2, 1).expand(2, 96)), "a place of its own"),
         (lambda d: d.advance_(torch.tensor([4, 99])), "no such token; found 99"),
         (lambda d: d.take_(d.draft(torch.tensor([[4], [4]])), torch.tensor([1, 2])), "no such node"),
@@ -389,8 +389,8 @@ def test_drafts_rollbacks_forks_and_rebuilds(seed: int, device: str) -> None:
                 token = pick.choice(live) if live and pick.random() < 0.85 else pick.randrange(-2, 100)
                 tokens[row][j] = token
                 fine = legal[row][parents[j] + 1]
-                if above is not None and fine and above.q != 1:
-                    fine = token >= 0 and above.advance(token)
+                if above is not None and fine:  # nothing changes after the end of turn
+                    fine = token in above.mask() if above.q == 1 else token >= 0 and above.advance(token)
                 nodes[row].append(above)
                 legal[row].append(fine)
         draft = decoder.draft(
@@ -455,7 +455,7 @@ def test_rollback_undoes_a_refusal_and_has_an_end() -> None:
 
 
 def test_a_step_keeps_its_tensors_and_bundles_join_in_the_room_left() -> None:
-    decoder = Decoder([bundle("brackets"), bundle("counted")], 3, room=6.0, check=False)
+    decoder = Decoder([bundle("brackets"), bundle("counted")], 3, bundle_of_row=[0] * 3, room=6.0, check=False)
     held = {**decoder.arena.table, **{k: v for k, v in vars(decoder).items() if isinstance(v, torch.Tensor)}}
     places = {name: tensor.data_ptr() for name, tensor in held.items()}
     decoder.advance_(torch.tensor([4, 7, 4]))
@@ -475,14 +475,44 @@ def test_a_step_keeps_its_tensors_and_bundles_join_in_the_room_left() -> None:
     assert tight.add_bundle(bundle("brackets")) == 1
 
 
+def test_a_list_of_bundles_has_one_for_each_row() -> None:
+    """In a decoder as in a batch on the host: the k-th bundle is that of row k, and None leaves a row free."""
+    kinds: list[str | None] = ["brackets", None, "words", "brackets"]
+    given = [None if kind is None else bundle(kind) for kind in kinds]
+    decoder, batch = Decoder(given, 4), BatchMatcher(given)
+    masks = np.zeros((4, given[0].vocab.words), np.uint32)
+    batch.fill(masks)
+    assert (decoder.fill().numpy().view(np.uint32) == masks).all()
+    assert decoder.bundle_of_row.tolist() == [0, -1, 1, 0]
+    assert (Decoder(given[0], 4).fill() == Decoder(given[:1], 4).fill()).all()
+    for rows in (1, 3, 8):
+        with pytest.raises(DecodeError, match=f"4 bundles for {rows} rows, expected one bundle, or one for each row"):
+            Decoder(given, rows)
+    with pytest.raises(DecodeError, match="needs a bundle"):
+        Decoder([None, None], 2)
+
+
+def test_nothing_follows_the_end_of_turn_in_a_draft() -> None:
+    decoder = Decoder(bundle("brackets"), 2, check=False)
+    text = [4, 7, 5, 3]  # [a], and an end of turn
+    tokens = torch.tensor([[*text, 7, 7], [*text, 3, 4]])
+    draft = decoder.draft(tokens)
+    assert draft.legal.tolist() == [[True] * 5 + [False] * 2, [True] * 6 + [False]]
+    assert draft.length.tolist() == [4, 5]
+    for token in text:
+        decoder.advance_(torch.full((2,), token))
+    again = decoder.draft(torch.tensor([[7, 3], [0, 3]]))
+    assert again.legal.tolist() == [[True, False, False], [True, True, True]]
+
+
 def test_append() -> None:
-    decoder = Decoder([bundle("brackets"), bundle("words")], 1)
+    decoder = Decoder([bundle("brackets"), bundle("words")], 1, bundle_of_row=[0])
     decoder.advance_(torch.tensor([4]))
     decoder.append_([1, -1])
     decoder.advance_(torch.tensor([7, 7, 99]))
     assert decoder.bundle_of_row.tolist() == [0, 1, -1] and decoder.length.tolist() == [2, 1, 0]
     assert decoder.matcher(0).depth == 1
-    empty = Decoder([bundle("brackets"), bundle("words")], 0)
+    empty = Decoder([bundle("brackets"), bundle("words")], 0, bundle_of_row=[])
     empty.append_([1, 0])
     empty.advance_(torch.tensor([7, 4]))
     assert empty.bundle_of_row.tolist() == [1, 0] and empty.length.tolist() == [1, 1]

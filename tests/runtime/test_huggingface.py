@@ -263,8 +263,8 @@ def test_misuse() -> None:
     processor = ToolcLogitsProcessor(made, prompt_length=4)
     with pytest.raises(DecodeError, match="shorter than the prompt"):
         processor(torch.zeros(1, 3, dtype=torch.long), torch.zeros(1, 96))
-    with pytest.raises(DecodeError, match="logits do not fit"):
-        processor(torch.zeros(1, 4, dtype=torch.long), torch.zeros(1, 95))
+    with pytest.raises(DecodeError, match="logits are too narrow"):
+        processor(torch.zeros(1, 4, dtype=torch.long), torch.zeros(1, 80))
     with pytest.raises(DecodeError, match="different tokenizers"):
         ToolcLogitsProcessor([made, bundle("brackets", 64)])
     with pytest.raises(DecodeError, match="at least 3"):
