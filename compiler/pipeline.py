@@ -158,7 +158,7 @@ def compile_spec(
         | ({} if assembled.arguments["encoding"] != "request" else {"request": request_of(tool)})
         | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})
         | ({} if defaults is None else {"defaults": defaults})
-        for tool, defaults in zip(spec.tools, defaults_of(spec.tools), strict=True)
+        for tool, defaults in zip(spec.tools, defaults_of(spec.tools, options.budget), strict=True)
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     return _compile(assembled, spec.name, about, tokenizer, (eos, logits_width), options, clock)
@@ -275,7 +275,7 @@ def _compile(
         reads = None if encode is None else fingerprint(source, *stated)
     ends = _ends(vocab)
     grammar, delimiters = resolve_specials(grammar, vocab.special, ends, str(vocab.meta["source"]))
-    less, unwritten = written(grammar, vocab)
+    less, unwritten = written(grammar, vocab, budget)
     clock.begin("parts")
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
     linked = None
@@ -288,7 +288,7 @@ def _compile(
     else:
         clock.begin("automaton")
         if grammar.apart:
-            grammar = shared(inlined(grammar))
+            grammar = shared(inlined(grammar), budget)
         try:
             automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
         except GrammarError as error:

@@ -6,14 +6,15 @@ Invariants   results depend on the rules' expressions and their order only, neve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from .. import regex as rx
 from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
 
-__all__ = ["dump", "expr_nullable", "leaves", "left_corners", "nullable", "productive", "reachable",
+__all__ = ["dump", "expr_nullable", "inner_first", "leaves", "left_corners", "nullable", "productive", "reachable",
            "recursive_components", "references", "regex_nullable", "strong_components"]  # fmt: skip
 
 _CLOSED = 1 << 62
@@ -95,28 +96,53 @@ def _productive(expr: Expr, known: set[str]) -> bool:
 
 def nullable(grammar: Grammar) -> set[str]:
     """Rules that derive the empty text."""
-    known: set[str] = set()
-    grew = True
-    while grew:
-        grew = False
-        for name, expr in grammar.rules.items():
-            if name not in known and expr_nullable(expr, known):
-                known.add(name)
-                grew = True
-    return known
+    return _least(grammar, expr_nullable)
 
 
 def productive(grammar: Grammar) -> set[str]:
     """Rules that derive some text, taking every terminal to match something."""
+    return _least(grammar, _productive)
+
+
+def _least(grammar: Grammar, holds: Callable[[Expr, set[str]], bool]) -> set[str]:
+    """The fewest rules of which something holds, where it may hold of a rule because it does of those it refers to."""
     known: set[str] = set()
-    grew = True
-    while grew:
-        grew = False
-        for name, expr in grammar.rules.items():
-            if name not in known and _productive(expr, known):
-                known.add(name)
-                grew = True
+    edges = {name: [one for one in references(expr) if one in grammar.rules] for name, expr in grammar.rules.items()}
+    users: dict[str, dict[str, None]] = {name: {} for name in grammar.rules}
+    for name, others in edges.items():
+        for other in others:
+            users[other][name] = None
+    queue = deque(inner_first(edges))
+    waiting = set(queue)
+    while queue:
+        name = queue.popleft()
+        waiting.remove(name)
+        if holds(grammar.rules[name], known):
+            known.add(name)
+            again = [user for user in users[name] if user not in known and user not in waiting]  # of circles
+            waiting.update(again)
+            queue.extend(again)
     return known
+
+
+def inner_first(edges: Mapping[str, Collection[str]]) -> list[str]:
+    """The nodes of a graph, each after those that it leads to, but for circles."""
+    met: set[str] = set()
+    order: list[str] = []
+    for root in edges:
+        if root in met:
+            continue
+        met.add(root)
+        path = [(root, iter(edges[root]))]
+        while path:
+            for other in path[-1][1]:
+                if other not in met:
+                    met.add(other)
+                    path.append((other, iter(edges[other])))
+                    break
+            else:
+                order.append(path.pop()[0])
+    return order
 
 
 def reachable(grammar: Grammar) -> list[str]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import count
 
 from ..budget import Budget
 from ..schema.pieces import Piece
 from ..schema.report import at
+from .analysis import inner_first, references
 from .ir import Closed, Expr, Grammar, renamed
 from .plain import tokens_of
 from .reader import read_grammar
@@ -58,16 +61,54 @@ def inlined(grammar: Grammar, chosen: Callable[[Closed], bool] = lambda _: True)
     return replace(grammar, rules=rules, places=places, apart=apart)
 
 
-def shared(grammar: Grammar) -> Grammar:
-    """The grammar in which rules of one content are one rule, the first of them; those that are known by name stay."""
+def shared(grammar: Grammar, budget: Budget) -> Grammar:
+    """The grammar in which rules of one content are one rule, the first of them; those that are known by name stay.
+
+    A rule is looked at after those that it refers to, so mostly once. A rule of a circle is looked at again where what
+    it refers to turned out to be another rule; of two equal rules the one with fewer users does.
+
+    Raises BudgetError: it took too many seconds.
+    """
     rules, known = grammar.rules, {grammar.start, *grammar.entries.values(), *grammar.marks}
-    while True:
-        first: dict[Expr, str] = {}
-        some = ((rule, expr) for rule, expr in rules.items() if rule not in known)
-        same = {rule: one for rule, expr in some if (one := first.setdefault(expr, rule)) != rule}
-        if not same:
-            return replace(grammar, rules=rules)
-        rules = {rule: renamed(expr, same) for rule, expr in rules.items() if rule not in same}
+    edges = {rule: [one for one in dict.fromkeys(references(expr)) if one in rules] for rule, expr in rules.items()}
+    order = [rule for rule in inner_first(edges) if rule not in known]
+    place = {rule: at for at, rule in enumerate(order)}
+    users: dict[str, list[str]] = {rule: [] for rule in order}
+    for rule in order:
+        for one in edges[rule]:
+            if one in users:
+                users[one].append(rule)
+    alike: dict[str, list[str]] = {rule: [rule] for rule in order}  # leader → the rules that it stands for
+    leader: dict[str, str] = {}  # of the other rules
+    first: dict[Expr, str] = {}
+    queue = list(range(len(order)))  # a heap of places
+    for steps in count():
+        if not queue:
+            break
+        if steps & 63 == 0:
+            budget.check("")
+        rule = order[heappop(queue)]
+        if rule in leader:
+            continue
+        expr = renamed(rules[rule], leader)
+        other = first.setdefault(expr, rule)
+        if other == rule:
+            continue
+        if len(users[rule]) + len(alike[rule]) > len(users[other]) + len(alike[other]):
+            first[expr], rule, other = rule, other, rule
+        leader.update(dict.fromkeys(alike[rule], other))
+        alike[other] += alike.pop(rule)
+        for user in users[rule]:
+            heappush(queue, place[user])
+        users[other] += users.pop(rule)
+    if not leader:
+        return grammar
+    rank = {rule: at for at, rule in enumerate(rules)}
+    same = {}
+    for group in alike.values():
+        chosen = min(group, key=rank.__getitem__)
+        same.update((rule, chosen) for rule in group if rule != chosen)
+    return replace(grammar, rules={rule: renamed(expr, same) for rule, expr in rules.items() if rule not in same})
 
 
 def renamed_text(piece: Piece, root: str) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import regex as rx
+from ..budget import Budget
 from ..errors import VocabError
 from ..regex import charset
 from ..regex.charset import Ranges
@@ -35,16 +36,17 @@ _UTF8 = frozenset((*range(0xC0), *range(0xC2, 0xF5)))
 _SHOWN = 8
 
 
-def written(grammar: Grammar, vocab: Vocab) -> tuple[Grammar, str]:
+def written(grammar: Grammar, vocab: Vocab, budget: Budget) -> tuple[Grammar, str]:
     """The grammar without what a vocabulary cannot write, and the characters that were asked for and cannot be.
 
     Raises:
+        BudgetError: it took too many seconds.
         VocabError: nothing is left of what an entry derives.
     """
     reach = vocab.once(_Reach)
     if reach.is_all:
         return grammar, ""
-    whole = shared(inlined(grammar))
+    whole = shared(inlined(grammar), budget)
     writer = _Writer(reach)
     rules = {name: writer.expr(expr) for name, expr in whole.rules.items()}
     if all(rules[name] is expr for name, expr in whole.rules.items()):

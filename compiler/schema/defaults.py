@@ -2,7 +2,9 @@
 
 Leaves out   what they are for: see toolc.runtime.speculate.
 Invariants   a default that its schema forbids, or of which that cannot be told, is left to the tool, as one is that
-             stands deeper than _DEEPEST references. Most are told by the type alone, without reading the schema.
+             stands deeper than _DEEPEST levels. Most are told by the type alone, without reading the schema. A tree is
+             worked out once for a schema and a number of levels, so the work is linear though paths through references
+             multiply; of a tree whose text would be too long, the deepest levels are left out.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ..budget import Budget
 from ..errors import ToolcError
 from ..specs import ToolSpec
 from .atoms import literal
@@ -20,7 +23,9 @@ from .operands import escape_pointer
 from .references import Document, draft_of
 
 _TELLING = frozenset(("default", "$ref", "properties", "items"))
-_DEEPEST = 16  # references are followed so far
+_DEEPEST = 16  # levels of properties, items and references
+_MOST = 1 << 18  # characters of the text of one tool's tree
+_MOST_TOGETHER = 1 << 24  # of those of all tools
 _SOON_TOLD = frozenset(("type", "enum", "anyOf", "default", "title", "description", "examples"))
 _PLAIN: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -33,37 +38,60 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 }
 
 
-def defaults_of(tools: Sequence[ToolSpec]) -> list[str | None]:
+def defaults_of(tools: Sequence[ToolSpec], budget: Budget) -> list[str | None]:
     """Of each tool the JSON text of a tree of {default, properties, items}; None where there are no defaults."""
     judges: dict[int, _Judge] = {}  # of a document, by its id
-    found = []
+    found: list[str | None] = []
+    left = _MOST_TOGETHER
     for tool in tools:
-        judge = judges.setdefault(id(tool.document), _Judge(tool.document))
-        tree = _tree(tool.schema, tool.pointer if tool.document is not tool.schema else "", judge, 0)
-        found.append(None if tree is None else json.dumps(tree, ensure_ascii=False))
+        budget.check("")
+        judge = judges.get(id(tool.document))
+        if judge is None:
+            judge = judges[id(tool.document)] = _Judge(tool.document, budget)
+        at = tool.pointer if tool.document is not tool.schema else ""
+        text = _text(tool.schema, at, judge, min(left, _MOST))
+        left -= len(text or "")
+        found.append(text)
     for judge in judges.values():
         judge.close()
     return found
 
 
-class _Judge:
-    """Tells whether values meet the schemas of a document, which is read when it is first asked."""
+_Tree = dict[str, tuple[Any, int]]
+"""Of a schema: of {default, properties, items} what there is, each with the length of its text; parts may be shared."""
 
-    def __init__(self, document: Any) -> None:
+
+class _Judge:
+    """Tells whether values meet the schemas of a document, which is read when it is first asked.
+
+    Attributes:
+        trees: pointer of a schema, levels that may be below it → its tree.
+    """
+
+    def __init__(self, document: Any, budget: Budget) -> None:
         self.document = document
+        self.budget = budget
+        self.trees: dict[tuple[str, int], _Tree] = {}
+        self._met: dict[str, bool] = {}  # pointer of a schema → whether its default meets it
         self._known: tuple[Document, Reader, Normaliser] | None = None
 
     def meets(self, value: Any, schema: Any, at: str) -> bool:
-        """Whether a value surely meets the schema at a pointer."""
-        if _surely_meets(value, schema):
-            return True
+        """Whether the default of the schema at a pointer surely meets it."""
+        found = self._met.get(at)
+        if found is None:
+            found = self._met[at] = _surely_meets(value, schema) or self._meets(value, schema, at)
+        return found
+
+    def _meets(self, value: Any, schema: Any, at: str) -> bool:
         try:
             if self._known is None:
-                reader = Reader()
-                self._known = Document(self.document, draft=draft_of(self.document, "")), reader, Normaliser(reader)
+                reader = Reader(budget=self.budget)
+                home = Document(self.document, draft=draft_of(self.document, ""))
+                self._known = home, reader, Normaliser(reader, self.budget)
             home, reader, normaliser = self._known
             return normaliser.holds_all(literal(normaliser.final(reader.read(home, at, schema))), value)
         except (ToolcError, RecursionError):  # refused before, or dropped, or where nobody reads it; or too deep
+            self.budget.check("")  # unless the time is over
             return False
 
     def close(self) -> None:
@@ -84,33 +112,64 @@ def _surely_meets(value: Any, schema: Any) -> bool:
     return some is None or any(_surely_meets(value, one) for one in some)
 
 
-def _tree(schema: Any, at: str, judge: _Judge, depth: int) -> dict[str, Any] | None:
-    """The tree of a schema at a pointer of the judge's document."""
-    if depth > _DEEPEST or not _may_tell(schema):
-        return None
-    out: dict[str, Any] = {}
+def _text(schema: Any, at: str, judge: _Judge, most: int) -> str | None:
+    """The text of the tree of a schema, with as many levels as fit."""
+    for levels in range(_DEEPEST, -1, -1):
+        tree = _tree(schema, at, judge, levels)
+        if not tree:
+            return None
+        if _length(tree) <= most:
+            return json.dumps(_plain(tree), ensure_ascii=False)
+    return None
+
+
+def _tree(schema: Any, at: str, judge: _Judge, levels: int) -> _Tree:
+    """The tree of a schema at a pointer of the judge's document; empty where it says nothing."""
+    if levels < 0 or not _may_tell(schema):
+        return {}
+    known = judge.trees.get((at, levels))
+    if known is not None:
+        return known
+    judge.budget.check("")
+    out: _Tree = {}
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
         target = reference[1:]
-        out = _tree(_resolve(target, judge.document), target, judge, depth + 1) or {}
+        out |= _tree(_resolve(target, judge.document), target, judge, levels - 1)
     if "default" in schema:
-        out = {**out, "default": schema["default"]}
-    if "default" in out and not judge.meets(out["default"], schema, at):
+        out["default"] = schema["default"], len(json.dumps(schema["default"], ensure_ascii=False))
+    if "default" in out and not judge.meets(out["default"][0], schema, at):
         del out["default"]
     properties = schema.get("properties")
     if isinstance(properties, dict):
         below = {}
         for name, one in properties.items():
             if _may_tell(one):
-                tree = _tree(one, f"{at}/properties/{escape_pointer(name)}", judge, depth + 1)
+                tree = _tree(one, f"{at}/properties/{escape_pointer(name)}", judge, levels - 1)
                 if tree:
                     below[name] = tree
         if below:
-            out["properties"] = below
-    items = _tree(schema.get("items"), f"{at}/items", judge, depth + 1)
+            out["properties"] = below, sum(len(name) + _length(tree) for name, tree in below.items())
+    items = _tree(schema.get("items"), f"{at}/items", judge, levels - 1)
     if items and set(items) != {"default"}:  # the default of an item says nothing: items are there or not
-        out["items"] = items
-    return out or None
+        out["items"] = items, _length(items)
+    judge.trees[at, levels] = out
+    return out
+
+
+def _length(tree: _Tree) -> int:
+    """The characters of a tree's text, but for some of its punctuation."""
+    return sum(len(keyword) + length for keyword, (_, length) in tree.items())
+
+
+def _plain(tree: _Tree) -> dict[str, Any]:
+    """What the text of a tree says."""
+    found = {keyword: value for keyword, (value, _) in tree.items()}
+    if "properties" in found:
+        found["properties"] = {name: _plain(one) for name, one in found["properties"].items()}
+    if "items" in found:
+        found["items"] = _plain(found["items"])
+    return found
 
 
 def _may_tell(schema: Any) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from ..budget import Budget
 from ..errors import SchemaError, UnsupportedError
 from ..regex import MOST_TIMES
 from .formats import FORMATS
@@ -89,14 +90,16 @@ class Reader:
         loader: gives the document at a URI, or None.
         lenient: whether patterns that cannot be compiled are dropped. ``$refused`` then holds them by their
             keywords in the node, so that its complement is dropped as well: what is dropped only ever allows more.
+        budget: limit on time.
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
         narrowed: (place, keyword) → the declared restrictions that may narrow it, where there are any.
     """
 
-    def __init__(self, loader: Loader | None = None, lenient: bool = False) -> None:
+    def __init__(self, loader: Loader | None = None, lenient: bool = False, budget: Budget | None = None) -> None:
         self.lenient = lenient
+        self.budget = budget or Budget(None, None, None, None)
         self.report: list[tuple[str, str, str]] = []
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
         self._nodes: dict[Hashable, Node] = {}
@@ -124,7 +127,11 @@ class Reader:
         start = (number, pointer, context.scope, context.unsent)
         anchored = bool(index_of(document).dynamic)
         stack: list[tuple[Any, str, Context, int, Waiting | None]] = [(value, pointer, context, 0, None)]
+        steps = 0
         while stack:
+            steps += 1
+            if steps & 63 == 0:  # most schemas are small
+                self.budget.check("")
             value, at, around, depth, waiting = stack.pop()
             key = (number, at, around.scope, around.unsent)
             if key in self._read:

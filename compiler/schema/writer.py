@@ -104,7 +104,7 @@ class LarkWriter:
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
         self.open_parts: dict[str, str] = {}
-        self._reader = Reader(options.loader, options.lenient)
+        self._reader = Reader(options.loader, options.lenient, self.budget)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
         self.root: Conj = NEVER  # of the schema added last
         self._rules: dict[str, str] = {}

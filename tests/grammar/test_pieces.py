@@ -115,11 +115,11 @@ def test_rules_of_one_content_are_one() -> None:
         "y": word("x"),
         "z": word("z"),
     }
-    found = shared(Grammar(rules)).rules
+    found = shared(Grammar(rules), Budget()).rules
     assert list(found) == ["start", "a", "c", "x", "z"]
     assert found["start"] == choice(Ref("a"), Ref("c"))
     marked = Grammar(rules, marks={"x": Mark("name")})
-    assert shared(marked).rules == rules
+    assert shared(marked, Budget()).rules == rules
 
 
 def test_reading_many_pieces_ends_with_the_budget() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolc.compiler import read_spec
+from toolc.compiler.budget import Budget
 from toolc.compiler.schema.defaults import defaults_of
 from toolc.compiler.specs.marks import marks_of
 from toolc.runtime.speculate.errors import SpeculateError
@@ -91,7 +92,7 @@ SCHEMA = {
 
 def test_defaults_are_filled_in() -> None:
     (tool,) = read_spec([{"name": "t", "input_schema": SCHEMA}]).tools
-    (text,) = defaults_of([tool])
+    (text,) = defaults_of([tool], Budget())
     assert text is not None
     tree = json.loads(text)
     assert fill_defaults({}, tree) == {"units": "celsius", "deep": {"on": False}}
@@ -128,7 +129,7 @@ def test_a_default_that_its_schema_forbids_is_none(case: str) -> None:
     schema, default = REFUSED[case]
     properties = {"a": {**schema, "default": default}, "b": {"type": "string", "default": "y"}}
     (tool,) = read_spec([{"name": "t", "input_schema": {"properties": properties, "$defs": FEW}}]).tools
-    (text,) = defaults_of([tool])
+    (text,) = defaults_of([tool], Budget())
     assert text is not None and json.loads(text) == {"properties": {"b": {"default": "y"}}}
 
 
@@ -147,7 +148,7 @@ def test_a_default_that_its_schema_forbids_is_none(case: str) -> None:
 def test_a_default_that_its_schema_allows(schema: Any, default: Any) -> None:
     properties = {"a": {**schema, "default": default}, "few": {"$ref": "#/$defs/few"}}
     (tool,) = read_spec([{"name": "t", "input_schema": {"properties": properties, "$defs": FEW}}]).tools
-    (text,) = defaults_of([tool])
+    (text,) = defaults_of([tool], Budget())
     assert text is not None
     assert json.loads(text)["properties"] == {"a": {"default": default}, "few": {"default": 5}}
 
