@@ -7,8 +7,10 @@ Invariants   nothing here depends on what pushdown.py decides about calls and co
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
+from ..grammar.analysis import inner_first
 from .nodes import (
     CALL,
     CHOICE,
@@ -40,10 +42,15 @@ class Facts:
         depth: largest number of them, capped where the grammar has no bound.
         size: about how many states it costs when inlined, capped; rules that recur count as the cap.
         recursive: whether calls nest without bound.
+
+    Args:
+        look: called now and then; what it raises ends the work.
     """
 
-    def __init__(self, pool: NodePool) -> None:
+    def __init__(self, pool: NodePool, look: Callable[[], None] = lambda: None) -> None:
         self.pool = pool
+        self._look = look
+        look()
         self._inside = {rule: pool.inside(root) for rule, root in pool.rules.items()}  # children first
         self._component, self._circular = pool.recurring()
         self._string: dict[int, bool] = {}
@@ -53,15 +60,19 @@ class Facts:
         self.nullable = [False] * len(pool.nodes)
         self.height = [_UNKNOWN] * len(pool.nodes)
         self.depth = [0] * len(pool.nodes)
+        mentions = pool.mentions()
         parts: dict[int, list[str]] = {}
         for rule in pool.rules:
             parts.setdefault(self._component[rule], []).append(rule)
         done: set[int] = set()
         waiting: list[int] = []
         for number in sorted(parts):  # what is mentioned before what mentions it
-            nodes = [n for rule in parts[number] for n in self._inside[rule] if n not in done]
+            rules = parts[number]
+            if len(rules) > 1:  # else the values of a long circle would be settled rule by rule
+                rules = inner_first({rule: sorted(mentions[rule].intersection(rules)) for rule in rules})
+            nodes = [n for rule in rules for n in self._inside[rule] if n not in done]
             done.update(nodes)
-            if parts[number][0] not in self._circular:
+            if rules[0] not in self._circular:
                 waiting += nodes
                 continue
             self._settle(waiting)
@@ -75,7 +86,9 @@ class Facts:
         pool, nullable, height, depth = self.pool, self.nullable, self.height, self.depth
         cap = DEPTH_CAP if self.recursive else 1 + len(pool.nodes)
         changed = False
-        for n in numbers:
+        for at, n in enumerate(numbers):
+            if at & 1023 == 0:
+                self._look()
             node = pool.nodes[n]
             kind = node[0]
             if kind == SEQUENCE:

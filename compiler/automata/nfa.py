@@ -250,16 +250,14 @@ class Nfa:
 
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""
-        pool = self.pool
-        named = self._behind_names.get(node)
-        if named is None:
-            named = node
-            seen = 0
-            while pool.nodes[named][0] == REF and pool.nodes[named][1] not in self._marks and seen <= len(pool.rules):
-                named = pool.rules[pool.nodes[named][1]]
-                seen += 1
-            self._behind_names[node] = named
-        return named
+        rules, nodes, known = self.pool.rules, self.pool.nodes, self._behind_names
+        way: dict[int, None] = {}
+        while node not in known and node not in way and nodes[node][0] == REF and nodes[node][1] not in self._marks:
+            way[node] = None  # each of a chain of rules is asked for
+            node = rules[nodes[node][1]]
+        found = known.get(node, node)
+        known.update(dict.fromkeys(way, found))
+        return found
 
     def _get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""

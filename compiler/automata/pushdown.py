@@ -152,10 +152,12 @@ def build_automaton(
     budget = budget or Budget()
     pool = read_nodes(grammar, budget, terminal_dfa)
     factor(pool, budget)
+    budget.check("")
     share_commas(pool)
-    facts = Facts(pool)
+    facts = Facts(pool, partial(budget.check, ""))
     choices = Choices()
     for _ in range(_REVISIONS):
+        budget.check("")
         try:
             nfa = Nfa(facts, choices, budget)
             return _Determiniser(pool, nfa, budget).run(soft_depth, watch)

@@ -85,7 +85,7 @@ def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     else:
         nodes = nfa.nodes(start, member)
         table, accepting = subsets(nodes, partial(_check, budget, nodes.set_of.size, place))
-    return to_bytes(*minimise_table(table, accepting), segments)
+    return to_bytes(*minimise_table(table, accepting), segments, lambda: budget.check("", place=place))
 
 
 def _check(budget: Budget, nodes: int, place: str | None, states: int) -> None:

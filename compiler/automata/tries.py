@@ -57,6 +57,7 @@ class Tries:
             else:
                 both = state, root
                 if both not in self._with:
+                    self._nfa.budget.check("states", self._size + len(self.like))
                     self._with[both] = self._insert(*both)
                 root = self._with[both]
         if root < 0:
@@ -163,8 +164,8 @@ def share_tries(nfa: Nfa, places: np.ndarray) -> Tries | None:
     tries = Tries(nfa, places, kind)
     with nfa.budget.blaming(nfa.largest_rule):
         for choice in choices.tolist():
-            tries.share(choice)
             nfa.budget.check("states", len(places) + len(tries.like))
+            tries.share(choice)
     tries.finish()
     return tries
 

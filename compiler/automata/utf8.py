@@ -10,6 +10,7 @@ Source       RFC 3629. Segments hold no surrogates, so neither does the result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -87,8 +88,17 @@ def _leads(segments: tuple[Segment, ...]) -> tuple[tuple[int, int, int, Shape, t
     return tuple(out)
 
 
-def to_bytes(table: np.ndarray, accepting: np.ndarray, segments: list[Segment]) -> Dfa:
-    """The byte automaton of a minimal trim automaton over code points."""
+def to_bytes(
+    table: np.ndarray, accepting: np.ndarray, segments: list[Segment], look: Callable[[], None] = lambda: None
+) -> Dfa:
+    """The byte automaton of a minimal trim automaton over code points.
+
+    Args:
+        table: int32 [states, classes]; -1 for none.
+        accepting: bool [states].
+        segments: the classes of code points.
+        look: called now and then; what it raises ends the work.
+    """
     if not segments or segments[-1][1] < 0x80:
         classes = np.full(256, table.shape[1], np.int64)
         for first, last, label in segments:
@@ -105,7 +115,7 @@ def to_bytes(table: np.ndarray, accepting: np.ndarray, segments: list[Segment]) 
     runs: list[tuple[np.ndarray, int, int, np.ndarray]] = []  # (states, first byte, last byte, target of each)
     total = len(table)
     if above:
-        total = _add_inner(table, above, runs)
+        total = _add_inner(table, above, runs, look)
     # Byte classes: ASCII by its class of characters, the rest by the runs that tell bytes apart.
     cuts = sorted({0x80, 0x100, *(r[1] for r in runs), *(r[2] + 1 for r in runs)})
     ascii_used = sorted(set(ascii_class[ascii_class >= 0].tolist()))
@@ -128,7 +138,10 @@ def to_bytes(table: np.ndarray, accepting: np.ndarray, segments: list[Segment]) 
     return make_dfa(classes, out, final, minimal=True)
 
 
-def _add_inner(table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndarray, int, int, np.ndarray]]) -> int:
+def _add_inner(
+    table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndarray, int, int, np.ndarray]],
+    look: Callable[[], None],
+) -> int:  # fmt: skip
     """Make the states inside characters; returns how many states there are with them."""
     used = sorted({label for _, _, label in above})
     rows = table[:, used]
@@ -165,6 +178,7 @@ def _add_inner(table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndar
 
     interned: dict[Shape, Shape] = {}
     for key, states in patterns.items():
+        look()
         pattern = np.frombuffer(key, np.int32)
         if (pattern < 0).all():
             continue
@@ -189,6 +203,8 @@ def _add_inner(table: np.ndarray, above: list[Segment], runs: list[tuple[np.ndar
     while at < len(pending):
         level, shape, targets_of, state = pending[at]
         at += 1
+        if at & 255 == 0:
+            look()
         for low, high, child in shape:
             if level == 1:
                 target = targets_of[child]

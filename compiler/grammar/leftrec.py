@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import regex as rx
+from ..budget import Budget
 from ..errors import GrammarError
 from .analysis import expr_nullable, left_corners, nullable, strong_components
 from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
@@ -24,7 +25,7 @@ class _CannotSplit(Exception):
     """Internal: the expression has no simple non-empty part."""
 
 
-def without_left_recursion(grammar: Grammar) -> Grammar:
+def without_left_recursion(grammar: Grammar, budget: Budget) -> Grammar:
     """The same language of every rule, with no rule that can lead to itself first."""
     if not _may_recur(grammar):
         return grammar
@@ -39,6 +40,7 @@ def without_left_recursion(grammar: Grammar) -> Grammar:
         if len(part) == 1 and part[0] not in edges[part[0]]:
             continue
         changed = True
+        budget.check("", place=grammar.place(part[0]))
         circle = _circle(part, edges)
         try:
             if len(part) > _MOST_RULES:

@@ -33,7 +33,7 @@ def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str, 
         pieces: name of the root in the frame → piece, where its places begin.
         name: how errors name it.
     """
-    grammar = read_grammar(frame, name, known=pieces)
+    grammar = read_grammar(frame, name, known=pieces, budget=budget)
     apart = {}
     for root, (piece, origin) in pieces.items():
         budget.check("")

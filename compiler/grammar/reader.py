@@ -29,7 +29,8 @@ from lark.lexer import PatternStr
 from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 
 from .. import regex as rx
-from ..errors import GrammarError, ToolcError
+from ..budget import Budget
+from ..errors import BudgetError, GrammarError, ToolcError
 from ..regex import charset
 from .imports import ImportPath, find, places_of
 from .ir import (
@@ -85,6 +86,7 @@ def read_grammar(
     start: str = "start",
     import_paths: Iterable[ImportPath] = (),
     known: Collection[str] = (),
+    budget: Budget | None = None,
 ) -> Grammar:
     """Read Lark text.
 
@@ -94,36 +96,42 @@ def read_grammar(
         start: the rule to start from.
         import_paths: folders (or loaders as lark takes them) for ``%import``, before toolc's own and lark's.
         known: rules that are defined elsewhere, none of which leads back here.
+        budget: limit on time.
 
     Raises:
+        BudgetError: it took too many seconds.
         GrammarError: the text is malformed, a name is not defined, or a rule is left-recursive in a way that cannot be
             removed; ``place`` is ``name:line:column``.
         UnsupportedError: a terminal is no regular language.
     """
+    budget = budget or Budget(seconds=None)
     try:
-        reader = _Reader(text, name, import_paths, read_plain(text), known)
+        reader = _Reader(text, name, import_paths, budget, read_plain(text), known)
         grammar = reader.grammar(start)
         vars(reader).pop("plain", None)  # which knows the reader: only the collector would find the two
-        return without_left_recursion(grammar)
+        return without_left_recursion(grammar, budget)
+    except BudgetError:
+        raise
     except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
-        pass
+        budget.check("")
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)
     try:
-        grammar = _Reader(whole, name, import_paths).grammar(start)
+        grammar = _Reader(whole, name, import_paths, budget).grammar(start)
     except RecursionError:
         raise GrammarError("the grammar is nested too deeply", place=name) from None
     rules = {rule: expr for rule, expr in grammar.rules.items() if rule not in known}
-    return without_left_recursion(replace(grammar, rules=rules))
+    return without_left_recursion(replace(grammar, rules=rules), budget)
 
 
 class _Reader:
     """One text. ``ignored`` is what may stand before a terminal; ``instances`` are the templates applied so far."""
 
     def __init__(
-        self, text: str, name: str, import_paths: Iterable[ImportPath], plain: Plain | None = None,
+        self, text: str, name: str, import_paths: Iterable[ImportPath], budget: Budget, plain: Plain | None = None,
         known: Iterable[str] = (),
     ) -> None:  # fmt: skip
         self.source = Source(text, name)
+        self.budget = budget
         self.term_trees: dict[str, Tree | Body | None]
         self.rule_defs: dict[str, tuple[tuple[str, ...], Tree | Body | None]]
         self.names: dict[str, Expr] = {}  # what stands for the names and literals of a plain text
@@ -173,6 +181,7 @@ class _Reader:
         """A named terminal as an expression, made once."""
         found = self.terminals.get(name)
         if found is None:
+            self.budget.check("")
             tree = self.term_trees.get(name)
             if tree is None:
                 why = "declared but not defined" if name in self.term_trees else "used but not defined"
@@ -339,6 +348,7 @@ class _Reader:
         rules: dict[str, Expr] = {}
         places = {name: f"{self.source.name}:{line}" for name, line in self.lines.items()}
         for name, (params, tree) in self.rule_defs.items():
+            self.budget.check("")
             if not params:
                 self.source.where = f"rule {name}"
                 if tree is None:
@@ -349,9 +359,11 @@ class _Reader:
             elif isinstance(tree, list):
                 self.check_template(params, tree)
         for body in self.term_trees.values():
+            self.budget.check("")
             if isinstance(body, list) and not _is_literal(body):
                 self.regex(body)  # used or not: Lark would refuse it
         for made, template, args, nesting in self.pending:  # which adds to them
+            self.budget.check("")
             self.nesting = nesting
             params, tree = self.rule_defs[template]
             self.source.where = f"rule {made}"
@@ -447,6 +459,7 @@ class _Reader:
         """What a name or a literal of a plain text stands for."""
         found = self.names.get(token)
         if found is None:
+            self.budget.check("")
             if token[0] in '"/':
                 found = self.literal(token)
             elif token in self.term_trees:

@@ -127,11 +127,8 @@ class Reader:
         start = (number, pointer, context.scope, context.unsent)
         anchored = bool(index_of(document).dynamic)
         stack: list[tuple[Any, str, Context, int, Waiting | None]] = [(value, pointer, context, 0, None)]
-        steps = 0
         while stack:
-            steps += 1
-            if steps & 63 == 0:  # most schemas are small
-                self.budget.check("")
+            self.budget.check("")
             value, at, around, depth, waiting = stack.pop()
             key = (number, at, around.scope, around.unsent)
             if key in self._read:

@@ -195,6 +195,7 @@ class Normaliser:
 
     def _merged(self, kind: str, branch: Sequence[Atom], place: str) -> Shape | None:
         """The shape of a branch, if it has a value; with ``lenient`` without what cannot be compiled."""
+        self.budget.check("")
         if not self.lenient:
             shape = merge(kind, branch, self.holds, search)
             return self._with_numbers(shape, place) if isinstance(shape, Numbers) else shape
@@ -239,6 +240,7 @@ class Normaliser:
         key = (node, kind)
         found = self._parts.get(key)
         if found is None:
+            self.budget.check("")
             self._check_cycles(node)
             self._settle(node)
             if KEYWORD.get(kind) in node.keywords:

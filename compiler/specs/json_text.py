@@ -17,7 +17,7 @@ from ..errors import SpecError
 from .json_values import MAX_DEPTH, MAX_DIGITS, check_value, too_deep
 from .model import quote
 
-_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+', re.DOTALL)
+_PIECE = re.compile(r'"(?:[^"\\]+|\\.)*"?|[][{},:]|[^][{},:"\s]+', re.DOTALL)
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -87,12 +87,15 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?P<rest>(?:\.\d+)?(?:[eE][-+]?\d+)?)")
 
 def _find_refused(text: str, name: str) -> SpecError:
     """Where the first thing of _Refused stands: json's hooks are not told."""
+
+    def at(piece: re.Match[str]) -> str:
+        return f"{name}:{_line_column(text, piece.start())}"
+
     keys: list[set[str] | None] = []
     before = ""
     # json reads a number as far as it is one; what is wrong behind it comes later.
     for piece in _PIECE.finditer(text):
         token = piece[0]
-        place = f"{name}:{_line_column(text, piece.start())}"
         if token == "{":
             keys.append(set())
         elif token == "[":
@@ -104,7 +107,7 @@ def _find_refused(text: str, name: str) -> SpecError:
             if key in seen:
                 return SpecError(
                     f"the key {quote(key)} stands twice in one object",
-                    place=place,
+                    place=at(piece),
                     expected="every key once",
                     hint=excerpt("remove or rename one", text, piece.start()),
                 )
@@ -112,16 +115,16 @@ def _find_refused(text: str, name: str) -> SpecError:
         elif found := _NO_NUMBER.match(token):
             return SpecError(
                 "JSON has no such number",
-                place=place,
+                place=at(piece),
                 found=found[0],
                 hint=excerpt("leave the keyword out, or write a number", text, piece.start()),
             )
         elif number := _NUMBER.match(token):
             if not number["rest"] and digits(number[0]) > MAX_DIGITS:
-                return SpecError("this number is too long", place=place, found=f"{digits(number[0]):,} digits")
+                return SpecError("this number is too long", place=at(piece), found=f"{digits(number[0]):,} digits")
             if number["rest"] and math.isinf(float(number[0])):
                 large = number[0][:40]
-                return SpecError("this number is too large", place=place, found=large, expected="less than 1.8e308")
+                return SpecError("this number is too large", place=at(piece), found=large, expected="less than 1.8e308")
         before = token
     raise AssertionError("json refused what the scan does not find")
 

@@ -15,6 +15,7 @@ Source       OpenAPI Specification 3.0.4 and 3.1.1, sections Path Item, Operatio
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,6 +29,10 @@ IDEMPOTENT = frozenset({"get", "head", "put", "delete", "options", "trace"})  # 
 PLACES = ("path", "query", "header", "cookie")
 IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})  # the specification says so
 BODY, OTHER_BODY = "body", "requestBody"
+MAX_HOPS = 100
+"""References in a row that lead to a parameter, a request body or a path item."""
+MAX_ARGUMENTS = 1_000_000
+"""Of all operations; path items and lists of parameters that many refer to multiply."""
 
 
 def read_openapi(document: dict[str, Any], name: str) -> list[ToolSpec]:
@@ -65,6 +70,7 @@ class Reader:
         self.document = document
         self.name = name
         self.dialect = dialect
+        self.arguments = 0  # of the operations so far
 
     def path_item(self, path: str, item: Any, pointer: str) -> list[ToolSpec]:
         item, at = self.resolve(item, pointer, "a path item: an object")
@@ -81,6 +87,15 @@ class Reader:
     def operation(
         self, method: str, path: str, operation: dict[str, Any], pointer: str, parameters: dict[Any, Any]
     ) -> ToolSpec:
+        self.arguments += len(parameters)
+        if self.arguments > MAX_ARGUMENTS:
+            raise SpecError(
+                "the operations have too many parameters",
+                place=f"{self.name}#{pointer}",
+                found=f"{self.arguments:,} up to this operation",
+                expected=f"at most {MAX_ARGUMENTS:,} in one document",
+                hint="split the document",
+            )
         self.check_path(path, pointer, parameters)
         properties: dict[str, Any] = {}
         required: list[str] = []
@@ -101,11 +116,11 @@ class Reader:
             if needed:
                 required.append(argument)
 
-        names = [self.argument_name(*key) for key in parameters]
+        names = Counter(self.argument_name(*key) for key in parameters)
         for (place, parameter_name), (parameter, at) in parameters.items():
             schema, schema_at = self.parameter_schema(parameter, at)
             argument = self.argument_name(place, parameter_name)
-            argument = argument if names.count(argument) == 1 else f"{place}_{parameter_name}"
+            argument = argument if names[argument] == 1 else f"{place}_{parameter_name}"
             add(argument, schema, parameter.get("required", False) or place == "path", schema_at)
             parts[argument] = place, parameter_name
         if operation.get("requestBody") is not None:
@@ -225,6 +240,14 @@ class Reader:
             pointer = unquote(ref[1:])
             if pointer in seen:
                 raise SpecError("the reference leads back to itself", place=where, found=quote(ref))
+            if len(seen) > MAX_HOPS:
+                raise SpecError(
+                    "the reference leads through too many others",
+                    place=where,
+                    found=quote(ref),
+                    expected=f"at most {MAX_HOPS} on the way",
+                    hint="refer to the last of them",
+                )
             seen.add(pointer)
             value = self.at_pointer(pointer, where, ref)
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from tests.cases.lark_grammars import LARK_GRAMMARS
+from toolc.compiler.budget import Budget
 from toolc.compiler.errors import ToolcError
 from toolc.compiler.grammar.ir import Grammar
 from toolc.compiler.grammar.plain import NotPlain, read_plain
@@ -47,7 +48,7 @@ def _texts() -> list[str]:
 def _through_lark(text: str) -> Grammar | None:
     _leaves.clear()
     try:
-        return _Reader(text, "x", ()).grammar("start")
+        return _Reader(text, "x", (), Budget()).grammar("start")
     except ToolcError:
         return None
 
@@ -56,7 +57,7 @@ def _compare(text: str) -> bool:
     """Whether the text is plain; then it has to be the same through Lark."""
     _leaves.clear()
     try:
-        found = _Reader(text, "x", (), read_plain(text)).grammar("start")
+        found = _Reader(text, "x", (), Budget(), read_plain(text)).grammar("start")
     except (NotPlain, ToolcError):
         return False
     assert found == _through_lark(text)
