@@ -1,12 +1,24 @@
-"""The clock of a budget: what numba needs to compile a kernel does not count."""
+"""The clock of a budget: what numba needs to compile a kernel does not count, and every input ends with it."""
 
 from __future__ import annotations
 
+import multiprocessing
+import resource
+import signal
 import time
+from multiprocessing.connection import Connection
+from typing import Any
 
+import pytest
 from numba import njit
 
+from tests.cases.bombs import BOMBS
+from toolc.compiler import Options, budget, compile_grammar, compile_schema, compile_tools
 from toolc.compiler.budget import Budget, kernel_seconds
+from toolc.compiler.errors import ToolcError
+
+LIMIT, WITHIN, KILLED = 2.0, 4.0, 15
+"""Seconds of the processor: that a compile may take, in which there has to be an answer, and after which none comes."""
 
 
 def test_compiling_a_kernel_costs_nothing() -> None:
@@ -25,3 +37,53 @@ def test_compiling_a_kernel_costs_nothing() -> None:
     assert 0 < compiled <= took
     assert budget.elapsed() <= time.monotonic() - begin - compiled + 0.01
     Budget(seconds=compiled / 2).check("")  # a new clock begins at zero
+
+
+COMPILE = {"schema": compile_schema, "tools": compile_tools, "grammar": compile_grammar}
+
+
+@pytest.fixture(scope="module")
+def warm() -> None:
+    """The kernels are there, so that those who are forked do not load them one by one."""
+    compile_schema({"type": "object", "properties": {"a": {"type": "string"}}})
+    compile_tools([{"name": "f", "inputSchema": {"properties": {"a": {"type": "string"}}}}], options=Options(jobs=1))
+
+
+def _seconds() -> float:
+    return time.process_time() - kernel_seconds()
+
+
+def _answer(name: str, to: Connection) -> None:
+    """Say what becomes of a bomb, and in how many seconds of the processor."""
+    resource.setrlimit(resource.RLIMIT_CPU, (KILLED, KILLED))
+    budget._now = _seconds  # type: ignore[assignment]  # others use the machine, too
+    kind, source, options = BOMBS[name]()
+    begin = _seconds()
+    compile_: Any = COMPILE[kind]
+    try:
+        compile_(source, options=Options(budget=Budget(seconds=LIMIT), jobs=1, **options))
+        answer = "a bundle"
+    except ToolcError as error:
+        answer = f"{type(error).__name__} at {error.place}" if error.place else f"an error without a place: {error}"
+    to.send((answer, _seconds() - begin))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.usefixtures("warm")
+@pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="limits of the processor's time are those of POSIX")
+def test_every_bomb_is_answered_in_time(name: str) -> None:
+    """A compile that does not look at the clock is killed, and fails."""
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe(duplex=False)
+    child = fork.Process(target=_answer, args=(name, there))
+    child.start()
+    there.close()
+    try:
+        answer, seconds = here.recv()
+    except EOFError:
+        child.join()
+        pytest.fail(f"no answer within {KILLED} seconds of the processor (exit code {child.exitcode})")
+    child.join()
+    assert not answer.startswith("an error without"), answer
+    assert seconds < WITHIN, answer

@@ -50,27 +50,33 @@ def _productive(pool: NodePool) -> list[bool]:
     """Of every node whether it derives some text."""
     nodes = pool.nodes
     found = [node[0] in (LITERAL, TERMINAL, SPECIAL, COUNTED) for node in nodes]
-    waiting = [n for root in reversed(pool.rules.values()) for n in pool.inside(root) if not found[n]]
-    grew = True
-    while grew:  # rules mention those behind them, mostly, and come after them here
-        left = []
-        for n in waiting:
+    lacks: dict[int, int] = {}  # how many children still have to derive something
+    users: dict[int, list[int]] = {}
+    ready: list[int] = []
+    for root in pool.rules.values():
+        for n in pool.inside(root):
+            if found[n] or n in lacks:
+                continue
             node = nodes[n]
             kind = node[0]
-            if kind == REF:
-                value = found[pool.rules[node[1]]]
-            elif kind == SEQUENCE:
-                value = all(map(found.__getitem__, node[1]))
-            elif kind == CHOICE:
-                value = any(map(found.__getitem__, node[1]))
+            children = (pool.rules[node[1]],) if kind == REF else node[1] if kind in (SEQUENCE, CHOICE) else (node[1],)
+            missing = [child for child in children if not found[child]]
+            if kind == SEQUENCE:
+                lacks[n] = len(missing)
             else:
-                value = found[node[1]] or (kind == REPEAT and node[2] == 0)
-            if value:
-                found[n] = True
+                lacks[n] = int(len(missing) == len(children) and not (kind == REPEAT and node[2] == 0))
+            if lacks[n]:
+                for child in missing:
+                    users.setdefault(child, []).append(n)
             else:
-                left.append(n)
-        grew = len(left) < len(waiting)
-        waiting = left
+                ready.append(n)
+    while ready:
+        n = ready.pop()
+        found[n] = True
+        for user in users.get(n, ()):
+            lacks[user] -= 1
+            if lacks[user] == 0:
+                ready.append(user)
     return found
 
 

@@ -89,7 +89,8 @@ from .workspace import (
     tail,
 )
 
-_BATCH = 512  # states expanded between two looks at the clock
+_BATCH = 512  # states expanded between two looks at the clock, fewer where they are large sets:
+_WORK = 1 << 22  # squares of their sizes, as moves that come in no order are sorted in by hand
 
 
 @kernel()
@@ -268,12 +269,14 @@ def _push(w, q, count, k):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _expand_shared(w, q, words, scoped, row):  # type: ignore[no-untyped-def]
-    """The ops on classes that several edges share, class by class; 0, or a negative code.
+def _expand_shared(w, q, total, scoped, row):  # type: ignore[no-untyped-def]
+    """The ops on classes that several of so many edges share, class by class; 0, or a negative code.
 
-    ``words`` is how many a bit set in `users` has. Classes that the same edges share have the same op.
+    Classes that the same edges share have the same op.
     """
+    words = (total + 63) >> 6  # that a bit set in `users` has
     users, firsts, edges = read_long(w, USERS), read_long(w, FIRSTS), read_long(w, EDGES)
+    rises = read_int(edges, 1) < read_int(edges, 3 * total - 2)  # so that pairs mostly come in order
     distinct = 0
     for k in range(read_long(w, CLASSES)):
         if get(w, USES, k) < 2:
@@ -294,14 +297,14 @@ def _expand_shared(w, q, words, scoped, row):  # type: ignore[no-untyped-def]
             return -FULL
         place = tail(w, CLOSED)
         count = ZERO
-        for word in range(words - 1, -1, -1):  # edges lead to lower and lower states, mostly
+        for step in range(words):
+            word = step if rises else words - 1 - step
             bits = read_long(users, k * words + word)
-            i = 64 * word + 63
-            while bits:
-                if bits < 0:
+            for n in range(64 if bits else 0):
+                n = n if rises else 63 - n
+                if bits >> n & 1:
+                    i = 64 * word + n
                     count = add_pair(place, count, read_int(edges, 3 * i + 1), read_int(edges, 3 * i + 2))
-                bits <<= 1
-                i -= 1
         op = _stay(w, q, count, scoped)
         if op < 0:
             return op
@@ -412,7 +415,7 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
                     return op
             write_int(row, k, op)
     if shared:
-        code = _expand_shared(w, q, words, scoped, row)
+        code = _expand_shared(w, q, found, scoped, row)
         if code < 0:
             return code
     return _expand_calls(w, q, items, called, row) if called else 0
@@ -475,6 +478,7 @@ def determinise(w, enter):  # type: ignore[no-untyped-def]
         code = close(w, ONE)
         if code < 0:
             return -code
+    work = ZERO
     for _ in range(_BATCH):
         q = read_long(w, EXPANDED)
         if read_long(w, BEGUN) == q:  # else it found a pool full; joining now would number states in another order
@@ -488,4 +492,8 @@ def determinise(w, enter):  # type: ignore[no-untyped-def]
         if code < 0:
             return -code
         write_long(w, EXPANDED, q + 1)
+        size = begin_of(w, STATES, q + 1) - begin_of(w, STATES, q)
+        work += size * size
+        if work > _WORK:
+            break
     return PAUSED

@@ -178,6 +178,7 @@ class _Factored:
         found: dict[int, list[int]] = {}
         for group in map(tuple, groups):
             if group not in self.cut:
+                self.budget.check("", place=self.pool.grammar.place(self.rule))
                 self.cut[group] = self._cut(group)
             found |= self.cut[group]
         return found

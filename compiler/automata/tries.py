@@ -136,7 +136,9 @@ class Tries:
         used = {*self._root.values(), *self._rest.values()}
         todo = list(used)
         edges = []
-        for node in todo:
+        for at, node in enumerate(todo):
+            if at & 63 == 0:
+                self._nfa.budget.check("")
             for symbols, targets in self._moves[node - self._size].items() if node >= self._size else ():
                 edges += [(node, symbols, target, 0) for target in targets]
                 more = [target for target in targets if target not in used]

@@ -8,9 +8,10 @@ Source       the keywords of json-schema.org 2020-12.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from .nodes import Constant, Node
@@ -233,6 +234,17 @@ def both(one: Conj, other: Conj) -> Conj:
     if one is None or other is None:
         return NEVER
     return conj(*one, *other) if one and other else one or other
+
+
+def all_of(some: Iterable[Conj]) -> Conj:
+    """The conj of several, in their order; at once, as two by two it would be the square of their number."""
+    known: list[tuple[Literal, ...]] = []
+    for one in some:
+        if one is None:
+            return NEVER
+        if one:
+            known.append(one)
+    return known[0] if len(known) == 1 else conj(*chain.from_iterable(known))
 
 
 def literal(node: Node) -> Conj:

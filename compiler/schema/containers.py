@@ -23,6 +23,7 @@ from .atoms import (
     Required,
     SomeMember,
     Unique,
+    all_of,
     both,
 )
 from .formulas import types_of
@@ -213,16 +214,18 @@ def member_value(
     value: Conj, name: str, tables: Sequence[tuple[dict[str, Conj], Members]], matches: Callable[[Matches, str], bool]
 ) -> Conj:
     """What a member satisfies by its key: ``value``, and what every part says, with its names as a table."""
+    said = [value]
     for table, part in tables:
         found = name in table
         if found:
-            value = both(value, table[name])
+            said.append(table[name])
         for match, inside in part.patterns:
             if matches(match, name):
-                found, value = True, both(value, inside)
+                found = True
+                said.append(inside)
         if not found:
-            value = both(value, part.rest)
-    return value
+            said.append(part.rest)
+    return all_of(said)
 
 
 def _always(need: SomeMember, required: tuple[str, ...], able: list[str]) -> bool:

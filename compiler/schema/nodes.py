@@ -104,6 +104,7 @@ class Reader:
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
         self._nodes: dict[Hashable, Node] = {}
         self._read: dict[Hashable, Node] = {}  # (number of the document, pointer, dynamic anchors, what is not sent) →
+        self._known_read_only: dict[tuple[int, str, Context], bool] = {}
         self._honoured: set[tuple[str, str]] = set()  # (place, keyword) of what only OpenAPI enforces
         self._library = Library(loader)
         self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where lenient
@@ -319,8 +320,13 @@ class Reader:
         return document.read_only and name in inside.unsent | self._read_only(document, at, schema, inside)
 
     def _is_read_only(self, document: Document, at: str, schema: dict[str, Any], around: Context) -> bool:
-        inside = _inside(schema, around, document.place(at))
-        return any(one.get("readOnly") is True for _, _, one, _ in self._conjuncts(document, at, schema, inside))
+        key = id(document), at, around
+        found = self._known_read_only.get(key)
+        if found is None:
+            inside = _inside(schema, around, document.place(at))
+            parts = self._conjuncts(document, at, schema, inside)
+            found = self._known_read_only[key] = any(one.get("readOnly") is True for _, _, one, _ in parts)
+        return found
 
     def _conjuncts(
         self, document: Document, at: str, schema: dict[str, Any], inside: Context
@@ -330,6 +336,7 @@ class Reader:
         seen: set[tuple[int, str]] = set()
         stack = [(document, at, schema, inside)]
         while stack:
+            self.budget.check("")
             home, where, one, context = stack.pop()
             if (id(home), where) in seen:
                 continue

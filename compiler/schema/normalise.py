@@ -73,6 +73,7 @@ class Normaliser:
         self._parts: dict[tuple[Node, str], tuple[Formula, ...]] = {}
         self._sound: set[Node] = set()
         self._settled: set[Node] = set()
+        self._final: dict[Node, Node] = {}  # of what is nothing but a reference: see `final`
         self._alive: dict[tuple[Literal, ...], bool] = {}
         self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
@@ -276,15 +277,21 @@ class Normaliser:
         """The node that a chain of bare references ends in; the last one of a chain that never ends."""
         if len(node.keywords) != 1 or "type" in node.keywords:
             return node
-        seen: set[Node] = set()
+        seen: dict[Node, None] = {}
         while len(node.keywords) == 1 and node not in seen:
+            self.budget.check("")
+            if node in self._final:
+                node = self._final[node]
+                break
             ((keyword, target),) = node.keywords.items()
             if keyword not in REFERENCES:
                 break
-            seen.add(node)
+            seen[node] = None
             if isinstance(target, Target):
                 target = node.keywords[keyword] = self.reader.follow(target)
             node = target
+        if len(seen) > 1:  # each of a long chain may be asked for
+            self._final.update(dict.fromkeys(seen, node))
         return node
 
     # -- exactly one

@@ -31,7 +31,7 @@ IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})  # the 
 BODY, OTHER_BODY = "body", "requestBody"
 MAX_HOPS = 100
 """References in a row that lead to a parameter, a request body or a path item."""
-MAX_ARGUMENTS = 1_000_000
+MAX_ARGUMENTS = 200_000
 """Of all operations; path items and lists of parameters that many refer to multiply."""
 
 
