@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, SchemaError
 from toolc.compiler.grammar.assemble import Assembled
-from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, sequence
+from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, renamed, sequence
 from toolc.compiler.grammar.pieces import inlined, read_pieces, shared
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.options import Options
@@ -120,6 +121,41 @@ def test_rules_of_one_content_are_one() -> None:
     assert found["start"] == choice(Ref("a"), Ref("c"))
     marked = Grammar(rules, marks={"x": Mark("name")})
     assert shared(marked, Budget()).rules == rules
+
+
+def in_rounds(grammar: Grammar) -> dict[str, Any]:
+    """What `shared` leaves, one level of equal rules a round."""
+    rules, known = grammar.rules, {grammar.start, *grammar.marks}
+    while True:
+        first: dict[Any, str] = {}
+        some = ((rule, expr) for rule, expr in rules.items() if rule not in known)
+        same = {rule: one for rule, expr in some if (one := first.setdefault(expr, rule)) != rule}
+        if not same:
+            return rules
+        rules = {rule: renamed(expr, same) for rule, expr in rules.items() if rule not in same}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_equal_rules_are_those_that_rounds_find(seed: int) -> None:
+    """Also in circles, and where an alternative falls away because two became one."""
+    rng = random.Random(seed)
+    names = [f"r{n}" for n in range(rng.randint(2, 40))]
+
+    def expr(depth: int) -> Any:
+        kind = rng.random()
+        if kind < 0.45 or not depth:
+            return Ref(rng.choice(names))
+        if kind < 0.65:
+            return Literal(rng.choice([b"a", b"b"]))
+        make = sequence if kind < 0.85 else choice
+        return make(*[expr(depth - 1) for _ in range(rng.randint(2, 3))])
+
+    rules = {"start": expr(1), **{name: expr(rng.randint(0, 2)) for name in names}}
+    marks = {name: Mark("name") for name in names if rng.random() < 0.1}
+    grammar = Grammar(rules, marks=marks)
+    found = shared(grammar, Budget()).rules
+    assert found == in_rounds(grammar)
+    assert list(found) == list(in_rounds(grammar))
 
 
 def test_reading_many_pieces_ends_with_the_budget() -> None:
