@@ -45,8 +45,10 @@ COMPILE = {"schema": compile_schema, "tools": compile_tools, "grammar": compile_
 @pytest.fixture(scope="module")
 def warm() -> None:
     """The kernels are there, so that those who are forked do not load them one by one."""
-    compile_schema({"type": "object", "properties": {"a": {"type": "string"}}})
-    compile_tools([{"name": "f", "inputSchema": {"properties": {"a": {"type": "string"}}}}], options=Options(jobs=1))
+    compile_schema({"type": "object", "properties": {"a": {"type": "string"}}}, "builtin")
+    compile_tools(
+        [{"name": "f", "inputSchema": {"properties": {"a": {"type": "string"}}}}], "builtin", options=Options(jobs=1)
+    )
 
 
 def _seconds() -> float:
@@ -61,7 +63,7 @@ def _answer(name: str, to: Connection) -> None:
     begin = _seconds()
     compile_: Any = COMPILE[kind]
     try:
-        compile_(source, options=Options(budget=Budget(seconds=LIMIT), jobs=1, **options))
+        compile_(source, "builtin", options=Options(budget=Budget(seconds=LIMIT), jobs=1, **options))
         answer = "a bundle"
     except ToolcError as error:
         answer = f"{type(error).__name__} at {error.place}" if error.place else f"an error without a place: {error}"

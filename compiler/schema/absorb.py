@@ -7,7 +7,7 @@ Invariants   only what is certainly contained is dropped; the order of what stay
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import chain
 
 from .atoms import ANY, NEVER, Conj
@@ -17,8 +17,8 @@ MOST = 1024
 """Of more shapes without marks none is compared: that would take the square of their number."""
 
 
-def absorbed(kind: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The union without shapes that another one contains."""
+def absorbed(kind: str, shapes: tuple[Shape, ...], look: Callable[[], None] = lambda: None) -> tuple[Shape, ...]:
+    """The union without shapes that another one contains; ``look`` is called for each, and may end the work."""
     if len(shapes) < 2 or kind in ("null", "boolean"):
         return shapes
     marks = [_marks(shape) for shape in shapes]
@@ -30,6 +30,7 @@ def absorbed(kind: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         del filed[None]
     out = [False] * len(shapes)
     for index, shape in enumerate(shapes):
+        look()
         others = _met(filed, marks[index], shape)
         out[index] = any(
             contains(shapes[other], shape) and (other < index or not contains(shape, shapes[other]))

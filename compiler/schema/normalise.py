@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsatisfiableError, UnsupportedError
@@ -192,7 +193,7 @@ class Normaliser:
                     return (shape,)
                 options.setdefault(shape)
         shapes = tuple(options)
-        return absorbed(kind, joined(shapes) if len(shapes) > 1 else shapes)
+        return absorbed(kind, joined(shapes) if len(shapes) > 1 else shapes, partial(self.budget.check, ""))
 
     def _merged(self, kind: str, branch: Sequence[Atom], place: str) -> Shape | None:
         """The shape of a branch, if it has a value; with ``lenient`` without what cannot be compiled."""

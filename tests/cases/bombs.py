@@ -147,9 +147,11 @@ _add("empty-rules", "grammar", lambda: _lines(
 _add("doubled-rules", "grammar", lambda: _lines(
     (f"r{n}: r{n + 1} r{n + 1}" for n in range(40)), "start: r0", 'r40: "a"'))  # fmt: skip
 _add("a-long-circle", "grammar", lambda: _lines(
-    (f'r{n}: "(" r{n + 1} ")" | "[" r{n + 1} "]"' for n in range(3000)), "start: r0", 'r3000: "x" | "(" r0 ")"'))  # fmt: skip
+    (f'r{n}: "(" r{n + 1} ")" | "[" r{n + 1} "]"' for n in range(3000)),
+    "start: r0", 'r3000: "x" | "(" r0 ")"'))  # fmt: skip
 _add("a-long-circle-backwards", "grammar", lambda: _lines(
-    (f'r{n + 1}: "(" r{n} ")" | "[" r{n} "]"' for n in range(3000)), "start: r3000", 'r0: "x" | "(" r3000 ")"'))  # fmt: skip
+    (f'r{n + 1}: "(" r{n} ")" | "[" r{n} "]"' for n in range(3000)),
+    "start: r3000", 'r0: "x" | "(" r3000 ")"'))  # fmt: skip
 _add("long-alternatives", "grammar", lambda: "start: " + " | ".join(f'"{"ab" * 20}{n}"' for n in range(20_000)) + "\n")
 _add("left-recursion", "grammar", lambda: _lines((
     f"r{n}: " + " | ".join(f'r{k} "{chr(97 + k)}{n}"' for k in range(12)) + f' | "z{n}"'
@@ -163,6 +165,18 @@ def _equal(count: int) -> list[Any]:
 
 
 _add("equal-rules", "tools", lambda: _equal(1500), protocol="mistral_v11")
+
+# -- references that are followed again and again
+
+_add("references-in-a-circle", "schema", lambda: _object({
+    f"p{n}": {"$id": f"http://x/{n}", "$ref": f"http://x/{(n + 1) % 4000}"} for n in range(4000)}))  # fmt: skip
+_add("one-property-said-often", "schema", lambda: {"allOf": [
+    _object({f"b{k}": {"minLength": n} for k in range(100)}) for n in range(300)]})  # fmt: skip
+_add("read-only-in-a-row", "tools", lambda: _openapi({"S1500": {"type": "object"}} | {
+    f"S{n}": _object({f"p{n}": {"type": "string", "readOnly": True}, "x": _component(n + 1)},
+                     allOf=[_component(n + 1)]) for n in range(1500)}))  # fmt: skip
+_add("members-told-apart", "schema", lambda: {"oneOf": [
+    _object({"k": {"const": f"c{n}"}, f"b{n}": {"type": "string"}}, required=["k"]) for n in range(1500)]})  # fmt: skip
 
 # -- documents, whose reading no clock of a compile measures
 
