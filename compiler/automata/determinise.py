@@ -89,8 +89,8 @@ from .workspace import (
     tail,
 )
 
-_BATCH = 512  # states expanded between two looks at the clock, fewer where they are large sets:
-_WORK = 1 << 22  # squares of their sizes, as moves that come in no order are sorted in by hand
+_BATCH = 512  # states expanded between two looks at the clock, fewer where they have many moves:
+_WORK = 1 << 22  # squares of the numbers of their moves, which may come in no order, and are then put where they belong
 
 
 @kernel()
@@ -492,8 +492,11 @@ def determinise(w, enter):  # type: ignore[no-untyped-def]
         if code < 0:
             return -code
         write_long(w, EXPANDED, q + 1)
-        size = begin_of(w, STATES, q + 1) - begin_of(w, STATES, q)
-        work += size * size
+        moves = ZERO
+        for i in range(begin_of(w, STATES, q), begin_of(w, STATES, q + 1)):
+            s = get(w, STATES, i)
+            moves += 1 + get(w, EDGE_OFFSET, s + 1) - get(w, EDGE_OFFSET, s)
+        work += moves * moves
         if work > _WORK:
             break
     return PAUSED
