@@ -124,8 +124,6 @@ def _pattern(text: str) -> dict[str, Any]:
     return {"type": "string", "pattern": text}
 
 
-_add("many-classes", "schema", lambda: _pattern(
-    "^(" + "|".join(f"[{chr(0x4E00 + 3 * n)}-{chr(0x4E28 + 3 * n)}]+" for n in range(1500)) + ")$"))  # fmt: skip
 _add("a-long-memory", "grammar", lambda: 'start: /[^"]*a[^"]{16}/ "x"\n')
 _add("nested-counts", "schema", lambda: _pattern("^((((a{1,50}){1,50}){1,50}){1,50})$"))
 _add("many-looks", "schema", lambda: _pattern("^" + "".join(f"(?=.*x{n})" for n in range(14)) + ".*$"))
