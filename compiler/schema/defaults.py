@@ -7,12 +7,12 @@ Invariants   a default that its schema forbids, or of which that cannot be told,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ToolcError
 from ..specs import ToolSpec
+from ..specs.exact_numbers import write_json
 from .atoms import literal
 from .nodes import Reader
 from .normalise import Normaliser
@@ -40,7 +40,7 @@ def defaults_of(tools: Sequence[ToolSpec]) -> list[str | None]:
     for tool in tools:
         judge = judges.setdefault(id(tool.document), _Judge(tool.document))
         tree = _tree(tool.schema, tool.pointer if tool.document is not tool.schema else "", judge, 0)
-        found.append(None if tree is None else json.dumps(tree, ensure_ascii=False))
+        found.append(None if tree is None else write_json(tree))
     for judge in judges.values():
         judge.close()
     return found
