@@ -31,6 +31,7 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from .. import regex as rx
 from ..errors import GrammarError, ToolcError
 from ..regex import charset
+from .context import in_context as aware
 from .imports import ImportPath, find, places_of
 from .ir import (
     EMPTY,
@@ -85,6 +86,7 @@ def read_grammar(
     start: str = "start",
     import_paths: Iterable[ImportPath] = (),
     known: Collection[str] = (),
+    in_context: bool = False,
 ) -> Grammar:
     """Read Lark text.
 
@@ -94,26 +96,34 @@ def read_grammar(
         start: the rule to start from.
         import_paths: folders (or loaders as lark takes them) for ``%import``, before toolc's own and lark's.
         known: rules that are defined elsewhere, none of which leads back here.
+        in_context: terminals see the text around them (context.py), as in Lark; else what looks past the edge of a
+            terminal sees nothing there.
 
     Raises:
         GrammarError: the text is malformed, a name is not defined, or a rule is left-recursive in a way that cannot be
             removed; ``place`` is ``name:line:column``.
-        UnsupportedError: a terminal is no regular language.
+        UnsupportedError: a terminal is no regular language, or looks at more of its context than is known.
     """
+
+    def seen(reader: _Reader, grammar: Grammar) -> Grammar:
+        grammar = without_left_recursion(grammar)
+        return aware(grammar, "" if reader.ignored is None else _IGNORE, reader.place_of) if in_context else grammar
+
     try:
         reader = _Reader(text, name, import_paths, read_plain(text), known)
         grammar = reader.grammar(start)
         vars(reader).pop("plain", None)  # which knows the reader: only the collector would find the two
-        return without_left_recursion(grammar)
+        return seen(reader, grammar)
     except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
         pass
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)
     try:
-        grammar = _Reader(whole, name, import_paths).grammar(start)
+        reader = _Reader(whole, name, import_paths)
+        grammar = reader.grammar(start)
     except RecursionError:
         raise GrammarError("the grammar is nested too deeply", place=name) from None
     rules = {rule: expr for rule, expr in grammar.rules.items() if rule not in known}
-    return without_left_recursion(replace(grammar, rules=rules))
+    return seen(reader, replace(grammar, rules=rules))
 
 
 class _Reader:
@@ -166,6 +176,11 @@ class _Reader:
             if fault_of(error) is None:
                 raise
             raise self.source.from_lark(error) from None
+
+    def place_of(self, terminal: str) -> str:
+        """Where a terminal stands; of one without a name, where the text is."""
+        line, column = self.source.owner(terminal) if terminal else (0, 0)
+        return self.source.name + (f":{line}:{column}" if line else "")
 
     # -- terminals
 
