@@ -335,35 +335,29 @@ def _seen(
     Raises:
         _Unknown: a look of some text goes on beyond these characters.
     """
-    doubts: dict[rx.Regex, rx.Regex] = {}  # a look → what it must see of the terminal to look further than known
-    text = _specialised(regex, before, after, text_end, doubts)
-    for look, doubt in doubts.items():
-        doubtful = _specialised(regex, before, after, text_end, {}, look, doubt)
-        if not terminal_dfa(rx.concat(only, doubtful)).is_empty:
-            raise _Unknown(
-                "looks more than one character past its edge",
-                "look at one character, or put what is looked at into the terminal",
-            )
-    return rx.concat(only, text)
+    least, most = (rx.concat(only, _specialised(regex, before, after, text_end, one)) for one in (False, True))
+    if least != most and not equals(terminal_dfa(least), terminal_dfa(most)):
+        raise _Unknown(
+            "looks more than one character past its edge",
+            "look at one character, or put what is looked at into the terminal",
+        )
+    return least
 
 
 def _specialised(
-    regex: rx.Regex, before: Ranges | None, after: Ranges | None, text_end: bool, doubts: dict[rx.Regex, rx.Regex],
-    doubted: rx.Regex | None = None, instead: rx.Regex = rx.EMPTY,
-) -> rx.Regex:  # fmt: skip
-    """See `_seen`; with ``doubted`` one look is replaced by another."""
+    regex: rx.Regex, before: Ranges | None, after: Ranges | None, text_end: bool, passes: bool
+) -> rx.Regex:
+    """See `_seen`; ``passes``: looks that go on beyond what is known are met, else they are not."""
 
-    def inner(one: rx.Regex) -> rx.Regex:
-        if one == doubted:
-            return instead
+    def inner(one: rx.Regex, passes: bool) -> rx.Regex:
         if isinstance(one, rx.Chars):
             return one
         if isinstance(one, rx.Concat):
-            return rx.concat(*map(inner, one.items))
+            return rx.concat(*(inner(item, passes) for item in one.items))
         if isinstance(one, rx.Union):
-            return rx.union(*map(inner, one.options))
+            return rx.union(*(inner(option, passes) for option in one.options))
         if isinstance(one, rx.Repeat):
-            return rx.repeat(inner(one.item), one.low, one.high, one.lazy)
+            return rx.repeat(inner(one.item, passes), one.low, one.high, one.lazy)
         if one == rx.START:
             return one if before is None else rx.NOTHING
         if one == rx.END:
@@ -373,16 +367,14 @@ def _specialised(
         if isinstance(one, rx.WordBoundary):
             return boundary(one)
         assert isinstance(one, rx.Look)
-        item = inner(one.item)
+        holds = passes != one.negative
+        parts = [inner(one.item, holds)]
         edge = after if one.ahead else before
         if edge is not None:
             unsure: list[rx.Regex] = []
             at_edge = _quotient(one.item, edge, one.ahead, unsure)
-            if at_edge != rx.NOTHING:
-                item = rx.union(item, _to_edge(at_edge, one.ahead))
-            if unsure:
-                doubts[one] = rx.Look(_to_edge(rx.union(*unsure), one.ahead), one.ahead)
-        return rx.Look(item, one.ahead, one.negative)
+            parts += [_to_edge(part, one.ahead) for part in (at_edge, *(unsure if holds else ())) if part != rx.NOTHING]
+        return rx.Look(rx.union(*parts), one.ahead, one.negative)
 
     def boundary(one: rx.WordBoundary) -> rx.Regex:
         word = _word(one)
@@ -398,7 +390,7 @@ def _specialised(
             rx.concat(some_before, rx.END, other if right else one),
         )
 
-    return inner(regex)
+    return inner(regex, passes)
 
 
 _WITHIN = rx.Look(rx.concat(rx.Chars(_NEWLINE), rx.NOTHING))
