@@ -3,9 +3,10 @@
 Leaves out   regular expressions (regex.py), left recursion (leftrec.py), whether a rule derives anything (later).
 Invariants   repetitions stay symbolic; every Terminal made of one plain text is a Literal; the same named terminal is
              one object; nothing of lark's own numbering is kept.
-Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: an ignored terminal may match
-             any of its texts here, only its longest there; a zero-width terminal is allowed here; look-arounds see the
-             terminal's own text only; of a regexp's alternatives any may be taken, where Lark (through ``re``) keeps to
+Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: a zero-width
+             terminal is allowed here; a terminal that looks past its edges is read to its longest text, as ``dynamic``
+             does (context.py; without ``in_context`` it sees its own text only, and what is ignored may be shorter); of
+             a regexp's alternatives any may be taken, where Lark (through ``re``) keeps to
              the first that matches, so ``/a|ab/`` can be ``ab`` here. Lazy repeats stop at the first chance, as there,
              unless they stand inside another repeat. Priorities, aliases and the modifiers ! ? _ do not change the
              language and are dropped. Ignored terminals may stand before every terminal and at the end of the text.
