@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ SECONDS = 25.0
 
 
 def cases(path: str) -> Iterator[dict[str, Any]]:
+    """The lines of a file; numbers of schemas are read as they are written."""
     with open(path, encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
+        for line in lines:
+            yield json.loads(line, parse_float=Decimal)
 
 
 def walk(a: argparse.Namespace) -> None:

@@ -7,7 +7,6 @@ Invariants   the key of what a compile gives is the key that is worked out here.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import unidata_version
@@ -39,6 +38,7 @@ def recipe(options: Options, kind: str) -> str:
     """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION; of a
     grammar, whose expressions are those of Python, also of the Unicode that this Python knows."""
     from .grammar.protocol import load_protocol
+    from .specs.exact_numbers import write_json
     from .specs.json_values import check_response
 
     if options.response is not None:
@@ -47,7 +47,7 @@ def recipe(options: Options, kind: str) -> str:
     protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]
     unicode = [unidata_version] if kind == "grammar" else []
-    return blake(json.dumps([said, named, version(), REVISION, *unicode], ensure_ascii=True).encode()).hex()
+    return blake(write_json([said, named, version(), REVISION, *unicode], ascii_only=True).encode()).hex()
 
 
 def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:

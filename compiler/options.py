@@ -7,9 +7,9 @@ Invariants   an option that can change a bundle counts in its key (key.py). Valu
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ def check_option(name: str, value: Any, place: str) -> None:
     Raises:
         SpecError: at ``place``, with what the option takes.
     """
+    from .specs.exact_numbers import write_json
+
     if value is None and name in _OPTIONAL:
         return
     expected = []
@@ -51,7 +53,9 @@ def check_option(name: str, value: Any, place: str) -> None:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return
         expected.append(f"a whole number from {least} to {most}")
-    found = json.dumps(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    found = (
+        write_json(value, ascii_only=True) if isinstance(value, (str, int, float, Decimal)) else type(value).__name__
+    )
     raise SpecError(f"{name} cannot be this", place=place, found=found[:60], expected=" or ".join(expected))
 
 

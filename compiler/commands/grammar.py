@@ -21,7 +21,7 @@ def run(spec: str, as_json: bool, **more: Any) -> None:
         from ..grammar.reader import read_grammar
 
         check_fit(source, options, lark_name(stem))
-        read_grammar(source, path_text(spec))
+        read_grammar(source, path_text(spec), in_context=True)
         text, places, restrictions = source, {}, []
     else:
         assembled = grammar_of(source, options)

@@ -23,7 +23,9 @@ from .reader import read_grammar
 GAPS = ("_w", "_c", "_k")
 
 
-def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str, budget: Budget) -> Grammar:
+def read_pieces(
+    frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str, budget: Budget, in_context: bool = False
+) -> Grammar:
     """The grammar of a frame and pieces.
 
     Raises BudgetError: it took too many seconds.
@@ -32,8 +34,9 @@ def read_pieces(frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str, 
         frame: Lark text.
         pieces: name of the root in the frame → piece, where its places begin.
         name: how errors name it.
+        in_context: see `read_grammar`.
     """
-    grammar = read_grammar(frame, name, known=pieces, budget=budget)
+    grammar = read_grammar(frame, name, known=pieces, budget=budget, in_context=in_context)
     apart = {}
     for root, (piece, origin) in pieces.items():
         budget.check("")

@@ -3,9 +3,10 @@
 Leaves out   regular expressions (regex.py), left recursion (leftrec.py), whether a rule derives anything (later).
 Invariants   repetitions stay symbolic; every Terminal made of one plain text is a Literal; the same named terminal is
              one object; nothing of lark's own numbering is kept.
-Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: an ignored terminal may match
-             any of its texts here, only its longest there; a zero-width terminal is allowed here; look-arounds see the
-             terminal's own text only; of a regexp's alternatives any may be taken, where Lark (through ``re``) keeps to
+Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: a zero-width
+             terminal is allowed here; a terminal that looks past its edges is read to its longest text, as ``dynamic``
+             does (context.py; without ``in_context`` it sees its own text only, and what is ignored may be shorter); of
+             a regexp's alternatives any may be taken, where Lark (through ``re``) keeps to
              the first that matches, so ``/a|ab/`` can be ``ab`` here. Lazy repeats stop at the first chance, as there,
              unless they stand inside another repeat. Priorities, aliases and the modifiers ! ? _ do not change the
              language and are dropped. Ignored terminals may stand before every terminal and at the end of the text.
@@ -32,6 +33,7 @@ from .. import regex as rx
 from ..budget import Budget
 from ..errors import BudgetError, GrammarError, ToolcError
 from ..regex import charset
+from .context import in_context as aware
 from .imports import ImportPath, find, places_of
 from .ir import (
     EMPTY,
@@ -87,6 +89,7 @@ def read_grammar(
     import_paths: Iterable[ImportPath] = (),
     known: Collection[str] = (),
     budget: Budget | None = None,
+    in_context: bool = False,
 ) -> Grammar:
     """Read Lark text.
 
@@ -97,30 +100,38 @@ def read_grammar(
         import_paths: folders (or loaders as lark takes them) for ``%import``, before toolc's own and lark's.
         known: rules that are defined elsewhere, none of which leads back here.
         budget: limit on time.
+        in_context: terminals see the text around them (context.py), as in Lark; else what looks past the edge of a
+            terminal sees nothing there.
 
     Raises:
         BudgetError: it took too many seconds.
         GrammarError: the text is malformed, a name is not defined, or a rule is left-recursive in a way that cannot be
             removed; ``place`` is ``name:line:column``.
-        UnsupportedError: a terminal is no regular language.
+        UnsupportedError: a terminal is no regular language, or looks at more of its context than is known.
     """
     budget = budget or Budget(seconds=None)
+
+    def seen(reader: _Reader, grammar: Grammar) -> Grammar:
+        grammar = without_left_recursion(grammar, budget)
+        return aware(grammar, "" if reader.ignored is None else _IGNORE, reader.place_of) if in_context else grammar
+
     try:
         reader = _Reader(text, name, import_paths, budget, read_plain(text), known)
         grammar = reader.grammar(start)
         vars(reader).pop("plain", None)  # which knows the reader: only the collector would find the two
-        return without_left_recursion(grammar, budget)
+        return seen(reader, grammar)
     except BudgetError:
         raise
     except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
         budget.check("")
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)
     try:
-        grammar = _Reader(whole, name, import_paths, budget).grammar(start)
+        reader = _Reader(whole, name, import_paths, budget)
+        grammar = reader.grammar(start)
     except RecursionError:
         raise GrammarError("the grammar is nested too deeply", place=name) from None
     rules = {rule: expr for rule, expr in grammar.rules.items() if rule not in known}
-    return without_left_recursion(replace(grammar, rules=rules), budget)
+    return seen(reader, replace(grammar, rules=rules))
 
 
 class _Reader:
@@ -174,6 +185,11 @@ class _Reader:
             if fault_of(error) is None:
                 raise
             raise self.source.from_lark(error) from None
+
+    def place_of(self, terminal: str) -> str:
+        """Where a terminal stands; of one without a name, where the text is."""
+        line, column = self.source.owner(terminal) if terminal else (0, 0)
+        return self.source.name + (f":{line}:{column}" if line else "")
 
     # -- terminals
 

@@ -36,6 +36,13 @@ def may_meet(one: Regex, other: Regex) -> bool:
     return False
 
 
+def rests_of(regex: Regex) -> list[tuple[Ranges, Regex]]:
+    """First characters of an expression without looks, each with what is left of it (its partial derivatives)."""
+    found = _rests(regex, {})
+    assert found is not None, "nothing looks"
+    return found
+
+
 def _nullable(regex: Regex) -> bool:
     if isinstance(regex, Concat):
         return all(map(_nullable, regex.items))

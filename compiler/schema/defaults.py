@@ -9,13 +9,13 @@ Invariants   a default that its schema forbids, or of which that cannot be told,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from ..budget import Budget
 from ..errors import ToolcError
 from ..specs import ToolSpec
+from ..specs.exact_numbers import write_json
 from .atoms import literal
 from .nodes import Reader
 from .normalise import Normaliser
@@ -119,7 +119,7 @@ def _text(schema: Any, at: str, judge: _Judge, most: int) -> str | None:
         if not tree:
             return None
         if _length(tree) <= most:
-            return json.dumps(_plain(tree), ensure_ascii=False)
+            return write_json(_plain(tree))
     return None
 
 
@@ -137,7 +137,7 @@ def _tree(schema: Any, at: str, judge: _Judge, levels: int) -> _Tree:
         target = reference[1:]
         out |= _tree(_resolve(target, judge.document), target, judge, levels - 1)
     if "default" in schema:
-        out["default"] = schema["default"], len(json.dumps(schema["default"], ensure_ascii=False))
+        out["default"] = schema["default"], len(write_json(schema["default"]))
     if "default" in out and not judge.meets(out["default"][0], schema, at):
         del out["default"]
     properties = schema.get("properties")

@@ -120,8 +120,8 @@ KEYWORDS: dict[str, Keyword] = {
     "multipleOf": Keyword(
         "positive",
         "number",
-        limit="integers up to about 150, and multiples of them by 2, 5 and 10 up to 10,000; so too decimals; any of "
-        "integers with bounds between which at most 1,000 are; 1 is read "
+        limit="integers up to about 150, and multiples of them by 2, 5 and 10 up to 10,000; so too decimals; any "
+        "with bounds between which at most 1,000 multiples are; 1 is read "
         "as `type: integer`",
         restrictions=(*BOUNDS, "plain-integers"),
     ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Generic, TypeAlias, TypeVar
 
@@ -145,16 +146,31 @@ def multiples_machine(shape: Numbers, digits: int, place: str | None) -> tuple[l
         raise
 
 
-def few_multiples(shape: Numbers) -> list[int] | None:
-    """The integers of a shape where multiples and bounds leave few; None where there may be more."""
-    if not shape.integral or shape.others or not isinstance(shape.low, int) or not isinstance(shape.high, int):
+def few_multiples(shape: Numbers) -> list[Number] | None:
+    """The numbers of a shape where multiples and bounds leave few; None where there may be more.
+
+    Each is an int where only integers are, else a Decimal, which may be written with a point.
+    """
+    if not shape.multiples or shape.others or shape.low is None or shape.high is None:
         return None
-    whole = [value for value in shape.multiples if isinstance(value, int)]
-    if len(whole) < len(shape.multiples):
+    parts = [_parts(value) for value in shape.multiples] + [(1, 0)] * shape.integral
+    places = max(count for _, count in parts)
+    step = math.lcm(*(number * 10 ** (places - count) for number, count in parts))  # in units of 10^-places
+    low, high = (Fraction(bound) * 10**places / step for bound in (shape.low, shape.high))
+    first = math.floor(low) + 1 if shape.low_strict else math.ceil(low)
+    last = math.ceil(high) - 1 if shape.high_strict else math.floor(high)
+    if last - first >= MOST_LISTED:
         return None
-    step = math.lcm(*whole)
-    found = range(-(-shape.low // step) * step, shape.high + 1, step)
-    return list(found) if len(found) <= MOST_LISTED else None
+    found = [times * step for times in range(first, last + 1)]
+    if shape.integral:
+        return [number // 10**places for number in found]
+    kept = [number for number in found if not (shape.fractional and number % 10**places == 0)]
+    return [_decimal(number, places) for number in kept]
+
+
+def _decimal(number: int, places: int) -> Decimal:
+    """number / 10^places, exactly."""
+    return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -places))
 
 
 @lru_cache(maxsize=256)  # asked whether there are any numbers first, then for them
@@ -288,5 +304,6 @@ def _too_many(place: str | None) -> UnsupportedError:
     return UnsupportedError(
         "multipleOf has too many residues here",
         place=place,
-        hint="integers up to about 150 work, and multiples of them by 2, 5 and 10 up to 10,000",
+        hint="integers up to about 150 work, and multiples of them by 2, 5 and 10 up to 10,000; so do bounds between "
+        "which at most 1,000 multiples are",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from ..errors import SchemaError
@@ -43,7 +44,7 @@ def parse_names(value: Any, place: str) -> tuple[str, ...]:
 
 
 def _number(value: Any, place: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) and type(value).__name__ != "Decimal":
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         hint = None
         if isinstance(value, str):
             try:

@@ -7,13 +7,15 @@ Invariants   numbers are int or Decimal, never float; a boolean is never a numbe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from toolc.runtime.json_text import decimal
+
 from ..errors import SchemaError
+from ..specs.exact_numbers import TooLong, is_too_long, write_json
 
 KINDS = ("null", "boolean", "number", "string", "array", "object")
 """The JSON types, ``integer`` being part of ``number``."""
@@ -41,7 +43,7 @@ def exact(value: int | float | Decimal) -> Number:
     """The number that the text of ``value`` spells; an int where it has no fraction."""
     if isinstance(value, int):
         return value
-    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+    number = value if isinstance(value, Decimal) else decimal(value)
     if number == number.to_integral_value() and number.adjusted() < 5000:
         return int(number)
     return number
@@ -81,7 +83,7 @@ def check_text(text: str, place: str) -> None:
 
 
 def check_value(value: Any, place: str) -> None:
-    """Refuse what is no JSON value: NaN, lone surrogates, keys that are not strings, nesting past MAX_NESTING."""
+    """Refuse what is no JSON value: NaN, lone surrogates, keys that are not strings; what is too deep or too long."""
     stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
         one, depth = stack.pop()
@@ -99,6 +101,8 @@ def check_value(value: Any, place: str) -> None:
             check_text(one, place)
         elif isinstance(one, (float, Decimal)) and not Decimal(one).is_finite():
             raise SchemaError(place=place, found=str(one), expected="a finite number")
+        elif isinstance(one, Decimal) and is_too_long(one):
+            raise SchemaError("this number is too long", place=place, found=describe(one), expected=TooLong.expected)
 
 
 def describe(value: Any) -> str:
@@ -108,7 +112,6 @@ def describe(value: Any) -> str:
         return f"a list of {len(value)}"
     if kind == "object":
         return f"an object with {len(value)} keys"
-    text = value if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
-    text = str(text)
+    text = write_json(value)
     text = text if len(text) <= 60 else text[:57] + "..."
     return text if kind == "null" else f"{text} ({kind})"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 from ..errors import SpecError
@@ -74,9 +75,9 @@ def _operand(name: str, value: Any, place: str) -> Any:
         if isinstance(value, str):
             return value
         raise SpecError("this pattern is no plain text", place=place, found=_found(value), expected="a str")
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and math.isfinite(value)
     if not number or (name in _LENGTHS and not isinstance(value, int)):
-        expected = "a whole number" if name in _LENGTHS else "an int or a float"
+        expected = "a whole number" if name in _LENGTHS else "an int, a float or a Decimal"
         raise SpecError(f"{name} has no JSON Schema", place=place, found=_found(value), expected=expected)
     return value
 
@@ -112,7 +113,7 @@ def _attributes(one: Any, values: dict[str, Any], place: str) -> Iterator[tuple[
 
 def _found(value: Any) -> str:
     """A value as errors show it: the same in every process."""
-    return repr(value)[:60] if isinstance(value, (str, int, float, bytes)) else type(value).__name__
+    return repr(value)[:60] if isinstance(value, (str, int, float, bytes, Decimal)) else type(value).__name__
 
 
 def _unknown(found: str, place: str) -> SpecError:

@@ -1,20 +1,20 @@
 """JSON text → the value, or what is wrong with the text and where.
 
 Leaves out   where the text is from (source.py), YAML (yaml_text.py), values that were never text (json_values.py).
-Invariants   a value holds dict (text keys, each once), list, str, int, finite float, bool and None, and nests at most
-             MAX_DEPTH deep, so that recursion over it is safe.
+Invariants   a value holds dict (text keys, each once), list, str, numbers (exact_numbers.py), bool and None, and nests
+             at most MAX_DEPTH deep, so that recursion over it is safe.
 Source       RFC 8259.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any
 
 from ..errors import SpecError
-from .json_values import MAX_DEPTH, MAX_DIGITS, check_value, too_deep
+from .exact_numbers import MAX_DIGITS, TooLong, read_number
+from .json_values import MAX_DEPTH, check_value, too_deep
 from .model import quote
 
 _PIECE = re.compile(r'"(?:[^"\\]+|\\.)*"?|[][{},:]|[^][{},:"\s]+', re.DOTALL)
@@ -22,16 +22,16 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str, name: str) -> Any:
-    """JSON text, strictly: no key twice, no NaN, no number beyond a float, at most MAX_DEPTH deep."""
+    """JSON text, strictly: no key twice, no NaN, no number beyond MAX_DIGITS, at most MAX_DEPTH deep."""
     if text.count("{") + text.count("[") > MAX_DEPTH:
         _check_depth(text, name)
     try:
         document = json.loads(
-            text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite, parse_int=_short
+            text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=read_number, parse_int=_short
         )
     except json.JSONDecodeError as error:
         raise _syntax_error(text, name, error) from None
-    except _Refused:
+    except (_Refused, TooLong):
         raise _find_refused(text, name) from None
     if _HALF.search(text):  # the text itself is UTF-8, so only escapes can be halves
         check_value(document, name)
@@ -53,20 +53,13 @@ def _no_constant(_: str) -> Any:
     raise _Refused
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise _Refused
-    return value
-
-
 def digits(number: str) -> int:
     return len(number.lstrip("+-"))
 
 
 def _short(text: str) -> int:
     if digits(text) > MAX_DIGITS:
-        raise _Refused
+        raise TooLong
     return int(text)
 
 
@@ -120,11 +113,15 @@ def _find_refused(text: str, name: str) -> SpecError:
                 hint=excerpt("leave the keyword out, or write a number", text, piece.start()),
             )
         elif number := _NUMBER.match(token):
-            if not number["rest"] and digits(number[0]) > MAX_DIGITS:
-                return SpecError("this number is too long", place=at(piece), found=f"{digits(number[0]):,} digits")
-            if number["rest"] and math.isinf(float(number[0])):
-                large = number[0][:40]
-                return SpecError("this number is too large", place=at(piece), found=large, expected="less than 1.8e308")
+            if not number["rest"]:
+                if digits(number[0]) > MAX_DIGITS:
+                    return SpecError("this number is too long", place=at(piece), found=f"{digits(number[0]):,} digits")
+            else:
+                try:
+                    read_number(number[0])
+                except TooLong:
+                    long = number[0][:40]
+                    return SpecError("this number is too long", place=at(piece), found=long, expected=TooLong.expected)
         before = token
     raise AssertionError("json refused what the scan does not find")
 

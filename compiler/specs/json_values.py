@@ -1,22 +1,24 @@
 """Whether a Python value is one that JSON can say, and where it is not.
 
 Leaves out   text (json_text.py, yaml_text.py).
-Invariants   what passes holds dict (text keys), list, str, int, finite float, bool and None, nests at most MAX_DEPTH
-             deep and so has no cycle, and is walked in bounded time, whatever stands in it at several places.
+Invariants   what passes holds dict (text keys), list, str, finite numbers (exact_numbers.py), bool and None, nests at
+             most MAX_DEPTH deep and so has no cycle, and is walked in bounded time, whatever stands in it at several
+             places.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from ..errors import SpecError
+from .exact_numbers import MAX_DIGITS, TooLong, is_too_long, number_text
 from .model import escape
 
 MAX_DEPTH = 500
 MAX_NODES = 20_000_000
-MAX_DIGITS = 4000  # Python reads up to 4300, and time grows with the square
 MAX_REPEATED = 2_000_000
 """Most values that aliases of YAML, or one Python value at several places, may add to those that are written."""
 _TOO_LONG = 10**MAX_DIGITS
@@ -67,6 +69,16 @@ def check_value(document: Any, name: str) -> None:
         elif isinstance(value, float):
             if not math.isfinite(value):
                 raise SpecError("JSON has no such number", place=place(*at), found=repr(value))
+        elif isinstance(value, Decimal):
+            if not value.is_finite():
+                raise SpecError("JSON has no such number", place=place(*at), found=str(value)[:40])
+            if is_too_long(value):
+                raise SpecError(
+                    "this number is too long",
+                    place=place(*at),
+                    found=number_text(value)[:40],
+                    expected=TooLong.expected,
+                )
         elif isinstance(value, (dict, list)):
             if id(value) in size:
                 return
@@ -154,6 +166,9 @@ def _is_plainly_json(document: Any) -> bool:
                     below += value
             elif kind is float:
                 if not math.isfinite(value):
+                    return False
+            elif kind is Decimal:
+                if not value.is_finite() or is_too_long(value):
                     return False
             elif kind is int:
                 if abs(value) >= _TOO_LONG:

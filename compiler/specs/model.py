@@ -8,10 +8,10 @@ Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import msgpack
@@ -19,6 +19,7 @@ import msgpack
 from toolc.runtime.container import blake
 
 from ..errors import SpecError
+from .exact_numbers import canonical, write_json
 
 Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
 Kind = Literal["tools", "schema", "openapi"]
@@ -196,14 +197,19 @@ def digest_of(kind: str, document: Any) -> str:
 def packed(document: Any) -> bytes:
     """A JSON value in MessagePack, keys in their order: values that differ are other bytes, 1 and 1.0 too.
 
-    An integer of more than 64 bits is an extension of type 1, its decimal digits.
+    An integer of more than 64 bits is an extension of type 1, its decimal digits; a number for which no float stands is
+    one of type 2, its digits and exponent.
     """
     found: bytes = msgpack.packb(document, default=_large)
     return found
 
 
-def _large(number: int) -> msgpack.ExtType:
-    return msgpack.ExtType(1, b"%d" % number)
+def _large(number: int | Decimal) -> Any:
+    if isinstance(number, int):
+        return msgpack.ExtType(1, b"%d" % number)
+    assert isinstance(number, Decimal), type(number)
+    said = canonical(number)
+    return said if isinstance(said, float) else msgpack.ExtType(2, said)
 
 
 def name_hint(name: str) -> str:
@@ -222,7 +228,7 @@ def escape(token: str) -> str:
 
 def quote(value: Any, limit: int = 60) -> str:
     """A JSON value as an error shows it, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
+    text = write_json(value).encode(errors="backslashreplace").decode()
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -235,6 +241,7 @@ def kind_of(value: Any) -> str:
         bool: "a boolean",
         int: "a number",
         float: "a number",
+        Decimal: "a number",
     }
     return "null" if value is None else names.get(type(value), type(value).__name__)
 

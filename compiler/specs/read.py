@@ -6,6 +6,7 @@ Leaves out   the forms themselves: tools.py, openapi.py, swagger.py, callables.p
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def read_spec(
         )
     if "openapi" in document:
         version = document["openapi"]
-        if isinstance(version, (int, float)) and not isinstance(version, bool):
+        if isinstance(version, (int, float, Decimal)) and not isinstance(version, bool):
             raise SpecError(
                 "the version of OpenAPI is text",
                 place=f"{name}#/openapi",

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import SpecError
+from .exact_numbers import MAX_DIGITS, TooLong, read_number
 from .json_text import digits, excerpt
-from .json_values import MAX_DIGITS, MAX_REPEATED, too_deep
+from .json_values import MAX_REPEATED, too_deep
 from .model import quote
 
 MAX_YAML_DEPTH = 125  # composing YAML recurses several frames a level
@@ -79,7 +80,7 @@ def _yaml_scalar(tag: str, text: str) -> Any:
         return text[0] in "tT"
     if tag == "int":
         return int(text[2:], {"o": 8, "x": 16}[text[1]]) if text[:2] in ("0o", "0x") else int(text)
-    return float(text.replace(".", "", 1)) if text[-1] in "fFnN" else float(text)
+    return float(text.replace(".", "", 1)) if text[-1] in "fFnN" else read_number(text)
 
 
 def _yaml_loader(yaml: Any) -> Any:
@@ -145,7 +146,11 @@ def _yaml_loader(yaml: Any) -> Any:
                 raise refused(None, None, f"this number is too long: {digits(text):,} digits", node.start_mark)
             if not pattern.match(text):
                 raise refused(None, None, f"{quote(text)} is no {tag}", node.start_mark)
-            return _yaml_scalar(tag, text)
+            try:
+                return _yaml_scalar(tag, text)
+            except TooLong:
+                problem = f"this number is too long: {text[:40]}; expected {TooLong.expected}"
+                raise refused(None, None, problem, node.start_mark) from None
 
         return build
 

@@ -32,6 +32,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from ..bundle import Bundle
 from ..errors import DecodeError, ToolcError
+from ..json_text import exact
 from ..masks import mask_logits_
 from ..matcher import Matcher, entry_state
 from .choice import Shelf, memory_limit
@@ -152,7 +153,7 @@ class ToolcBackend(BaseGrammarBackend):
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         try:
-            value = {"type": "object"} if key_string == ANY_OBJECT else json.loads(key_string)
+            value = {"type": "object"} if key_string == ANY_OBJECT else json.loads(key_string, parse_float=exact)
             if isinstance(value, dict) and "toolc_bundle" in value:
                 return self._chosen(value)
             return self._grammar(self._compiled(value))

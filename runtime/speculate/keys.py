@@ -3,15 +3,15 @@
 Leaves out   what may be run early: see rules.py. Reading calls from text: see calls.py.
 Invariants   two calls have equal keys only if server, user, tool and version are equal and the arguments are equal as
              JSON values once the schema's defaults are filled in: keys sorted, numbers as ECMAScript prints the double
-             (1.0 is 1, 1e2 is 100). Arguments that have no such form (integers from 2^53 on, NaN, lone surrogates) have
-             no key, and a call without a key is neither run early nor found in a cache.
+             (1.0 is 1, 1e2 is 100). Arguments that have no such form (integers from 2^53 on, NaN, lone surrogates,
+             defaults that are no doubles) have no key. A call without a key is neither run early nor found in a cache.
 Source       RFC 8785 (JSON Canonicalization Scheme), by the library rfc8785.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,18 +73,22 @@ def fill_defaults(value: Any, tree: Mapping[str, Any]) -> Any:
     return value
 
 
-def parse_object(text: str | bytes, place: str = "arguments") -> dict[str, Any]:
+def parse_object(text: str | bytes, place: str = "arguments", number: Callable[[str], Any] = float) -> dict[str, Any]:
     """A JSON object from text; see `parse_json`."""
-    value = parse_json(text, place)
+    value = parse_json(text, place, number)
     if not isinstance(value, dict):
         raise SpeculateError(place=place, found=type(value).__name__, expected="a JSON object")
     return value
 
 
-def parse_json(text: str | bytes, place: str) -> Any:
-    """A JSON value from text; a key that comes twice, or a constant such as NaN, is refused."""
+def parse_json(text: str | bytes, place: str, number: Callable[[str], Any] = float) -> Any:
+    """A JSON value from text; a key that comes twice, or a constant such as NaN, is refused.
+
+    Args:
+        number: reads a number with a point or an exponent.
+    """
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_unique, parse_float=number, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise SpeculateError("this is no JSON", place=place, found=str(error)) from error
 

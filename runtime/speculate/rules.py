@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..json_text import exact
 from .errors import SpeculateError
 from .keys import CallKey, Scope, canonical, parse_object
 
@@ -69,7 +70,7 @@ class Rules(Mapping[str, ToolRule]):
                 tool["name"],
                 may_run_early(tool, spec.get("kind") == "openapi" or "operation" in tool),
                 tool.get("version") or str(spec.get("digest", "")),
-                parse_object(tool["defaults"], bundle.name) if "defaults" in tool else None,
+                parse_object(tool["defaults"], bundle.name, exact) if "defaults" in tool else None,
             )
             for tool in bundle.tools
         )

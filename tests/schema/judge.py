@@ -51,6 +51,11 @@ def read(text: str) -> Any:
     return value
 
 
+def schema_of(text: str) -> Any:
+    """A schema as its JSON text spells it: every number that is no integer as a Decimal."""
+    return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+
+
 class Schema(dict[str, Any]):
     """A schema, or another object in it, that knows the draft of the resource that it is a part of."""
 
@@ -58,7 +63,10 @@ class Schema(dict[str, Any]):
 
 
 def exact(schema: Any, draft: int) -> Any:
-    """A schema with every float as the Decimal that its text spells; ``draft`` is that of the resource around it."""
+    """A schema with every float as the Decimal that Python writes for it; ``draft`` is that of the resource around it.
+
+    A float has lost what its text said beyond that: schemas from texts are read by `schema_of`.
+    """
     if isinstance(schema, dict):
         draft = _own_draft(schema, draft)
         made = Schema((key, exact(value, draft)) for key, value in schema.items())
@@ -438,7 +446,7 @@ class Judge:
     """Judges texts under one schema.
 
     Args:
-        schema: the schema; floats in it are taken as the decimals that they are written as.
+        schema: the schema, its numbers int and Decimal (`schema_of`); floats are taken as Python writes them.
         draft: 4, 6, 7, 2019 or 2020, where ``$schema`` names none.
     """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from toolc.compiler.errors import ToolcError
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.runtime.bundle import Bundle
 
-from .judge import Judge
+from .judge import Judge, schema_of
 
 
 def hold(walker: Walker, bundle: Bundle, schema: Any, seed: str) -> int:
@@ -43,7 +42,7 @@ def test_on_development_cases(shared: Path) -> None:
     vocab = load_vocab(shared / "tokenizers" / "llama3.json", ("<|eot_id|>",))
     walker, ended = Walker(vocab), 0
     lines = (shared / "data" / "maskbench_dev.jsonl").read_text(encoding="utf-8").splitlines()
-    for case in map(json.loads, lines[7::300]):
+    for case in map(schema_of, lines[7::300]):
         try:
             bundle = compile_schema(case["schema"], vocab, options=Options(budget=Budget(seconds=5))).bundle
         except ToolcError:

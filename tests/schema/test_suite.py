@@ -18,6 +18,7 @@ import pytest
 from toolc.compiler.errors import BudgetError, ToolcError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
 
+from .judge import schema_of
 from .recogniser import Compiled
 from .test_random import orders
 
@@ -95,10 +96,11 @@ def plain(value: Any) -> Any:
 def outcomes(draft: str) -> Iterator[tuple[str, str]]:
     """(file: group, letters) of a draft."""
     for path in files(draft):
-        for number, group in enumerate(json.loads(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for number, (group, exact) in enumerate(zip(json.loads(text), schema_of(text), strict=True)):
             name = f"{draft}/{path.relative_to(SUITE / draft).with_suffix('')}/{number}"
             try:
-                yield name, outcome(group["schema"], group["tests"], draft)
+                yield name, outcome(exact["schema"], group["tests"], draft)
             except ToolcError as error:
                 yield name, f"! {type(error).__name__}"
 

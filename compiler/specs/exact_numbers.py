@@ -1,0 +1,95 @@
+"""Read, bound and write the numbers of JSON texts exactly as they are written.
+
+Leaves out   whole documents (json_text.py, yaml_text.py, json_values.py), what schemas do with numbers
+             (../schema/values.py).
+Invariants   a number is an int, a float or a Decimal. A float stands for its shortest decimal form (``repr``): 0.1 is
+             one tenth. A Decimal that a text gave is one that no float stands for. A Decimal counts as a number that is
+             written with a point or an exponent. A Decimal has at most MAX_DIGITS digits, written without an exponent.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from toolc.runtime.json_text import decimal, exact
+
+MAX_DIGITS = 4000  # Python reads integers of up to 4300, and time grows with the square
+_LONGEST = 2 * MAX_DIGITS  # characters of a number that no float stands for
+
+
+class TooLong(Exception):
+    """A number that has more than MAX_DIGITS digits, written without an exponent."""
+
+    expected = f"at most {MAX_DIGITS:,} digits, written without an exponent"
+
+
+def read_number(text: str) -> float | Decimal:
+    """The number that a text with a point or an exponent spells.
+
+    Raises:
+        TooLong: no float stands for it, and it has more than MAX_DIGITS digits.
+    """
+    try:
+        number = exact(text)
+    except ValueError:
+        raise TooLong from None
+    if isinstance(number, Decimal) and (len(text) > _LONGEST or is_too_long(number)):
+        raise TooLong
+    return number
+
+
+def is_too_long(number: Decimal) -> bool:
+    """Whether a finite number has more than MAX_DIGITS digits, written without an exponent."""
+    if not number:
+        return False
+    if not -MAX_DIGITS <= number.adjusted() < MAX_DIGITS:
+        return True
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    return max(number.adjusted() + 1, 1) + max(-exponent - _zeros(digits), 0) > MAX_DIGITS
+
+
+def _zeros(digits: tuple[int, ...]) -> int:
+    """How many zeros stand at the end."""
+    return next((count for count, digit in enumerate(reversed(digits)) if digit), len(digits))
+
+
+def number_text(number: Decimal) -> str:
+    """A finite number as JSON that `read_number` reads again: with a point or an exponent."""
+    text = str(number).replace("E", "e")
+    return text if "." in text or "e" in text else text + ".0"
+
+
+def write_json(value: Any, ascii_only: bool = False) -> str:
+    """What ``json.dumps`` writes, where a Decimal may stand among the numbers."""
+    try:
+        return json.dumps(value, ensure_ascii=ascii_only)
+    except TypeError:  # a Decimal is inside, or what is no JSON, of which the loop below says so
+        pass
+    if isinstance(value, Decimal):
+        return number_text(value)
+    if isinstance(value, dict):
+        members = []
+        for key, item in value.items():
+            members.append(json.dumps({key: 0}, ensure_ascii=ascii_only)[1:-2] + write_json(item, ascii_only))
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, (list, tuple)):
+        items = []
+        for item in value:
+            items.append(write_json(item, ascii_only))
+        return "[" + ", ".join(items) + "]"
+    return json.dumps(value, ensure_ascii=ascii_only)
+
+
+def canonical(number: Decimal) -> float | bytes:
+    """What is equal for equal Decimals only: the float that stands for the number, or its digits and exponent."""
+    near = float(number)
+    if decimal(near) == number:
+        return near
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    zeros = _zeros(digits)
+    kept = "".join(map(str, digits[: len(digits) - zeros]))
+    return f"{'-' if sign else ''}{kept}e{exponent + zeros}".encode()
