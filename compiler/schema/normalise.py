@@ -19,6 +19,7 @@ from .any_order import any_order_machine
 from .apart import not_told_apart
 from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
 from .branches import Brancher, constant_keys
+from .discriminator import Discriminators
 from .either import joined
 from .evaluate import holds_atom, search
 from .formulas import formula
@@ -28,6 +29,7 @@ from .multiples import few_multiples, multiples_machine
 from .nodes import Constant, Node, Reader
 from .references import Target
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape
+from .tags import TAGS
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze, kind_of
 
@@ -75,6 +77,13 @@ class Normaliser:
         self._settled: set[Node] = set()
         self._alive: dict[tuple[Literal, ...], bool] = {}
         self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
+        self._discriminators = Discriminators(
+            self._brancher,
+            lambda atoms: self._merged("object", atoms, ""),
+            self.listed,
+            self.holds_all,
+            lambda constants: reader.one_of(constants, "#"),
+        )
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
         self._keys: dict[Node, frozenset[Hashable] | None] = {}
@@ -83,7 +92,7 @@ class Normaliser:
 
     def close(self) -> None:
         """Let go of what refers back to this: no collector has to find all that many schemas have left, then."""
-        del self._unevaluated, self._brancher
+        del self._unevaluated, self._brancher, self._discriminators
 
     # -- one conj
 
@@ -186,6 +195,8 @@ class Normaliser:
             except UnsupportedError as error:
                 error.place = error.place or one[-1].node.place
                 raise
+            if isinstance(shape, Objects):
+                shape = self._discriminators.narrowed(branch, shape)
             if shape is not None:
                 if shape == FULL.get(kind):
                     return (shape,)
@@ -242,10 +253,13 @@ class Normaliser:
             self._check_cycles(node)
             self._settle(node)
             if KEYWORD.get(kind) in node.keywords:
-                found = self._unevaluated.formula(node, kind)
-            else:
-                found = formula(node, kind)
-            self._parts[key] = found
+                return self._parts.setdefault(key, self._unevaluated.formula(node, kind))
+            agrees = kind == "object" and TAGS in node.keywords and self._discriminators.agrees(node)
+            found = formula(node, kind, tagged=bool(agrees))
+            if agrees is not None:
+                self._parts[key] = found
+            if agrees:
+                self.reader.narrows(node)
         return found
 
     def _settle(self, node: Node) -> None:
@@ -295,9 +309,11 @@ class Normaliser:
             return found
         nodes = [node for node in part.nodes if self._brancher.possible(Literal(node), kind)]
         options: list[Formula] = []
+        tagged = {node: tag for node, tag in zip(part.nodes, part.tagged, strict=False) if tag is not None}
         for node, near in zip(nodes, not_told_apart(nodes, kind), strict=True):
             others = [Literal(nodes[at], False) for at in near if not self._are_disjoint(node, nodes[at], kind)]
-            options.append(All((Literal(node), *others)))
+            said = (Literal(node), tagged[node]) if node in tagged else (Literal(node),)
+            options.append(All((*said, *others)))
         found = self._unions[key] = Some(tuple(options))
         return found
 
