@@ -10,7 +10,7 @@ OpenAPI      schemas are those of requests: a property that is ``readOnly`` is n
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -44,6 +44,11 @@ __all__ = ["Constant", "Node", "Reader", "escape_pointer"]
 PLAIN = frozenset(("type", "enum", "const", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
                    "exclusiveMaximum"))  # fmt: skip
 """Keywords that have no schemas in them, and of which neither shapes nor errors know where they stand."""
+
+BESIDE = {"if": ("then", "else"), "contains": ("minContains", "maxContains")}
+"""Keywords that mean something only beside others."""
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 OBJECT = ("object",)
 """The value of ``type`` where only objects are allowed."""
@@ -107,6 +112,7 @@ class Reader:
         self._narrowing: set[Node] = set()  # those of which it is enforced
         self._library = Library(loader)
         self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where lenient
+        self._others: dict[Node, list[str]] = {}  # the same by node, always
         self._dropped: dict[str, dict[str, None]] = {}  # place → its keywords that are dropped
         self.true = self._intern({}, "#")
         self.false = self._intern({"false": True}, "#")
@@ -248,11 +254,17 @@ class Reader:
         if TAGS in keywords:
             self._tagged.setdefault(node, []).append(len(self.report))
             self.report.append((place, "discriminator", "enforced" if node in self._narrowing else "annotation"))
+        if node.place != place:
+            self._others.setdefault(node, []).append(place)
         if self.lenient and node.place != place:
             self._twins.setdefault(node.place, []).append(place)
             for keyword in self._dropped.get(node.place, ()):
                 self._drop(place, keyword)
         return node
+
+    def places(self, node: Node) -> list[str]:
+        """Where such a schema stands."""
+        return list(dict.fromkeys([node.place, *self._others.get(node, ())]))
 
     def drop(self, place: str, keyword: str) -> None:
         """Note that a keyword of the node of a place is dropped, wherever such a schema stands."""
@@ -354,6 +366,12 @@ class Reader:
     def objects(self, place: str) -> Node:
         """The schema of any object, which a place demands without saying so."""
         return self._intern({"type": OBJECT}, place)
+
+    def part(self, node: Node, keywords: Collection[str]) -> Node:
+        """A schema with some of its keywords, and with what belongs to them."""
+        kept = {*keywords, *(name for keyword in keywords for name in BESIDE.get(keyword, ()))}
+        said = {name: value for name, value in node.keywords.items() if name in kept or name.startswith("$")}
+        return self._intern({name: value for name, value in said.items() if name not in REFERENCES}, node.place)
 
     def one_of(self, constants: tuple[Constant, ...], place: str) -> Node:
         """The schema of some values."""

@@ -23,12 +23,14 @@ from .discriminator import Discriminators
 from .either import joined
 from .evaluate import holds_atom, search
 from .formulas import formula
+from .lost import Choice, Losses, Unwritable
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .merge import merge
 from .multiples import few_multiples, multiples_machine
-from .nodes import Constant, Node, Reader
+from .nodes import REFERENCES, Constant, Node, Reader
 from .references import Target
-from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape
+from .scalar_text import some_string
+from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 from .tags import TAGS
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze, kind_of
@@ -47,8 +49,6 @@ SAMPLES = tuple(
     for value in (None, False, True, 0, 1, -1, 982451653, Decimal("0.5"), "", "\N{SNOWMAN}")
 )
 """Values that show of many schemas that they have one."""
-
-REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _IN_PLACE = frozenset((*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies",
                        "dependentSchemas"))  # fmt: skip
@@ -84,6 +84,8 @@ class Normaliser:
             self.holds_all,
             lambda constants: reader.one_of(constants, "#"),
         )
+        self._explored: dict[tuple[Literal, ...], None] = {}
+        self._choices: list[Choice] = []  # the alternatives of conjs with unions
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
         self._keys: dict[Node, frozenset[Hashable] | None] = {}
@@ -189,12 +191,16 @@ class Normaliser:
 
     def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
         options: dict[Shape, None] = {}
-        for branch in self._brancher.branches(one, kind):
+        branches = self._brancher.branches(one, kind)
+        held = self._brancher.held
+        for branch in branches:
             try:
                 shape = self._merged(kind, branch, one[-1].node.place)
             except UnsupportedError as error:
                 error.place = error.place or one[-1].node.place
                 raise
+            if held:
+                self._choices += [Choice(one, kind, shape, nodes) for nodes in held[branch]]
             if isinstance(shape, Objects):
                 shape = self._discriminators.narrowed(branch, shape)
             if shape is not None:
@@ -434,6 +440,28 @@ class Normaliser:
         """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot."""
         if root is None:
             raise UnsatisfiableError("the schema is false: it allows no value", place="#")
+        self._explored.update(self._settle_below(root))
+        if not self.alive(root):
+            place, keywords = Losses(self).culprit(root)
+            raise UnsatisfiableError(
+                "no value satisfies this schema",
+                place=place,
+                found=", ".join(keywords) or None,
+                hint="loosen what contradicts itself here",
+            )
+
+    def lost(self) -> list[Unwritable]:
+        """What no text can have of all that was explored."""
+        return Losses(self).find(self._explored, self._choices)
+
+    def satisfiable(self, one: Conj) -> bool:
+        """Whether some value satisfies a conj, as far as shapes tell."""
+        if one:
+            self._settle_below(one)
+        return self.alive(one)
+
+    def _settle_below(self, root: tuple[Literal, ...]) -> dict[tuple[Literal, ...], None]:
+        """Every conj below ``root``; which of them can be satisfied is settled."""
         order: dict[tuple[Literal, ...], None] = {root: None}
         queue = [root]
         users: dict[tuple[Literal, ...], list[tuple[Literal, ...]]] = {}
@@ -470,8 +498,7 @@ class Normaliser:
                 work += more
         for one in new:
             self._alive.setdefault(one, False)
-        if root and not self._alive[root]:
-            raise UnsatisfiableError("no value satisfies this schema", place=self._blame(root))
+        return order
 
     def alive(self, one: Conj) -> bool:
         """Whether some value satisfies an explored conj, as far as shapes tell."""
@@ -493,7 +520,7 @@ class Normaliser:
             if shape.low > len(shape.prefix) and not self.alive(shape.rest):
                 return False
             return all(self.alive(item) for item in shape.prefix[: shape.low])
-        return True
+        return not isinstance(shape, Strings) or not shape.patterns or some_string(shape)
 
     # -- arrays and objects by states
 
@@ -546,21 +573,19 @@ class Normaliser:
                     return None
         return list(found.values()) if len(found) <= MAX_VALUES else None
 
-    def _blame(self, one: tuple[Literal, ...]) -> str:
-        """The smallest place that explains why a conj is empty."""
-        seen: set[tuple[Literal, ...]] = set()
-        while one not in seen:
-            seen.add(one)
-            shapes = [shape for options in self.shapes(one).values() for shape in options]
+    def blamed(self, one: tuple[Literal, ...]) -> list[tuple[Literal, ...]]:
+        """What explains why a conj is empty: itself, what it needs, what that needs, and so on to the innermost."""
+        chain = [one]
+        while True:
             dead: dict[tuple[Literal, ...], None] = {}
-            for shape in shapes:
-                for child in children_of(shape, needed=True):
-                    if child and not self._alive.get(child):
-                        dead.setdefault(child)
-            if len(dead) != 1:
-                break
-            one = next(iter(dead))
-        return one[-1].node.place
+            for options in self.shapes(chain[-1]).values():
+                for shape in options:
+                    for child in children_of(shape, needed=True):
+                        if child and not self._alive.get(child):
+                            dead.setdefault(child)
+            if len(dead) != 1 or next(iter(dead)) in chain:
+                return chain
+            chain += dead
 
 
 def children_of(shape: Shape, needed: bool = False) -> list[Conj]:
