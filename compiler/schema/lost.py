@@ -36,6 +36,7 @@ MOST_KEYWORDS = 24
 """Keywords of one place among which those are sought."""
 
 _UNIONS = frozenset(("anyOf", "oneOf"))
+_LISTS = frozenset(("enum", "const"))
 _SAME = ("allOf", "$ref", "$dynamicRef", "$recursiveRef")
 _REST = frozenset(("additionalProperties", "additionalItems", "items"))
 _NAMING = frozenset(("properties", "patternProperties", "prefixItems", "items"))
@@ -91,7 +92,7 @@ class Losses:
         alive = self._normaliser.alive
         conjs = [one for one in explored if one]
         living = [one for one in conjs if alive(one)]
-        found = [*self._values(living), *self._branches(choices)]
+        found = [*self._values(living), *self._types(living), *self._branches(choices)]
         if len(living) < len(conjs):
             found += self._parts(living)
         return list(dict.fromkeys(found))
@@ -166,6 +167,26 @@ class Losses:
                         found += self._verified(node, ("enum", index), one, value)
                     else:
                         found += self._told(node, ("enum", index), None)
+        return found
+
+    # -- types
+
+    def _types(self, living: list[tuple[Literal, ...]]) -> list[Unwritable]:
+        """Types of several of which no value is left; beside ``enum`` and ``const`` these say which there are."""
+        normaliser = self._normaliser
+        lists: dict[Node, tuple[tuple[Literal, ...], set[str]]] = {}
+        for one in living:
+            for node in self._nodes(one):
+                if len(node.keywords.get("type", ())) > 1 and _LISTS.isdisjoint(node.keywords):
+                    shapes = normaliser.shapes(one)
+                    left = {kind for kind in shapes if kind != "string" or any(map(normaliser.lives, shapes[kind]))}
+                    lists.setdefault(node, (one, set()))[1].update(left)
+        found: list[Unwritable] = []
+        for node, (one, left) in lists.items():
+            for name in node.keywords["type"]:
+                if ("number" if name == "integer" else name) not in left and self._asked < MOST_ASKED:
+                    said = self._verified(node, ("type",), one, normaliser.reader.of_type(name, node.place))
+                    found += [each._replace(why=f"{name}: {each.why}") for each in said]
         return found
 
     # -- why
@@ -292,10 +313,13 @@ def _members(shape: Objects, node: Node) -> Iterator[tuple[Path, Conj]]:
     for name, child in node.keywords.get("properties", {}).items():
         if name in named and not _says_never(child):
             yield ("properties", name), named[name]
-    for pattern, child in node.keywords.get("patternProperties", {}).items():
+    patterns = node.keywords.get("patternProperties", {})
+    for pattern, child in patterns.items():
         if not _says_never(child):
+            alike = [other for other, one in patterns.items() if one is child]
+            texts = (pattern, "|".join(f"(?:{other})" for other in alike))  # as formulas.py joins them
             for opened in shape.opened:
-                if any(match.pattern == pattern for match in opened.matched):
+                if any(match.pattern in texts for match in opened.matched):
                     yield ("patternProperties", pattern), opened.value
     child = node.keywords.get("additionalProperties")
     if isinstance(child, Node) and not _says_never(child):

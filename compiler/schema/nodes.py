@@ -363,9 +363,13 @@ class Reader:
                 for name, demand in keywords[keyword].items()
             }
 
+    def of_type(self, name: str, place: str) -> Node:
+        """The schema of all values of a type."""
+        return self._intern({"type": (name,)}, place)
+
     def objects(self, place: str) -> Node:
         """The schema of any object, which a place demands without saying so."""
-        return self._intern({"type": OBJECT}, place)
+        return self.of_type("object", place)
 
     def part(self, node: Node, keywords: Collection[str]) -> Node:
         """A schema with some of its keywords, and with what belongs to them."""

@@ -125,6 +125,17 @@ CASES: list[tuple[str, Any, Told]] = [
     ),
     ("names that a pointer escapes", _object(**{"a/b~c": BAD}), [("#/properties/a~1b~0c", BOUNDS)]),
     (
+        "keys by patterns that are alike",
+        {**_object(), "patternProperties": {"^x": BAD, "^y": BAD, "^z": {"type": "null"}}},
+        [("#/patternProperties/^x", BOUNDS), ("#/patternProperties/^y", BOUNDS)],
+    ),
+    (
+        "a type of several",
+        _object(a={"type": ["string", "integer"], "format": "date", "pattern": "^x"}),
+        [("#/properties/a/type", ("format", "pattern", "type"))],
+    ),
+    ("nor of types beside listed values", _object(a={"type": ["string", "null"], "enum": ["x", "y"]}), []),
+    (
         "nothing is told of what says so itself",
         _object(a=False, b={"not": {}}, c={"anyOf": [{"type": "null"}, False]}),
         [],
