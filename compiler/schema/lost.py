@@ -179,8 +179,8 @@ class Losses:
             for node in self._nodes(one):
                 if len(node.keywords.get("type", ())) > 1 and _LISTS.isdisjoint(node.keywords):
                     shapes = normaliser.shapes(one)
-                    left = {kind for kind in shapes if kind != "string" or any(map(normaliser.lives, shapes[kind]))}
-                    lists.setdefault(node, (one, set()))[1].update(left)
+                    kinds = {kind for kind in shapes if kind != "string" or any(map(normaliser.lives, shapes[kind]))}
+                    lists.setdefault(node, (one, set()))[1].update(kinds)
         found: list[Unwritable] = []
         for node, (one, left) in lists.items():
             for name in node.keywords["type"]:
@@ -206,7 +206,7 @@ class Losses:
         """What is told of a part of a schema that has no value, wherever such a schema stands."""
         self._normaliser.budget.check("", place=node.place)
         at, said = self._culprit(value)
-        inside = bool(value) and len(self._normaliser.blamed(value)) > 1
+        inside = len(self._normaliser.blamed(value)) > 1 if value else False
         homes = {at} if inside else {at, node.at(*path)}
         words = [key if home.place in homes else f"{key} at {home.place}" for home, key in said]
         why = f"no value meets {_listed(tuple(dict.fromkeys(words)))}" if words else "nothing beside it allows it"
@@ -275,7 +275,8 @@ class Losses:
             for keyword in (*_SAME, *(("anyOf", "oneOf") if unions else ())):
                 if keyword in node.keywords:
                     value = node.keywords[keyword]
-                    more = [child for child in (value if isinstance(value, tuple) else (value,)) if child not in found]
+                    values = value if isinstance(value, tuple) else (value,)
+                    more = [one for one in values if isinstance(one, Node) and one not in found]  # else not looked at
                     found.update(dict.fromkeys(more))
                     todo += more
         return list(found)
@@ -302,9 +303,11 @@ def _says_never(node: Node) -> bool:
 
 def _parts_of(shape: Shape, nodes: list[Node]) -> Iterator[tuple[Node, Path, Conj]]:
     """The parts of a shape that some schemas declare."""
-    for node in nodes if isinstance(shape, (Arrays, Objects)) else ():
-        for path, value in _members(shape, node) if isinstance(shape, Objects) else _items(shape, node):
-            yield node, path, value
+    for node in nodes:
+        if isinstance(shape, Objects):
+            yield from ((node, path, value) for path, value in _members(shape, node))
+        elif isinstance(shape, Arrays):
+            yield from ((node, path, value) for path, value in _items(shape, node))
 
 
 def _members(shape: Objects, node: Node) -> Iterator[tuple[Path, Conj]]:

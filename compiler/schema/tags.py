@@ -39,7 +39,7 @@ def tags_of(schema: dict[str, Any]) -> Tags | None:
     name = found.get("propertyName") if isinstance(found, dict) else None
     if not isinstance(name, str):
         return None
-    given = found.get("mapping")
+    given = found["mapping"] if isinstance(found, dict) and "mapping" in found else None
     mapping = {tag: unquote(to) for tag, to in given.items() if isinstance(to, str)} if isinstance(given, dict) else {}
     tags = {key: _tags(schema[key], mapping) for key in ("oneOf", "anyOf") if isinstance(schema.get(key), list)}
     return Tags(name, **tags) if any(map(any, tags.values())) else None
