@@ -155,8 +155,8 @@ class Losses:
             for node in self._nodes(one):
                 if len(node.keywords.get("enum", ())) > 1:
                     shapes = self._normaliser.shapes(one).values()
-                    left = [shape.values for union in shapes for shape in union if isinstance(shape, Constants)]
-                    keys = {constant.key for values in left for constant in values}
+                    some = [shape.values for union in shapes for shape in union if isinstance(shape, Constants)]
+                    keys = {constant.key for values in some for constant in values}
                     lists.setdefault(node, (one, set()))[1].update(keys)
         found: list[Unwritable] = []
         for node, (one, left) in lists.items():
