@@ -1,7 +1,8 @@
 """The ``toolc`` command: arguments and options; what each command does is in commands/.
 
 Exit codes   0 success; 1 `check`: the text is not accepted, `demo`: an output is not valid; 2 wrong usage; 3 a spec,
-             schema, grammar or tokenizer is refused; 4 a budget was passed; 5 a bundle is refused; 70 a bug;
+             schema, grammar or tokenizer is refused; 4 a budget was passed; 5 a bundle is refused; 6 `--strict-report`:
+             something is warned of; 70 a bug;
              130 interrupted.
 Output       results on stdout, with --json one JSON object; errors, notes and progress on stderr.
 Invariants   importing this loads click and nothing larger; a failing command leaves no file.
@@ -145,6 +146,7 @@ def cli() -> None:
 )
 @click.option("--ray", metavar="ADDRESS", help="Compile on this Ray cluster, for --store.")
 @click.option("--report", type=click.Path(), help="Write what became of every spec to this JSON file, for --store.")
+@click.option("--strict-report", is_flag=True, help="What is warned of is an error: never written, or misspelt.")
 @_schema_options
 @_budget_options
 @_json_option

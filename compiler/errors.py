@@ -12,6 +12,7 @@ __all__ = [
     "BundleError",
     "DecodeError",
     "GrammarError",
+    "ReportError",
     "SchemaError",
     "SpecError",
     "ToolcError",
@@ -47,3 +48,7 @@ class VocabError(ToolcError):
 
 class BudgetError(ToolcError):
     """A limit on states, rows, seconds or bytes was reached."""
+
+
+class ReportError(ToolcError):
+    """A compile whose report has warnings, which were asked to be errors."""

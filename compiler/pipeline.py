@@ -55,7 +55,9 @@ class Compiled:
         bundle: for ``toolc.runtime``, as if it had been opened from a file.
         grammar: what it was compiled from.
         report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage,
-            and characters that the spec asks for and the tokenizer cannot write ("unwritten").
+            characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
+            ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
+            meant).
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -248,7 +250,7 @@ def _compile(
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .link.link import link
-    from .schema.report import dropped, keyword_counts, pack
+    from .schema.report import dropped, keyword_counts, misspelt, pack
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
 
@@ -349,6 +351,10 @@ def _compile(
         "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "unwritten": unwritten,
+        "unwritable": _unwritable(assembled, unwritten, str(vocab.meta["source"])),
+        "misspelt": [
+            {"pointer": place, "keyword": name, "meant": word} for place, name, word in misspelt(assembled.told)
+        ],
         "counts": counts,
         "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
         "bytes": counts["bytes"],
@@ -359,6 +365,17 @@ def _compile(
         "key": key_of(meta),
     }
     return Compiled(bundle, assembled, report, options.standalone)
+
+
+def _unwritable(assembled: Assembled, unwritten: str, tokenizer: str) -> list[dict[str, Any]]:
+    """What no text can have: by its schema, or as no token is there for it."""
+    found: list[dict[str, Any]] = [
+        {"pointer": one.place, "keywords": list(one.keywords), "why": one.why} for one in assembled.lost
+    ]
+    if unwritten:
+        why = f"the tokenizer has no tokens for {' '.join(map(repr, unwritten))}"
+        found.append({"pointer": tokenizer, "keywords": [], "why": why})
+    return found
 
 
 def _ends(vocab: Vocab) -> list[int]:

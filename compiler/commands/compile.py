@@ -13,7 +13,7 @@ from typing import Any
 from toolc.runtime.vocab import find_vocab, vocab_cache_dir
 
 from ..budget import Budget
-from ..errors import ToolcError
+from ..errors import ReportError, ToolcError
 from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
 from ..specs.project import NAMES as PROJECT_NAMES
@@ -50,6 +50,9 @@ def run(given: set[str], **options: Any) -> None:
     _run(project, **options)
 
 
+WARNINGS = 20
+"""Warnings that are shown."""
+
 MANY = ("store", "store_bytes", "sign", "ray", "report")
 """Options that only mean something with a store."""
 
@@ -57,6 +60,8 @@ MANY = ("store", "store_bytes", "sign", "ray", "report")
 def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], options: dict[str, Any]) -> None:
     from .compile_many import run as run_many
 
+    if options["strict_report"]:
+        refuse_usage("--strict-report is for one spec; in a store what was warned of stands beside what was not")
     if not specs or "-" in specs:
         refuse_usage("name the specs, or folders of specs, that are compiled into the store")
     if extra := {"output", "standalone"} & given:
@@ -116,11 +121,21 @@ def _run(
             compiled = compile_grammar(source, named, **how, name=lark_name(stem))
         else:
             compiled = compile_spec(source, named, **how)
+        warnings = _warnings(compiled.report)
+        if more["strict_report"] and warnings:
+            rest = f", and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+            place, words = warnings[0]
+            hint = "mend the spec, or compile without --strict-report, which lists them all"
+            raise ReportError(f"{words}{rest}", place=place, hint=hint)
         progress("writing")
         try:
             compiled.write(target)
         except OSError as error:
             raise ToolcError(f"cannot write the bundle: {error.strerror}", place=str(path)) from None
+    for place, words in warnings[:WARNINGS]:
+        note(f"toolc: warning: {place}: {words}")
+    if len(warnings) > WARNINGS:
+        note(f"toolc: warning: and {len(warnings) - WARNINGS} more; --json lists all")
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
@@ -134,6 +149,15 @@ def _run(
         print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **about})
         return
     _print(compiled, path, file_bytes)
+
+
+def _warnings(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """(place, words) of what the spec says, and no text has."""
+    found = [(one["pointer"], f"never written: {one['why']}") for one in report["unwritable"]]
+    return found + [
+        (one["pointer"], f"{one['keyword']!r} is no keyword, and constrains nothing; did you mean {one['meant']!r}?")
+        for one in report["misspelt"]
+    ]
 
 
 def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from ..errors import ToolcError
 
-OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 5, 70, 130, 141
+OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, WARNED = 0, 1, 2, 3, 4, 5, 6
+BUG, INTERRUPTED, NO_READER = 70, 130, 141
 PATIENCE = 1.0
 """Seconds before progress is shown."""
 TICK = 0.1
@@ -128,10 +129,12 @@ def _forget(stream: TextIO) -> None:
 
 def exit_code(error: ToolcError) -> int:
     """The exit code of an error of ours."""
-    from ..errors import BudgetError, BundleError, DecodeError
+    from ..errors import BudgetError, BundleError, DecodeError, ReportError
 
     if isinstance(error, BudgetError):
         return BUDGET
+    if isinstance(error, ReportError):
+        return WARNED
     if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:
         return BAD_INPUT
     return BUNDLE if isinstance(error, (BundleError, DecodeError)) else BAD_INPUT

@@ -19,6 +19,7 @@ from ..schema import LarkWriter, SchemaOptions
 from ..schema.channel import Channel
 from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
+from ..schema.lost import Unwritable
 from ..schema.parameters import elements_of, parameters_of
 from ..schema.pieces import Piece, piece_of, piece_written
 from ..schema.report import Row, Told, at, keyword_report, told
@@ -50,6 +51,7 @@ class Assembled:
         parameters: tool → [name, types] of each parameter, where arguments are no object of JSON.
         elements: tool → the types of every part (schema/parameters.py), where arrays and objects are written in parts.
         common: rules that no schema changes: any array and any object.
+        lost: what no text can have of the schemas.
     """
 
     frame: str
@@ -64,6 +66,7 @@ class Assembled:
     elements: dict[str, list[list[object]]] = field(default_factory=dict)
     common: tuple[str, ...] = ()
     apart: dict[str, tuple[Piece, str]] = field(default_factory=dict)
+    lost: tuple[Unwritable, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -148,6 +151,8 @@ def assemble(
     if options.whitespace != "flexible" and writer.encoding.blanks:
         restrictions.add("blanks")
     rules, terminals = writer.definitions
+    lost = [one._replace(place=at(origin, one.place)) for _, piece, origin in pieces for one in piece.lost]
+    lost += writer.lost()
     writer.normaliser.close()
     if common is not None:
         rules, terminals = _with_common(common, pieces, rules, terminals)
@@ -164,6 +169,7 @@ def assemble(
         elements,
         tuple(dict.fromkeys([*(name for _, piece, _ in pieces for name in piece.any), *writer.common])),
         apart,
+        tuple(dict.fromkeys(lost)),
     )
 
 

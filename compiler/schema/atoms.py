@@ -158,6 +158,14 @@ class Required:
 
 
 @dataclass(frozen=True)
+class Tagged:
+    """An object of a branch with these tags; no object is ruled out by it (discriminator.py)."""
+
+    name: str
+    tags: tuple[Constant, ...]
+
+
+@dataclass(frozen=True)
 class Refused:
     """A keyword that is not supported here."""
 
@@ -182,9 +190,10 @@ class Some:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Exactly one of the schemas holds; normalise.py turns it into Some."""
+    """Exactly one of the schemas holds, and for each what is said of it then; normalise.py turns it into Some."""
 
     nodes: tuple[Node, ...]
+    tagged: tuple[Tagged | None, ...] = ()
 
 
 Atom: TypeAlias = (
@@ -202,6 +211,7 @@ Atom: TypeAlias = (
     | Keys
     | SomeMember
     | Required
+    | Tagged
     | Refused
 )
 Formula: TypeAlias = Atom | Literal | All | Some | OneOf

@@ -72,10 +72,14 @@ class Brancher:
         self.one_of = one_of
         self.empty = empty
         self.budget = budget
+        self.held: dict[
+            tuple[Atom, ...], list[tuple[Node, ...]]
+        ] = {}  # of the last alternatives, where there are unions
         self._complements: dict[tuple[int, ...], tuple[tuple[Formula, ...], tuple[Formula, ...]]] = {}
 
     def branches(self, one: tuple[Literal, ...], kind: str) -> list[tuple[Atom, ...]]:
         """All alternatives; BudgetError where there are too many."""
+        self.held = {}
         plain: dict[Atom, None] = {}
         for literal in one:
             for part in self.literal_parts(literal, kind):
@@ -125,7 +129,12 @@ class Brancher:
             for found in reversed(self._narrow(branch, kind, apart)):
                 (stack if found.unions or found.pending else done).append(found)
         done.sort(key=lambda branch: sorted(branch.chosen))
-        return list(dict.fromkeys(tuple(sorted(branch.atoms, key=branch.atoms.__getitem__)) for branch in done))
+        held: dict[tuple[Atom, ...], list[tuple[Node, ...]]] = {}
+        for branch in done:
+            nodes = tuple([literal.node for literal in branch.seen if literal.positive])
+            held.setdefault(tuple(sorted(branch.atoms, key=branch.atoms.__getitem__)), []).append(nodes)
+        self.held = held
+        return list(held)
 
     def possible(self, literal: Literal, kind: str) -> bool:
         """False if ``type`` alone rules the kind out."""

@@ -30,6 +30,7 @@ from .atoms import (
     Required,
     Some,
     SomeMember,
+    Tagged,
     Unique,
     Values,
 )
@@ -84,6 +85,8 @@ def holds_atom(part: Formula, value: Any, parts: Parts) -> bool:
         )
     if isinstance(part, Members):
         return _members(part, value, parts)
+    if isinstance(part, Tagged):
+        return True
     assert isinstance(part, Refused)
     raise UnsupportedError(part.reason or f"the keyword {part.keyword} is not supported here", place=part.place)
 

@@ -31,6 +31,7 @@ from .atoms import (
     Refused,
     Required,
     Some,
+    Tagged,
     Unique,
     Values,
     absent,
@@ -41,6 +42,7 @@ from .keywords import KEYWORDS
 from .nodes import Node
 from .patterns import parse
 from .references import Target
+from .tags import TAGS
 from .values import KINDS, kind_of
 
 UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
@@ -64,8 +66,13 @@ def _types(names: tuple[str, ...]) -> tuple[frozenset[str], bool]:
     return kinds, "number" in kinds and "number" not in names
 
 
-def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple[Formula, ...]:
-    """The parts that a value of ``kind`` must satisfy, as written, but for some keywords."""
+def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED, tagged: bool = False) -> tuple[Formula, ...]:
+    """The parts that a value of ``kind`` must satisfy, as written, but for some keywords.
+
+    Args:
+        skip: keywords that are left out.
+        tagged: whether branches have the tags that a discriminator gives them.
+    """
     keywords = node.keywords
     if keywords.get("false"):
         return (NOTHING,)
@@ -130,11 +137,11 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED) -> tuple
             if value:
                 parts.append(Unique(node.at(keyword)))
         else:
-            parts.extend(_applied(node, keyword))
+            parts.extend(_applied(node, keyword, tagged))
     return tuple(parts)
 
 
-def _applied(node: Node, keyword: str) -> list[Formula]:
+def _applied(node: Node, keyword: str, tagged: bool) -> list[Formula]:
     """Keywords that apply schemas to the same value, and those that are refused."""
     value = node.keywords[keyword]
     if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
@@ -143,9 +150,9 @@ def _applied(node: Node, keyword: str) -> list[Formula]:
     if keyword == "allOf":
         return [Literal(child) for child in value]
     if keyword == "anyOf":
-        return [Some(tuple(Literal(child) for child in value))]
+        return [Some(tuple(map(_branch, value, _tags(node, keyword, tagged) or (None,) * len(value))))]
     if keyword == "oneOf":
-        return [OneOf(tuple(value))]
+        return [OneOf(tuple(value), _tags(node, keyword, tagged))]
     if keyword == "not":
         return [Literal(value, False)]
     if keyword == "if":
@@ -159,6 +166,18 @@ def _applied(node: Node, keyword: str) -> list[Formula]:
     if keyword in ("then", "else", "minContains", "maxContains"):
         return []
     return [Refused(keyword, node.at(keyword))]
+
+
+def _branch(child: Node, tag: Tagged | None) -> Formula:
+    return Literal(child) if tag is None else All((Literal(child), tag))
+
+
+def _tags(node: Node, keyword: str, tagged: bool) -> tuple[Tagged | None, ...]:
+    """What a discriminator says of the branches of a union; empty where it says nothing."""
+    if not tagged:
+        return ()
+    tags = node.keywords[TAGS]
+    return tuple([Tagged(tags.name, some) if some else None for some in getattr(tags, keyword)])
 
 
 def _members(node: Node) -> Members:

@@ -8,6 +8,7 @@ Source       json-schema.org, drafts 4, 6, 7, 2019-09 and 2020-12.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -132,3 +133,31 @@ NUMBER_FORMATS = frozenset(("int32", "int64"))
 
 FREE_FORMATS = frozenset(("binary", "password", "float", "double"))
 """OpenAPI formats that any value of their type has."""
+
+_KNOWN = frozenset((
+    "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary",
+    "contentEncoding", "contentMediaType", "contentSchema", "default", "definitions", "deprecated", "description",
+    "discriminator", "example", "examples", "externalDocs", "id", "nullable", "readOnly", "title", "writeOnly", "xml",
+))  # fmt: skip
+"""Names that JSON Schema and OpenAPI give to what constrains nothing, or not by itself."""
+
+_SHORTEST = 4
+"""Letters of keywords that others may be taken for; of shorter ones too many words are one letter away."""
+
+
+@lru_cache(4096)
+def meant(name: str) -> str | None:
+    """The keyword that a name which is none is one letter away from: one more, less or other, or two swapped."""
+    if name in KEYWORDS or name in _KNOWN or name.startswith("x-"):
+        return None
+    return next((known for known in KEYWORDS if len(known) >= _SHORTEST and _one_letter_apart(name, known)), None)
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > 1 or one == other:
+        return False
+    at = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    a, b = one[at:], other[at:]
+    if not (a[:1] + b[:1]).isalpha():  # _format says that it is none
+        return False
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])

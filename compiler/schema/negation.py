@@ -15,6 +15,7 @@ from typing import Any
 from .atoms import (
     ANY,
     NEVER,
+    NOTHING,
     All,
     AtLeast,
     AtMost,
@@ -33,6 +34,7 @@ from .atoms import (
     Required,
     Some,
     SomeMember,
+    Tagged,
     Unique,
     Values,
     absent,
@@ -79,6 +81,8 @@ def negate(part: Formula) -> Formula:
         return _some_member(part)
     if isinstance(part, Keys):
         return SomeMember(ANY, opposite(part.key))
+    if isinstance(part, Tagged):
+        return NOTHING
     assert isinstance(part, Refused), part
     return part
 

@@ -10,7 +10,7 @@ OpenAPI      schemas are those of requests: a property that is ``readOnly`` is n
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -36,7 +36,8 @@ from .references import (
     resolve,
 )
 from .report import narrowed_by
-from .values import MAX_NESTING, check_text, describe, freeze
+from .tags import TAGS, tags_of
+from .values import MAX_NESTING, check_text, describe
 
 __all__ = ["Constant", "Node", "Reader", "escape_pointer"]
 
@@ -44,6 +45,11 @@ __all__ = ["Constant", "Node", "Reader", "escape_pointer"]
 PLAIN = frozenset(("type", "enum", "const", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
                    "exclusiveMaximum"))  # fmt: skip
 """Keywords that have no schemas in them, and of which neither shapes nor errors know where they stand."""
+
+BESIDE = {"if": ("then", "else"), "contains": ("minContains", "maxContains")}
+"""Keywords that mean something only beside others."""
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 OBJECT = ("object",)
 """The value of ``type`` where only objects are allowed."""
@@ -106,8 +112,11 @@ class Reader:
         self._read: dict[Hashable, Node] = {}  # (number of the document, pointer, dynamic anchors, what is not sent) →
         self._known_read_only: dict[tuple[int, str, Context], bool] = {}
         self._honoured: set[tuple[str, str]] = set()  # (place, keyword) of what only OpenAPI enforces
+        self._tagged: dict[Node, list[int]] = {}  # unions with a discriminator → its rows in the report
+        self._narrowing: set[Node] = set()  # those of which it is enforced
         self._library = Library(loader)
         self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where lenient
+        self._others: dict[Node, list[str]] = {}  # the same by node, always
         self._dropped: dict[str, dict[str, None]] = {}  # place → its keywords that are dropped
         self.true = self._intern({}, "#")
         self.false = self._intern({"false": True}, "#")
@@ -238,7 +247,7 @@ class Reader:
         if inside.draft <= 2019 and "contains" in keywords:
             keywords["$2019"] = True  # there contains does not evaluate items
         if document.openapi:
-            self._openapi(document, at, schema, keywords, inside)
+            self._openapi(document, at, schema, keywords)
         if inside.unsent:
             self._leave_out(keywords, inside.unsent)
         if len(active) < len(schema):
@@ -247,11 +256,20 @@ class Reader:
                 if keyword not in known and (place, keyword) not in self._honoured:
                     self.report.append((place, keyword, "annotation"))
         node = self._intern(keywords, place)
+        if TAGS in keywords:
+            self._tagged.setdefault(node, []).append(len(self.report))
+            self.report.append((place, "discriminator", "enforced" if node in self._narrowing else "annotation"))
+        if node.place != place:
+            self._others.setdefault(node, []).append(place)
         if self.lenient and node.place != place:
             self._twins.setdefault(node.place, []).append(place)
             for keyword in self._dropped.get(node.place, ()):
                 self._drop(place, keyword)
         return node
+
+    def places(self, node: Node) -> list[str]:
+        """Where such a schema stands."""
+        return list(dict.fromkeys([node.place, *self._others.get(node, ())]))
 
     def drop(self, place: str, keyword: str) -> None:
         """Note that a keyword of the node of a place is dropped, wherever such a schema stands."""
@@ -264,35 +282,24 @@ class Reader:
             here[keyword] = None
             self.report.append((place, keyword, "dropped"))
 
-    def _openapi(
-        self, document: Document, at: str, schema: dict[str, Any], keywords: dict[str, Any], inside: Context
-    ) -> None:
+    def _openapi(self, document: Document, at: str, schema: dict[str, Any], keywords: dict[str, Any]) -> None:
         """What OpenAPI adds: ``nullable``, ``discriminator``, formats of its own."""
         if "format" in keywords:
             keywords["$openapi"] = True
         if schema.get("nullable") is True and "type" in keywords and document.version.startswith("3.0"):
             keywords["type"] = tuple(sorted({*keywords["type"], "null"}))
             self._honour(document.place(at), "nullable")
-        found = schema.get("discriminator")
-        name = found.get("propertyName") if isinstance(found, dict) else None
-        if not isinstance(name, str):
-            return
-        mapping = found.get("mapping", {}) if isinstance(found, dict) else {}
-        for keyword in {"oneOf", "anyOf"} & set(keywords):
-            options = []
-            for child, raw in zip(keywords[keyword], schema[keyword], strict=True):
-                ref = raw.get("$ref") if isinstance(raw, dict) else None
-                if isinstance(ref, str) and not self._is_unsent(name, document, f"{at}/{keyword}", raw, inside):
-                    short = ref.rsplit("/", 1)[-1]
-                    known = [tag for tag, to in mapping.items() if to in (ref, short)]
-                    tags = tuple(Constant(freeze(tag), tag) for tag in dict.fromkeys([*known, short]))
-                    value = self._intern({"enum": tags}, document.place(f"{at}/discriminator"))
-                    tagged = {"type": OBJECT, "properties": {name: value}, "required": (name,)}
-                    mark = self._intern(tagged, document.place(f"{at}/discriminator"))
-                    child = self._intern({"allOf": (child, mark)}, document.place(f"{at}/{keyword}"))
-                options.append(child)
-            keywords[keyword] = tuple(options)
-            self._honour(document.place(at), "discriminator")
+        tags = tags_of(schema) if "discriminator" in schema and not {"oneOf", "anyOf"}.isdisjoint(keywords) else None
+        if tags is not None:
+            keywords[TAGS] = tags
+            self._honoured.add((document.place(at), "discriminator"))
+
+    def narrows(self, node: Node) -> None:
+        """Report that the discriminator of a union is enforced, wherever such a schema stands."""
+        self._narrowing.add(node)
+        for index in self._tagged[node]:
+            place, keyword, _ = self.report[index]
+            self.report[index] = place, keyword, "enforced"
 
     def _honour(self, place: str, keyword: str) -> None:
         """Report a keyword that is enforced here and an annotation elsewhere."""
@@ -314,10 +321,6 @@ class Reader:
                     if inner.get("readOnly") is True:
                         self._honour(home.place(below), "readOnly")
         return frozenset(names)
-
-    def _is_unsent(self, name: str, document: Document, at: str, schema: dict[str, Any], inside: Context) -> bool:
-        """Whether no member of this name is sent of an object that meets a schema as well as what it is inside of."""
-        return document.read_only and name in inside.unsent | self._read_only(document, at, schema, inside)
 
     def _is_read_only(self, document: Document, at: str, schema: dict[str, Any], around: Context) -> bool:
         key = id(document), at, around
@@ -371,9 +374,23 @@ class Reader:
                 for name, demand in keywords[keyword].items()
             }
 
+    def of_type(self, name: str, place: str) -> Node:
+        """The schema of all values of a type."""
+        return self._intern({"type": (name,)}, place)
+
     def objects(self, place: str) -> Node:
         """The schema of any object, which a place demands without saying so."""
-        return self._intern({"type": OBJECT}, place)
+        return self.of_type("object", place)
+
+    def part(self, node: Node, keywords: Collection[str]) -> Node:
+        """A schema with some of its keywords, and with what belongs to them."""
+        kept = {*keywords, *(name for keyword in keywords for name in BESIDE.get(keyword, ()))}
+        said = {name: value for name, value in node.keywords.items() if name in kept or name.startswith("$")}
+        return self._intern({name: value for name, value in said.items() if name not in REFERENCES}, node.place)
+
+    def one_of(self, constants: tuple[Constant, ...], place: str) -> Node:
+        """The schema of some values."""
+        return self._intern({"enum": constants}, place)
 
     def any_of(self, nodes: tuple[Node, ...]) -> Node:
         """The union of some schemas."""

@@ -20,15 +20,19 @@ from .any_order import any_order_machine
 from .apart import not_told_apart
 from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
 from .branches import Brancher, constant_keys
+from .discriminator import Discriminators
 from .either import joined
 from .evaluate import holds_atom, search
 from .formulas import formula
+from .lost import Choice, Losses, Unwritable
 from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .merge import merge
 from .multiples import few_multiples, multiples_machine
-from .nodes import Constant, Node, Reader
+from .nodes import REFERENCES, Constant, Node, Reader
 from .references import Target
-from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape
+from .scalar_text import some_string
+from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
+from .tags import TAGS
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze, kind_of
 
@@ -46,8 +50,6 @@ SAMPLES = tuple(
     for value in (None, False, True, 0, 1, -1, 982451653, Decimal("0.5"), "", "\N{SNOWMAN}")
 )
 """Values that show of many schemas that they have one."""
-
-REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _IN_PLACE = frozenset((*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies",
                        "dependentSchemas"))  # fmt: skip
@@ -77,6 +79,15 @@ class Normaliser:
         self._final: dict[Node, Node] = {}  # of what is nothing but a reference: see `final`
         self._alive: dict[tuple[Literal, ...], bool] = {}
         self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
+        self._discriminators = Discriminators(
+            self._brancher,
+            lambda atoms: self._merged("object", atoms, ""),
+            self.listed,
+            self.holds_all,
+            lambda constants: reader.one_of(constants, "#"),
+        )
+        self._explored: dict[tuple[Literal, ...], None] = {}
+        self._choices: list[Choice] = []  # the alternatives of conjs with unions
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
         self._keys: dict[Node, frozenset[Hashable] | None] = {}
@@ -85,7 +96,7 @@ class Normaliser:
 
     def close(self) -> None:
         """Let go of what refers back to this: no collector has to find all that many schemas have left, then."""
-        del self._unevaluated, self._brancher
+        del self._unevaluated, self._brancher, self._discriminators
 
     # -- one conj
 
@@ -182,12 +193,18 @@ class Normaliser:
 
     def _kind_shapes(self, one: tuple[Literal, ...], kind: str) -> tuple[Shape, ...]:
         options: dict[Shape, None] = {}
-        for branch in self._brancher.branches(one, kind):
+        branches = self._brancher.branches(one, kind)
+        held = self._brancher.held
+        for branch in branches:
             try:
                 shape = self._merged(kind, branch, one[-1].node.place)
             except UnsupportedError as error:
                 error.place = error.place or one[-1].node.place
                 raise
+            if held:
+                self._choices += [Choice(one, kind, shape, nodes) for nodes in held[branch]]
+            if isinstance(shape, Objects):
+                shape = self._discriminators.narrowed(branch, shape)
             if shape is not None:
                 if shape == FULL.get(kind):
                     return (shape,)
@@ -246,10 +263,13 @@ class Normaliser:
             self._check_cycles(node)
             self._settle(node)
             if KEYWORD.get(kind) in node.keywords:
-                found = self._unevaluated.formula(node, kind)
-            else:
-                found = formula(node, kind)
-            self._parts[key] = found
+                return self._parts.setdefault(key, self._unevaluated.formula(node, kind))
+            agrees = kind == "object" and TAGS in node.keywords and self._discriminators.agrees(node)
+            found = formula(node, kind, tagged=bool(agrees))
+            if agrees is not None:
+                self._parts[key] = found
+            if agrees:
+                self.reader.narrows(node)
         return found
 
     def _settle(self, node: Node) -> None:
@@ -305,9 +325,11 @@ class Normaliser:
             return found
         nodes = [node for node in part.nodes if self._brancher.possible(Literal(node), kind)]
         options: list[Formula] = []
+        tagged = {node: tag for node, tag in zip(part.nodes, part.tagged, strict=False) if tag is not None}
         for node, near in zip(nodes, not_told_apart(nodes, kind), strict=True):
             others = [Literal(nodes[at], False) for at in near if not self._are_disjoint(node, nodes[at], kind)]
-            options.append(All((Literal(node), *others)))
+            said = (Literal(node), tagged[node]) if node in tagged else (Literal(node),)
+            options.append(All((*said, *others)))
         found = self._unions[key] = Some(tuple(options))
         return found
 
@@ -428,6 +450,28 @@ class Normaliser:
         """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot."""
         if root is None:
             raise UnsatisfiableError("the schema is false: it allows no value", place="#")
+        self._explored.update(self._settle_below(root))
+        if not self.alive(root):
+            place, keywords = Losses(self).culprit(root)
+            raise UnsatisfiableError(
+                "no value satisfies this schema",
+                place=place,
+                found=", ".join(keywords) or None,
+                hint="loosen what contradicts itself here",
+            )
+
+    def lost(self) -> list[Unwritable]:
+        """What no text can have of all that was explored."""
+        return Losses(self).find(self._explored, self._choices)
+
+    def satisfiable(self, one: Conj) -> bool:
+        """Whether some value satisfies a conj, as far as shapes tell."""
+        if one:
+            self._settle_below(one)
+        return self.alive(one)
+
+    def _settle_below(self, root: tuple[Literal, ...]) -> dict[tuple[Literal, ...], None]:
+        """Every conj below ``root``; which of them can be satisfied is settled."""
         order: dict[tuple[Literal, ...], None] = {root: None}
         queue = [root]
         users: dict[tuple[Literal, ...], list[tuple[Literal, ...]]] = {}
@@ -464,8 +508,7 @@ class Normaliser:
                 work += more
         for one in new:
             self._alive.setdefault(one, False)
-        if root and not self._alive[root]:
-            raise UnsatisfiableError("no value satisfies this schema", place=self._blame(root))
+        return order
 
     def alive(self, one: Conj) -> bool:
         """Whether some value satisfies an explored conj, as far as shapes tell."""
@@ -487,7 +530,7 @@ class Normaliser:
             if shape.low > len(shape.prefix) and not self.alive(shape.rest):
                 return False
             return all(self.alive(item) for item in shape.prefix[: shape.low])
-        return True
+        return not isinstance(shape, Strings) or not shape.patterns or some_string(shape)
 
     # -- arrays and objects by states
 
@@ -540,21 +583,19 @@ class Normaliser:
                     return None
         return list(found.values()) if len(found) <= MAX_VALUES else None
 
-    def _blame(self, one: tuple[Literal, ...]) -> str:
-        """The smallest place that explains why a conj is empty."""
-        seen: set[tuple[Literal, ...]] = set()
-        while one not in seen:
-            seen.add(one)
-            shapes = [shape for options in self.shapes(one).values() for shape in options]
+    def blamed(self, one: tuple[Literal, ...]) -> list[tuple[Literal, ...]]:
+        """What explains why a conj is empty: itself, what it needs, what that needs, and so on to the innermost."""
+        chain = [one]
+        while True:
             dead: dict[tuple[Literal, ...], None] = {}
-            for shape in shapes:
-                for child in children_of(shape, needed=True):
-                    if child and not self._alive.get(child):
-                        dead.setdefault(child)
-            if len(dead) != 1:
-                break
-            one = next(iter(dead))
-        return one[-1].node.place
+            for options in self.shapes(chain[-1]).values():
+                for shape in options:
+                    for child in children_of(shape, needed=True):
+                        if child and not self._alive.get(child):
+                            dead.setdefault(child)
+            if len(dead) != 1 or next(iter(dead)) in chain:
+                return chain
+            chain += dead
 
 
 def children_of(shape: Shape, needed: bool = False) -> list[Conj]:

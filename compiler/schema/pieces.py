@@ -17,6 +17,7 @@ from ..budget import Budget
 from ..specs.model import packed
 from .common import Common
 from .encoding import Encoding
+from .lost import Unwritable
 from .report import Row, Told, keyword_report, told
 from .writer import LarkWriter, SchemaOptions, definitions
 
@@ -40,6 +41,7 @@ class Piece:
         narrowed: (place, keyword) → restrictions that may narrow it.
         restrictions: names of the declared restrictions that hold in it.
         any: its rules of any array and any object.
+        lost: what no text can have.
     """
 
     root: str
@@ -52,6 +54,7 @@ class Piece:
     narrowed: dict[tuple[str, str], tuple[str, ...]]
     restrictions: frozenset[str]
     any: tuple[str, ...]
+    lost: tuple[Unwritable, ...] = ()
     _made: dict[Callable[..., Any], tuple[Any, Any]] = field(default_factory=dict)
 
     @property
@@ -134,6 +137,7 @@ def piece_written(writer: LarkWriter, root: str) -> Piece:
     rules, terminals = writer.definitions
     own = {name: body for name, body in rules.items() if name not in common.rules}
     met, narrowed = writer.met
+    lost = writer.lost()
     writer.normaliser.close()
     return Piece(
         root,
@@ -146,4 +150,5 @@ def piece_written(writer: LarkWriter, root: str) -> Piece:
         narrowed,
         frozenset(writer.restrictions),
         writer.common,
+        lost,
     )

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from ..errors import BundleError
 from .formats import FORMATS
-from .keywords import KEYWORDS
+from .keywords import KEYWORDS, meant
 from .numbers import constant_restrictions
 
 Row: TypeAlias = tuple[str, str, str, tuple[str, ...]]
@@ -165,6 +165,22 @@ def keyword_counts(all_told: Iterable[tuple[str, Told]]) -> list[list[Any]]:
 def dropped(all_told: Iterable[tuple[str, Told]]) -> list[str]:
     """place/keyword of all that is not enforced, sorted."""
     return sorted(at(origin, place) for origin, one in all_told for place in one.dropped)
+
+
+def misspelt(all_told: Iterable[tuple[str, Told]]) -> list[tuple[str, str, str]]:
+    """(place, name, keyword that was meant) of names that are no keywords and one letter away from one, each once."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for origin, one in all_told:
+        names = {name: word for name, status in one.counts if status == "annotation" and (word := meant(name))}
+        if not names.keys() - found.keys():
+            continue
+        last = ""
+        for shared, rest, there in one.places:
+            last = last[:shared] + rest
+            for name, _, _ in there:
+                if name in names:
+                    found.setdefault(name, (at(origin, last), name, names[name]))
+    return list(found.values())
 
 
 def unpack(packed: Any) -> tuple[Row, ...]:

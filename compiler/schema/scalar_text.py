@@ -7,15 +7,20 @@ Invariants   no terminal matches the empty text; ``{ } [ ]`` are always literals
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from ..budget import Budget
+from ..errors import ToolcError
+from ..regex import parse_regex
 from . import numbers, strings
 from .any_order import constant_machine
 from .encoding import Quote
 from .formats import FORMATS
 from .machine import Named, Payload
 from .multiples import multiples_machine
-from .patterns import content
+from .patterns import content, may_both_match
 from .quoted_text import constants_inside, quoted_constants, quoted_string
 from .shapes import Constants, Numbers, Strings
 from .state_text import state_text
@@ -24,6 +29,9 @@ from .values import kind_of
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
+
+_MOST_CONDITIONS, _MOST_TEXT, _MOST_COUNTED, _MOST_STATES = 4, 4000, 64, 300
+"""Of more conditions, longer expressions, higher counts, large automata it is not asked whether a string meets them."""
 
 INLINE = 24
 """Expressions up to this many characters are repeated where they are used; longer ones get a rule."""
@@ -151,6 +159,10 @@ def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[str], str]:
     for match in shape.patterns:
         if match.format and FORMATS[match.format].narrowed:
             writer.restrictions.add("formats")
+    return _tail(shape)
+
+
+def _tail(shape: Strings) -> tuple[list[str], str]:
     # One look-ahead for all that must not be found costs less than many.
     never = [content(match.pattern, match.place, True) for match in shape.patterns if not match.positive]
     if shape.excluded:
@@ -166,6 +178,29 @@ def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[str], str]:
         times = f"{{{shape.low},{'' if shape.high is None else shape.high}}}"
         last = strings.PLAIN + ("*" if times == "{0,}" else times) + '"'
     return heads, last
+
+
+@lru_cache(4096)
+def some_string(shape: Strings) -> bool:
+    """Whether some string has a shape: False only if surely none has."""
+    wanted = [match for match in shape.patterns if match.positive]
+    odd = any("^" in match.pattern[1:] or "$" in match.pattern[:-1] for match in wanted)
+    conditions = len(shape.patterns) + bool(shape.excluded)
+    if (conditions < 2 and not odd) or conditions > _MOST_CONDITIONS:
+        return True  # lengths were looked at (merge.py)
+    from ..automata.terminal import terminal_dfa
+
+    try:
+        for one, other in combinations(wanted, 2):
+            if not may_both_match(one.pattern, one.place, other.pattern, other.place):
+                return False
+        heads, last = _tail(shape)
+        text = '"' + "".join(heads) + last
+        if len(text) > _MOST_TEXT or max(shape.low, shape.high or 0) > _MOST_COUNTED:
+            return True
+        return not terminal_dfa(parse_regex(text, lazy=True), Budget(_MOST_STATES, _MOST_STATES, None, None)).is_empty
+    except ToolcError:
+        return True  # refused where it is written, with its place
 
 
 def _multiples(writer: LarkWriter, shape: Numbers, hint: str) -> str:

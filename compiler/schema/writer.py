@@ -24,6 +24,7 @@ from .channel import Channel, arguments_text
 from .common import KINDS, Closure, Common, Kind
 from .elements import ElementRules
 from .encoding import JSON_ENCODING, Encoding
+from .lost import Unwritable
 from .nodes import OBJECT, Reader
 from .normalise import Normaliser
 from .object_text import object_text
@@ -195,6 +196,10 @@ class LarkWriter:
             some = "+" if blanks == "flexible" else f"{{1,{blanks}}}"
             lines = ["_w: WS?  // a gap between two tokens", *lines, rf"WS: /[ \t\n\r]{some}/"]
         return "\n".join(lines) + "\n"
+
+    def lost(self) -> tuple[Unwritable, ...]:
+        """What no text can have of the schemas."""
+        return tuple(self.normaliser.lost())
 
     @property
     def definitions(self) -> tuple[dict[str, str], dict[str, str]]:

@@ -227,6 +227,45 @@ def test_broken_schema_leaves_no_file(process: Toolc, tmp_path: Path, schema: ob
     assert list(tmp_path.iterdir()) == []
 
 
+WARNED = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "enum": [1]}, "b": {"type": "string", "maxlength": 3}},
+    "required": ["b"],
+}
+WARNINGS = [
+    "toolc: warning: spec.json#/properties/a: never written: no value meets type and enum",
+    "toolc: warning: spec.json#/properties/b: 'maxlength' is no keyword, and constrains nothing; "
+    "did you mean 'maxLength'?",
+]
+
+
+def test_warnings(toolc: Toolc, tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(WARNED))
+    done = toolc("compile", "spec.json", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if "warning" in line] == WARNINGS
+    report = json.loads(done.stdout)
+    assert report["unwritable"] == [
+        {"pointer": "spec.json#/properties/a", "keywords": ["type", "enum"], "why": "no value meets type and enum"}
+    ]
+    assert report["misspelt"] == [{"pointer": "spec.json#/properties/b", "keyword": "maxlength", "meant": "maxLength"}]
+    (tmp_path / "spec.json").write_text(json.dumps({"type": "object"}))
+    assert "warning" not in toolc("compile", "spec.json").stderr
+
+
+def test_strict_report(toolc: Toolc, tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(WARNED))
+    done = toolc("compile", "spec.json", "--strict-report", "--json")
+    assert done.returncode == 6
+    error = json.loads(done.stdout)
+    assert (error["error"], error["place"]) == ("ReportError", "spec.json#/properties/a")
+    assert "type and enum" in error["message"] and "1 more" in error["message"]
+    assert not (tmp_path / "spec.toolc").exists()
+    (tmp_path / "spec.json").write_text(json.dumps({"type": "object"}))
+    assert toolc("compile", "spec.json", "--strict-report").returncode == 0
+    assert toolc("compile", "spec.json", "--strict-report", "--store", "here").returncode == 2
+
+
 def test_big_and_deep_specs(toolc: Toolc, tmp_path: Path) -> None:
     folder = tmp_path / "specs"
     folder.mkdir()

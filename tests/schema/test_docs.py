@@ -29,3 +29,8 @@ def rebuild() -> Path:
 
 def test_tables_are_current() -> None:
     assert current() == DOCUMENT.read_text(encoding="utf-8"), "python -m tests.golden writes the tables anew"
+
+
+def test_the_examples_are_executed() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.S)
+    exec(compile(code, "json-schema.md", "exec"), {})  # a test of our own file

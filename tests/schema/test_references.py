@@ -72,17 +72,6 @@ def test_byte_is_a_format_of_openapi_only() -> None:
     assert Compiled(schema_to_lark(schema)[0]).accepts('"?"')
 
 
-def test_discriminator() -> None:
-    kind = {"type": "object", "properties": {"kind": {"type": "string"}}, "additionalProperties": {"type": "integer"}}
-    refs = [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}]
-    root = {"oneOf": refs, "discriminator": {"propertyName": "kind", "mapping": {"puppy": "#/components/schemas/Dog"}}}
-    cat = {**kind, "required": ["lives"], "properties": {**kind["properties"], "lives": {"type": "integer"}}}
-    ours = _openapi(root, Cat=cat, Dog=kind)
-    assert ours.accepts('{"kind": "Cat", "lives": 9}') and ours.accepts('{"kind": "puppy"}')
-    assert ours.accepts('{"kind": "Dog", "lives": 1}')
-    assert not ours.accepts('{"kind": "Cat"}') and not ours.accepts("{}") and not ours.accepts('{"kind": "Cow"}')
-
-
 D4, D7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
 D19, D20 = "https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema"
 TUPLE_7 = {"items": [{"type": "string"}], "additionalItems": False}
