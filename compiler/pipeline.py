@@ -55,7 +55,8 @@ class Compiled:
         bundle: for ``toolc.runtime``, as if it had been opened from a file.
         grammar: what it was compiled from.
         report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage,
-            and characters that the spec asks for and the tokenizer cannot write ("unwritten").
+            characters that the spec asks for and the tokenizer cannot write ("unwritten"), the tokens that end a turn
+            ("ends"), and those of the protocol that end none here ("missing_ends").
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -348,6 +349,8 @@ def _compile(
         "min_tokens": bundle.min_tokens,
         "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
+        "ends": [vocab.shown(token) for token in ends],
+        "missing_ends": missing_ends(assembled.turn_ends, vocab),
         "unwritten": unwritten,
         "counts": counts,
         "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
@@ -359,6 +362,12 @@ def _compile(
         "key": key_of(meta),
     }
     return Compiled(bundle, assembled, report, options.standalone)
+
+
+def missing_ends(turn_ends: Sequence[str], vocab: Vocab) -> list[str]:
+    """Those of a protocol's ends of turn that are tokens of a tokenizer and end no turn there."""
+    ends, special = vocab.end_of_turn, vocab.special
+    return [name for name in turn_ends if name in special and special[name] not in ends]
 
 
 def _ends(vocab: Vocab) -> list[int]:

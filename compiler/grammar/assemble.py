@@ -50,6 +50,7 @@ class Assembled:
         parameters: tool → [name, types] of each parameter, where arguments are no object of JSON.
         elements: tool → the types of every part (schema/parameters.py), where arrays and objects are written in parts.
         common: rules that no schema changes: any array and any object.
+        turn_ends: tokens with which models of the protocol end a turn.
     """
 
     frame: str
@@ -64,6 +65,7 @@ class Assembled:
     elements: dict[str, list[list[object]]] = field(default_factory=dict)
     common: tuple[str, ...] = ()
     apart: dict[str, tuple[Piece, str]] = field(default_factory=dict)
+    turn_ends: tuple[str, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -164,6 +166,7 @@ def assemble(
         elements,
         tuple(dict.fromkeys([*(name for _, piece, _ in pieces for name in piece.any), *writer.common])),
         apart,
+        protocol.turn_ends if entries and protocol is not None else (),
     )
 
 

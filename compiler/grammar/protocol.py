@@ -80,6 +80,11 @@ class Protocol:
         """How it writes arguments: one of ARGUMENTS."""
         return self.rules["tool"][1]
 
+    @property
+    def turn_ends(self) -> tuple[str, ...]:
+        """The tokens with which models of this protocol end a turn, as TURN_END lists them."""
+        return self.strings("TURN_END")
+
     def strings(self, terminal: str) -> tuple[str, ...]:
         """The strings that a terminal lists; none where it is not defined."""
         return tuple(json.loads(text) for text in STRING.findall(self.body(terminal)))

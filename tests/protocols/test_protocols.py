@@ -65,6 +65,23 @@ def test_file_is_lark_and_names_its_source(name: str) -> None:
 
 
 @EACH
+def test_ends_of_turn_that_a_protocol_names(name: str) -> None:
+    named = load_protocol(name).turn_ends
+    assert (set(FAMILIES[name].ends) <= set(named)) is bool(named)
+    assert bool(named) is (name not in ("json", "react", "toolkengpt"))
+    compiled = compile_tools(TOOLS[2:], vocab_for(name), options=Options(protocol=name, named=False))
+    assert compiled.report["ends"] == list(FAMILIES[name].ends) and compiled.report["missing_ends"] == []
+
+
+def test_an_end_of_turn_that_the_files_do_not_name_is_told() -> None:
+    compiled = compile_tools(TOOLS, vocab_for("hermes"), options=Options(protocol="glm45", named=False))
+    assert compiled.report["missing_ends"] == []  # the tokenizer has none of them
+    compiled = compile_tools(TOOLS, vocab_for("llama3", ends=("<|eom_id|>",)), options=Options(protocol="llama3"))
+    assert compiled.report["ends"] == ["<|eom_id|>"] and compiled.report["missing_ends"] == ["<|eot_id|>"]
+    assert set(compiled.bundle.vocab.end_of_turn) == set(compiled.bundle.tables.end_of_turn_tokens.tolist())
+
+
+@EACH
 def test_whole_text_is_lark(name: str) -> None:
     Lark(compile_tools(TOOLS, vocab_for(name), options=Options(protocol=name)).grammar_text)
 
