@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -349,10 +350,14 @@ def test_example_of_the_page(name: str) -> None:
     assert accepts(held, example(name), "required")
 
 
-def test_delimiters_that_are_text_are_told_where_a_grammar_is_refused() -> None:
-    """The built-in tokenizer has none of Mistral's tokens, and as text they begin as arrays do."""
+def test_delimiters_that_are_text_are_told_where_a_grammar_is_refused(tmp_path: Path) -> None:
+    """The built-in tokenizer has none of Mistral's tokens, and here reasoning goes on over an end of it."""
+    path = tmp_path / "mine.lark"
+    text = (FOLDER / "mistral_v11.lark").read_text()
+    path.write_text(text.replace('"[/THINK]" | "</think>" | "[TOOL_CALLS]"\n', '"[/THINK]"\n'))
+    assert path.read_text() != text
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}]
     with pytest.raises(GrammarError, match="opens with a byte") as caught:
-        compile_tools(tools, options=Options(protocol="mistral_v11"))
+        compile_tools(tools, options=Options(protocol=path))
     hint = caught.value.hint or ""
     assert "[TOOL_CALLS]" in hint and "choose the tokenizer of the model" in hint
