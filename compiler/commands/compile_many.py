@@ -123,12 +123,13 @@ def run(
         "seconds": round(time.perf_counter() - begin, 3),
     }
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
-    if options.protocol is not None:
+    if options.protocol is not None and any(row.status in (COMPILED, REUSED) for row in rows):
         protocol = load_protocol(options.protocol)
-        missing = {name: missing_ends(protocol.turn_ends, vocab) for name, vocab in vocabs.items()}
-        about["missing_ends"] = {name: ends for name, ends in missing.items() if ends}
-        for name, ends in about["missing_ends"].items():
+        found_missing = {name: missing_ends(protocol.turn_ends, vocab) for name, vocab in vocabs.items()}
+        missing = {name: ends for name, ends in found_missing.items() if ends}
+        for name, ends in missing.items():
             note_missing_ends(ends, protocol.name, name)
+        about["missing_ends"] = missing
     whole = {**about, "rows": [asdict(row) for row in rows]}
     if target is not None:
         replace_file(target, [json_text(whole, indent=1).encode()])

@@ -312,8 +312,8 @@ def _ends_in(values: Any, key: str) -> list[str | int]:
     if isinstance(value, dict):
         value = value.get("content")
     named = value if isinstance(value, list) else [value]
-    usable = all(isinstance(which, (str, int)) and not isinstance(which, bool) for which in named)
-    return list(named) if usable else []
+    usable = [which for which in named if isinstance(which, (str, int)) and not isinstance(which, bool)]
+    return usable if len(usable) == len(named) else []
 
 
 def _add_tokens(draft: Draft, side: SideFile) -> None:

@@ -20,7 +20,8 @@ from .vocabularies import vocab_for
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {
     "m": {"type": ["string", "null"]}, "n": {"type": "null"}, "any": {}, "b": {"type": "boolean"},
     "s": {"type": "string"}, "i": {"type": "integer"}, "e": {"enum": ["null", "note", "true\nx"]},
-    "u": {"type": ["boolean", "string"]}, "l": {"type": "array", "items": {"type": ["null", "boolean"]}}, "null": {"type": "integer"},
+    "u": {"type": ["boolean", "string"]}, "null": {"type": "integer"},
+    "l": {"type": "array", "items": {"type": ["null", "boolean"]}},
 }, "additionalProperties": False}}]  # fmt: skip
 AROUND = {
     "gemma4": ("<|tool_call>call:f{", "%s:%s", ",", "}<tool_call|>"),
