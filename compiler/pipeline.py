@@ -57,7 +57,7 @@ class Compiled:
         report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage,
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
-            meant).
+            meant), the tokens that end a turn ("ends"), and those of the protocol that end none here ("missing_ends").
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -350,6 +350,8 @@ def _compile(
         "min_tokens": bundle.min_tokens,
         "delimiters": delimiters,
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
+        "ends": [vocab.shown(token) for token in ends],
+        "missing_ends": missing_ends(assembled.turn_ends, vocab),
         "unwritten": unwritten,
         "unwritable": _unwritable(assembled, unwritten, str(vocab.meta["source"])),
         "misspelt": [
@@ -376,6 +378,12 @@ def _unwritable(assembled: Assembled, unwritten: str, tokenizer: str) -> list[di
         why = f"the tokenizer has no tokens for {' '.join(map(repr, unwritten))}"
         found.append({"pointer": tokenizer, "keywords": [], "why": why})
     return found
+
+
+def missing_ends(turn_ends: Sequence[str], vocab: Vocab) -> list[str]:
+    """Those of a protocol's ends of turn that are tokens of a tokenizer and end no turn there."""
+    ends, special = vocab.end_of_turn, vocab.special
+    return [name for name in turn_ends if name in special and special[name] not in ends]
 
 
 def _ends(vocab: Vocab) -> list[int]:

@@ -161,6 +161,17 @@ def _raw(text: str, types: Sequence[str] | None, constants: Mapping[str, Any]) -
     return value if types is None or not types_of(value).isdisjoint(types) else text
 
 
+def read_only(how: Mapping[str, Any]) -> dict[int, tuple[bytes, bytes]]:
+    """Spellings of constants that no mask allows, and that are read: first byte → (the spelling, that of JSON).
+
+    Both are equally long, so that one is read in the tables in place of the other, byte by byte.
+    """
+    if how.get("encoding") not in ("bare", "parameters"):
+        return {}
+    pairs = [(text.encode(), json.dumps(value).encode()) for text, value in how.get("constants", {}).items()]
+    return {read[0]: (read, written) for read, written in pairs if read != written and len(read) == len(written)}
+
+
 def types_of(value: Any) -> set[str]:
     """What a bundle calls the type of a value that is no string: its JSON type, or what is narrower than that."""
     if value is None:

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .arguments import Part, decode
+from .arguments import Part, decode, read_only
 from .calls import Call, Event, Unfinished
 from .errors import DecodeError
 from .tables import (
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from .bundle import Bundle
 
 _BRACKETS = (b"{", b"[", b"(")
+_BEFORE_CONSTANT = (b":", b",", b"[", b">", b"\n")
+_AFTER_CONSTANT = b",]}<\n"
 
 
 @dataclass
@@ -112,6 +114,11 @@ class Reader:
         self._names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
         self._ends_of: dict[int, list[int]] = dict(bundle.meta.get("ends", ()))
         self._how = bundle.meta.get("arguments") or {"encoding": "json"}
+        self._read_as = read_only(self._how)
+        self._spelled: tuple[bytes, bytes, int] | None = None  # a constant as it is read, as it is written; how far
+        self._spelled_at = -1  # where the last such constant begins
+        self._before: Reader | None = None  # as it stood where one may have begun that may be a string, too
+        self._told = 0  # characters of arguments that were sent
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
         self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
         self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
@@ -325,11 +332,70 @@ class Reader:
         return int(cell)
 
     def _read(self, symbol: int, shown: bytes, mode: int) -> None:
+        """One symbol; where it is refused after a constant that began as a string may, the constant is read anew."""
+        if symbol in self._read_as and self._how["encoding"] == "parameters" and self._spelled is None:
+            both = self._may_be(symbol) and self._may_be(self._read_as[symbol][1][0])
+            if both and self._data.endswith(_BEFORE_CONSTANT):
+                self._before = self.fork()
+                self._before._before, self._before._events = None, []
+        before, end = self._before, len(self._data)
+        try:
+            self._read_symbol(symbol, shown, mode)
+        except DecodeError as error:
+            if before is None:
+                raise
+            self._read_anew(before, end, symbol, shown, error)
+
+    def _may_be(self, symbol: int) -> bool:
+        """Whether a symbol may come next."""
+        view = self._view
+        base = view["cell_delta"][self._cell(self._state, self._counter)]
+        place = base + view["symbol_class"][symbol]
+        return self._state > FINISHED and bool(view["delta"][place, 0] == base and view["delta"][place, 1] != 0)
+
+    def _read_anew(self, twin: Reader, end: int, symbol: int, shown: bytes, error: DecodeError) -> None:
+        """Read what was read since a constant may have begun, and the symbol, with the constant as JSON writes it.
+
+        Args:
+            twin: the reader before the constant;  end: of what was read since;  error: how the symbol was refused.
+
+        Raises:
+            DecodeError: there is none, or what follows it is refused, too; then this is the first refusal.
+        """
+        since = bytes(self._data[len(twin._data) : end])
+        read, written = self._read_as[since[0]]
+        if not since.startswith(read):
+            raise error
+        twin._spelled, twin._spelled_at = (read, written, 0), len(twin._data)
+        try:
+            for byte in since:
+                twin._read_symbol(byte, bytes((byte,)), twin._mode())
+            twin._read_symbol(symbol, shown, twin._mode())
+        except DecodeError:
+            raise error from None
+        twin._leave_out(self._told)
+        events, ends = self._events + twin._events, self._ends
+        self.__dict__.update(twin.__dict__)
+        self._events, self._ends = events, ends
+
+    def _leave_out(self, told: int) -> None:
+        """Take out of the events what was sent before: arguments up to so many characters."""
+        self._say()
+        left = told - self._told + sum(len(event.text) for event in self._events if event.kind == "arguments")
+        for n, event in enumerate(self._events):
+            if event.kind == "arguments" and left > 0:
+                self._events[n], left = replace(event, text=event.text[left:]), left - len(event.text)
+        self._events = [event for event in self._events if event.kind != "arguments" or event.text]
+
+    def _read_symbol(self, symbol: int, shown: bytes, mode: int) -> None:
         """One symbol, as in docs/architecture.md, "Reading a symbol", and what its mark says."""
         view, q, c = self._view, self._state, self._counter
         base = view["cell_delta"][self._cell(q, c)]
         place = base + view["symbol_class"][symbol]
         op = view["delta"][place, 1] if view["delta"][place, 0] == base else 0
+        if self._spelled is not None or (op == 0 and symbol in self._read_as):
+            place = base + view["symbol_class"][self._as_written(symbol, shown)]
+            op = view["delta"][place, 1] if view["delta"][place, 0] == base else 0
         kind, n = op & 7, op >> 3
         if q <= FINISHED or op == 0:
             raise self._refusal(repr(shown)[1:] if shown else "the end of turn")
@@ -370,6 +436,27 @@ class Reader:
             self._end_turn(q)
         else:
             self._mark(*self._marks[view["state_mark"][self._state]])
+
+    def _as_written(self, symbol: int, shown: bytes) -> int:
+        """The symbol in place of one of a constant's spelling that is read, and not written: see `read_only`.
+
+        Raises:
+            DecodeError: what stands there is no whole constant.
+        """
+        if self._spelled is None:
+            read, written = self._read_as[symbol]
+            if not self._data.endswith(_BEFORE_CONSTANT):
+                return symbol
+            self._spelled, self._spelled_at = (read, written, 1), len(self._data)
+            return written[0]
+        read, written, at = self._spelled
+        if at == len(read) and (not shown or shown[:1] in _AFTER_CONSTANT):
+            self._spelled = None
+            return symbol
+        if at == len(read) or symbol != read[at]:
+            raise self._refusal(repr(shown)[1:])
+        self._spelled = read, written, at + 1
+        return written[at]
 
     def _refusal(self, found: str) -> DecodeError:
         return DecodeError(
@@ -437,7 +524,10 @@ class Reader:
         self._settled = end
         self._say(True)
         if self._kind in (KEY, VALUE, STRING) and self._open is not None:
+            self._before = None
             said = self._data[self._begin : end].decode(errors="replace")
+            if self._spelled_at >= self._begin and (self._kind != VALUE or not self._is_constant(said)):
+                raise self._refusal(repr(said))  # what is written so is a string or part of one
             if self._kind != KEY:
                 self._open.parts.append(Part(self._open.key or "", said, self._kind == STRING))
                 self._open.key = None
@@ -447,6 +537,13 @@ class Reader:
         elif self._kind == NAME and self._open is not None:
             self._open.named = end
         self._kind = UNSETTLED
+
+    def _is_constant(self, said: str) -> bool:
+        """Whether a parameter's text is a constant, as its types say."""
+        held = self._open
+        assert held is not None
+        part = Part(held.key or "", said, False)
+        return not isinstance(decode(self._how, tools_of(self.bundle.meta)[held.tool], "", [part])[part.key], str)
 
     def _say(self, final: bool = False) -> None:
         """Send what is settled of the open region, where it is one to be sent."""
@@ -463,6 +560,7 @@ class Reader:
             self.reasoning += text
             self._events.append(Event("reasoning", text))
         elif self._open is not None:
+            self._told += len(text)
             self._events.append(Event("arguments", text, self._open.number))
 
     def _end_turn(self, state: int) -> None:

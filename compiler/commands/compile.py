@@ -139,6 +139,7 @@ def _run(
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
+    note_missing_ends(compiled.report["missing_ends"], compiled.report["protocol"])
     if not options.standalone and find_vocab(compiled.bundle.vocab.digest, beside=path) is None:
         note(
             f"toolc: the vocab file could not be kept in {vocab_cache_dir()}; with --standalone it is inside the bundle"
@@ -160,6 +161,16 @@ def _warnings(report: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def note_missing_ends(missing: list[str], protocol: str, tokenizer: str = "") -> None:
+    """Say which of a protocol's ends of turn end none, as a model that writes one would run on."""
+    if missing:
+        where = f" of {tokenizer}" if tokenizer else ""
+        note(
+            f"toolc: {', '.join(missing)} ends a turn in {protocol}, but not in the files{where}; masks never allow it "
+            "there. Name all that end a turn with --eos"
+        )
+
+
 def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     report = compiled.report
     rows = [("bundle", f"{path} ({size(file_bytes)})")]
@@ -168,6 +179,7 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     if report["protocol"]:
         rows.append(("protocol", f"{report['protocol']}, entries {listed(report['entries'])}"))
     rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))
+    rows.append(("end of turn", listed(report["ends"])))
     rows.append(("figures", figures(report["counts"])))
     if report["parts"] is not None:
         rows.append(("parts", f"{report['parts']['all']}, {report['parts']['reused']} of them compiled before"))

@@ -22,9 +22,12 @@ from toolc.runtime.store.signing import SigningKey
 from toolc.runtime.store.store import open_store
 
 from ..errors import ToolcError
+from ..grammar.protocol import load_protocol
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
+from ..pipeline import missing_ends
+from .compile import note_missing_ends
 from .outputs import output_file
 from .store import given
 from .terminal import (
@@ -120,6 +123,13 @@ def run(
         "seconds": round(time.perf_counter() - begin, 3),
     }
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
+    if options.protocol is not None and any(row.status in (COMPILED, REUSED) for row in rows):
+        protocol = load_protocol(options.protocol)
+        found_missing = {name: missing_ends(protocol.turn_ends, vocab) for name, vocab in vocabs.items()}
+        missing = {name: ends for name, ends in found_missing.items() if ends}
+        for name, ends in missing.items():
+            note_missing_ends(ends, protocol.name, name)
+        about["missing_ends"] = missing
     whole = {**about, "rows": [asdict(row) for row in rows]}
     if target is not None:
         replace_file(target, [json_text(whole, indent=1).encode()])

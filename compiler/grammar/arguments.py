@@ -9,7 +9,8 @@
     positional   values of JSON in the declared order, comma between
     request      the request line of an operation of an API
 
-``TRUE``, ``FALSE`` and ``NULL`` list how these constants are spelled, in ``parameters`` as a whole parameter.
+``TRUE``, ``FALSE`` and ``NULL`` list how these constants are spelled, in ``parameters`` as a whole parameter;
+``READ_TRUE``, ``READ_FALSE`` and ``READ_NULL`` how they are read, too, where the masks allow JSON's spelling alone.
 
 Leaves out   the texts themselves (../schema).
 """
@@ -27,7 +28,20 @@ from .reading import INNER, STRING_COPY, open_parts_of
 
 
 def encoding_of(protocol: Protocol) -> Encoding:
-    """How the values of a protocol's arguments are written."""
+    """How the values of a protocol's arguments are written.
+
+    Raises:
+        GrammarError: a spelling that is only read is not as long as JSON's, which stands for it in the tables.
+    """
+    for name, usual in (("READ_NULL", "null"), ("READ_TRUE", "true"), ("READ_FALSE", "false")):
+        for text in protocol.strings(name):
+            if len(text.encode()) != len(usual):
+                raise GrammarError(
+                    f"{name} of the protocol {protocol.name} cannot be read so",
+                    place=f"{protocol.name}.lark",
+                    found=repr(text),
+                    expected=f"a spelling of {len(usual)} bytes, as {usual} has",
+                )
     constants = protocol.strings("NULL"), protocol.strings("TRUE"), protocol.strings("FALSE")
     if protocol.arguments == "keywords":
         return PYTHON.spelled(*constants)
@@ -58,7 +72,7 @@ def channel_of(protocol: Protocol) -> Channel | None:
     if protocol.has("item"):
         item = replace(_slot(protocol, "item", tuple(one for one in shape if one != "key")), keyed=False)
         inner = Slot(INNER + slot.other, INNER + slot.text, INNER + slot.array, INNER + slot.object)
-    constants = {None: protocol.strings("NULL"), True: protocol.strings("TRUE"), False: protocol.strings("FALSE")}
+    names = {None: "NULL", True: "TRUE", False: "FALSE"}
     bodies = [STRING.sub("", protocol.body(one)) for one in {slot.other, slot.text} - {STRING_COPY}]
     twice = any(len(re.findall(r"\bkey\b", body)) > 1 for body in bodies)
     return Channel(
@@ -70,7 +84,8 @@ def channel_of(protocol: Protocol) -> Channel | None:
         typed=len(shape) == 3,
         closed=twice,  # that two undeclared names are equal is not regular
         keep_out=protocol.strings("KEEP_OUT"),
-        constants=constants,
+        constants={value: protocol.strings(name) for value, name in names.items()},
+        read={value: protocol.strings(f"READ_{name}") for value, name in names.items()},
     )
 
 

@@ -52,6 +52,7 @@ class Assembled:
         elements: tool → the types of every part (schema/parameters.py), where arrays and objects are written in parts.
         common: rules that no schema changes: any array and any object.
         lost: what no text can have of the schemas.
+        turn_ends: tokens with which models of the protocol end a turn.
     """
 
     frame: str
@@ -67,6 +68,7 @@ class Assembled:
     common: tuple[str, ...] = ()
     apart: dict[str, tuple[Piece, str]] = field(default_factory=dict)
     lost: tuple[Unwritable, ...] = ()
+    turn_ends: tuple[str, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -170,6 +172,7 @@ def assemble(
         tuple(dict.fromkeys([*(name for _, piece, _ in pieces for name in piece.any), *writer.common])),
         apart,
         tuple(dict.fromkeys(lost)),
+        protocol.turn_ends if entries and protocol is not None else (),
     )
 
 

@@ -48,16 +48,18 @@ class Special:
 
 @dataclass(frozen=True)
 class Text:
-    """Free text; specials.py makes it a Terminal once the tokenizer is known: a stop that is a token is no text anyway.
+    """Free text; specials.py makes it a Terminal once the tokenizer is known.
 
     Attributes:
-        stops: strings to keep out.
-        kind: "" none occurs in the text; "last" nor does the text end in the beginning of one; "other" the text does
-            not begin with one, nor is the beginning of one.
+        stops: what occurs nowhere in it.
+        first: what it does not begin with, blanks aside.
+        last: whether it may end a turn: then it ends in no beginning of a string of ``stops``, and is no beginning of
+            one of ``first``, but of those that are tokens.
     """
 
-    stops: tuple[str, ...]
-    kind: Literal_["", "last", "other"] = ""
+    stops: tuple[str | Regex, ...]
+    first: tuple[str | Regex, ...] = ()
+    last: bool = False
 
 
 @dataclass(frozen=True)

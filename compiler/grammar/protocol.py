@@ -8,7 +8,7 @@ A protocol is Lark text that defines
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
     lead, tail              what may be said before calls, and after them                          else nothing
-    silence                 what stands before calls where nothing may be said                     else nothing
+    silence, trail          what stands before and after calls where nothing may be said           else nothing
     response{value}         a structured response, of JSON, in place of text                       else the value alone
     opened{tools}           a call whose opening mark has been read                                 else none
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
@@ -79,6 +79,11 @@ class Protocol:
     def arguments(self) -> str:
         """How it writes arguments: one of ARGUMENTS."""
         return self.rules["tool"][1]
+
+    @property
+    def turn_ends(self) -> tuple[str, ...]:
+        """The tokens with which models of this protocol end a turn, as TURN_END lists them."""
+        return self.strings("TURN_END")
 
     def strings(self, terminal: str) -> tuple[str, ...]:
         """The strings that a terminal lists; none where it is not defined."""
@@ -202,28 +207,32 @@ def entries_of(
         arguments = [alternatives("tool" + param[5:], tool) for param in protocol.rules[rule]]
         return f"{rule}{{{', '.join(arguments)}}}"
 
+    def part(*names: str) -> str:
+        return next((name for name in names if protocol.has(name)), "")
+
     def free(rule: str) -> str:
-        around = [name if protocol.has(name) else "" for name in ("lead", "tail")]
-        return "text | " + " ".join(part for part in (around[0], use(rule, None), around[1]) if part)
+        return "text | " + " ".join(one for one in (part("lead"), use(rule, None), part("tail", "trail")) if one)
+
+    def alone(rule: str, tool: str | None = None) -> str:
+        return " ".join(one for one in (part("silence"), use(rule, tool), part("trail")) if one)
 
     bodies: dict[str, tuple[str, str]] = {}
     if protocol.has("text"):
         bodies["auto"] = "_auto", free("calls")
         bodies["auto/one"] = "_auto_one", free("call")
-    silence = "silence " if protocol.has("silence") else ""
-    bodies["required"] = "_required", silence + use("calls", None)
-    bodies["required/one"] = "_required_one", silence + use("call", None)
+    bodies["required"] = "_required", alone("calls")
+    bodies["required/one"] = "_required_one", alone("call")
     if protocol.has("text"):
         bodies["none"] = "text", ""
     if response:
         whole = f"response{{{response}}}" if protocol.has("response") else response
         bodies["response"] = "_response", whole
-        bodies["either"] = "_either", f"{whole} | {silence}{use('calls', None)}"
-        bodies["either/one"] = "_either_one", f"{whole} | {silence}{use('call', None)}"
+        bodies["either"] = "_either", f"{whole} | {alone('calls')}"
+        bodies["either/one"] = "_either_one", f"{whole} | {alone('call')}"
     if protocol.has("opened"):
         bodies["opened"] = "_opened", use("opened", None)
     for number, tool in enumerate(named):
-        bodies[f"tool:{tool}"] = f"_named_{number}", silence + use("call", tool)
+        bodies[f"tool:{tool}"] = f"_named_{number}", alone("call", tool)
     entries: dict[str, str] = {}
     rules: dict[str, str] = {}
     rule_of: dict[str, str] = {}

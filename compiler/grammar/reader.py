@@ -549,7 +549,7 @@ class _Reader:
             raise self.source.error(f"wrong use of template {name}", line, column, found=found, expected=expected)
         kind = meaning(params)
         if kind is not None:
-            return self.special(kind, args[0], name)
+            return self.special(kind, args, name)
         key = (name, args)
         made = self.instances.get(key)
         if made is None:
@@ -573,16 +573,21 @@ class _Reader:
             self.used_again.add(made)
         return Ref(made)
 
-    def special(self, kind: str, argument: Expr, name: str) -> Expr:
+    def special(self, kind: str, arguments: tuple[Expr, ...], name: str) -> Expr:
         """A use of one of the templates that toolc itself gives a meaning: see specials.py."""
-        if isinstance(argument, Sequence) and argument.items and argument.items[0] == self.ignored:
-            argument = argument.items[-1]
-        found = special_of(kind, argument)
+        found = special_of(kind, tuple(map(self._without_ignored, arguments)))
         if found is None:
             line, column = self.source.find(rf"(?<![\w\"/]){re.escape(name)}\s*\{{(?!\w+\}}\s*:)")
-            strings = "a string, or a terminal that lists strings" if "text" in kind else "one string"
-            raise self.source.error(f"wrong argument of {kind}", line, column, expected=strings)
+            texts = "a string, or a terminal that lists strings, or regular expressions that match some text"
+            expected = "one string" if kind in ("_tag", "_token", "_end") else texts
+            raise self.source.error(f"wrong argument of {kind}", line, column, expected=expected)
         return self.leaf(found) if isinstance(found, Special) else found
+
+    def _without_ignored(self, argument: Expr) -> Expr:
+        """An argument without what %ignore puts before it."""
+        if isinstance(argument, Sequence) and argument.items and argument.items[0] == self.ignored:
+            return argument.items[-1]
+        return argument
 
 
 def _short(expr: Expr) -> str:

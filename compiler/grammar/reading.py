@@ -125,7 +125,8 @@ def _plain(protocol: Protocol, body: str) -> str:
 
 def _constants(protocol: Protocol) -> dict[str, Any]:
     found = {"NULL": None, "TRUE": True, "FALSE": False}
-    return {text: value for name, value in found.items() for text in _strings(protocol, name)}
+    names = [(kind + name, value) for name, value in found.items() for kind in ("", "READ_")]
+    return {text: value for name, value in names for text in _strings(protocol, name)}
 
 
 def _strings(protocol: Protocol, name: str) -> list[str]:

@@ -193,7 +193,7 @@ class _Template:
             return
         self.lines.append(f"call{{tools}}: {begin} {gap}{body} {gap}{close}".rstrip())
         if field.get("repeats"):
-            self.lines.append('calls{tools}: call{tools} ("\\n"? call{tools})*')
+            self.lines += ['calls{tools}: call{tools} ("\\n"? call{tools})*', 'trail: "\\n"?']
 
     def _keys(self, field: dict[str, Any], named: bool) -> tuple[str, str]:
         """The keys of a call's name and arguments in its object."""

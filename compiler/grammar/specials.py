@@ -6,11 +6,14 @@ each use into a Special or a Text; ``resolve_specials`` settles them once the to
     _tag{"<x>"}         the token whose content is <x>, or the text <x> where the tokenizer has no such token
     _token{"<x>"}       the token; an error where the tokenizer has none
     _end{"<x>"}         the same as _tag, but nothing where <x> ends a turn by itself in this tokenizer
-    _text{STOP}         any text in which none of STOP occurs; tokens need no keeping out, they are no text
+    _text{STOP}         any text in which none of STOP occurs
     _last_text{STOP}    the same, at the end of a turn: it may not end in the beginning of one of STOP
     _other_text{FIRST}  any text that does not begin, after blanks, with one of FIRST, nor is the beginning of one
+    _prose{FIRST, STOP} what is both an _other_text{FIRST} and a _last_text{STOP}
 
-STOP and FIRST are strings: one, or a terminal that lists several.
+STOP and FIRST are strings and regular expressions: one, or a terminal that lists several. A string that is a token is
+kept out, too: spelled by other tokens it would look the same to a parser that reads text. Of a token there is no half,
+and of what a regular expression matches none is known.
 
 Leaves out   reading Lark text (reader.py), ids (../lift): a Special names a token by its content.
 Invariants   a resolved grammar has no Text and no Special that may be text; rules without either are the same objects.
@@ -19,7 +22,7 @@ Invariants   a resolved grammar has no Text and no Special that may be text; rul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal as Literal_
 
@@ -50,8 +53,9 @@ MEANING = {
     "text_without": "_text",
     "last_text_without": "_last_text",
     "text_not_beginning_with": "_other_text",
+    "prose_not_beginning_with": "_prose",
 }
-"""Parameter → template: the parameter's name is what tells toolc's own templates from others of the same name."""
+"""First parameter → template: its name is what tells toolc's own templates from others of the same name."""
 
 MARKS = {
     "name_of_a_parameter": Mark("key"),
@@ -60,7 +64,6 @@ MARKS = {
 }
 """Likewise of the templates _key, _value and _string, whose texts are marked for reading calls back."""
 
-_TEXTS: dict[str, Literal_["", "last", "other"]] = {"_text": "", "_last_text": "last", "_other_text": "other"}
 _OTHERWISE: dict[str, Literal_["refuse", "text", "end"]] = {"_tag": "text", "_token": "refuse", "_end": "end"}
 _ANYTHING = rx.repeat(rx.ANY, 0, None)
 _BLANKS = rx.repeat(rx.Chars(((9, 10), (13, 13), (32, 32))), 0, None)
@@ -69,7 +72,7 @@ _OPEN = frozenset((Special, Text))
 
 def meaning(params: tuple[str, ...]) -> str | None:
     """Which of the templates above a definition with these parameters is; None: an ordinary one."""
-    if len(params) != 1:
+    if len(params) != (2 if "prose" in params[0] else 1):
         return None
     _, imported, name = params[0].rpartition("protocol__")  # how lark names what comes from a file called protocol
     return MEANING.get(name if imported else params[0])
@@ -80,27 +83,31 @@ def mark_of(params: tuple[str, ...]) -> Mark | None:
     return MARKS.get(params[0].rpartition("protocol__")[2]) if len(params) == 1 else None
 
 
-def special_of(kind: str, argument: Expr) -> Expr | None:
-    """The expression for a use of a template; None where the argument is not what it takes."""
-    texts = _texts(argument)
-    if not texts:
+def special_of(kind: str, arguments: tuple[Expr, ...]) -> Expr | None:
+    """The expression for a use of a template; None where an argument is not what it takes."""
+    listed = [_listed(argument) for argument in arguments]
+    if not all(listed):
         return None
-    if kind.endswith("_text"):
-        return Text(texts, _TEXTS[kind])
-    if len(texts) != 1:
-        return None
-    return Special(texts[0], _OTHERWISE[kind])
+    if kind == "_prose":
+        return Text(listed[1], listed[0], True)
+    if kind == "_other_text":
+        return Text((), listed[0], True)
+    if kind in ("_text", "_last_text"):
+        return Text(listed[0], (), kind == "_last_text")
+    text = listed[0][0]
+    return Special(text, _OTHERWISE[kind]) if isinstance(text, str) and len(listed[0]) == 1 else None
 
 
-def _texts(argument: Expr) -> tuple[str, ...]:
-    """The strings of a literal, or of a terminal that lists some."""
+def _listed(argument: Expr) -> tuple[str | rx.Regex, ...]:
+    """The strings and regular expressions of a literal, or of a terminal that lists some; none matches no text."""
     if isinstance(argument, Literal):
         return (argument.data.decode(),)
     if not isinstance(argument, Terminal):
         return ()
     options = argument.regex.options if isinstance(argument.regex, rx.Union) else (argument.regex,)
-    texts = [rx.literal_text(option) for option in options]
-    return tuple(text for text in texts if text) if all(texts) else ()
+    if any(rx.lengths(option)[0] == 0 for option in options):
+        return ()
+    return tuple(rx.literal_text(option) or option for option in options)
 
 
 def resolve_specials(
@@ -123,8 +130,7 @@ def resolve_specials(
     resolver = _Resolver(grammar, special, set(ends), source)
     rules = {name: resolver.resolve(e, name) if _is_open(e) else e for name, e in grammar.rules.items()}
     for text, rule in resolver.texts.items():
-        stops = [stop for stop in text.stops if stop not in special]
-        rules[rule] = Terminal(text_regex(stops, text.kind), "free text")
+        rules[rule] = Terminal(text_regex(text, special), "free text")
     marks = {**grammar.marks, **{rule: Mark("text") for rule in resolver.texts.values()}}
     return replace(grammar, rules=rules, marks=marks), dict(sorted(resolver.found.items()))
 
@@ -193,14 +199,16 @@ def _is_open(expr: Expr) -> bool:
     return not _OPEN.isdisjoint(map(type, leaves(expr)))
 
 
-def text_regex(stops: Iterable[str], kind: str) -> rx.Regex:
-    """The expression of a Text with these stops, as ir.Text tells them apart."""
-    stops = list(dict.fromkeys(stops))
-    before = _BLANKS if kind == "other" else _ANYTHING
-    refused = [rx.concat(before, rx.literal(stop)) for stop in stops]
-    if kind:
-        begun = dict.fromkeys(stop[:n] for stop in stops for n in range(1, len(stop)))
-        refused += [rx.concat(before, rx.literal(text), rx.END) for text in begun]
+def text_regex(text: Text, tokens: Container[str] = ()) -> rx.Regex:
+    """The expression of free text, where some strings are tokens."""
+    refused: list[rx.Regex] = []
+    for before, listed in ((_ANYTHING, text.stops), (_BLANKS, text.first)):
+        whole = dict.fromkeys(rx.literal(one) if isinstance(one, str) else one for one in listed)
+        refused += [rx.concat(before, one) for one in whole]
+        if text.last:
+            halves = [one for one in listed if isinstance(one, str) and one not in tokens]
+            begun = dict.fromkeys(one[:n] for one in halves for n in range(1, len(one)))
+            refused += [rx.concat(before, rx.literal(half), rx.END) for half in begun]
     if not refused:
         return _ANYTHING
     return rx.concat(rx.Look(rx.union(*refused), negative=True), _ANYTHING)

@@ -83,7 +83,8 @@ class Channel:
         closed: whether only declared parameters may be written.
         keep_out: strings that a raw value never contains.
         request: of the operation, for ``request``.
-        constants: other spellings of null, true and false beside JSON's, of a whole parameter.
+        constants: how null, true and false are spelled, of a whole parameter; where there are none as in JSON.
+        read: other spellings of these that are read, but not written.
     """
 
     kind: str
@@ -97,6 +98,7 @@ class Channel:
     keep_out: tuple[str, ...] = ()
     request: Request | None = None
     constants: Mapping[bool | None, tuple[str, ...]] = field(default_factory=dict)
+    read: Mapping[bool | None, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def raw(self) -> Quote:
@@ -409,7 +411,8 @@ def _spellings(writer: LarkWriter, channel: Channel, others: Mapping[str, tuple[
     found: list[str] = []
     for kind, union in others.items():
         if kind in ("null", "boolean"):
-            found += [text for value in _constants(union) for text in channel.spellings(value)]
+            for value in _constants(union):
+                found += [*channel.spellings(value), *channel.read.get(value, ())]
         elif kind == "number":
             whole = all(map(is_integral_shape, union))
             found.append(r"-?(?:0|[1-9][0-9]*)" + (r"(?:\.0*)?" if whole else r"(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"))

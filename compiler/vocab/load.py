@@ -6,10 +6,12 @@ Invariants   a file is recognised by its content, never by its name; equal files
 
 Who says what ends a turn, the first that says anything:
   1. the caller (`eos`)
-  2. generation_config.json: eos_token_id, a number or a list
-  3. tokenizer_config.json: eos_token; special_tokens_map.json: eos_token
-  4. the tokenizer file itself (tekken: `</s>`; SentencePiece: trainer_spec.eos_id)
-  5. the first of WELL_KNOWN_ENDS that is a control token; the table's end_of_turn_origin says so
+  2. the files of the model, all of them together, as engines stop at any: generation_config.json, config.json with
+     its text model (eos_token_id: a number or a list), tokenizer_config.json, special_tokens_map.json (eos_token)
+  3. the tokenizer file itself (tekken: `</s>`; SentencePiece: trainer_spec.eos_id)
+  4. the first of WELL_KNOWN_ENDS that is a control token; the table's end_of_turn_origin says so
+An id of config.json counts where it is a control token: many of these files hold what a library writes by default (2).
+A name that the tokenizer does not have ends nothing where another is named.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from .table import Draft, TokenTable, is_control, is_entry, is_unused
 from .tekken import read_tekken
 from .tiktoken_ranks import looks_like_ranks, read_ranks
 
+READING = 2
+"""Counts in ``fingerprint``: raise it where equal files come to be read in another way."""
+
 WELL_KNOWN_ENDS = (
     "<|eot_id|>",  # Llama 3
     "<|im_end|>",  # ChatML: Qwen, Hermes, ...
@@ -49,13 +54,8 @@ WELL_KNOWN_ENDS = (
 
 _TOKENIZER_FILES = ("tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model")
 _TOKENIZER_GLOBS = ("*tekken*.json", "*.tiktoken", "*.model", "*.model.v*")
-_SIDE_FILES = (
-    "generation_config.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "config.json",
-)
+_END_FILES = ("generation_config.json", "config.json", "tokenizer_config.json", "special_tokens_map.json")
+_SIDE_FILES = (*_END_FILES, "added_tokens.json")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 
 _ID = re.compile("[0-9]{1,18}")
@@ -106,7 +106,7 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = (), logits_width:
     digest = hashlib.blake2b(digest_size=16)
     name = NAME if path == builtin_path() else path.resolve().name
     ends = [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)]
-    digest.update(repr((name, ends, logits_width)).encode())
+    digest.update(repr((READING, name, ends, logits_width)).encode())
     for file in files:
         digest.update(f"{path_text(file.name)}\n{file.stat().st_size}\n".encode())
         digest.update(file.read_bytes())
@@ -247,18 +247,9 @@ def _finish(
             raise VocabError("no token ends a turn so", place="eos", found=repr(which)[:40], expected="a name or an id")
     if eos:
         return draft.finish([draft.end_of_turn_id(which, "--eos") for which in eos], "--eos", source)
-    for name, key in (
-        ("generation_config.json", "eos_token_id"),
-        ("tokenizer_config.json", "eos_token"),
-        ("special_tokens_map.json", "eos_token"),
-    ):
-        config = side(name)
-        value = config.get(key) if isinstance(config, dict) else None
-        if isinstance(value, dict):
-            value = value.get("content")
-        named = value if isinstance(value, list) else [] if value is None else [value]
-        if named and all(isinstance(which, (str, int)) for which in named):
-            return draft.finish([draft.end_of_turn_id(which, f"{name}#/{key}") for which in named], name, source)
+    ends, origin = _named_ends(draft, side)
+    if ends:
+        return draft.finish(ends, origin, source)
     if draft.end_of_turn:
         return draft.finish(draft.end_of_turn, "the tokenizer file", source)
     for known in WELL_KNOWN_ENDS:
@@ -279,6 +270,50 @@ def _stated_width(side: SideFile) -> int | None:
     parts = [part for name in _TEXT_MODELS if isinstance(part := config.get(name), dict)]
     sizes = [size for part in (*parts, config) if type(size := part.get("vocab_size")) is int]
     return sizes[0] if sizes else None
+
+
+def _named_ends(draft: Draft, side: SideFile) -> tuple[list[int], str]:
+    """The ids that the files beside a tokenizer name as ends of turn, and which files those are.
+
+    Raises:
+        VocabError: a file names what can end no turn, and no file names anything else.
+    """
+    found: dict[int, None] = {}
+    origins: dict[str, None] = {}
+    unknown: list[VocabError] = []
+    for name in _END_FILES:
+        config = side(name)
+        if not isinstance(config, dict):
+            continue
+        places = [(config, name + "#/")]
+        if name == "config.json":
+            places += [(config[inner], f"{name}#/{inner}/") for inner in _TEXT_MODELS if inner in config]
+        for values, place in places:
+            key = "eos_token_id" if name in ("generation_config.json", "config.json") else "eos_token"
+            for which in _ends_in(values, key):
+                if name == "config.json" and which not in draft.special.values():
+                    continue
+                try:
+                    found[draft.end_of_turn_id(which, place + key)] = None
+                except VocabError as error:
+                    if name == "generation_config.json" or draft.find(str(which)) is not None:
+                        raise
+                    unknown.append(error)
+                    continue
+                origins[name] = None
+    if unknown and not found:
+        raise unknown[0]
+    return list(found), ", ".join(origins)
+
+
+def _ends_in(values: Any, key: str) -> list[str | int]:
+    """What a file names under a key: a name or an id, an object that holds the name, or a list of names or ids."""
+    value = values.get(key) if isinstance(values, dict) else None
+    if isinstance(value, dict):
+        value = value.get("content")
+    named = value if isinstance(value, list) else [value]
+    usable = [which for which in named if isinstance(which, (str, int)) and not isinstance(which, bool)]
+    return usable if len(usable) == len(named) else []
 
 
 def _add_tokens(draft: Draft, side: SideFile) -> None:

@@ -58,7 +58,7 @@ class Raw:
     Attributes:
         parameter: one parameter, with {key}, {value} and perhaps {type}.
         text_parameter: one that is a string, where that differs.
-        python: whether constants may be spelled as Python does it.
+        python: whether constants that Python spells are read, too.
     """
 
     parameter: str
@@ -72,8 +72,6 @@ class Raw:
         for key, value in arguments.items():
             form = self.text_parameter if isinstance(value, str) and self.text_parameter else self.parameter
             text = value if isinstance(value, str) else dumps(value, compact)
-            if self.python and not compact and (value is None or isinstance(value, bool)):
-                text = str(value)
             out.append(form.replace("{key}", key).replace("{type}", _type_of(value)).replace("{value}", text))
         return "".join(out)
 
@@ -200,7 +198,7 @@ class Bare:
         if isinstance(value, dict):
             pairs = sorted(value.items(), key=lambda pair: pair[0].lower()) if compact else value.items()
             return "{" + ",".join(f"{key}:{self.write(one, compact)}" for key, one in pairs) + "}"
-        return "None" if value is None and compact else dumps(value)
+        return dumps(value)
 
     def read(self, text: str, schema: Schema) -> tuple[Any, int]:
         value, at = self._value(text, 0)

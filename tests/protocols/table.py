@@ -23,13 +23,14 @@ def table() -> str:
     """One section of Markdown a family: what writes it, its delimiters as tokens and as text, an example."""
     out = []
     for name in protocol_names():
-        about = load_protocol(name).about.split("\n")[0].partition(": ")[0]
+        protocol = load_protocol(name)
+        about = protocol.about.split("\n")[0].partition(": ")[0]
+        ends = " or ".join(f"`{token}`" for token in protocol.turn_ends) or "any end of turn"
         if name in FAMILIES:
-            text, family = example(name), FAMILIES[name]
-            ends = " or ".join(f"`{token}`" for token in family.ends)
-            tokens = " ".join(f"`{token}`" for token in family.tokens) or "none"
+            text = example(name)
+            tokens = " ".join(f"`{token}`" for token in FAMILIES[name].tokens) or "none"
         else:
-            text, tokens, ends = EXAMPLE, "none", "any end of turn"
+            text, tokens = EXAMPLE, "none"
         out += [
             f"### {name}",
             "",

@@ -112,13 +112,14 @@ def test_raw(protocol: str) -> None:
             wanted = fits(text, schema)
             if not said and spells_another(text, schema, python):  # then it is that value, if it is spelled as one
                 wanted = read is not None and not isinstance(read[0][1]["v"], str) and text.strip() == text
+                wanted = wanted and text not in ("None", "True", "False")  # which are read, not written
             assert accepts(protocol, call, tool) is wanted, (schema, text)
             if wanted:
                 called = read_calls(bundle(protocol), call, f"tool:{tool}")
                 assert [(one.name, one.arguments) for one in called] == read, (schema, text)
         for value in OTHERS:
             call = family.write([(tool, {"v": value})])
-            text = str(value) if python and (value is None or isinstance(value, bool)) else json.dumps(value)
+            text = json.dumps(value)
             string_too = not said and fits(text, schema) and not spells_another(text, schema, python)
             assert accepts(protocol, call, tool) is (fits(value, schema) or string_too), (schema, value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,23 @@ def test_file_is_lark_and_names_its_source(name: str) -> None:
         else text + 'start: call{tool{"a", x}, tool_first{"a", x}}\nx: "{}"\n',
         import_paths=[str(FOLDER)],
     )  # fmt: skip
+
+
+@EACH
+def test_ends_of_turn_that_a_protocol_names(name: str) -> None:
+    named = load_protocol(name).turn_ends
+    assert (set(FAMILIES[name].ends) <= set(named)) is bool(named)
+    assert bool(named) is (name not in ("json", "react", "toolkengpt"))
+    compiled = compile_tools(TOOLS[2:], vocab_for(name), options=Options(protocol=name, named=False))
+    assert compiled.report["ends"] == list(FAMILIES[name].ends) and compiled.report["missing_ends"] == []
+
+
+def test_an_end_of_turn_that_the_files_do_not_name_is_told() -> None:
+    compiled = compile_tools(TOOLS, vocab_for("hermes"), options=Options(protocol="glm45", named=False))
+    assert compiled.report["missing_ends"] == []  # the tokenizer has none of them
+    compiled = compile_tools(TOOLS, vocab_for("llama3", ends=("<|eom_id|>",)), options=Options(protocol="llama3"))
+    assert compiled.report["ends"] == ["<|eom_id|>"] and compiled.report["missing_ends"] == ["<|eot_id|>"]
+    assert set(compiled.bundle.vocab.end_of_turn) == set(compiled.bundle.tables.end_of_turn_tokens.tolist())
 
 
 @EACH
@@ -332,10 +350,14 @@ def test_example_of_the_page(name: str) -> None:
     assert accepts(held, example(name), "required")
 
 
-def test_delimiters_that_are_text_are_told_where_a_grammar_is_refused() -> None:
-    """The built-in tokenizer has none of Mistral's tokens, and as text they begin as arrays do."""
+def test_delimiters_that_are_text_are_told_where_a_grammar_is_refused(tmp_path: Path) -> None:
+    """The built-in tokenizer has none of Mistral's tokens, and here reasoning goes on over an end of it."""
+    path = tmp_path / "mine.lark"
+    text = (FOLDER / "mistral_v11.lark").read_text()
+    path.write_text(text.replace('"[/THINK]" | "</think>" | "[TOOL_CALLS]"\n', '"[/THINK]"\n'))
+    assert path.read_text() != text
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}]
     with pytest.raises(GrammarError, match="opens with a byte") as caught:
-        compile_tools(tools, options=Options(protocol="mistral_v11"))
+        compile_tools(tools, options=Options(protocol=path))
     hint = caught.value.hint or ""
     assert "[TOOL_CALLS]" in hint and "choose the tokenizer of the model" in hint

@@ -18,14 +18,24 @@ def text_tokens() -> tuple[bytes, ...]:
 
 
 @functools.cache
-def vocab_for(family: str, as_tokens: bool = True, more: tuple[bytes, ...] = ()) -> Vocab:
-    """The built-in text tokens, some more, and the family's own; without ``as_tokens`` only those that end a turn."""
+def vocab_for(
+    family: str, as_tokens: bool = True, more: tuple[bytes, ...] = (), ends: tuple[str, ...] | None = None
+) -> Vocab:
+    """The built-in text tokens, some more, and the family's own; without ``as_tokens`` only those that end a turn.
+
+    Args:
+        ends: tokens that end a turn in place of the family's own.
+    """
     chosen = FAMILIES[family]
-    special = [*chosen.ends, *(chosen.tokens if as_tokens else ())]
+    end = chosen.ends if ends is None else ends
+    special = list(dict.fromkeys([*chosen.ends, *end, *(chosen.tokens if as_tokens else ())]))
     tokens = text_tokens() + more
     ids = {name: len(tokens) + i for i, name in enumerate(special)}
-    ends = tuple(ids[name] for name in chosen.ends)
     table = TokenTable(
-        tokens=tokens + (b"",) * len(special), special=ids, end_of_turn=ends, source=family, end_of_turn_origin="tests"
+        tokens=tokens + (b"",) * len(special),
+        special=ids,
+        end_of_turn=tuple(sorted(ids[name] for name in end)),
+        source=family,
+        end_of_turn_origin="tests",
     )
     return build_vocab(table)

@@ -103,6 +103,67 @@ ORIGINS = [
         "tokenizer_config.json",
     ),
     ("map", [TURN, END], {"special_tokens_map": {"eos_token": "<|turn|>"}}, (10,), "special_tokens_map.json"),
+    (
+        "two files",
+        [TURN, END],
+        {"tokenizer_config": {"eos_token": "<|im_end|>"}, "generation_config": {"eos_token_id": 10}},
+        (10, 11),
+        "generation_config.json, tokenizer_config.json",
+    ),
+    (
+        "model",
+        [TURN, END],
+        {"config": {"eos_token_id": [10], "text_config": {"eos_token_id": 11}}},
+        (10, 11),
+        "config.json",
+    ),
+    (
+        "all files agree",
+        [TURN, END],
+        {
+            "tokenizer_config": {"eos_token": "<|turn|>"},
+            "generation_config": {"eos_token_id": [10]},
+            "config": {"eos_token_id": 10},
+            "special_tokens_map": {"eos_token": "<|turn|>"},
+        },
+        (10,),
+        "generation_config.json, config.json, tokenizer_config.json, special_tokens_map.json",
+    ),
+    (
+        "text in the model's file",
+        [TURN, END],
+        {"config": {"eos_token_id": 2}, "tokenizer_config": {"eos_token": "<|turn|>"}},
+        (10,),
+        "tokenizer_config.json",
+    ),
+    (
+        "no such id in the model's file",
+        [TURN, END],
+        {"config": {"eos_token_id": 99}, "generation_config": {"eos_token_id": 10}},
+        (10,),
+        "generation_config.json",
+    ),
+    (
+        "only text in the model's file",
+        [TURN, END],
+        {"config": {"eos_token_id": 2}},
+        (11,),
+        "well-known name <|im_end|>",
+    ),
+    (
+        "a name of no token",
+        [TURN, END],
+        {"tokenizer_config": {"eos_token": "</eos>"}, "generation_config": {"eos_token_id": 10}},
+        (10,),
+        "generation_config.json",
+    ),
+    (
+        "neither a name nor an id",
+        [TURN, END],
+        {"config": {"eos_token_id": {"a": 10}, "text_config": 7}, "generation_config": {"eos_token_id": [True, 10]}},
+        (11,),
+        "well-known name <|im_end|>",
+    ),
     ("plain entry of the vocabulary", [], {"tokenizer_config": {"eos_token": "</s>"}}, (6,), "tokenizer_config.json"),
 ]
 
@@ -213,6 +274,11 @@ def test_eos_refusals(load: Callable[..., TokenTable], tmp_path: Path) -> None:
         load(hf([END]), "Ċ")
     with pytest.raises(VocabError, match="eos_token_id"):
         load(hf([END]), generation_config={"eos_token_id": 99})
+    for value in ("</eos>", "Ċ"):
+        with pytest.raises(VocabError, match="#/eos_token"):
+            load(hf([END]), generation_config={}, tokenizer_config={"eos_token": value})
+    with pytest.raises(VocabError, match="stands for text"):
+        load(hf([END]), generation_config={"eos_token_id": 11}, tokenizer_config={"eos_token": "Ċ"})
     for error in (tmp_path / "nothing", tmp_path):
         with pytest.raises(VocabError) as caught:
             load_tokens(error if error.name == "nothing" else error / "empty.json")
