@@ -5,7 +5,7 @@ is cut in two first. An assistant's turn is found again by the ids of its calls;
 
 Leaves out   the templates that models were trained with: give `render` of your own for those. Threads: `render` may run
              in one, while turns are remembered in another.
-Limits       the text of calls that are written anew is searched for, in plain Python, at some 4 bytes a millisecond;
+Limits       the text of calls that are written anew is searched for, in plain Python, at some 15 bytes a millisecond;
              so their bytes are bounded, one by one and together.
 Invariants   render(messages) + turn + after(calls, outputs) is render(messages + assistant's message + tool messages).
 """
@@ -100,11 +100,26 @@ class Chat:
         while self._held > self.remembered and self._turns:
             self._held -= len(self._turns.popitem(last=False)[1])
 
-    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), user: str = "") -> list[int]:
-        """The prompt of the next assistant's turn."""
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]] = (),
+        user: str = "",
+        most: int | None = None,
+    ) -> list[int]:
+        """The prompt of the next assistant's turn.
+
+        Args:
+            messages: of the chat.
+            tools: those that the prompt lists.
+            user: whose turns are found again.
+            most: tokens; of a longer prompt the rest is not rendered.
+        """
         out = [] if not tools else self._message("system", "\n".join(json.dumps(one) for one in tools))
         room = self.history_bytes
         for n, message in enumerate(messages):
+            if most is not None and len(out) > most:
+                return out
             role = message.get("role")
             if role == "assistant":
                 turn, room = self._turn(message, n, user, room)
