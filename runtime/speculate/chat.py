@@ -54,7 +54,12 @@ class Chat:
         remembered: tokens of assistant's turns that are kept to be found again.
         call_bytes: of one call that is written anew, at most: its name and arguments, UTF-8.
         history_bytes: of all such calls of one prompt.
+
+    Attributes:
+        most: tokens of a prompt; a service sets it to what its model takes.
     """
+
+    most: int | None = None
 
     def __init__(
         self,
@@ -100,25 +105,12 @@ class Chat:
         while self._held > self.remembered and self._turns:
             self._held -= len(self._turns.popitem(last=False)[1])
 
-    def render(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Mapping[str, Any]] = (),
-        user: str = "",
-        most: int | None = None,
-    ) -> list[int]:
-        """The prompt of the next assistant's turn.
-
-        Args:
-            messages: of the chat.
-            tools: those that the prompt lists.
-            user: whose turns are found again.
-            most: tokens; of a longer prompt the rest is not rendered.
-        """
+    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), user: str = "") -> list[int]:
+        """The prompt of the next assistant's turn; of one that has more tokens than `most`, only the beginning."""
         out = [] if not tools else self._message("system", "\n".join(json.dumps(one) for one in tools))
         room = self.history_bytes
         for n, message in enumerate(messages):
-            if most is not None and len(out) > most:
+            if self.most is not None and len(out) > self.most:
                 return out
             role = message.get("role")
             if role == "assistant":

@@ -69,6 +69,7 @@ class Service:
 
     def __init__(self, engine: Engine, chat: Chat, renders: int = 8) -> None:
         self.engine, self.chat = engine, chat
+        chat.most = engine.model.capacity
         self._threads = ThreadPoolExecutor(renders, "toolc-render")
         self._aside = ThreadPoolExecutor(4, "toolc-body")
 
@@ -86,7 +87,7 @@ class Service:
         return self._submit(request, prompt)
 
     def _render(self, request: Request) -> list[int]:
-        return self.chat.render(request.messages, request.tools, request.user, self.engine.model.capacity)
+        return self.chat.render(request.messages, request.tools, request.user)
 
     def _submit(self, request: Request, prompt: Sequence[int]) -> Running:
         return self.engine.submit(

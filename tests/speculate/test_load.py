@@ -45,7 +45,7 @@ NOTES: Any = [{"type": "function", "function": {"name": "note", "parameters": NO
 
 def notes(**more: Any) -> Server:
     """A server whose one tool takes any text."""
-    compiled = compile_tools([NOTE], options=Options(protocol="hermes", whitespace="spaced")).bundle
+    compiled = compile_tools([NOTE], "builtin", options=Options(protocol="hermes", whitespace="spaced")).bundle
     assert compiled.vocab.size == bundle().vocab.size
     engine = Engine(CausalModel(causal(), 4, 2048, bias()), compiled, encoder(), EngineLimits(**more))
     return Server(Service(engine, Chat(compiled, encoder())), max_body=1 << 20)
@@ -293,7 +293,7 @@ def test_a_long_guess_is_not_looked_at_and_a_long_call_is_run() -> None:
 @pytest.mark.parametrize("protocol", ["hermes", "qwen3_coder"])
 def test_writing_takes_memory_as_the_call_is_long(protocol: str) -> None:
     """It kept a copy of the text for every byte: 60 KB took gigabytes."""
-    start, size = Reader(compile_tools([NOTE], options=Options(protocol=protocol)).bundle, "required"), 2400
+    start, size = Reader(compile_tools([NOTE], "builtin", options=Options(protocol=protocol)).bundle, "required"), 2400
     tracemalloc.start()
     assert write_call(start, "note", {"text": "a b<" * (size // 4)}) is not None
     peak = tracemalloc.get_traced_memory()[1]
