@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from .arguments import Part
-
 
 @dataclass(frozen=True)
 class Call:
@@ -61,20 +59,20 @@ class Event:
 
 
 class Unfinished(NamedTuple):
-    """What is settled of a call that is being read.
+    """What is settled of a call that is being read; texts as bytes [begin, end) of the whole text.
 
     Attributes:
         number: of the call.
         name: as much as was read of it, in protocols that write one.
-        arguments: their text.
-        parts: those that are whole.
+        arguments: their text; (0, 0) before they begin.
+        parts: how many are whole.
         key: of the part that is being read.
         part: the text of that part; None outside of one.
     """
 
     number: int
-    name: bytes
-    arguments: bytes
-    parts: tuple[Part, ...]
+    name: tuple[int, int]
+    arguments: tuple[int, int]
+    parts: int
     key: str | None
-    part: bytes | None
+    part: tuple[int, int] | None

@@ -20,11 +20,11 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
+from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .arguments import Part, decode, read_only
 from .calls import Call, Event, Unfinished
@@ -53,6 +53,21 @@ if TYPE_CHECKING:
 _BRACKETS = (b"{", b"[", b"(")
 _BEFORE_CONSTANT = (b":", b",", b"[", b">", b"\n")
 _AFTER_CONSTANT = b",]}<\n"
+AGES = 256
+"""Symbols behind the last one that a mark may speak of, at most."""
+
+
+class Saved(NamedTuple):
+    """Where a reader stood; what only grows is told by its length."""
+
+    plain: tuple[Any, ...]
+    stack: tuple[tuple[int, int, int], ...]
+    utf8: tuple[bytes, int]
+    data: int
+    begins: int
+    calls: int
+    open: _Open | None
+    held: tuple[Any, ...]
 
 
 @dataclass
@@ -111,6 +126,10 @@ class Reader:
         self._shown = {i: special.get(i, "").encode() for i, s in self._symbol_of.items() if s != END_OF_TURN}
         self._shown_symbol = {self._symbol_of[token]: name for token, name in self._shown.items() if name}
         self._symbols = _one_of_each(self._view["symbol_class"], [*range(END_OF_TURN), *self._shown_symbol])
+        self._lowest = frozenset(symbol for _, symbol in self._symbols)
+        self.delimiters: dict[int, list[tuple[int, bytes]]] = {}  # (symbol, name), by the first byte of the name
+        for one, name in sorted(self._shown_symbol.items()):
+            self.delimiters.setdefault(name[0], []).append((one, name))
         self._names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
         self._ends_of: dict[int, list[int]] = dict(bundle.meta.get("ends", ()))
         self._how = bundle.meta.get("arguments") or {"encoding": "json"}
@@ -123,7 +142,7 @@ class Reader:
         self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
         self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
         self._data = bytearray()
-        self._begins: deque[int] = deque(maxlen=256)  # offsets at which the last symbols begin
+        self._begins = array("q")  # offset at which every symbol begins
         self._ends: list[int] = []  # offset after every token
         self._held = b""
         self._splits: re.Pattern[bytes] | None = None
@@ -240,7 +259,7 @@ class Reader:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.calls, twin._stack, twin._ends = self.calls.copy(), self._stack.copy(), self._ends.copy()
-        twin._data, twin._begins, twin._events = self._data.copy(), self._begins.copy(), self._events.copy()
+        twin._data, twin._begins, twin._events = self._data.copy(), self._begins[:], self._events.copy()
         twin._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         twin._utf8.setstate(self._utf8.getstate())
         if self._open is not None:
@@ -267,6 +286,19 @@ class Reader:
             for number, symbol in self._symbols
             if view["delta"][base + number, 0] == base and view["delta"][base + number, 1] != 0
         }
+
+    def may_read(self, symbol: int) -> bool:
+        """Whether a symbol may come next."""
+        if self._state <= FINISHED:
+            return False
+        view = self._view
+        base = view["cell_delta"][self._cell(self._state, self._counter)]
+        place = base + view["symbol_class"][symbol]
+        return bool(view["delta"][place, 0] == base and view["delta"][place, 1] != 0)
+
+    def is_lowest(self, symbol: int) -> bool:
+        """Whether `symbols` names a symbol: it may come next, and is the lowest of its class."""
+        return symbol in self._lowest and self.may_read(symbol)
 
     def class_of(self, symbol: int) -> int:
         """Symbols of one class lead to the same state."""
@@ -302,9 +334,23 @@ class Reader:
         return bytes(self._data[self._settled :])
 
     @property
+    def unsettled_bytes(self) -> int:
+        """How much of the text has no region yet."""
+        return len(self._data) - self._settled
+
+    @property
+    def last(self) -> bytes:
+        """The last byte; none at the beginning."""
+        return bytes(self._data[-1:])
+
+    def slice(self, begin: int, end: int) -> bytes:
+        """Some bytes of the text."""
+        return bytes(self._data[begin:end])
+
+    @property
     def unfinished(self) -> Unfinished | None:
         """The call that is being read."""
-        held, data = self._open, self._data
+        held = self._open
         if held is None:
             return None
         inside = self._kind in (KEY, VALUE, STRING)
@@ -312,12 +358,42 @@ class Reader:
         again = self._kind == KEY  # the value of the key before had no text
         return Unfinished(
             held.number,
-            bytes(data[held.begin : named]),
-            bytes(data[held.arguments : self._settled]) if held.arguments >= 0 else b"",
-            (*held.parts, *(held.empty if again else ())),
+            (held.begin, named),
+            (held.arguments, self._settled) if held.arguments >= 0 else (0, 0),
+            len(held.parts) + (again and held.key is not None),
             None if again else held.key,
-            bytes(data[self._begin : self._settled]) if inside else None,
+            (self._begin, self._settled) if inside else None,
         )
+
+    def parts(self, begin: int = 0) -> list[Part]:
+        """The parts of the call that is being read that are whole, from one on."""
+        held = self._open
+        if held is None:
+            return []
+        more = held.empty if self._kind == KEY and begin <= len(held.parts) else []
+        return held.parts[begin:] + more
+
+    # -- searching: one reader that goes back, since a copy at every symbol would copy the text as often -------------
+
+    def save(self) -> Saved:
+        """Where the reader stands, for `go_back`; only `read` and `finish` may come between."""
+        held = self._open
+        plain = tuple(map(self.__dict__.__getitem__, _PLAIN))
+        inside = () if held is None else (held.tool, held.named, held.arguments, held.key, len(held.parts))
+        sizes = len(self._data), len(self._begins), len(self.calls)
+        return Saved(plain, tuple(self._stack), self._utf8.getstate(), *sizes, held, inside)
+
+    def go_back(self, saved: Saved) -> None:
+        """Stand where the reader stood; what was read since is forgotten."""
+        self.__dict__.update(zip(_PLAIN, saved.plain, strict=True))
+        self._stack[:] = saved.stack
+        self._utf8.setstate(saved.utf8)
+        del self._data[saved.data :], self._begins[saved.begins :], self.calls[saved.calls :]
+        self._events = []
+        self._open = held = saved.open
+        if held is not None:
+            held.tool, held.named, held.arguments, held.key, count = saved.held
+            del held.parts[count:]
 
     # -- the automaton -----------------------------------------------------------------------------------------------
 
@@ -488,7 +564,7 @@ class Reader:
     def _settle(self, kind: int, age: int) -> None:
         """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
         begin = before = self._settled
-        if 0 < age <= len(self._begins):
+        if 0 < age <= min(AGES, len(self._begins)):
             begin = max(begin, self._begins[-age])
         if begin > self._settled and self._perhaps >= 0 and kind != self._perhaps != self._kind:
             self._close(self._settled)  # what was not settled is a region of its own
@@ -619,6 +695,13 @@ class Reader:
     def tokens_of(self, span: tuple[int, int]) -> tuple[int, int]:
         """Numbers [begin, end) of the tokens that some bytes lie in, where tokens were fed."""
         return bisect_right(self._ends, span[0]), bisect_left(self._ends, span[1]) + 1
+
+
+_PLAIN = (
+    "text", "reasoning", "_state", "_counter", "_around", "_led", "_held", "_kind", "_perhaps", "_begin", "_settled",
+    "_sent", "_count",
+)  # fmt: skip
+"""What a reader holds that is replaced, not changed, as it reads."""
 
 
 def _one_of_each(classes: Any, symbols: Iterable[int]) -> list[tuple[int, int]]:

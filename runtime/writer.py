@@ -11,27 +11,28 @@ Leaves out   tokens: see the tokenizer.
 Invariants   the reader, having read the text, has read exactly this call more than before, and no free text; where the
              text may end it does. Where blanks are free they are those of `json.dumps`, and a new line that belongs to
              the protocol is written. Arguments stand in the order given. What is not found in STEPS a byte of the call
-             is taken for not writable; one that is writable takes up to 6.
+             is taken for not writable; one that is writable takes up to 6. Time and memory grow as the calls do.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .arguments import Part, decode
+from .calls import Unfinished
 from .elements import element_texts
 from .errors import DecodeError
 from .request_line import request_line
 from .tables import tools_of
 
 if TYPE_CHECKING:
-    from .calls import Event, Unfinished
-    from .reader import Reader
+    from .calls import Event
+    from .reader import Reader, Saved
 
 STEPS = 32
 AROUND = 128
@@ -110,126 +111,161 @@ class _Wanted:
         self.written = name.encode() if named else b""
         self.text = None if text is None else text.encode()
         self.reads, self.values = reads, [_told(value) for value in arguments.values()]
-        self.parts = [(key, part.encode()) for key, part in zip(arguments, parts, strict=False)]
+        self.parts = [(key.encode(), part.encode()) for key, part in zip(arguments, parts, strict=False)]
 
-    def rest(self, at: Unfinished | None) -> tuple[bytes, bool]:
-        """What is missing of the text that is being read, or would be next; and whether it has begun."""
+    def rest(self, at: Unfinished | None) -> tuple[bytes, int, bool]:
+        """The text that is being read, or would be next; how much of it was read; and whether it has begun."""
         name = self.written
         if at is None:
-            return name or self.text or b"", False
-        if not at.arguments and at.part is None and len(at.name) < len(name):
-            return name[len(at.name) :], bool(at.name)
+            return name or self.text or b"", 0, False
+        if not _length(at.arguments) and at.part is None and (read := _length(at.name)) < len(name):
+            return name, read, read > 0
         if self.text is not None:
-            return self.text[len(at.arguments) :], bool(at.arguments)
-        done = len(at.parts)
+            return self.text, (read := _length(at.arguments)), read > 0
+        done = at.parts
         if done < len(self.parts) and at.key is not None and at.part is None and not self.parts[done][1]:
-            return (self.parts[done + 1][0].encode() if done + 1 < len(self.parts) else b""), False  # no text to come
+            return (self.parts[done + 1][0] if done + 1 < len(self.parts) else b""), 0, False  # no text to come
         if done == len(self.parts):
-            return b"", False
+            return b"", 0, False
         key, value = self.parts[done]
-        return (key.encode() if at.key is None else value)[len(at.part or b"") :], at.part is not None
+        return (key if at.key is None else value), _length(at.part or (0, 0)), at.part is not None
 
-    def agrees(self, at: Unfinished) -> bool:
-        """Whether what is settled of a call is the beginning of this one."""
-        if not self.written.startswith(at.name):
+    def agrees(self, at: Unfinished, reader: Reader, before: Unfinished | None = None) -> bool:
+        """Whether what is settled of a call is the beginning of this one.
+
+        Args:
+            at: what is settled, as the reader tells it.
+            reader: has the bytes.
+            before: what was settled a symbol earlier, and agreed: only what is new is compared.
+        """
+        if before is None or before.number != at.number:
+            before = Unfinished(at.number, (at.name[0], at.name[0]), (at.arguments[0], at.arguments[0]), 0, None, None)
+        if at.name != before.name and not self.written.startswith(reader.slice(*at.name)):
             return False
         if self.text is not None:
-            return self.text.startswith(at.arguments)
-        done = len(at.parts)
-        if [(part.key, part.text.encode()) for part in at.parts] != self.parts[:done]:
+            begin, end = at.arguments
+            read = before.arguments[1] if before.arguments[0] == begin else begin
+            return end - begin <= len(self.text) and self.text.startswith(reader.slice(read, end), read - begin)
+        done = at.parts
+        if done < before.parts or done > len(self.parts):
             return False
-        if done and self.reads is not None and _told(self.reads(at.parts[-1])) != self.values[done - 1]:
-            return False  # its type, if it is told, is another
+        if done > before.parts:
+            new = reader.parts(before.parts)
+            if [(part.key.encode(), part.text.encode()) for part in new] != self.parts[before.parts : done]:
+                return False
+            if self.reads is not None and _told(self.reads(new[-1])) != self.values[done - 1]:
+                return False  # its type, if it is told, is another
         if at.key is None and at.part is None:
             return True
         if done == len(self.parts):
             return False
         key, value = self.parts[done]
-        if at.key is None:
-            return key.encode().startswith(at.part or b"")
-        return at.key == key and value.startswith(at.part or b"")
+        begin, end = at.part or (0, 0)
+        same = before.part is not None and before.part[0] == begin and (before.parts, before.key) == (done, at.key)
+        read = before.part[1] if same and before.part is not None else begin
+        if at.key is not None and (at.key != before.key or done != before.parts) and at.key.encode() != key:
+            return False
+        wanted = key if at.key is None else value
+        return end - begin <= len(wanted) and wanted.startswith(reader.slice(read, end), read - begin)
+
+
+def _length(span: tuple[int, int]) -> int:
+    return span[1] - span[0]
 
 
 class _Search:
-    """Depth first, the likeliest symbol first; nothing is tried twice."""
+    """Depth first, the likeliest symbol first; nothing is tried twice. One reader goes forth and back."""
 
     def __init__(self, start: Reader, wanted: list[_Wanted]) -> None:
-        self.start, self.wanted = start, wanted
+        self.reader, self.wanted = start.fork(), wanted
         self.before = len(start.calls)
         self.said = start.text + start.unsettled.decode(errors="replace")
         self.seen: set[tuple[Any, ...]] = set()
         self.least: dict[tuple[Any, ...], int] = {}
 
     def run(self) -> Written | None:
-        at = self.start.unfinished
-        if at is not None and not self.wanted[0].agrees(at):
+        reader = self.reader
+        at = reader.unfinished
+        if at is not None and not self.wanted[0].agrees(at, reader):
             return None
-        stack = [(-1, self.start, iter(self._order(self.start)))]
+        stack = [(-1, reader.save(), at, self._order(at))]
         limit = STEPS * sum(AROUND + len(call.name) + len(call.value) for call in self.wanted)
         for _ in range(limit):
-            _, reader, symbols = stack[-1]
+            _, here, at, symbols = stack[-1]
             symbol = next(symbols, None)
             if symbol is None:
                 stack.pop()
                 if not stack:
                     return None
+                reader.go_back(stack[-1][1])
                 continue
-            after = self._step(reader, symbol)
-            if after is None:
+            if not self._step(symbol, at):
+                reader.go_back(here)
                 continue
-            stack.append((symbol, after, iter(self._order(after))))
-            if after.is_whole and self._is_done(after):
-                return Written(_pieces(after, [symbol for symbol, _, _ in stack[1:]]), after)
+            at = reader.unfinished
+            stack.append((symbol, reader.save(), at, self._order(at)))
+            if reader.is_whole and self._is_done(stack[-1][1]):
+                return Written(_pieces(reader, [symbol for symbol, _, _, _ in stack[1:]]), reader)
         return None
 
-    def _is_done(self, reader: Reader) -> bool:
-        """Whether the call is whole where the text ends."""
-        end = reader.fork()
+    def _is_done(self, here: Saved) -> bool:
+        """Whether the calls are whole where the text ends; the reader stays."""
+        reader = self.reader
         try:
-            end.finish()
+            reader.finish()
+            made = reader.calls[self.before :]
+            return (
+                [call.name for call in made] == [one.name for one in self.wanted]
+                and all(_told(call.arguments) == one.value for call, one in zip(made, self.wanted, strict=True))
+                and self.said.startswith(reader.text)
+            )
         except DecodeError:
             return False
-        calls = [(call.name, _told(call.arguments)) for call in end.calls[self.before :]]
-        return calls == [(one.name, one.value) for one in self.wanted] and self.said.startswith(end.text)
+        finally:
+            reader.go_back(here)
 
-    def _step(self, reader: Reader, symbol: int) -> Reader | None:
-        """The reader after a symbol; None where that leads away, or was tried."""
-        after = reader.fork()
+    def _step(self, symbol: int, before: Unfinished | None) -> bool:
+        """Read a symbol; False where that leads away, or was tried."""
+        reader = self.reader
         try:
-            events = after.read(symbol)
-            at = after.unfinished
+            events = reader.read(symbol)
         except DecodeError:
-            return None
-        if not all(map(self._fits, events)) or (at is not None and not self.wanted[at.number - self.before].agrees(at)):
-            return None
-        if not self.said.startswith(after.text):
-            return None
-        place = (after.configuration, at, len(after.calls))
-        if self._is_too_long(after, at, place):
-            return None
-        found = (*place, *self._perhaps(after, at))
+            return False
+        at = reader.unfinished
+        if not all(map(self._fits, events)):
+            return False
+        if at is not None and not self.wanted[at.number - self.before].agrees(at, reader, before):
+            return False
+        if any(event.kind == "text" for event in events) and not self.said.startswith(reader.text):
+            return False
+        place = (reader.configuration, _told_apart(at), len(reader.calls))
+        if self._is_too_long(at, place):
+            return False
+        found = (*place, *self._perhaps(at))
         if found in self.seen:
-            return None
+            return False
         self.seen.add(found)
-        return after
+        return True
 
-    def _is_too_long(self, reader: Reader, at: Unfinished | None, place: tuple[Any, ...]) -> bool:
+    def _is_too_long(self, at: Unfinished | None, place: tuple[Any, ...]) -> bool:
         """Whether there is more text without a region than what is wanted and what may be a delimiter: of that there
         is as much wherever the reader stands alike, so no more than the least text."""
-        text = len(reader.unsettled)
+        text = self.reader.unsettled_bytes
         least = self.least[place] = min(text, self.least.get(place, text))
-        return text > least + len(self._rest(reader, at)[0])
+        whole, read, _ = self._rest(at)
+        return text > least + len(whole) - read
 
-    def _perhaps(self, reader: Reader, at: Unfinished | None) -> tuple[int, ...]:
+    def _perhaps(self, at: Unfinished | None) -> tuple[int, ...]:
         """What matters of a text without a region: its length, and how much of its head and which tails are wanted."""
-        text, (rest, _) = reader.unsettled, self._rest(reader, at)
-        head = next((n for n, pair in enumerate(zip(text, rest)) if pair[0] != pair[1]), min(len(text), len(rest)))
-        return len(text), head, *(n for n in range(1, len(text) + 1) if rest.startswith(text[-n:]))
+        text, (whole, read, _) = self.reader.unsettled, self._rest(at)
+        most = min(len(text), len(whole) - read)
+        head = next((n for n in range(most) if text[n] != whole[read + n]), most)
+        return len(text), head, *(n for n in range(1, len(text) + 1) if whole.startswith(text[-n:], read))
 
-    def _rest(self, reader: Reader, at: Unfinished | None) -> tuple[bytes, bool]:
+    def _rest(self, at: Unfinished | None) -> tuple[bytes, int, bool]:
         """As `_Wanted.rest`, of the call that is open or would be next."""
-        number = (len(reader.calls) if at is None else at.number) - self.before
-        return self.wanted[number].rest(at) if number < len(self.wanted) else (b"", False)
+        number = (len(self.reader.calls) if at is None else at.number) - self.before
+        return self.wanted[number].rest(at) if number < len(self.wanted) else (b"", 0, False)
 
     def _fits(self, event: Event) -> bool:
         number = event.number - self.before
@@ -239,30 +275,41 @@ class _Search:
             return event.text == self.wanted[number].name
         return event.call is None or _told(event.call.arguments) == self.wanted[number].value
 
-    def _order(self, reader: Reader) -> list[int]:
-        """The symbols that may come next, the likeliest first."""
-        at = reader.unfinished
-        rest, begun = self._rest(reader, at)
-        unsettled, last = len(reader.unsettled), reader.data[-1:]
-        allowed = reader.symbols()
-        rank = {symbol: _rank(symbol) if at else _rank_outside(symbol) for symbol in allowed.values()}
-        next_ = rest[unsettled:]
-        token = next((one for one in rank if one > 0xFF and next_.startswith(reader.delimiter(one).encode())), None)
-        if token is not None:
-            rank[token] = -1
-        elif next_ and reader.class_of(next_[0]) in allowed:
-            rank[next_[0]] = -1
-        if not begun and not unsettled and last in (b",", b":") and 0x20 in rank:
-            rank[0x20] = -2
-        elif last in (b">", b"}") and 0x0A in rank and 0x20 not in rank:
-            rank[0x0A] = -2
+    def _order(self, at: Unfinished | None) -> Iterator[int]:
+        """The symbols that may come next, the likeliest first; the rest is looked at once the first led nowhere."""
+        reader = self.reader
+        whole, read, begun = self._rest(at)
+        unsettled, last = reader.unsettled_bytes, reader.last
+        read += unsettled
+        first: list[int] = []
+        if not begun and not unsettled and last in (b",", b":") and reader.is_lowest(0x20):
+            first.append(0x20)
+        elif last in (b">", b"}") and reader.is_lowest(0x0A) and not reader.is_lowest(0x20):
+            first.append(0x0A)
+        if read < len(whole):
+            names = reader.delimiters.get(whole[read], ())
+            token = next((one for one, name in names if whole.startswith(name, read) and reader.may_read(one)), None)
+            if token is not None:
+                first.append(token)
+            elif reader.may_read(whole[read]) and whole[read] not in first:
+                first.append(whole[read])
+            yield from first
+        rank = {symbol: _rank(symbol) if at else _rank_outside(symbol) for symbol in reader.symbols().values()}
         order = sorted(rank, key=lambda symbol: (rank[symbol], symbol))
-        if next_:
-            return order
+        if read < len(whole):
+            yield from (symbol for symbol in order if symbol not in first)
+            return
         found: dict[int, int] = {}  # where no byte is wanted, one of those that lead to the same place is enough
-        for symbol in order:
+        for symbol in [*first, *(symbol for symbol in order if symbol not in first)]:
             found.setdefault(reader.step_of(symbol), symbol)
-        return list(found.values())
+        yield from found.values()
+
+
+def _told_apart(at: Unfinished | None) -> tuple[Any, ...] | None:
+    """What tells apart what is settled of a call that agrees: how much of each text."""
+    if at is None:
+        return None
+    return at.number, _length(at.name), _length(at.arguments), at.parts, at.key, at.part and _length(at.part)
 
 
 def _pieces(reader: Reader, symbols: Iterable[int]) -> tuple[str | bytes, ...]:

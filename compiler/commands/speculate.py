@@ -25,7 +25,7 @@ def run(plot: str | None, as_json: bool, **given: Any) -> None:
         *(given[name] for name in ("main_s", "guess_s", "tool_s", "hit_rate", "turns")),
     )
     price = Price(given["main_price"], given["guess_price"], given["tool_price"])
-    engine = _engine(given)
+    engine = _engine(client, given)
     about = {"ok": True, **_client(client, price, given["samples"]), **({} if engine is None else _about(engine))}
     if plot is not None:
         replace_file(output_file(plot), [_chart(client).encode()])
@@ -37,21 +37,32 @@ def run(plot: str | None, as_json: bool, **given: Any) -> None:
         note(f"toolc: the curves are in {plot}")
 
 
-def _engine(given: dict[str, Any]) -> EngineSide | None:
+def _engine(client: ClientSide, given: dict[str, Any]) -> EngineSide | None:
     if all(given[name] is None for name in ENGINE):
         return None
     missing = [name for name in ENGINE if given[name] is None]
     if missing:
         refuse_usage("the engine side also needs " + ", ".join("--" + name.replace("_", "-") for name in missing))
+    cached, drafted = _in_time(client, given["reasoning"], given["call"])
     return EngineSide(
         overhead_s=given["overhead_s"],
         **{name: given[name] for name in ENGINE},
         turns=given["turns"],
         tool_s=given["tool_s"],
-        cached=given["hit_rate"],
-        drafted=given["hit_rate"],
+        cached=cached,
+        drafted=drafted,
         prefix_cache=given["prefix_cache"],
     )
+
+
+def _in_time(client: ClientSide, reasoning: int, call: int) -> tuple[float, float]:
+    """Share of turns whose result is there when the turn ends, and of the tokens of calls still to come when it is."""
+    there = client.guess_s + client.tool_s
+    if there > client.main_s or not client.in_time:
+        return 0.0, 0.0
+    writes_s = client.main_s * call / (reasoning + call) if reasoning + call else 0.0
+    share = min(1.0, (client.main_s - there) / writes_s) if writes_s else 1.0
+    return client.hit_rate, client.hit_rate * share
 
 
 def _client(client: ClientSide, price: Price, samples: int) -> dict[str, Any]:
@@ -65,14 +76,16 @@ def _client(client: ClientSide, price: Price, samples: int) -> dict[str, Any]:
         "best_tool_s": client.best_tool_s,
         "price_per_turn": {
             "standard": price.standard(),
-            "speculative": price.speculative(client.hit_rate, samples, _distinct(client, samples)),
+            "speculative": _cost(client, price, samples),
         },
     }
 
 
-def _distinct(client: ClientSide, samples: int) -> float:
-    """Calls run early per turn, at most: right guesses fall together, wrong ones are taken to differ."""
-    return min(samples, 1 + (samples - 1) * (1 - client.hit_rate))
+def _cost(client: ClientSide, price: Price, samples: int) -> float:
+    """A turn's price at most: right guesses fall together, wrong ones are taken to differ, late ones are not run."""
+    if not client.in_time:
+        return price.speculative(0.0, samples, 0.0)
+    return price.speculative(client.hit_rate, samples, min(samples, 1 + (samples - 1) * (1 - client.hit_rate)))
 
 
 def _about(engine: EngineSide) -> dict[str, Any]:
@@ -88,14 +101,15 @@ def _about(engine: EngineSide) -> dict[str, Any]:
 
 def _rows(client: ClientSide, price: Price, samples: int, engine: EngineSide | None) -> list[tuple[str, str]]:
     verdict = "yes" if client.pays else "no: " + _why_not(client)
-    cost = price.speculative(client.hit_rate, samples, _distinct(client, samples))
+    cost = _cost(client, price, samples)
     rows = [
         ("does it pay", verdict),
         ("standard", f"{client.standard_s:.3f} s for {counted(client.turns, 'turn')}"),
         ("speculative", f"{client.speculative_s:.3f} s, {client.saved:.1%} saved"),
         ("speed-up", f"{client.speedup:.3f} (never above {BOUND:g})"),
-        ("most is saved", f"with tools of {client.best_tool_s:.3f} s"),
     ]
+    if client.in_time:
+        rows.append(("most is saved", f"with tools of {client.best_tool_s:.3f} s"))
     if price.standard():
         rows.append(("price of a turn", f"{price.standard():g} before, at most {cost:g} with speculation"))
     if engine is not None:

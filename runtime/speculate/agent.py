@@ -27,11 +27,14 @@ class Reply:
         message: the assistant's, as the API writes it.
         calls: its calls.
         resident: messages that the engine added before it, turns answered from its tool cache: calls and outputs.
+        cut: it reached `max_tokens`, which it shares with the turns before it in the same request. Asked for again,
+            with these in the messages, it has all of them to itself.
     """
 
     message: Message
     calls: tuple[Call, ...] = ()
     resident: tuple[Message, ...] = ()
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,12 @@ class Watch:
     Attributes:
         begun: called with a function that hands over results, as soon as the engine can take some.
         stayed: called with the messages that the engine has added so far, whenever a turn was answered there.
+        resident_turns: turns that the engine may answer so at most; None: as many as it likes.
     """
 
     begun: Callable[[Deliver], None]
     stayed: Callable[[Sequence[Message]], None]
+    resident_turns: int | None = None
 
 
 class ChatModel(Protocol):
@@ -54,10 +59,21 @@ class ChatModel(Protocol):
         """Answer the chat so far."""
         ...
 
+    def sample(self, number: int) -> ChatModel:
+        """What answers the n-th of several guesses: with other random numbers, where a model has any."""
+        return self
+
 
 @dataclass
 class Transcript:
-    """What an agent did."""
+    """What an agent did.
+
+    Attributes:
+        messages: all of them.
+        turns: answers that came to the client.
+        resident_turns: those that the engine answered before them.
+        outputs: of the calls that the client ran.
+    """
 
     messages: list[Message]
     turns: int = 0
@@ -123,24 +139,27 @@ async def run_agent(
         executor: runs its calls.
         messages: to begin with.
         guesser: samples of the speculative model for the messages; None: no speculation.
-        max_turns: answers at most.
+        max_turns: answers at most, those included that an engine answers itself.
     """
     transcript = Transcript(list(messages))
-    for _ in range(max_turns):
+    while (left := max_turns - transcript.turns - transcript.resident_turns) > 0:
         seen = list(transcript.messages)
 
-        def main(turn: Turn, seen: list[Message] = seen) -> Awaitable[Reply]:
+        def main(turn: Turn, seen: list[Message] = seen, left: int = left) -> Awaitable[Reply]:
             def stayed(resident: Sequence[Message]) -> None:
                 if guesser is not None:
                     turn.guess(guesser([*seen, *resident]))
 
-            return model.reply(seen, Watch(turn.deliver_to, stayed))
+            return model.reply(seen, Watch(turn.deliver_to, stayed, left - 1))
 
         samples = guesser(seen) if guesser is not None else ()
         reply, outputs = await executor.turn(main, samples, lambda reply: reply.calls)
-        transcript.turns += 1
         transcript.resident_turns += sum(one["role"] == "assistant" for one in reply.resident)
-        transcript.messages += [*reply.resident, reply.message]
+        transcript.messages += reply.resident
+        if reply.cut and reply.resident:
+            continue
+        transcript.turns += 1
+        transcript.messages += [reply.message]
         transcript.messages += [tool_message(call, output) for call, output in zip(reply.calls, outputs, strict=True)]
         transcript.outputs += outputs
         if not reply.calls:
@@ -151,7 +170,24 @@ async def run_agent(
 def guesses(model: ChatModel, messages: Sequence[Message], count: int) -> list[Sample]:
     """λ samples of a speculative model."""
 
-    async def sample() -> Iterable[Call]:
-        return (await model.reply(messages)).calls
+    def make(number: int) -> Sample:
+        async def sample() -> Iterable[Call]:
+            return (await model.sample(number).reply(messages)).calls
 
-    return [sample] * count
+        return sample
+
+    return [make(number) for number in range(count)]
+
+
+SPREAD = 0.7
+"""The least temperature of a guess beside another one: at 0, and a little above, they would be equal."""
+
+
+def spread(number: int, seed: int | None, temperature: float | None) -> dict[str, Any]:
+    """Seed and temperature of one of several guesses: the first has those of the request; another one has a seed of
+    its own, and at least SPREAD for its temperature. What is None stays so."""
+    if seed is not None:
+        seed = (seed + number) % 2**63
+    if number and temperature is not None:
+        temperature = max(temperature, SPREAD)
+    return {"seed": seed, "temperature": temperature}

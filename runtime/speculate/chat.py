@@ -5,7 +5,7 @@ is cut in two first. An assistant's turn is found again by the ids of its calls;
 
 Leaves out   the templates that models were trained with: give `render` of your own for those. Threads: `render` may run
              in one, while turns are remembered in another.
-Limits       the text of calls that are written anew is searched for, in plain Python, at some 4 bytes a millisecond;
+Limits       the text of calls that are written anew is searched for, in plain Python, at some 15 bytes a millisecond;
              so their bytes are bounded, one by one and together.
 Invariants   render(messages) + turn + after(calls, outputs) is render(messages + assistant's message + tool messages).
 """
@@ -54,7 +54,12 @@ class Chat:
         remembered: tokens of assistant's turns that are kept to be found again.
         call_bytes: of one call that is written anew, at most: its name and arguments, UTF-8.
         history_bytes: of all such calls of one prompt.
+
+    Attributes:
+        most: tokens of a prompt; a service sets it to what its model takes.
     """
+
+    most: int | None = None
 
     def __init__(
         self,
@@ -101,10 +106,12 @@ class Chat:
             self._held -= len(self._turns.popitem(last=False)[1])
 
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), user: str = "") -> list[int]:
-        """The prompt of the next assistant's turn."""
+        """The prompt of the next assistant's turn; of one that has more tokens than `most`, only the beginning."""
         out = [] if not tools else self._message("system", "\n".join(json.dumps(one) for one in tools))
         room = self.history_bytes
         for n, message in enumerate(messages):
+            if self.most is not None and len(out) > self.most:
+                return out
             role = message.get("role")
             if role == "assistant":
                 turn, room = self._turn(message, n, user, room)

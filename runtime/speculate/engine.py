@@ -10,6 +10,8 @@ Every step each running sequence gets one pass: a piece of its prompt, or its la
 Outputs are appended where the turn ends and not inside of it, because there the text is the one that a client's next
 request would hold: so a run that stays is equal, token for token, to one that comes back.
 
+Threads      what grows with texts (drafts, reading tokens and outputs, distributions) is done in threads; the loop only
+             hands things over, so it answers others in the meantime. A draft is sought while the sequence goes on.
 Leaves out   the model: see causal.py, simulator.py. Texts of messages: see chat.py. HTTP: see server.py.
 Invariants   without drafts and outputs this is plain decoding; with them the distribution of every token is the same.
              A sequence draws random numbers of its own, so what else runs does not matter. A request that is abandoned
@@ -22,7 +24,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,12 +34,12 @@ import numpy as np
 from ..arguments import ENCODINGS
 from ..calls import Call
 from ..calls import Event as Said
-from ..errors import ToolcError
+from ..errors import DecodeError, ToolcError
 from ..matcher import Matcher
 from ..reader import Reader
 from ..writer import write_call
 from .errors import SpeculateError
-from .keys import Scope
+from .keys import CallKey, Scope
 from .outputs import CacheLimits, OutputCache
 from .rules import Rules
 from .sampling import Distribution, distribution, verify
@@ -66,12 +69,14 @@ class Sampling:
     Attributes:
         temperature: 0: the best token.
         seed: of the sequence's random numbers; None: another one each time.
-        max_tokens: decoded at most in a turn, also in one that follows in the same request.
+        max_tokens: decoded at most for the request, over all turns that it has in the engine.
+        resident_turns: turns that may be answered from the tool cache; None: as many as the engine's limit says.
     """
 
     temperature: float = 0.0
     seed: int | None = None
     max_tokens: int = 512
+    resident_turns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ class EngineLimits:
         waiting: requests that wait for a slot.
         prefill: tokens of prompts that one sequence reads in a step.
         draft: tokens of a draft.
+        draft_bytes: of the arguments of a call that is drafted, in canonical form: its text is searched for.
+        draft_wait_s: seconds that a step waits for new drafts; one that takes longer is used later, or not.
         resident_turns: turns that one request may answer from the tool cache.
         cache: of the tool cache.
     """
@@ -89,6 +96,8 @@ class EngineLimits:
     waiting: int = 256
     prefill: int = 256
     draft: int = 256
+    draft_bytes: int = 4 << 10
+    draft_wait_s: float = 0.05
     resident_turns: int = 32
     cache: CacheLimits = field(default_factory=CacheLimits)
 
@@ -99,7 +108,7 @@ class EngineCounts:
 
     requests: int = 0
     steps: int = 0
-    prefill_tokens: int = 0
+    prefill_tokens: int = 0  # of prompts and outputs
     prefill_avoided: int = 0  # tokens of contexts that did not have to be read again
     decoded_tokens: int = 0
     calls: int = 0
@@ -151,6 +160,8 @@ class Running:
     ) -> None:
         self.id, self.entry, self.sampling, self.after, self.user = id, entry, sampling, after, user
         self.tokens = prompt  # prompt, and all that was decoded and appended
+        self.given = len(prompt)  # up to here the last prompt or outputs go
+        self.decoded = 0
         self.read = 0  # tokens that are in the slot
         self.slot = -1
         self.resident_turns = 0
@@ -159,14 +170,25 @@ class Running:
         self.draft: list[int] = []
         self.abandoned = False
 
+    @property
+    def left(self) -> int:
+        """Tokens that may still be decoded."""
+        return self.sampling.max_tokens - self.decoded
+
+    @property
+    def given_tokens(self) -> int:
+        """Tokens of the sequence that were not decoded: the prompt, and outputs that were appended."""
+        return len(self.tokens) - self.decoded
+
     def begin_turn(self, matcher: Matcher, reader: Reader) -> None:
         """A turn begins after the tokens so far."""
         self.turn = len(self.tokens)
-        self.budget = self.sampling.max_tokens
         self.matcher, self.reader = matcher, reader
         self.call: tuple[int, str] | None = None  # number and tool of the open call, once they are settled
         self.inside = False  # a call
-        self.drafted = -1  # the call that a draft was made for
+        self.drafted = -1  # the call that a draft was sought for
+        self.sought: asyncio.Future[list[int]] | None = None  # the draft of that call
+        self.sought_from = 0  # tokens before that draft
 
 
 class Engine:
@@ -212,6 +234,8 @@ class Engine:
         self._waiting: deque[Running] = deque()
         self._running: list[Running] = []
         self._loop: asyncio.Task[None] | None = None
+        self._threads = ThreadPoolExecutor(1, "toolc-engine")
+        self._writers = ThreadPoolExecutor(2, "toolc-draft")
 
     # ------------------------------------------------------------ requests
 
@@ -272,19 +296,40 @@ class Engine:
             one.abandoned = True
 
     def cache_output(
-        self, request: str, user: str, name: str, arguments: dict[str, Any], output: str, keep_alive_s: float
+        self,
+        request: str,
+        user: str,
+        name: str,
+        arguments: dict[str, Any],
+        output: str,
+        keep_alive_s: float,
+        key: CallKey | None = None,
     ) -> None:
         """Keep the output of a call for a request of this user.
+
+        Args:
+            request, user: whose.
+            name, arguments: the call.
+            output: its output.
+            keep_alive_s: seconds that it may be used.
+            key: of the call (`key`), where it was made in a thread.
 
         Raises:
             SpeculateError: no such request of this user, an unknown or unmarked tool, no room.
         """
-        if not any(one.id == request and one.user == user for one in (*self._running, *self._waiting)):
-            raise SpeculateError("no such request is running", found=repr(request))
-        key = self.rules.key(Scope(request, user), name, arguments)
+        self._check_running(request, user)
+        key = key or self.key(request, user, name, arguments)
         if not self.rules[name].early:
             raise SpeculateError("this tool may not be run early", found=repr(name), hint="mark it read-only")
         self.outputs.put(request, key, arguments, output, keep_alive_s)
+
+    def key(self, request: str, user: str, name: str, arguments: Mapping[str, Any]) -> CallKey:
+        """The key under which the output of a call is kept; its time grows with the arguments."""
+        return self.rules.key(Scope(request, user), name, arguments)
+
+    def _check_running(self, request: str, user: str) -> None:
+        if not any(one.id == request and one.user == user for one in (*self._running, *self._waiting)):
+            raise SpeculateError("no such request is running", found=repr(request))
 
     async def aclose(self) -> None:
         """Abandon every request, and stop."""
@@ -330,6 +375,7 @@ class Engine:
 
         self.counts.steps += 1
         batch = list(self._running)
+        await self._seek_drafts(batch)
         feeds = []
         for one in batch:
             if len(one.tokens) - one.read > 1:  # a prompt, or outputs that were appended
@@ -339,21 +385,38 @@ class Engine:
                 one.draft = self._draft(one)
                 feeds.append(Feed(one.slot, one.read, [one.tokens[-1], *one.draft], 1 + len(one.draft)))
         logits = await self.model.forward(feeds)
+        taken = await asyncio.get_running_loop().run_in_executor(self._threads, self._take_all, batch, feeds, logits)
+        for one, (events, reason) in taken:
+            for event in events:
+                one.events.put_nowait(event)
+            if reason:
+                try:
+                    await self._end_turn(one, reason)
+                except ToolcError as error:
+                    one.events.put_nowait(error)
+                    one.abandoned = True
+
+    def _take_all(
+        self, batch: Sequence[Running], feeds: Sequence[Feed], logits: Sequence[np.ndarray]
+    ) -> list[tuple[Running, tuple[list[Event | BaseException], str]]]:
+        """Take the logits of a pass; what is to be told of each request, and why its turn has ended, if it has."""
+        out = []
         for one, feed, rows in zip(batch, feeds, logits, strict=True):
             if one.abandoned:
                 continue
             new = len(feed.tokens) - len(one.draft)
-            self.counts.prefill_tokens += new if new > 1 else 0
+            self.counts.prefill_tokens += max(0, min(one.read + new, one.given) - one.read)
             if not feed.keep:
                 one.read += new
                 continue
             try:
-                self._take(one, rows)
+                out.append((one, self._take(one, rows)))
             except ToolcError as error:  # what this request made of its text is nobody else's matter
-                one.events.put_nowait(error)
+                out.append((one, ([error], "")))
                 one.abandoned = True
+        return out
 
-    def _take(self, one: Running, rows: np.ndarray) -> None:
+    def _take(self, one: Running, rows: np.ndarray) -> tuple[list[Event | BaseException], str]:
         """Verify the draft, if any, and read the tokens that come of it."""
         draft, one.draft = one.draft, []
         count, token = verify(self._distributions(one, draft, rows), draft, one.dice)
@@ -361,17 +424,19 @@ class Engine:
         said = [self._read(one, each) for each in tokens]
         one.tokens += tokens
         one.read = len(one.tokens) - 1
-        one.budget -= len(tokens)
+        one.decoded += len(tokens)
         self.counts.decoded_tokens += len(tokens)
         self.counts.drafts += bool(draft)
         self.counts.drafted_tokens += len(draft)
         self.counts.accepted_tokens += count
         self.counts.call_passes += one.inside or any(event.kind == "end" for events in said for event in events)
-        one.events.put_nowait(Step(tuple(tokens), tuple(event for events in said for event in events)))
-        if token in self.ends:
-            self._end_turn(one, "stop")
-        elif one.budget <= 0 or len(one.tokens) >= self.model.capacity:
-            self._end_turn(one, "length")
+        events: list[Event | BaseException] = [Step(tuple(tokens), tuple(event for events in said for event in events))]
+        reason = "stop" if token in self.ends else ""
+        if not reason and (one.left <= 0 or len(one.tokens) >= self.model.capacity):
+            reason = "length"
+        if reason and (rest := self._follow(one, one.reader.finish(), 0)):
+            events.append(Step((), tuple(rest)))
+        return events, reason
 
     def _distributions(self, one: Running, draft: list[int], rows: np.ndarray) -> list[Distribution]:
         """Those before each draft token and after the last; they end where the draft leaves the grammar."""
@@ -405,20 +470,45 @@ class Engine:
         self.counts.call_tokens += tokens * was_inside
         return said
 
+    async def _seek_drafts(self, batch: Sequence[Running]) -> None:
+        """Begin to draft where a tool is settled and an output for a call of it is there; wait a little for these."""
+        if not self.drafts:
+            return
+        new = []
+        for one in batch:
+            if one.abandoned or one.call is None or one.drafted == one.call[0]:
+                continue
+            entry = self.outputs.latest(one.id, one.call[1])
+            if entry is None:
+                continue
+            one.drafted, one.sought_from = one.call[0], len(one.tokens)
+            if entry.argument_bytes > self.limits.draft_bytes:
+                continue
+            one.sought = asyncio.get_running_loop().run_in_executor(
+                self._writers, self._rest_of, one.reader.fork(), entry.name, entry.arguments
+            )
+            new.append(one.sought)
+        if new:
+            await asyncio.wait(new, timeout=self.limits.draft_wait_s)
+
+    def _rest_of(self, reader: Reader, name: str, arguments: Mapping[str, Any]) -> list[int]:
+        """Tokens of the rest of a call; none where other arguments than these were written so far."""
+        try:
+            rest = write_call(reader, name, arguments)
+        except DecodeError:  # the reader stands inside of a delimiter
+            return []
+        return [] if rest is None else self._tokens_after(reader.data, rest.text)
+
     def _draft(self, one: Running) -> list[int]:
-        """The rest of the latest cached call of the tool that is settled; once for each call."""
-        if not self.drafts or one.call is None or one.drafted == one.call[0]:
+        """The draft that was sought, where it is there and what was decoded in the meantime is its beginning."""
+        if one.sought is None or not one.sought.done():
             return []
-        number, name = one.call
-        entry = self.outputs.latest(one.id, name)
-        if entry is None:
+        draft, one.sought = one.sought.result(), None
+        since = one.tokens[one.sought_from :]
+        if draft[: len(since)] != since or one.call is None or one.drafted != one.call[0]:
             return []
-        one.drafted = number
-        rest = write_call(one.reader, name, entry.arguments)
-        if rest is None:
-            return []  # other arguments than were written so far
-        room = min(self.limits.draft, one.budget - 1, self.model.capacity - len(one.tokens) - 1)
-        return self._tokens_after(one.reader.data, rest.text)[: max(0, room)]
+        room = min(self.limits.draft, one.left - 1, self.model.capacity - len(one.tokens) - 1)
+        return draft[len(since) :][: max(0, room)]
 
     def _tokens_after(self, written: bytes, rest: bytes) -> list[int]:
         """Tokens of the rest: as the tokenizer cuts the whole, where one of its tokens ends before the rest."""
@@ -433,38 +523,42 @@ class Engine:
         """Bytes of a token; of a special one, those of its name."""
         return len(self._names[token]) if token in self._names else len(self.bundle.vocab.token(token))
 
-    def _end_turn(self, one: Running, reason: str) -> None:
+    async def _end_turn(self, one: Running, reason: str) -> None:
         """Answer the calls from the tool cache and stay, or hand the turn to the client."""
         tokens = tuple(one.tokens[one.turn :])
-        if said := self._follow(one, one.reader.finish(), 0):
-            one.events.put_nowait(Step((), tuple(said)))
         content, calls = one.reader.text, tuple(one.reader.calls) if reason == "stop" else ()
-        appended, outputs = self._answers(one, calls)
+        appended, outputs = await self._answers(one, calls)
         if appended:
             self.counts.resident_turns += 1
             self.counts.prefill_avoided += one.read
             one.events.put_nowait(TurnEnd(tokens, content, calls, outputs, "resident"))
             one.tokens += appended
+            one.given = len(one.tokens)
             one.resident_turns += 1
             one.begin_turn(*self._fresh(one.entry))
             return
         one.events.put_nowait(TurnEnd(tokens, content, calls, (), "tool_calls" if calls else reason))
         self._end(one)
 
-    def _answers(self, one: Running, calls: Sequence[Call]) -> tuple[list[int], tuple[str, ...]]:
+    async def _answers(self, one: Running, calls: Sequence[Call]) -> tuple[list[int], tuple[str, ...]]:
         """What is appended, and the outputs in it; nothing if the sequence is not to stay."""
-        if not self.resident or one.after is None or not calls or one.resident_turns >= self.limits.resident_turns:
+        asked = one.sampling.resident_turns
+        most = self.limits.resident_turns if asked is None else min(asked, self.limits.resident_turns)
+        if not self.resident or one.after is None or not calls or one.resident_turns >= most or one.left <= 0:
             return [], ()
-        found = []
-        for call in calls:
-            try:
-                key = self.rules.key(Scope(one.id, one.user), call.name, call.arguments)
-            except SpeculateError:
-                return [], ()  # arguments without a canonical form are in no cache
+        loop, found = asyncio.get_running_loop(), []
+        try:
+            keys = await loop.run_in_executor(self._threads, self._keys, one, calls)
+        except SpeculateError:
+            return [], ()  # arguments without a canonical form are in no cache
+        for key in keys:
             entry = self.outputs.find(one.id, key)
             if entry is None:
                 return [], ()
             found.append(entry.output)
-        appended = one.after(calls, found)
+        appended = await loop.run_in_executor(self._threads, one.after, calls, found)
         fits = len(one.tokens) + len(appended) < self.model.capacity - 1
         return (appended, tuple(found)) if fits else ([], ())
+
+    def _keys(self, one: Running, calls: Sequence[Call]) -> list[CallKey]:
+        return [self.key(one.id, one.user, call.name, call.arguments) for call in calls]

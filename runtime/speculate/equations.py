@@ -3,11 +3,12 @@
 Client side, N turns, each a generation and a tool call:
 
     T_standard = N (G + T)
-    T_spec     = α N max(G, g + T) + (1 − α) N (G + T)
+    T_spec     = α N max(G, min(g, G) + T) + (1 − α) N (G + T)
 
 G is the time of the main model, g that of the speculative one (of the first right guess), T that of the tool, α the
-share of turns whose call was guessed. Lemma 1: T_standard / T_spec ≤ 2 for α ≤ 1, with equality in the limit α = 1,
-T = G, g = 0, since max(G, g + T) ≥ (G + T) / 2.
+share of turns whose call was guessed. A guess that is not there at G is cancelled, and the call runs as it would have:
+so nothing is lost for g > G, where the paper, which takes g < G, has max(G, g + T). Lemma 1: T_standard / T_spec ≤ 2
+for α ≤ 1, with equality in the limit α = 1, T = G, g = 0, since max(G, g + T) ≥ (G + T) / 2.
 
 Engine side, K turns, each R tokens of reasoning and a call of t tokens, answered by u tokens of output, after a prompt
 of X tokens. The context before turn k is C(k) = X + k (R + t + u). A sequence that leaves the engine for its tool comes
@@ -69,7 +70,7 @@ class ClientSide:
     @property
     def speculative_s(self) -> float:
         """T_spec, seconds."""
-        hit = max(self.main_s, self.guess_s + self.tool_s)
+        hit = max(self.main_s, min(self.guess_s, self.main_s) + self.tool_s)
         return self.turns * (self.hit_rate * hit + (1 - self.hit_rate) * (self.main_s + self.tool_s))
 
     @property
@@ -79,8 +80,13 @@ class ClientSide:
 
     @property
     def saved(self) -> float:
-        """Share of the time that is saved; negative where a guess takes longer than the model."""
+        """Share of the time that is saved."""
         return 1 - self.speculative_s / self.standard_s if self.standard_s else 0.0
+
+    @property
+    def in_time(self) -> bool:
+        """Whether guesses are there before the model's own call, and so are run."""
+        return self.guess_s < self.main_s
 
     @property
     def pays(self) -> bool:

@@ -15,7 +15,8 @@ Invariants   the main request is never changed, delayed or failed by a guess: an
              serves the turn that guessed it, and later ones only as `keep_alive_s` says. A tool that may run early
              sees its arguments in canonical form, whoever wrote them, so that one call may serve another of its key;
              any other tool sees them as they are. Nothing outlives its turn but what is kept so, and nothing at all
-             `aclose` but tools that were left behind past their time (tools.py).
+             `aclose` but tools that were left behind past their time (tools.py). What grows with a guess, its check and
+             its key, is bounded (`Limits.guess_bytes`) and done in a thread; of the calls of an answer larger ones are.
 Limits       see Limits; what is over a limit is not run early.
 Source       arXiv 2512.15834, Algorithms 1 and 2.
 """
@@ -23,8 +24,10 @@ Source       arXiv 2512.15834, Algorithms 1 and 2.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
@@ -48,6 +51,7 @@ class Limits:
     Attributes:
         samples: λ, samples of the speculative model per turn.
         sample_timeout_s: seconds that a sample may take.
+        guess_bytes: of the arguments of a guess, as JSON; a longer one is not checked and not run.
         running: early calls at once, over all turns.
         calls: early calls per turn.
         cost: what early calls of one turn may cost, in the units of `costs`.
@@ -59,6 +63,7 @@ class Limits:
 
     samples: int = 1
     sample_timeout_s: float = 30.0
+    guess_bytes: int = 4 << 10
     running: int = 64
     calls: int = 8
     cost: float = float("inf")
@@ -68,7 +73,7 @@ class Limits:
     grace_s: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("samples", "running", "calls", "kept"):
+        for name in ("samples", "guess_bytes", "running", "calls", "kept"):
             check_limit(name, getattr(self, name), whole=True)
         for name in ("sample_timeout_s", "cost", "keep_alive_s", "grace_s"):
             check_limit(name, getattr(self, name))
@@ -85,6 +90,7 @@ class Counts:
     turns: int = 0
     samples: int = 0
     sample_errors: int = 0
+    last_sample_error: str = ""
     guesses: int = 0
     refused: int = 0  # no call, no such tool, not marked, no key, not valid
     over_limit: int = 0
@@ -146,23 +152,22 @@ class Turn:
         try:
             calls = list(await asyncio.wait_for(_awaited(sample), executor.limits.sample_timeout_s))
         except Exception as error:  # a guess that fails is no guess; nothing of it reaches the main path
-            executor.counts.sample_errors += 1
-            log.debug("a sample failed: %r", error)
+            executor._tell_of(error)
             return
         if self._settled:  # it ended in the moment in which it was cancelled (wait_for before Python 3.12)
             return
         for call in calls:
             executor.counts.guesses += 1
             try:
-                self._start(call)
+                await self._start(call)
             except Exception as error:  # it is no call, or none that anything can be said about
                 executor.counts.refused += 1
                 log.debug("a guess was refused: %r", error)
 
-    def _start(self, call: Call) -> None:
+    async def _start(self, call: Call) -> None:
         executor = self._executor
-        key = executor._key_of_guess(call)
-        if key is None or key in self._early:
+        key = await executor._key_of_guess(call)
+        if key is None or key in self._early or self._settled:
             return
         early = executor._usable(key, self)
         if early is None:
@@ -190,7 +195,8 @@ class Turn:
         """The main answer is here, with these calls: end the samples, and the early calls that it did not make."""
         self._settled = True
         executor = self._executor
-        wanted = {key for call in calls if (key := executor._key(call)) is not None}
+        held = (call for call in calls if self._early and not executor._is_long(call))  # no guess is long
+        wanted = {key for call in held if (key := executor._key(call)) is not None}
         executor._cancel([*self._samples, *self._deliveries])
         self._samples.clear()
         self._deliveries.clear()
@@ -231,6 +237,8 @@ class Executor:
         self._kept: dict[CallKey, _Early] = {}
         self._turns: set[Turn] = set()
         self._dying: set[asyncio.Task[Any]] = set()
+        self._told: set[str] = set()
+        self._threads = ThreadPoolExecutor(2, "toolc-guess")
 
     async def __aenter__(self) -> Executor:
         return self
@@ -291,7 +299,7 @@ class Executor:
             call: of the answer.
             turn: whose answer; None: none that was guessed for.
         """
-        key = self._key(call)
+        key = await self._in_thread(self._key, call) if self._is_long(call) else self._key(call)
         early = None if key is None else self._usable(key, turn)
         if early is not None:
             # waiting on the task, not in it: if this caller goes away, another may still want the result
@@ -318,7 +326,33 @@ class Executor:
 
     # ------------------------------------------------------------ of a turn
 
+    async def _in_thread(self, work: Callable[[Call], T], call: Call) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, call)
+
+    def _tell_of(self, error: Exception) -> None:
+        """A sample has failed: count it, and warn, once of what is the same."""
+        self.counts.sample_errors += 1
+        self.counts.last_sample_error = text = f"{type(error).__name__}: {error}"[:400]
+        if text in self._told or len(self._told) >= _TOLD:
+            log.debug("a sample failed: %s", text)
+            return
+        self._told.add(text)
+        log.warning("a sample of the speculative model failed, and is no guess (told once): %s", text)
+
+    def _is_long(self, call: Call) -> bool:
+        """Whether the arguments are longer than those of a guess may be."""
+        try:
+            text = call.text or json.dumps(call.arguments, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):  # no JSON: whoever needs its key says so
+            return True
+        most = self.limits.guess_bytes
+        return len(text) > most or len(text.encode(errors="replace")) > most
+
     def _key(self, call: Call) -> CallKey | None:
+        """The key of a call that may run early; None: any other, and one without a canonical form."""
+        rule = self.rules.get(call.name)
+        if rule is None or not rule.early:
+            return None
         try:
             return self.rules.key(self.scope, call.name, call.arguments)
         except SpeculateError:
@@ -326,9 +360,7 @@ class Executor:
 
     def _seen(self, call: Call, key: CallKey | None) -> Call:
         """A call as its tool sees it: where a guess may run, the same for all calls of one key."""
-        if key is None or not self.rules[call.name].early:
-            return call
-        return replace(call, arguments=parse_object(key.arguments))
+        return call if key is None else replace(call, arguments=parse_object(key.arguments))
 
     def _cost(self, call: Call) -> float:
         return self.limits.costs.get(call.name, 1.0)
@@ -342,15 +374,24 @@ class Executor:
                 return early
         return None
 
-    def _key_of_guess(self, call: Call) -> CallKey | None:
+    async def _key_of_guess(self, call: Call) -> CallKey | None:
         """The key of a guess that is allowed to run early; None, and counted, for any other."""
         if not isinstance(call, Call):
             raise SpeculateError("a sample gave what is no call", found=type(call).__name__, expected="Call")
-        key = self._key(call)
-        if key is None or not self.rules[call.name].early or call.name not in self.tools or not self._valid(call):
+        rule = self.rules.get(call.name)
+        if rule is None or not rule.early or call.name not in self.tools:
             self.counts.refused += 1
             return None
+        if await self._in_thread(self._is_long, call):
+            self.counts.over_limit += 1
+            return None
+        key = await self._in_thread(self._key_if_valid, call)
+        self.counts.refused += key is None
         return key
+
+    def _key_if_valid(self, call: Call) -> CallKey | None:
+        key = self._key(call)
+        return key if key is not None and self._valid(call) else None
 
     def _admit(self, call: Call, key: CallKey, started: int, spent: float) -> _Early | None:
         """Run an allowed guess early, if the limits let it."""
@@ -408,6 +449,10 @@ class Executor:
 def _failed(task: asyncio.Task[Output]) -> bool:
     """Whether a run that has ended gave no output, or that of a failure."""
     return task.cancelled() or task.exception() is not None or task.result().failed
+
+
+_TOLD = 16
+"""Different errors of samples that are warned of."""
 
 
 async def _awaited(sample: Sample) -> Iterable[Call]:

@@ -7,22 +7,33 @@
 A streamed answer is the same: its chunks come as they are, and `run` takes what they were put together to (an object
 with `id` and `choices`, as `openai.lib.streaming.chat.ChatCompletionStreamState` makes).
 
+`chat.completions.create`, `.parse`, `.stream` and those of `with_raw_response` guess; so do clients that `with_options`
+makes. What else could ask for calls (`with_streaming_response`, the Responses API, threads, realtime) does not, and
+warns once. A client that is not async is refused: nothing would run while it waits.
+
+    a guess is asked    messages, and of the request's options those of `GUESSED`; then the wrapper's own `options`
+    of several          the first as the request says; the n-th with seed + n, and a temperature of at least SPREAD
+
 Leaves out   the executor, its limits and rules: see executor.py. The agent's loop: see agent.py.
 Invariants   `create` asks the main endpoint exactly what it was asked (messages and tools that can be read only once
-             become lists, for both endpoints), and returns what it returned. Whatever is not
-             `chat.completions.create` goes to the main client untouched. Guesses begin only for requests with tools.
+             become lists, for both endpoints), and returns what it returned. Whatever is not named above goes to the
+             main client untouched. Guesses begin only for requests with tools that may be called.
              An answer in which no calls can be read, of whatever shape, only ends its turn's guesses.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
+import logging
+import sys
+import warnings
 import weakref
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..calls import Call
-from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of
+from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of, spread
 from .deltas import Gathered, first_choice
 from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
@@ -31,7 +42,14 @@ from .tools import Output
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_PER_REQUEST = ("stream", "stream_options", "model", "extra_headers", "extra_query", "extra_body", "timeout")
+GUESSED = (
+    "tools", "tool_choice", "parallel_tool_calls", "temperature", "seed", "max_tokens", "max_completion_tokens",
+)  # fmt: skip
+"""Options of a request that a guess has, too: those that say which calls there may be, and how tokens are chosen.
+Others are about the main endpoint (`store`, `metadata`, `reasoning_effort`, `response_format`, …), and another one may
+refuse them."""
+log = logging.getLogger(__name__)
+_UNGUESSED = ("responses", "realtime", "beta")
 
 
 class SpeculativeOpenAI:
@@ -42,7 +60,10 @@ class SpeculativeOpenAI:
         guess: the client of the speculative endpoint.
         executor: runs calls.
         model: of the speculative endpoint.
-        options: of its requests, over those of the main one; e.g. a higher temperature where several samples are drawn.
+        options: of its requests, over those of the main one.
+
+    Raises:
+        SpeculateError: a client is not async.
     """
 
     def __init__(
@@ -53,6 +74,14 @@ class SpeculativeOpenAI:
         model: str,
         options: Mapping[str, Any] | None = None,
     ) -> None:
+        for place, client in (("main", main), ("guess", guess)):
+            if _is_sync(client):
+                raise SpeculateError(
+                    "this client waits for its answers, so nothing could run in the meantime",
+                    place=place,
+                    found=type(client).__name__,
+                    expected="AsyncOpenAI",
+                )
         self.main, self.guess, self.executor, self.model = main, guess, executor, model
         self.options = dict(options or {})
         self.chat = _Chat(self)
@@ -60,17 +89,35 @@ class SpeculativeOpenAI:
         self._streams: weakref.WeakValueDictionary[str, _Stream] = weakref.WeakValueDictionary()  # finished, not ended
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.main, name)
+        found = getattr(self.main, name)
+        return _Warns(found, f"client.{name}") if name in _UNGUESSED else found
+
+    def with_options(self, **options: Any) -> SpeculativeOpenAI:
+        """As the openai client's: with other options of the main client. Either may run the answers of the other."""
+        other = SpeculativeOpenAI(
+            self.main.with_options(**options), self.guess, self.executor, self.model, self.options
+        )
+        other._open, other._streams = self._open, self._streams
+        return other
+
+    copy = with_options
 
     def samples(self, messages: Sequence[Any], options: Mapping[str, Any]) -> list[Sample]:
         """λ samples for a request of the main client."""
-        asked = {name: value for name, value in options.items() if name not in _PER_REQUEST} | self.options
+        asked = {name: options[name] for name in GUESSED if not _is_left_out(options.get(name))} | self.options
 
-        async def sample() -> Iterable[Call]:
-            done = await self.guess.chat.completions.create(model=self.model, messages=list(messages), **asked)
-            return calls_of(done.choices[0].message.model_dump())
+        def make(number: int) -> Sample:
+            varied = {name: value for name, value in _spread(number, asked).items() if value is not None}
 
-        return [sample] * self.executor.limits.samples
+            async def sample() -> Iterable[Call]:
+                done = await self.guess.chat.completions.create(
+                    model=self.model, messages=list(messages), **(asked | varied)
+                )
+                return await asyncio.to_thread(calls_of, done.choices[0].message.model_dump())
+
+            return sample
+
+        return [make(number) for number in range(self.executor.limits.samples)]
 
     async def run(self, answer: Any) -> list[Output]:
         """The outputs of an answer's calls, in their order; what was guessed in vain is cancelled."""
@@ -126,28 +173,145 @@ class _Completions:
     def __init__(self, client: SpeculativeOpenAI) -> None:
         self._client = client
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client.main.chat.completions, name)
+    @property
+    def _main(self) -> Any:
+        return self._client.main.chat.completions
 
-    async def create(self, *, messages: Iterable[Any], **options: Any) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._main, name)
+
+    async def create(self, **options: Any) -> Any:
         """As the openai client's."""
-        client = self._client
-        original = client.main.chat.completions.create
-        asked: Sequence[Any] = _kept(messages)
-        if "tools" in options:
-            options["tools"] = _kept(options["tools"])
-        if not options.get("tools"):
-            return await original(messages=asked, **options)
-        turn = client.executor.begin(client.samples(asked, options))
+        return await self._guessed(self._main.create, options)
+
+    async def parse(self, **options: Any) -> Any:
+        """As the openai client's."""
+        return await self._guessed(self._main.parse, options)
+
+    def stream(self, **options: Any) -> Any:
+        """As the openai client's: its own method, over the `create` above."""
+        options = _readable(options)
+        own = getattr(self._main.stream, "__func__", None)
+        if own is None:
+            return _Warns(self._main, "chat.completions").stream(**options)
+        made = _Made(self)
+        return _Manager(own(made, **options), made)
+
+    @property
+    def with_raw_response(self) -> _Raw:
+        """As the openai client's."""
+        return _Raw(self)
+
+    @property
+    def with_streaming_response(self) -> _Warns:
+        """The main client's: bytes of an answer that nobody has read hold no calls."""
+        return _Warns(self._main.with_streaming_response, "chat.completions.with_streaming_response")
+
+    async def _guessed(self, original: Callable[..., Any], options: dict[str, Any]) -> Any:
+        """What the main client answers; meanwhile calls are guessed, if there may be any."""
+        client, options = self._client, _readable(options)
+        if not options.get("tools") or options.get("tool_choice") == "none":
+            return await _asked(original, options)
+        turn = client.executor.begin(client.samples(options.get("messages") or (), options))
         try:
-            answer = await original(messages=asked, **options)
+            answer = await _asked(original, options)
+            told = _parsed(answer)
             if options.get("stream"):
-                return _Stream(client, turn, answer)
-            client._keep(_id(answer), turn, _wanted(_message(answer)))
+                stream = _Stream(client, turn, told)
+                return stream if told is answer else _RawStream(answer, stream)
+            client._keep(_id(told), turn, _wanted(_message(told)))
         except BaseException:
             client.executor.end(turn)
             raise
         return answer
+
+
+class _Raw:
+    """`with_raw_response`: answers that are parsed when they are asked to be."""
+
+    def __init__(self, completions: _Completions) -> None:
+        self._completions = completions
+        self._raw = completions._main.with_raw_response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    async def create(self, **options: Any) -> Any:
+        return await self._completions._guessed(self._raw.create, options)
+
+    async def parse(self, **options: Any) -> Any:
+        return await self._completions._guessed(self._raw.parse, options)
+
+
+class _RawStream:
+    """A raw answer whose chunks settle a turn."""
+
+    def __init__(self, raw: Any, stream: _Stream) -> None:
+        self._raw, self._stream = raw, stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def parse(self, **more: Any) -> Any:
+        return self._raw.parse(**more) if more else self._stream
+
+
+class _Made:
+    """The completions of the main client, whose `create` guesses; it holds the stream that was made."""
+
+    def __init__(self, completions: _Completions) -> None:
+        self._completions = completions
+        self.stream: _Stream | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._completions._main, name)
+
+    async def create(self, **options: Any) -> Any:
+        answer = await self._completions.create(**options)
+        self.stream = answer if isinstance(answer, _Stream) else None
+        return answer
+
+
+class _Manager:
+    """What `.stream()` gives: where it is left its turn ends, or waits for its calls to be run."""
+
+    def __init__(self, manager: Any, made: _Made) -> None:
+        self._manager, self._made = manager, made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
+
+    async def __aenter__(self) -> Any:
+        return await self._manager.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> Any:
+        try:
+            return await self._manager.__aexit__(*error)
+        finally:
+            if self._made.stream is not None:
+                self._made.stream._end()
+
+
+class _Warns:
+    """Part of a client whose answers are not guessed for: warns where it is asked for calls, once a name."""
+
+    _told: set[str] = set()
+
+    def __init__(self, held: Any, name: str) -> None:
+        self._held, self._name = held, name
+
+    def __getattr__(self, name: str) -> Any:
+        found, whole = getattr(self._held, name), f"{self._name}.{name}"
+        if not callable(found):
+            return _Warns(found, whole)
+
+        def call(*given: Any, **options: Any) -> Any:
+            if options.get("tools") and whole not in _Warns._told:
+                _Warns._told.add(whole)
+                warnings.warn(f"no calls are guessed for {whole}; chat.completions.create does", stacklevel=2)
+            return found(*given, **options)
+
+        return call
 
 
 class _Stream:
@@ -208,10 +372,56 @@ class _Stream:
             self._client._keep(self._gathered.id, self._turn, _wanted(self._gathered.message))
 
 
+def _readable(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with lists of what may be readable only once."""
+    return {name: _kept(value) if name in ("messages", "tools") else value for name, value in options.items()}
+
+
 def _kept(given: Any) -> Any:
     """A list of what may be readable only once; anything else as it is."""
     lasts = isinstance(given, (Sequence, Mapping)) or not isinstance(given, Iterable)
     return given if lasts else list(given)
+
+
+async def _asked(original: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    answer = original(**options)
+    if not inspect.isawaitable(answer):
+        raise SpeculateError(
+            "the main client does not answer like an async one", found=type(answer).__name__, expected="an awaitable"
+        )
+    return await answer
+
+
+def _is_sync(client: Any) -> bool:
+    """Whether this is the client of openai that waits."""
+    kind = getattr(sys.modules.get("openai"), "OpenAI", None)
+    return isinstance(kind, type) and isinstance(client, kind)
+
+
+def _is_left_out(value: Any) -> bool:
+    """None, and what the openai client has for an option that is not given."""
+    return value is None or type(value).__name__ in ("Omit", "NotGiven")
+
+
+def _spread(number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """See `spread`; what is no number is left to the endpoint to refuse."""
+    seed, temperature = asked.get("seed"), asked.get("temperature")
+    return spread(
+        number,
+        seed if isinstance(seed, int) else None,
+        temperature if isinstance(temperature, (int, float)) else None,
+    )
+
+
+def _parsed(answer: Any) -> Any:
+    """The answer in a raw one; an answer itself, and a raw one that holds none, as they are."""
+    if not hasattr(answer, "http_response"):
+        return answer
+    try:
+        return answer.parse()
+    except Exception as error:  # its reader will meet it, too
+        log.debug("a raw answer could not be read: %r", error)
+        return answer
 
 
 def _id(answer: Any) -> str:
@@ -249,6 +459,11 @@ class OpenAIModel(ChatModel):
     def __init__(self, client: AsyncOpenAI, model: str, options: Mapping[str, Any], cached: bool = False) -> None:
         self.client, self.model, self.options, self.cached = client, model, dict(options), cached
 
+    def sample(self, number: int) -> OpenAIModel:
+        """See ChatModel."""
+        varied = {name: value for name, value in _spread(number, self.options).items() if value is not None}
+        return OpenAIModel(self.client, self.model, self.options | varied, self.cached)
+
     async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
         """See ChatModel."""
         asked = {"model": self.model, "messages": list(messages), **self.options}
@@ -257,7 +472,12 @@ class OpenAIModel(ChatModel):
             message = done.choices[0].message
             calls = calls_of(message.model_dump())
             resident = tuple((message.model_extra or {}).get("resident") or ())
-            return Reply(assistant_message(message.content, calls), calls, resident)
+            cut = done.choices[0].finish_reason == "length"
+            return Reply(assistant_message(message.content, calls), calls, resident, cut)
+        most = getattr(watch, "resident_turns", None)  # whoever watches need not know of it
+        if most is not None:
+            more = {"max_resident_turns": most}
+            asked["extra_body"] = {**(asked.get("extra_body") or {}), **more}
         return await self._streamed(asked, watch)
 
     async def _streamed(self, asked: dict[str, Any], watch: Watch) -> Reply:
@@ -273,7 +493,7 @@ class OpenAIModel(ChatModel):
         if gathered.finish is None:
             raise SpeculateError("the answer broke off")
         message = gathered.message
-        return Reply(message, calls_of(message), tuple(gathered.resident))
+        return Reply(message, calls_of(message), tuple(gathered.resident), gathered.finish == "length")
 
     def _deliver(self, id: str) -> Deliver:
         async def deliver(call: Call, output: Output) -> None:

@@ -36,13 +36,14 @@ class CacheLimits:
 
 @dataclass(frozen=True)
 class Entry:
-    """An output: of which call, how long it and the arguments are, and until when, on the engine's clock, it may be
-    used."""
+    """An output: of which call, how long it and the arguments are, how long the arguments alone, in canonical form, and
+    until when, on the engine's clock, it may be used."""
 
     name: str
     arguments: Mapping[str, Any]
     output: str
     bytes: int
+    argument_bytes: int
     until: float
 
 
@@ -86,7 +87,7 @@ class OutputCache:
         self._drop_old(entries)
         size = len(output.encode())
         until = self.now() + min(keep_alive_s, self.limits.keep_alive_s)
-        entry = Entry(key.tool, arguments, output, size + len(key.arguments), until)
+        entry = Entry(key.tool, arguments, output, size + len(key.arguments), len(key.arguments), until)
         old = entries[key].bytes if key in entries else 0
         mine = sum(one.bytes for one in entries.values()) - old + entry.bytes
         for name, count, most in (

@@ -7,14 +7,16 @@
 A streamed answer begins with a chunk that holds nothing but the response's id: from then on, until the answer has
 ended, outputs can be handed in under this id, by the same user. Tokens are streamed as they come (deltas.py). Turns
 that the engine answered itself come as the extra field `resident` (messages) of a chunk, and of the message of an
-answer in one piece: what was streamed of such a turn is in these messages, and the answer begins anew.
+answer in one piece: what was streamed of such a turn is in these messages, and the answer begins anew. The option
+`max_resident_turns` says how many there may be at most; `max_tokens` is of them all.
 
 A refused entry is named by its number; those before it are kept.
 
 Leaves out   everything of the API that the engine has not: see `_OPTIONS`; an unknown option is refused, not ignored.
 Invariants   a user is an Authorization header (or none); ids are random, 128 bits, and only their own user's requests
              are found. Bodies are read up to a bound, before they are parsed, and hold no half characters. A client
-             that goes away frees its slot.
+             that goes away frees its slot. What grows with a body is done in threads (service.py), never on the event
+             loop, and is bounded first: bytes, values, entries, each refused with 413 and its name.
 """
 
 from __future__ import annotations
@@ -44,9 +46,12 @@ from .service import Service, Turn
 MODEL = "toolc"
 _OPTIONS = frozenset(
     "messages model tools tool_choice parallel_tool_calls temperature seed max_tokens max_completion_tokens stream "
-    "stream_options user n".split()
+    "stream_options user n max_resident_turns".split()
 )
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
+VALUES = 1 << 16
+"""Values that a body holds at most: lists, objects and their members."""
+_TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)  # the last one may have no end
 _HALF = re.compile("[\ud800-\udfff]")
 _NOT_FOUND, _TOO_LARGE, _BAD, _GONE, _FAILED, _FULL = 404, 413, 400, 499, 500, 503
 
@@ -94,8 +99,8 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
 
     @app.post("/v1/chat/completions")
     async def complete(request: Request) -> Response:
-        body = parse(await read_body(request, max_body))
-        completion = completion_of(service, body, user_of(request))
+        body = await service.aside(parse, await read_body(request, max_body))
+        completion = await service.aside(completion_of, service, body, user_of(request))
         stream, with_usage = _flag(body, "stream") is True, _with_usage(body)
         try:
             running = await service.begin_in_thread(completion)
@@ -109,14 +114,15 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
     @app.post("/v1/cache-tool-output/{response_id}")
     @app.post("/cache-tool-output/{response_id}")
     async def cache(response_id: str, request: Request) -> dict[str, int]:
-        entries = entries_of(await read_body(request, max_body))
-        user = user_of(request)
+        engine, user = service.engine, user_of(request)
+        entries = await service.aside(entries_of, await read_body(request, max_body), engine.limits.cache.entries)
         cached = 0
         for n, (name, arguments, output, keep_alive_s) in enumerate(entries):
             if keep_alive_s is None:
-                keep_alive_s = service.engine.limits.cache.keep_alive_s
+                keep_alive_s = engine.limits.cache.keep_alive_s
             try:
-                service.engine.cache_output(response_id, user, name, arguments, output, keep_alive_s)
+                key = await service.aside(engine.key, response_id, user, name, arguments)
+                engine.cache_output(response_id, user, name, arguments, output, keep_alive_s, key)
             except SpeculateError as error:
                 missing = "no such request" in error.message
                 place = None if missing else f"{n}"
@@ -151,6 +157,9 @@ def user_of(request: Request) -> str:
 
 def parse(body: bytes) -> Any:
     """The JSON value of a body; refused with the place where a text holds half a character."""
+    values = sum(_TEXTS.sub(b"", body).count(mark) for mark in (b",", b"[", b"{"))
+    if values > VALUES:
+        raise Refused(_TOO_LARGE, f"the body holds {values} values, more than {VALUES}")
     try:
         value = parse_json(body, "body")
     except SpeculateError as error:
@@ -184,11 +193,13 @@ def _path(place: Any) -> str:
     return "/".join(reversed(names))
 
 
-def entries_of(body: bytes) -> list[tuple[str, dict[str, Any], str, float | None]]:
+def entries_of(body: bytes, most: int) -> list[tuple[str, dict[str, Any], str, float | None]]:
     """The entries of a request to the tool cache: name, arguments, output, seconds or None."""
     listed = parse(body)
     if not isinstance(listed, list):
         raise Refused(_BAD, "the body is a JSON array of {name, params?, output, keep_alive?}")
+    if len(listed) > most:
+        raise Refused(_TOO_LARGE, f"{len(listed)} entries, more than the {most} that a request may have (entries)")
     return [_entry(one, str(n)) for n, one in enumerate(listed)]
 
 
@@ -228,6 +239,7 @@ def completion_of(service: Service, body: Any, user: str) -> Completion:
         _number(body, "temperature", 1.0, 0, 100),
         None if body.get("seed") is None else _whole(body, "seed", 0, 0, 2**63),
         _whole(body, "max_completion_tokens", _whole(body, "max_tokens", 512, 1, 1 << 20), 1, 1 << 20),
+        None if body.get("max_resident_turns") is None else _whole(body, "max_resident_turns", 0, 0, 1 << 20),
     )
     return Completion(messages, tools, _entry_of(service, body, tools), sampling, user)
 
@@ -316,33 +328,30 @@ class _Answer:
 
     async def _collect(self) -> dict[str, Any]:
         resident: list[Message] = []
-        tokens = 0
         async with aclosing(self.service.run(self.running)) as events:
             async for event in events:
                 if isinstance(event, Step):
-                    tokens += len(event.tokens)
-                elif event.end.reason == "resident":
+                    continue
+                if event.end.reason == "resident":
                     resident += event.messages
                 else:
                     message = event.messages[0] | ({"resident": resident} if resident else {})
                     finish = _FINISH[event.end.reason]
                     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-                    return self._head("chat.completion") | {"choices": [choice], "usage": self._usage(tokens)}
+                    return self._head("chat.completion") | {"choices": [choice], "usage": self._usage()}
         raise Refused(_FULL, "the request was given up")
 
     async def stream(self, with_usage: bool) -> AsyncIterator[str]:
         """In chunks."""
-        tokens = 0
         yield self._chunk({"role": "assistant"})
         try:
             async with aclosing(self.service.run(self.running)) as events:
                 async for event in events:
-                    tokens += len(event.tokens) if isinstance(event, Step) else 0
                     for delta, finish in self._deltas(event):
                         yield self._chunk(delta, finish)
             if with_usage:
                 head = self._head("chat.completion.chunk")
-                yield f"data: {json.dumps(head | {'choices': [], 'usage': self._usage(tokens)})}\n\n"
+                yield f"data: {json.dumps(head | {'choices': [], 'usage': self._usage()})}\n\n"
         except Exception as error:  # the status line is gone: an error can only be a chunk
             yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error'}})}\n\n"
         yield "data: [DONE]\n\n"
@@ -364,6 +373,7 @@ class _Answer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return f"data: {json.dumps(self._head('chat.completion.chunk') | {'choices': [choice]})}\n\n"
 
-    def _usage(self, tokens: int) -> dict[str, int]:
-        prompt = self.running.turn
-        return {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
+    def _usage(self) -> dict[str, int]:
+        """Each token of the sequence once: those decoded, of all turns, and those given, outputs in between too."""
+        given, decoded = self.running.given_tokens, self.running.decoded
+        return {"prompt_tokens": given, "completion_tokens": decoded, "total_tokens": given + decoded}

@@ -1,8 +1,8 @@
 """Chat completions over an engine, without HTTP: what a server, a simulator and a test share.
 
 Leaves out   HTTP: see server.py.
-Threads      a server's prompts are rendered in threads of their own, so that a long history holds nobody else up, the
-             model's threads neither. On a virtual clock there are none: `begin` renders where it is called.
+Threads      what a server does with a body (`aside`) and its prompts have threads of their own, so that a long history
+             holds nobody else up, the model's threads neither. `begin` renders where it is called.
 Invariants   the ids of a turn's calls are new, and lead back to its tokens (chat.py).
 """
 
@@ -12,15 +12,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..calls import Call
-from .agent import ChatModel, Message, Reply, Watch, assistant_message, tool_message
+from .agent import ChatModel, Message, Reply, Watch, assistant_message, spread, tool_message
 from .chat import Chat
 from .deltas import call_id
 from .engine import Engine, Running, Sampling, Step, TurnEnd
 from .errors import SpeculateError
 from .tools import Output
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,15 @@ class Service:
         renders: prompts that are rendered in threads at once.
     """
 
-    def __init__(self, engine: Engine, chat: Chat, renders: int = 32) -> None:
+    def __init__(self, engine: Engine, chat: Chat, renders: int = 8) -> None:
         self.engine, self.chat = engine, chat
+        chat.most = engine.model.capacity
         self._threads = ThreadPoolExecutor(renders, "toolc-render")
+        self._aside = ThreadPoolExecutor(4, "toolc-body")
+
+    async def aside(self, work: Callable[..., T], *given: Any) -> T:
+        """What a function gives that takes a while, but not long: in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._aside, work, *given)
 
     def begin(self, request: Request) -> Running:
         """Begin a completion; outputs can be handed in from now on."""
@@ -116,11 +124,20 @@ class LocalModel(ChatModel):
     def __init__(self, service: Service, request: Request, before: Callable[[], Any] | None = None) -> None:
         self.service, self.request, self.before = service, request, before
 
+    def sample(self, number: int) -> LocalModel:
+        """See ChatModel."""
+        sampling = self.request.sampling
+        sampling = replace(sampling, **spread(number, sampling.seed, sampling.temperature))
+        return LocalModel(self.service, replace(self.request, sampling=sampling), self.before)
+
     async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
         """See ChatModel."""
         if self.before is not None:
             await self.before()
-        running = self.service.begin(replace(self.request, messages=messages))
+        sampling = self.request.sampling
+        if watch is not None:
+            sampling = replace(sampling, resident_turns=watch.resident_turns)
+        running = self.service.begin(replace(self.request, messages=messages, sampling=sampling))
 
         async def deliver(call: Call, output: Output) -> None:
             limit = self.service.engine.limits.cache.keep_alive_s
@@ -133,7 +150,8 @@ class LocalModel(ChatModel):
         async for event in self.service.run(running):
             if isinstance(event, Turn):
                 if event.end.reason != "resident":
-                    return Reply(event.messages[0], event.calls, tuple(resident))
+                    cut = event.end.reason == "length"
+                    return Reply(event.messages[0], event.calls, tuple(resident), cut)
                 resident += event.messages
                 if watch is not None:
                     watch.stayed(resident)

@@ -240,8 +240,7 @@ def test_a_value_that_ends_as_its_end_begins(value: str, as_tokens: bool) -> Non
         if as_tokens:
             break
         reader.read(symbol)
-        at = reader.unfinished
-        parts |= {part.text for part in at.parts} if at is not None else set()
+        parts |= {part.text for part in reader.parts()}
     assert as_tokens or parts == {value}
     assert read_calls(bundle, written.text.decode(), "required")[0].arguments == {"v": value}
 

@@ -153,9 +153,7 @@ def test_agents_on_the_engine_are_equal() -> None:
     guessed = run(lambda: main(True))
     counts = on.engine.counts
     for one, other in zip(plain, guessed, strict=True):
-        short = min(len(one), len(other))  # `max_turns` counts requests, and one request may answer two turns
-        assert without_ids(one[:short]) == without_ids(other[:short])
-        assert len(one) == len(other) or max(len(one), len(other)) >= 8
+        assert without_ids(one) == without_ids(other)  # `max_turns` and `max_tokens` count alike
     assert before.drafts == before.resident_turns == 0
     assert counts.drafts > 3 and counts.resident_turns > 3 and counts.prefill_avoided > 0
     assert counts.accepted_tokens < counts.drafted_tokens

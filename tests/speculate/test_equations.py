@@ -49,11 +49,11 @@ def test_it_pays_exactly_if_a_hit_is_early_and_hides_something(setting: ClientSi
         assert setting.hit_rate > 0 and setting.guess_s < setting.main_s and setting.tool_s > 0 and setting.turns
     if setting.guess_s >= setting.main_s or not setting.hit_rate:
         assert not setting.pays or setting.saved < 1e-9
+    assert setting.saved >= -1e-9  # a guess that is late is cancelled
 
 
 @given(CLIENT, SHARE)
 def test_more_hits_never_cost_where_guesses_are_early(setting: ClientSide, other: float) -> None:
-    assume(setting.guess_s <= setting.main_s)
     low, high = sorted((setting.hit_rate, other))
     slower, faster = replace(setting, hit_rate=low), replace(setting, hit_rate=high)
     assert faster.speculative_s <= slower.speculative_s * ULP + 1e-9

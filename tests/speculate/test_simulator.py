@@ -33,7 +33,7 @@ def test_client_side(hit_rate: float, share: float) -> None:
         guesses = Guesses([hit_rate], fixed(share * main_s))
         spec = simulate_client(tasks, fixed(main_s), fixed(tool_s), guesses)
         hidden = spec.hits if share < 1 else hit_rate  # a guess that comes late is no hit; nor does it cost
-        setting = ClientSide(main_s, min(1.0, share) * main_s, tool_s, hidden, TURNS)
+        setting = ClientSide(main_s, share * main_s, tool_s, hidden, TURNS)
         assert plain.mean_s == pytest.approx(setting.standard_s, rel=1e-9)
         assert spec.mean_s == pytest.approx(setting.speculative_s, rel=CLOSE)
         assert plain.mean_s / spec.mean_s <= BOUND
