@@ -90,6 +90,7 @@ class _Open:
 
     number: int
     begin: int
+    depth: int  # frames around it
     tool: int = -1
     named: int = -1
     arguments: int = -1
@@ -166,6 +167,7 @@ class Reader:
         self._in_blanks = False  # the last symbol was a blank
         self._before, self._blanks_from = self._at, 0  # where the first of these blanks began
         self._exact = False
+        self._await: dict[tuple[int, bool, int], bool] = {}  # see _arguments_may_come
         self._kind = UNSETTLED  # of the open region
         self._perhaps = -1  # what is not settled may be text or a value of this kind
         self._begin = 0  # of the open region
@@ -579,6 +581,60 @@ class Reader:
             self._close(self._settled)
         if whole:
             self._end_call(self._settled)
+        elif kind == AROUND and held is not None and held.tool >= 0 and held.named >= 0 > held.arguments:
+            if held is self._open and not self._arguments_may_come(held):
+                self._end_call(self._settled)
+
+    def _arguments_may_come(self, held: _Open) -> bool:
+        """Whether what comes next in a call, which has none yet, may be its arguments."""
+        at, known = self._at, self._await
+        start = at.state, len(at.stack) > held.depth, held.tool
+        if start not in known:
+            known[start] = self._leads_to_arguments(*start)
+        return known[start]
+
+    def _leads_to_arguments(self, state: int, inside: bool, tool: int) -> bool:
+        """Whether arguments can begin in a state of a call, or in one that follows.
+
+        Args:
+            inside: the state is one of a frame of this call alone, whose marks name no tool.
+        """
+        view, t = self._view, self.bundle.tables
+        todo, seen = [(state, inside)], {(state, inside)}
+        while todo:
+            q, inside = todo.pop()
+            if q <= FINISHED:
+                continue
+            first = view["state_cell"][q]
+            cells = 1 + sum(view["state_break"][q, b, 1] for b in range(t.breaks))
+            ops = {
+                int(view["delta"][base + number, 1])
+                for base in (view["cell_delta"][first + n] for n in range(cells))
+                for number, _ in self._symbols
+                if view["delta"][base + number, 0] == base
+            }
+            for op in sorted(ops):
+                kind, n = op & 7, op >> 3
+                if kind == POP or not op:
+                    continue
+                if kind == PUSH:
+                    region, _, tools, led = self._marks[view["symbol_mark"][view["push"][n, 0]]]
+                    if region >= ARGUMENTS or led:
+                        return True
+                    after = [(int(view["push"][n, mode]), True) for mode in (1, 2)]
+                else:
+                    region, _, tools, _ = self._marks[view["state_mark"][n]]
+                    after = [(n, inside)]
+                region = self._marks[view["state_mark"][after[0][0]]][0] if kind == PUSH else region
+                if region >= ARGUMENTS:
+                    return True
+                if region == NAME or not (inside or (tools >= 0 and self._only[tools] == tool)):
+                    continue  # another call
+                for one in after:
+                    if one not in seen:
+                        seen.add(one)
+                        todo.append(one)
+        return False
 
     def _settle(self, kind: int, age: int) -> None:
         """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
@@ -600,7 +656,7 @@ class Reader:
                     self._end_call(begin)
             if kind == NAME or (kind >= ARGUMENTS and self._open is None):  # a protocol may write no names
                 self._around = max(self._around, AROUND)  # whatever else the frame might have been
-                self._open = _Open(self._count, begin)
+                self._open = _Open(self._count, begin, len(self._at.stack))
                 self._count += 1
                 self._events.append(Event("call", number=self._open.number))
             if kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:

@@ -13,7 +13,7 @@ from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.options import LIMITS
-from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call
+from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call, write_calls
 from toolc.runtime.bundle import Bundle
 
 from .test_protocols import BOTH, CALLS, EACH, bundle
@@ -287,6 +287,67 @@ def test_what_is_nested_deeply_is_read(name: str) -> None:
     text = FAMILIES[name].write([("f", {"a": []})]).replace("[]", "[" * depth + "]" * depth)
     (call,) = read_calls(held, text, "required")
     assert str(call.arguments["a"]).count("[") == depth
+
+
+WITHOUT = [
+    {"name": name, "parameters": {"type": "object", "properties": properties, "additionalProperties": False}}
+    for name, properties in (("ping", {}), ("opt", {"s": {"type": "string"}}))
+]
+LISTS: list[list[tuple[str, dict[str, str]]]] = [
+    [("ping", {})],
+    [("opt", {})],
+    [("opt", {"s": "x"})],
+    [("ping", {}), ("ping", {})],
+    [("opt", {}), ("opt", {"s": "x"})],
+    [("opt", {"s": "x"}), ("ping", {})],
+]
+
+
+@BOTH
+@EACH
+def test_a_call_ends_as_soon_as_it_can_be_nothing_else(name: str, as_tokens: bool) -> None:
+    """One without arguments ended when the next call began, or text, or with the turn."""
+    family = FAMILIES[name]
+    held = compile_tools(WITHOUT, vocab_for(name, as_tokens), options=Options(protocol=name, named=False)).bundle
+    special = {n.encode(): i for n, i in held.meta["delimiters"].items() if i is not None}
+    token = {held.vocab.token(n): n for n in reversed(range(held.vocab.size))}
+    for calls in LISTS:
+        if len(calls) > 1 and not family.many:
+            continue
+        text = family.write(calls)
+        pieces = (
+            re.split(b"(" + b"|".join(map(re.escape, special)) + b")", text.encode()) if special else [text.encode()]
+        )
+        ids = [
+            i for part in pieces for i in ([special[part]] if part in special else [token[bytes((b,))] for b in part])
+        ]
+        for fed in (iter(text), iter(ids)):
+            reader, kinds = Reader(held, "required"), list[str]()
+            for one in fed:
+                events = reader.feed_text(one) if isinstance(one, str) else reader.feed(one)
+                kinds += [event.kind for event in events if event.kind in ("call", "name", "end")]
+            assert kinds == ["call", "name", "end"] * len(calls), (text, kinds)  # before the turn ends
+            assert [(call.name, call.arguments) for call in reader.calls] == calls
+            assert reader.finish() == []
+        written = write_calls(Reader(held, "required"), calls)
+        assert written is not None and len(written.reader.calls) == len(calls), text
+        for call in calls[:1]:  # not before it is told which call it is, and that no arguments follow
+            reader = Reader(held, "required")
+            reader.feed_text(family.write([call]).partition(call[0])[0] + call[0][:-1])
+            assert not reader.calls
+    if family.text and "auto" in held.entry and name in ("hermes", "qwen3_coder", "lfm2", "toolkengpt", "gemma4"):
+        reader = Reader(held, "auto")
+        reader.feed_text(family.write([("ping", {})]))
+        assert [call.name for call in reader.calls] == ["ping"]
+
+
+def test_the_end_of_a_call_does_not_come_before_arguments_that_may() -> None:
+    held = compile_tools(WITHOUT, vocab_for("qwen3_coder"), options=Options(protocol="qwen3_coder")).bundle
+    reader = Reader(held, "required")
+    assert [event.kind for event in reader.feed_text("<tool_call>\n<function=opt>\n<")] == ["call", "name"]
+    assert [event.kind for event in reader.feed_text("/f")] == ["end"]
+    reader = Reader(held, "required")
+    assert "end" not in [event.kind for event in reader.feed_text("<tool_call>\n<function=opt>\n<p")]
 
 
 @pytest.mark.parametrize("name", ["harmony", "hermes", "llama3", "json", "pythonic", "restgpt"])
