@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .constraint import Constraint
     from .decoder import Decoder
     from .matcher import Matcher
-    from .reader import Reader, read_calls
+    from .reader import Reader
     from .store.fetch import load
     from .store.store import Store, open_store
     from .tables import Tables
@@ -43,7 +43,7 @@ _HOME = {
     "find_vocab": "vocab",
     "load": "store.fetch",
     "open_store": "store.store",
-    "read_calls": "reader",
+    "read_calls": "whole",
     "Written": "writer",
     "vocab_cache_dir": "vocab",
     "write_call": "writer",

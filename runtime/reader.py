@@ -10,9 +10,11 @@ change: there is no second parser for any protocol.
     for event in reader.finish(): ...
 
 Leaves out   values of arguments: see arguments.py. Masks: see matcher.py. Where marks come from: the compiler.
-Invariants   equals `Matcher` in what is refused. Events do not depend on how the text was cut into tokens or pieces, up
-             to how text and arguments are split over events. Needs numpy and msgpack only.
+Invariants   equals `Matcher` in what is refused, but for blanks. Events do not depend on how the text was cut into
+             tokens or pieces, up to how text and arguments are split over events. Needs numpy and msgpack only.
 Unsettled    Where a text may still become a delimiter, nothing is said until that is settled.
+Blanks       What masks allow is read as it stands. Else, between tokens of JSON, a blank that the state cannot read is
+             passed over, and one that it asks for is supplied. So the rest is a text that masks allow.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .arguments import Part, decode, read_only
+from .blanks import BLANKS, Place, Scanner, first_of, goes_on, is_cut
 from .calls import Call, Event, Unfinished
+from .configuration import Configuration, Machine
 from .errors import DecodeError
 from .tables import (
     ARGUMENTS,
@@ -56,18 +60,47 @@ _AFTER_CONSTANT = b",]}<\n"
 AGES = 256
 """Symbols behind the last one that a mark may speak of, at most."""
 
+_BLANK = frozenset(BLANKS)
+_MOST_BLANKS = 256  # that a protocol writes beside a value
 
 class Saved(NamedTuple):
     """Where a reader stood; what only grows is told by its length."""
 
     plain: tuple[Any, ...]
-    stack: tuple[tuple[int, int, int], ...]
+    state: int
+    counter: int
+    stack: tuple[tuple[int, int], ...]
+    arounds: tuple[int, ...]
     utf8: tuple[bytes, int]
     data: int
     begins: int
     calls: int
     open: _Open | None
     held: tuple[Any, ...]
+
+
+class Refusal(DecodeError):
+    """A text that is none of the bundle.
+
+    Attributes:
+        offset: how many of its bytes were read.
+        at: where it stood in the tables then.
+        wanted: what was expected, where the tables do not say it.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        offset: int,
+        at: Configuration,
+        found: str,
+        message: str = "the text is none of the bundle",
+        wanted: str = "",
+        hint: str | None = None,
+    ) -> None:
+        place = f"{bundle.name}, byte {offset}, state {at.state}, depth {len(at.stack)}"
+        super().__init__(message, place=place, found=found, expected=wanted or "what its masks allow", hint=hint)
+        self.offset, self.at, self.wanted = offset, at, wanted
 
 
 @dataclass
@@ -77,6 +110,7 @@ class _Open:
 
     number: int
     begin: int
+    depth: int  # frames around it
     tool: int = -1
     named: int = -1
     arguments: int = -1
@@ -114,38 +148,55 @@ class Reader:
         self.bundle = bundle
         self.calls: list[Call] = []
         self.text = self.reasoning = ""
-        self._state, self._counter = entries[entry], 0
-        self._stack: list[tuple[int, int, int]] = []  # stack symbol, saved counter, kind around it
+        machine = Machine(bundle)
+        self._at = Configuration(machine, entries[entry])
+        self._arounds: list[int] = []  # kind around every frame
         self._around = AROUND
         self._led = -1  # depth of a frame that begins with what leads to its arguments
-        self._view = {name: array.data for name, array in t.arrays().items() if array.size}
-        self._breaks = t.breaks
-        self._modes, self._soft_depth = t.modes, bundle.meta["soft_depth"]
+        self._view = machine.view
         self._symbol_of = dict(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
         special = {number: name for name, number in bundle.vocab.meta["special"].items()}
-        self._shown = {i: special.get(i, "").encode() for i, s in self._symbol_of.items() if s != END_OF_TURN}
-        self._shown_symbol = {self._symbol_of[token]: name for token, name in self._shown.items() if name}
+        self._shown = {i: special.get(i, "").encode() for i in self._symbol_of}
+        self._ending = {name for i, name in self._shown.items() if name and self._symbol_of[i] == END_OF_TURN}
+        self._tokens = {name: token for token, name in sorted(self._shown.items(), reverse=True) if name}
+        self._shown_symbol = {self._symbol_of[token]: name for name, token in self._tokens.items()}
+        self._shown_symbol.pop(END_OF_TURN, None)
         self._symbols = _one_of_each(self._view["symbol_class"], [*range(END_OF_TURN), *self._shown_symbol])
         self._lowest = frozenset(symbol for _, symbol in self._symbols)
         self.delimiters: dict[int, list[tuple[int, bytes]]] = {}  # (symbol, name), by the first byte of the name
         for one, name in sorted(self._shown_symbol.items()):
             self.delimiters.setdefault(name[0], []).append((one, name))
-        self._names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
+        self._tools = tools_of(bundle.meta)
+        self._names = [str(tool["name"]) for tool in self._tools]
         self._ends_of: dict[int, list[int]] = dict(bundle.meta.get("ends", ()))
         self._how = bundle.meta.get("arguments") or {"encoding": "json"}
         self._read_as = read_only(self._how)
         self._spelled: tuple[bytes, bytes, int] | None = None  # a constant as it is read, as it is written; how far
         self._spelled_at = -1  # where the last such constant begins
-        self._before: Reader | None = None  # as it stood where one may have begun that may be a string, too
+        self._twin: Reader | None = None  # as it stood where one may have begun that may be a string, too
         self._told = 0  # characters of arguments that were sent
+        spec = bundle.meta.get("spec")
+        self._writing = str(self._how["encoding"]) if self._names else ""
+        self._all_json = isinstance(spec, dict) and spec.get("kind") == "schema"
+        self._responds = entry.startswith(("response", "either"))
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
         self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
         self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
         self._data = bytearray()
         self._begins = array("q")  # offset at which every symbol begins
         self._ends: list[int] = []  # offset after every token
+        self._read_end = 0  # offset behind the last symbol
+        self._gap = -1  # offset of the first blank that was passed over since then, or since a symbol and blanks
+        self._gap_place = Place.OUTSIDE
+        self._scanner: Scanner | None = None
+        self._scan_from = 0  # offset behind the last text that is not JSON for sure
+        self._value_end = -1  # offset behind the last value of JSON that a region ended with
         self._held = b""
         self._splits: re.Pattern[bytes] | None = None
+        self._in_blanks = False  # the last symbol was a blank
+        self._before, self._blanks_from = self._at.copy(), 0  # where the first of these blanks began
+        self._exact = False
+        self._await: dict[tuple[int, bool, int], bool] = {}  # see _arguments_may_come
         self._kind = UNSETTLED  # of the open region
         self._perhaps = -1  # what is not settled may be text or a value of this kind
         self._begin = 0  # of the open region
@@ -161,7 +212,7 @@ class Reader:
     @property
     def is_finished(self) -> bool:
         """The end of turn was read."""
-        return self._state == FINISHED
+        return self._at.state == FINISHED
 
     @property
     def data(self) -> bytes:
@@ -178,15 +229,16 @@ class Reader:
         if not 0 <= token < vocab.size:
             raise DecodeError("no such token", found=str(token), expected=f"0 to {vocab.size - 1}")
         if self._held:
-            self.read_held()  # a delimiter that is a token is none in pieces
-        if self._state == FINISHED:
+            # A delimiter that is a token is none in pieces.
+            self._read_held(self._symbol_of.get(token) == END_OF_TURN)
+        if self._at.state == FINISHED:
             if self._symbol_of.get(token) != END_OF_TURN:
                 raise self._refusal(vocab.shown(token))
             return self._flush()
-        mode = self._mode()
+        mode = self._at.mode
         symbol = self._symbol_of.get(token)
         if symbol is not None:
-            self._read(symbol, self._shown.get(token, b""), mode)
+            self._read(symbol, self._shown_symbol.get(symbol, b""), mode)
         else:
             text = vocab.token(token)
             if not text:
@@ -197,71 +249,88 @@ class Reader:
         return self._flush()
 
     def feed_text(self, data: bytes | str) -> list[Event]:
-        """Read a piece of text; a delimiter that is a token is read as that token, wherever it stands.
+        """Read a piece of text; a delimiter that is a token is read as that token, wherever it stands, and so is the
+        end of turn where the text may end and nothing else follows.
 
         Raises:
             DecodeError: it is not a text of the bundle.
         """
-        if isinstance(data, str):
-            try:
-                data = data.encode()
-            except UnicodeEncodeError as error:
-                raise DecodeError("half a character is no text", found=repr(data[error.start])) from None
-        data = self._held + data
-        tokens = {name: token for token, name in sorted(self._shown.items(), reverse=True) if name}
-        self._held = b""
-        if tokens:
-            whole = max((data.rfind(name) + len(name) for name in tokens if name in data), default=0)
-            most = min(max(map(len, tokens)) - 1, len(data) - whole)
+        data, self._held = self._held + text_bytes(data), b""
+        if self._tokens:
+            whole = max((data.rfind(name) + len(name) for name in self._tokens if name in data), default=0)
+            most = min(max(map(len, self._tokens)) - 1, len(data) - whole)
             for keep in range(most, 0, -1):  # perhaps half a delimiter
-                if any(name.startswith(data[-keep:]) for name in tokens):
+                if any(name.startswith(data[-keep:]) for name in self._tokens):
                     data, self._held = data[:-keep], data[-keep:]
                     break
-        self._feed_whole(data, tokens)
+        self._feed_whole(data, None)
         return self._flush()
 
-    def _feed_whole(self, data: bytes, tokens: dict[bytes, int]) -> None:
+    def _feed_whole(self, data: bytes, ended: bool | None) -> None:
+        """Read whole delimiters and what stands between them.
+
+        Args:
+            ended: whether the end of turn is one where nothing else follows in ``data``; None: hold it back.
+        """
         if self._splits is None:
-            longest_first = sorted(tokens, key=len, reverse=True)
-            self._splits = re.compile(b"(" + b"|".join(map(re.escape, longest_first)) + b")" if tokens else b"(?!)")
-        for piece in self._splits.split(data):
-            if piece in tokens:
-                self._read(self._symbol_of[tokens[piece]], piece, self._mode())
+            longest_first = sorted(self._tokens, key=len, reverse=True)
+            self._splits = re.compile(
+                b"(" + b"|".join(map(re.escape, longest_first)) + b")" if longest_first else b"(?!)"
+            )
+        pieces = [piece for piece in self._splits.split(data) if piece]
+        last = len(pieces)  # the first of the ends of turn that nothing else follows
+        while last and pieces[last - 1] in self._ending:
+            last -= 1
+        for n, piece in enumerate(pieces):
+            if n >= last and ended is not False and self.is_whole:
+                if ended is None:
+                    self._held = b"".join(pieces[n:]) + self._held
+                    return
+                if self._at.state != FINISHED:
+                    self._read(END_OF_TURN, b"", self._at.mode)
+            elif piece in self._tokens and piece not in self._ending:
+                self._read(self._symbol_of[self._tokens[piece]], piece, self._at.mode)
             else:
                 for byte in piece:
-                    self._read(byte, bytes((byte,)), self._mode())
+                    self._read(byte, bytes((byte,)), self._at.mode)
 
     def read_held(self) -> None:
-        """Read what `feed_text` holds back, half a delimiter, as the text that it is so far."""
+        """Read what `feed_text` holds back, half a delimiter or the end of turn, as the text that it is so far."""
+        self._read_held(False)
+
+    def _read_held(self, ended: bool) -> None:
         held, self._held = self._held, b""
-        self._feed_whole(held, {name: token for token, name in self._shown.items() if name})
+        self._feed_whole(held, ended)
+
+    def be_exact(self) -> None:
+        """Refuse blanks that masks do not allow, from here on."""
+        self._exact = True
 
     def finish(self) -> list[Event]:
         """Say that nothing follows. Of what was not settled, text before it takes it; a call that may end here does."""
-        self.read_held()
+        self._read_held(True)
         self._settle_rest()
         if self.is_whole:
-            self._end_turn(self._state)
+            self._end_turn(self._at.state)
         return self._flush()
 
     @property
     def is_whole(self) -> bool:
         """The text may end here, or has ended."""
-        base = self._view["cell_delta"][self._cell(self._state, self._counter)]
-        place = base + self._view["symbol_class"][END_OF_TURN]
-        whole = self._view["delta"][place, 0] == base and self._view["delta"][place, 1] != 0
-        return self._state == FINISHED or (self._state > FINISHED and bool(whole))
-
-    # -- looking ahead -----------------------------------------------------------------------------------------------
+        if self._gap < 0 or self._gap_place is Place.INSIDE or self._at.state == FINISHED:
+            return self._at.may_end
+        return self._at.may_end and self._leaves_delimiters(END_OF_TURN, self._gap_place)
 
     def fork(self) -> Reader:
         """An independent copy that has read the same; ``copy`` and ``deepcopy`` make one, too."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.calls, twin._stack, twin._ends = self.calls.copy(), self._stack.copy(), self._ends.copy()
+        twin.calls, twin._ends = self.calls.copy(), self._ends.copy()
+        twin._at, twin._arounds = self._at.copy(), self._arounds.copy()
         twin._data, twin._begins, twin._events = self._data.copy(), self._begins[:], self._events.copy()
         twin._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         twin._utf8.setstate(self._utf8.getstate())
+        twin._scanner = None if self._scanner is None else self._scanner.copy()
         if self._open is not None:
             twin._open = replace(self._open, parts=self._open.parts.copy())
         return twin
@@ -277,10 +346,9 @@ class Reader:
 
     def symbols(self) -> dict[int, int]:
         """What may come next: class → its lowest symbol; without the end of turn."""
-        view = self._view
-        if self._state <= FINISHED:
+        if self._at.state <= FINISHED:
             return {}
-        base = view["cell_delta"][self._cell(self._state, self._counter)]
+        view, base = self._view, self._at.base
         return {
             number: symbol
             for number, symbol in self._symbols
@@ -289,12 +357,7 @@ class Reader:
 
     def may_read(self, symbol: int) -> bool:
         """Whether a symbol may come next."""
-        if self._state <= FINISHED:
-            return False
-        view = self._view
-        base = view["cell_delta"][self._cell(self._state, self._counter)]
-        place = base + view["symbol_class"][symbol]
-        return bool(view["delta"][place, 0] == base and view["delta"][place, 1] != 0)
+        return bool(self._at.op(symbol))
 
     def is_lowest(self, symbol: int) -> bool:
         """Whether `symbols` names a symbol: it may come next, and is the lowest of its class."""
@@ -306,8 +369,7 @@ class Reader:
 
     def step_of(self, symbol: int) -> int:
         """Of two symbols that may come next, equal ones lead to the same place, too."""
-        base = self._view["cell_delta"][self._cell(self._state, self._counter)]
-        return int(self._view["delta"][base + self.class_of(symbol), 1])
+        return int(self._view["delta"][self._at.base + self.class_of(symbol), 1])
 
     def delimiter(self, symbol: int) -> str:
         """The name of a delimiter that is a token."""
@@ -320,13 +382,14 @@ class Reader:
             DecodeError: see feed.
         """
         shown = bytes((symbol,)) if symbol < END_OF_TURN else self._shown_symbol[symbol]
-        self._read(symbol, shown, self._mode())
+        self._read(symbol, shown, self._at.mode)
         return self._flush()
 
     @property
     def configuration(self) -> tuple[Any, ...]:
         """Where the reader stands: readers with equal ones go on alike, but for what is unsettled or unfinished."""
-        return self._state, self._counter, tuple(self._stack), self._around, self._kind
+        at = self._at
+        return at.state, at.counter, tuple(at.stack), tuple(self._arounds), self._around, self._kind
 
     @property
     def unsettled(self) -> bytes:
@@ -381,12 +444,15 @@ class Reader:
         plain = tuple(map(self.__dict__.__getitem__, _PLAIN))
         inside = () if held is None else (held.tool, held.named, held.arguments, held.key, len(held.parts))
         sizes = len(self._data), len(self._begins), len(self.calls)
-        return Saved(plain, tuple(self._stack), self._utf8.getstate(), *sizes, held, inside)
+        at = self._at
+        frames = tuple(at.stack), tuple(self._arounds)
+        return Saved(plain, at.state, at.counter, *frames, self._utf8.getstate(), *sizes, held, inside)
 
     def go_back(self, saved: Saved) -> None:
         """Stand where the reader stood; what was read since is forgotten."""
         self.__dict__.update(zip(_PLAIN, saved.plain, strict=True))
-        self._stack[:] = saved.stack
+        self._at.state, self._at.counter = saved.state, saved.counter
+        self._at.stack[:], self._arounds[:], self._scanner = saved.stack, saved.arounds, None
         self._utf8.setstate(saved.utf8)
         del self._data[saved.data :], self._begins[saved.begins :], self.calls[saved.calls :]
         self._events = []
@@ -397,37 +463,20 @@ class Reader:
 
     # -- the automaton -----------------------------------------------------------------------------------------------
 
-    def _mode(self) -> int:
-        return self._modes - 1 if len(self._stack) >= self._soft_depth else 0
-
-    def _cell(self, q: int, c: int) -> int:
-        cell = self._view["state_cell"][q]
-        for b in range(self._breaks):
-            at, count = self._view["state_break"][q, b, 0], self._view["state_break"][q, b, 1]
-            cell += min(max(c - at + count, 0), count)
-        return int(cell)
-
     def _read(self, symbol: int, shown: bytes, mode: int) -> None:
         """One symbol; where it is refused after a constant that began as a string may, the constant is read anew."""
         if symbol in self._read_as and self._how["encoding"] == "parameters" and self._spelled is None:
-            both = self._may_be(symbol) and self._may_be(self._read_as[symbol][1][0])
+            both = self.may_read(symbol) and self.may_read(self._read_as[symbol][1][0])
             if both and self._data.endswith(_BEFORE_CONSTANT):
-                self._before = self.fork()
-                self._before._before, self._before._events = None, []
-        before, end = self._before, len(self._data)
+                self._twin = self.fork()
+                self._twin._twin, self._twin._events = None, []
+        before, end = self._twin, len(self._data)
         try:
             self._read_symbol(symbol, shown, mode)
         except DecodeError as error:
             if before is None:
                 raise
-            self._read_anew(before, end, symbol, shown, error)
-
-    def _may_be(self, symbol: int) -> bool:
-        """Whether a symbol may come next."""
-        view = self._view
-        base = view["cell_delta"][self._cell(self._state, self._counter)]
-        place = base + view["symbol_class"][symbol]
-        return self._state > FINISHED and bool(view["delta"][place, 0] == base and view["delta"][place, 1] != 0)
+            self._read_anew(before.fork(), end, symbol, shown, error)
 
     def _read_anew(self, twin: Reader, end: int, symbol: int, shown: bytes, error: DecodeError) -> None:
         """Read what was read since a constant may have begun, and the symbol, with the constant as JSON writes it.
@@ -445,8 +494,8 @@ class Reader:
         twin._spelled, twin._spelled_at = (read, written, 0), len(twin._data)
         try:
             for byte in since:
-                twin._read_symbol(byte, bytes((byte,)), twin._mode())
-            twin._read_symbol(symbol, shown, twin._mode())
+                twin._read_symbol(byte, bytes((byte,)), twin._at.mode)
+            twin._read_symbol(symbol, shown, twin._at.mode)
         except DecodeError:
             raise error from None
         twin._leave_out(self._told)
@@ -465,53 +514,58 @@ class Reader:
 
     def _read_symbol(self, symbol: int, shown: bytes, mode: int) -> None:
         """One symbol, as in docs/architecture.md, "Reading a symbol", and what its mark says."""
-        view, q, c = self._view, self._state, self._counter
-        base = view["cell_delta"][self._cell(q, c)]
-        place = base + view["symbol_class"][symbol]
-        op = view["delta"][place, 1] if view["delta"][place, 0] == base else 0
-        if self._spelled is not None or (op == 0 and symbol in self._read_as):
-            place = base + view["symbol_class"][self._as_written(symbol, shown)]
-            op = view["delta"][place, 1] if view["delta"][place, 0] == base else 0
-        kind, n = op & 7, op >> 3
-        if q <= FINISHED or op == 0:
-            raise self._refusal(repr(shown)[1:] if shown else "the end of turn")
-        begin = len(self._data)
+        op = self._at.op(symbol)
+        if self._spelled is not None or (not op and symbol in self._read_as):
+            op = self._at.op(self._as_written(symbol, shown))
+        if symbol not in _BLANK:
+            self._in_blanks = self._in_blanks and self._gap >= 0
+        elif not self._in_blanks:
+            self._in_blanks, self._before, self._blanks_from = True, self._at.copy(), len(self._data)
+        if (op and self._gap < 0) or self._exact:
+            if not op:
+                raise self._refusal(_found(shown))
+            self._take(op, shown, mode)
+        else:
+            self._read_in_gap(symbol, shown, mode, op)
+
+    def _take(self, op: int, shown: bytes, mode: int) -> None:
+        """Do what an op says that reads a symbol."""
+        at = self._at
+        before = at.state
+        kind = op & 7
+        self._begins.append(self._read_end if self._kind >= ARGUMENTS else len(self._data))
         self._data += shown
-        self._begins.append(begin)
+        self._read_end = len(self._data)
         if kind < PUSH:
-            self._state, self._counter = n, (c, c + 1, 0, 1)[kind]
-            if self._led == len(self._stack) and shown in _BRACKETS:
+            at.step(op, mode)
+            if self._led == len(at.stack) and shown in _BRACKETS:
                 self._around, self._led = ARGUMENTS, -1
         elif kind == PUSH:
-            g, action = view["push"][n, 0], view["push"][n, 3]
-            if len(self._stack) >= self.bundle.meta["capacity"]:
+            if len(at.stack) >= at.machine.capacity:
                 raise self._refusal("more frames than the stack has room for: the bundle is unsound")
-            self._stack.append((g, (c, c + 1, 0, 1)[action], self._around))
-            self._state, self._counter = view["push"][n, 2 if mode else 1], 0
-            region, age, tools, led = self._marks[view["symbol_mark"][g]]
+            at.step(op, mode)
+            self._arounds.append(self._around)
+            region, age, tools, led = self._marks[self._view["symbol_mark"][at.stack[-1][0]]]
             if led:
-                self._led, region = len(self._stack), AROUND
-            if self._marks[view["state_mark"][self._state]][0] == AROUND:
+                self._led, region = len(at.stack), AROUND
+            if self._marks[self._view["state_mark"][at.state]][0] == AROUND:
                 self._mark(region, age, tools, 0)
             else:  # a region inside of the frame begins with it
                 self._mark(UNSETTLED, self._perhaps, tools, 0)
             self._around = self._around if region == AROUND else region
-        elif kind == POP and self._stack:
-            g, saved, around = self._stack.pop()
-            base = view["return_offset"][g]
-            owner, value = view["return"][base + n, 0], view["return"][base + n, 1]
-            if owner != base:
-                raise self._refusal(repr(shown)[1:])
-            self._around = around
-            self._mark(*self._marks[view["symbol_mark"][g]][:3], 0)
-            self._state, self._counter = value >> 2, (saved, saved + 1, 0, 1)[value & 3]
-        if self._state == DEAD:
-            raise self._refusal(repr(shown)[1:])
-        if self._state == FINISHED:
+        elif kind == POP:
+            g = at.stack[-1][0]
+            at.step(op, mode)
+            self._around = self._arounds.pop()
+            region, age, tools, _ = self._marks[self._view["symbol_mark"][g]]
+            self._mark(region, age, tools, 0)
+        if at.state == DEAD:
+            raise self._refusal(_found(shown))
+        if at.state == FINISHED:
             self._settle_rest()
-            self._end_turn(q)
+            self._end_turn(before)
         else:
-            self._mark(*self._marks[view["state_mark"][self._state]])
+            self._mark(*self._marks[self._view["state_mark"][at.state]])
 
     def _as_written(self, symbol: int, shown: bytes) -> int:
         """The symbol in place of one of a constant's spelling that is read, and not written: see `read_only`.
@@ -530,17 +584,140 @@ class Reader:
             self._spelled = None
             return symbol
         if at == len(read) or symbol != read[at]:
-            raise self._refusal(repr(shown)[1:])
+            raise self._refusal(_found(shown))
         self._spelled = read, written, at + 1
         return written[at]
 
-    def _refusal(self, found: str) -> DecodeError:
-        return DecodeError(
-            "the text is none of the bundle",
-            place=f"{self.bundle.name}, byte {len(self._data)}, state {self._state}, depth {len(self._stack)}",
-            found=found,
-            expected="what its masks allow",
-        )
+    def _refusal(self, found: str, offset: int = -1) -> Refusal:
+        return Refusal(self.bundle, len(self._data) if offset < 0 else offset, self._at.copy(), found)
+
+    # -- blanks between tokens of JSON -------------------------------------------------------------------------------
+
+    def _read_in_gap(self, symbol: int, shown: bytes, mode: int, op: int) -> None:
+        """One symbol that the state cannot read, or behind a blank that it could not."""
+        if self._at.state <= FINISHED:
+            raise self._refusal(_found(shown))
+        place = self._gap_place if self._gap >= 0 else self._place()
+        blank = symbol in BLANKS if symbol < END_OF_TURN else False
+        if not op and blank:
+            if place is Place.STRING:
+                raise self._refusal(_found(shown))
+            if self._gap < 0:
+                self._gap, self._gap_place = len(self._data), place
+            self._data += shown
+            return
+        if blank:
+            self._take(op, shown, mode)
+            return
+        begin = self._gap if self._gap >= 0 else len(self._data)
+        supplied = None if op or place is not Place.INSIDE else self._at.blanks_before(symbol)
+        if not op and not supplied:
+            raise self._refusal(_found(shown)) if place is not Place.OUTSIDE or self._gap < 0 else self._stray()
+        if begin and symbol < END_OF_TURN and is_cut(self._data[begin - 1], symbol):
+            raise self._refusal(_found(shown)) if place is not Place.OUTSIDE or self._gap < 0 else self._stray()
+        if place is not Place.INSIDE and self._gap >= 0 and not self._leaves_delimiters(symbol, place):
+            raise self._stray()
+        stray = self._stray() if place is Place.OUTSIDE else None
+        for one in supplied or b"":
+            self._take(self._at.op(one), b"", mode)
+        self._take(op or self._at.op(symbol), shown, mode)
+        self._gap, self._in_blanks = -1, False
+        if stray is not None and not self._begins_value(symbol, shown):
+            raise stray
+
+    def end_refused(self) -> Refusal:
+        """That nothing follows, where something has to."""
+        return self._stray() if self._gap >= 0 and self._at.may_end else self._refusal("the end of the text")
+
+    def _leaves_delimiters(self, symbol: int, place: Place) -> bool:
+        """Whether the blanks before a symbol that the protocol writes itself stand together, behind those that belong
+        to the value before them, or before those of the value that begins."""
+        blanks = bytes(self._data[self._blanks_from :])
+        counts = range(min(len(blanks), _MOST_BLANKS) + 1)
+        if place is Place.AFTER:
+            return any(self._reads(blanks[len(blanks) - n :], symbol) for n in counts)
+        return symbol != END_OF_TURN and any(self._reads(blanks[:n], symbol) for n in counts)
+
+    def _reads(self, blanks: bytes, symbol: int) -> bool:
+        """Whether blanks and then a symbol can be read where the last blanks began."""
+        at = self._before.copy()
+        for blank in blanks:
+            op = at.op(blank)
+            if not op:
+                return False
+            at.step(op, at.mode)
+        return bool(at.op(symbol))
+
+    def _stray(self) -> Refusal:
+        """A blank was passed over where none may stand."""
+        return self._refusal(_found(bytes((self._data[self._gap],))), self._gap)
+
+    def _place(self) -> Place:
+        """Where in JSON the text ends: outside where some may begin, and in a string where no blank may stand."""
+        if self._value_end >= 0 and first_of(self._data, self._value_end) < 0:
+            return Place.AFTER
+        scanner = self._scanner_here()
+        if scanner is None:
+            may_begin = self._responds or self._writing in ("json", "positional")
+            found = Place.OUTSIDE if may_begin and self._kind in (UNSETTLED, AROUND, NAME) else Place.STRING
+        else:
+            if self._scanner is None or self._scanner.key != scanner.key:
+                self._scanner = scanner
+            found = self._scanner.place(self._data)
+            if found is Place.OPENING:
+                text = self._data.rstrip(BLANKS)
+                found = Place.INSIDE if goes_on(text[-1], self._at.expected_bytes()) else Place.OUTSIDE
+            if found is not Place.INSIDE and scanner.key[2:] != (False, False):  # a raw value, or Python
+                found = Place.STRING
+        return found
+
+    def _scanner_here(self) -> Scanner | None:
+        """What reads the JSON that the text may end in; None where there is none."""
+        kind, how, held = self._kind, self._writing, self._open
+        if self._all_json:
+            return Scanner(0, whole=True)
+        if kind == TEXT:
+            return Scanner(self._begin, whole=True) if self._responds else None
+        if kind in (REASONING, KEY, STRING):
+            return None
+        if kind == VALUE:
+            return Scanner(self._begin, sure=True) if self._is_container() else None
+        if how == "keywords":
+            return Scanner(self._scan_from, python=True)
+        if kind == ARGUMENTS and held is not None and held.arguments >= 0:
+            if how == "positional":
+                return Scanner(held.arguments, whole=True)
+            if how == "request":
+                body = self._body(held)
+                return Scanner(body, whole=True) if body >= 0 else None
+        if how == "json" or (self._responds and kind == UNSETTLED):
+            return Scanner(self._scan_from)
+        return None
+
+    def _body(self, held: _Open) -> int:
+        """Where the body of a request line begins: behind its second blank; -1: it has none."""
+        method = self._data.find(b" ", held.arguments)
+        return self._data.find(b" ", method + 1) if method >= 0 else -1
+
+    def _is_container(self) -> bool:
+        """Whether the parameter that is read is an array or object of JSON: what begins as one is one, where one may
+        be (compiler/schema/channel.py)."""
+        held = self._open
+        at = first_of(self._data, self._begin)
+        if self._writing != "parameters" or held is None or held.tool < 0 or at < 0 or self._data[at] not in b"[{":
+            return False
+        types = dict(self._tools[held.tool].get("parameters", []))
+        found = types.get(held.key, types.get(""))
+        return found is None or ("array" if self._data[at] == b"["[0] else "object") in found
+
+    def _begins_value(self, symbol: int, shown: bytes) -> bool:
+        """Whether the symbol that was just read is the first one of a value of JSON."""
+        kind, how = self._kind, self._writing
+        if (kind == ARGUMENTS and how in ("json", "positional")) or (kind == TEXT and self._responds):
+            return self._data[self._begin :].lstrip(BLANKS) == shown
+        if shown not in (b"[", b"{") or not (how == "json" or self._responds):
+            return False
+        return kind in (UNSETTLED, AROUND) and goes_on(symbol, self._at.expected_bytes())
 
     # -- regions -----------------------------------------------------------------------------------------------------
 
@@ -560,6 +737,60 @@ class Reader:
             self._close(self._settled)
         if whole:
             self._end_call(self._settled)
+        elif kind == AROUND and held is not None and held.tool >= 0 and held.named >= 0 > held.arguments:
+            if held is self._open and not self._arguments_may_come(held):
+                self._end_call(self._settled)
+
+    def _arguments_may_come(self, held: _Open) -> bool:
+        """Whether what comes next in a call, which has none yet, may be its arguments."""
+        at, known = self._at, self._await
+        start = at.state, len(at.stack) > held.depth, held.tool
+        if start not in known:
+            known[start] = self._leads_to_arguments(*start)
+        return known[start]
+
+    def _leads_to_arguments(self, state: int, inside: bool, tool: int) -> bool:
+        """Whether arguments can begin in a state of a call, or in one that follows.
+
+        Args:
+            inside: the state is one of a frame of this call alone, whose marks name no tool.
+        """
+        view, t = self._view, self.bundle.tables
+        todo, seen = [(state, inside)], {(state, inside)}
+        while todo:
+            q, inside = todo.pop()
+            if q <= FINISHED:
+                continue
+            first = view["state_cell"][q]
+            cells = 1 + sum(view["state_break"][q, b, 1] for b in range(t.breaks))
+            ops = {
+                int(view["delta"][base + number, 1])
+                for base in (view["cell_delta"][first + n] for n in range(cells))
+                for number, _ in self._symbols
+                if view["delta"][base + number, 0] == base
+            }
+            for op in sorted(ops):
+                kind, n = op & 7, op >> 3
+                if kind == POP or not op:
+                    continue
+                if kind == PUSH:
+                    region, _, tools, led = self._marks[view["symbol_mark"][view["push"][n, 0]]]
+                    if region >= ARGUMENTS or led:
+                        return True
+                    after = [(int(view["push"][n, mode]), True) for mode in (1, 2)]
+                else:
+                    region, _, tools, _ = self._marks[view["state_mark"][n]]
+                    after = [(n, inside)]
+                region = self._marks[view["state_mark"][after[0][0]]][0] if kind == PUSH else region
+                if region >= ARGUMENTS:
+                    return True
+                if region == NAME or not (inside or (tools >= 0 and self._only[tools] == tool)):
+                    continue  # another call
+                for one in after:
+                    if one not in seen:
+                        seen.add(one)
+                        todo.append(one)
+        return False
 
     def _settle(self, kind: int, age: int) -> None:
         """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
@@ -571,6 +802,8 @@ class Reader:
             self._kind, self._begin, self._sent = self._perhaps, self._settled, self._settled
         if kind != self._kind:
             begin = begin if kind != self._perhaps else self._settled
+            if kind == ARGUMENTS and self._writing in ("json", "positional"):
+                begin = max(begin, first_of(self._data, begin))  # blanks before a value are none of it
             self._close(begin)
             self._kind, self._begin, self._sent = kind, begin, begin
             if kind < ARGUMENTS:
@@ -579,19 +812,19 @@ class Reader:
                     self._end_call(begin)
             if kind == NAME or (kind >= ARGUMENTS and self._open is None):  # a protocol may write no names
                 self._around = max(self._around, AROUND)  # whatever else the frame might have been
-                self._open = _Open(self._count, begin)
+                self._open = _Open(self._count, begin, len(self._at.stack))
                 self._count += 1
                 self._events.append(Event("call", number=self._open.number))
             if kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
                 # what stands before a key and was not settled until now leads it in
                 self._open.arguments = self._sent = before if kind == KEY else begin
-        self._settled, self._perhaps = len(self._data), -1
+        self._settled, self._perhaps = self._read_end, -1
 
     def _settle_rest(self) -> None:
         """Nothing follows that could settle the rest."""
-        if self._settled < len(self._data):
+        if self._settled < self._read_end:
             self._settle(self._perhaps if self._kind == UNSETTLED and self._perhaps >= 0 else self._kind, -1)
-        self._close(len(self._data))
+        self._close(self._read_end)
 
     def _close(self, end: int) -> None:
         """The open region ends here."""
@@ -599,8 +832,14 @@ class Reader:
             return
         self._settled = end
         self._say(True)
+        if self._kind == REASONING or (self._kind == TEXT and not self._responds):
+            self._scan_from = end
+        elif self._kind == TEXT or (self._kind == ARGUMENTS and self._writing == "positional"):
+            self._value_end = end
+        elif self._kind == ARGUMENTS and self._writing == "request" and self._open is not None:
+            self._value_end = end if self._body(self._open) >= 0 else -1
         if self._kind in (KEY, VALUE, STRING) and self._open is not None:
-            self._before = None
+            self._twin = None
             said = self._data[self._begin : end].decode(errors="replace")
             if self._spelled_at >= self._begin and (self._kind != VALUE or not self._is_constant(said)):
                 raise self._refusal(repr(said))  # what is written so is a string or part of one
@@ -647,8 +886,8 @@ class Reader:
         """
         held = self._open
         if held is not None and held.tool < 0:
-            tools, end = tools_of(self.bundle.meta), len(self._data)
-            text = self._data[held.arguments if held.arguments >= 0 else end :].decode(errors="replace")
+            tools, end = self._tools, self._read_end
+            text = self._data[held.arguments if held.arguments >= 0 else end : end].decode(errors="replace")
             # Of two paths that a request may mean it is the one with fewer parameters (OpenAPI 3.1, "Paths Object").
             whole = sorted(self._ends_of.get(state, ()), key=lambda n: str(tools[n].get("request", [])[1:2]).count("{"))
             for tool in whole:
@@ -660,14 +899,16 @@ class Reader:
                 self._events.append(Event("name", self._names[tool], held.number))
                 break
             else:
-                raise DecodeError(
+                raise Refusal(
+                    self.bundle,
+                    end,
+                    self._at.copy(),
+                    repr(bytes(self._data[held.begin :])[:80]),
                     "whose call this is cannot be told",
-                    place=f"{self.bundle.name}, byte {end}, state {state}",
-                    found=repr(bytes(self._data[held.begin :])[:80]),
-                    expected="the call of one tool",
-                    hint="what ends a call belongs in the protocol's template tool",
+                    "the call of one tool",
+                    "what ends a call belongs in the protocol's template tool",
                 )
-        self._end_call(len(self._data))
+        self._end_call(self._read_end)
 
     def _end_call(self, end: int) -> None:
         """The open call is whole."""
@@ -681,7 +922,7 @@ class Reader:
         else:
             held.take_empty()
             text = self._data[held.arguments : end].decode(errors="replace")
-            arguments = decode(self._how, tools_of(self.bundle.meta)[held.tool], text, held.parts)
+            arguments = decode(self._how, self._tools[held.tool], text, held.parts)
         call = Call(self._names[held.tool], arguments, text, (held.begin, end), str(self._how["encoding"]))
         self.calls.append(call)
         self._events.append(Event("end", number=held.number, call=call))
@@ -698,10 +939,29 @@ class Reader:
 
 
 _PLAIN = (
-    "text", "reasoning", "_state", "_counter", "_around", "_led", "_held", "_kind", "_perhaps", "_begin", "_settled",
-    "_sent", "_count",
+    "text", "reasoning", "_around", "_led", "_held", "_kind", "_perhaps", "_begin", "_settled", "_sent", "_count",
+    "_read_end", "_gap", "_gap_place", "_scan_from", "_value_end", "_in_blanks", "_before", "_blanks_from", "_spelled",
+    "_spelled_at", "_twin", "_told",
 )  # fmt: skip
 """What a reader holds that is replaced, not changed, as it reads."""
+
+
+def text_bytes(text: str | bytes) -> bytes:
+    """A text as bytes.
+
+    Raises:
+        DecodeError: it has half a character.
+    """
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise DecodeError("half a character is no text", found=repr(text[error.start])) from None
+
+
+def _found(shown: bytes) -> str:
+    return repr(shown)[1:] if shown else "the end of turn"
 
 
 def _one_of_each(classes: Any, symbols: Iterable[int]) -> list[tuple[int, int]]:
@@ -710,21 +970,3 @@ def _one_of_each(classes: Any, symbols: Iterable[int]) -> list[tuple[int, int]]:
     for symbol in symbols:
         lowest.setdefault(int(classes[symbol]), symbol)
     return list(lowest.items())
-
-
-def read_calls(bundle: Bundle, text: str | bytes | Iterable[int], entry: str = "start") -> list[Call]:
-    """The calls in a whole text, given as text or as token ids; see Reader for what surrounds them.
-
-    Raises:
-        DecodeError: it is not a text of the bundle, or it ends where it may not end.
-    """
-    reader = Reader(bundle, entry)
-    if isinstance(text, (str, bytes)):
-        reader.feed_text(text)
-    else:
-        for token in text:
-            reader.feed(token)
-    reader.finish()
-    if not reader.is_whole:
-        raise reader._refusal("the end of the text")
-    return reader.calls

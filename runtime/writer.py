@@ -78,6 +78,7 @@ def write_calls(reader: Reader, calls: Iterable[tuple[str, Mapping[str, Any]]]) 
         return None
     start = reader.fork()
     start.read_held()
+    start.be_exact()
     how = reader.bundle.meta.get("arguments") or {"encoding": "json"}
     tools = {str(tool["name"]): tool for tool in tools_of(reader.bundle.meta)}
     ways = [_spellings(how, tools.get(name, {}), name, arguments) for name, arguments in calls]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 from tests.cases.protocols import FAMILIES
 from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
-from toolc.compiler.commands.check import read_text
 from toolc.runtime import Matcher
 from toolc.runtime.bundle import Bundle
 
@@ -83,6 +83,21 @@ LONG: dict[str, Any] = {"type": "object", "properties": {
     "a": {"type": "string", "maxLength": 50},
     "b": {"type": "string", "minLength": 36, "pattern": "b$", "maxLength": 45},
 }, "additionalProperties": False}  # fmt: skip
+
+
+def read_text(matcher: Matcher, data: bytes) -> int:
+    """Read a text as far as it goes, delimiters as tokens where they are tokens; how many bytes were read."""
+    tokens = {name.encode(): token for name, token in matcher.bundle.meta["delimiters"].items() if token is not None}
+    offset = 0
+    for piece in re.split(b"(" + b"|".join(map(re.escape, tokens)) + b")", data) if tokens else [data]:
+        if piece in tokens:
+            count = len(piece) if matcher.try_advance(tokens[piece]) else 0
+        else:
+            count = matcher.advance_bytes(piece)
+        offset += count
+        if count < len(piece):
+            break
+    return offset
 
 
 @pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])

@@ -11,8 +11,9 @@ import pytest
 
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
+from toolc.compiler.commands.check import check
 from toolc.compiler.options import LIMITS
-from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call
+from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call, write_calls
 from toolc.runtime.bundle import Bundle
 
 from .test_protocols import BOTH, CALLS, EACH, bundle
@@ -179,7 +180,7 @@ def test_a_protocol_without_names(tmp_path_factory: pytest.TempPathFactory) -> N
 @BOTH
 @EACH
 def test_reader_refuses_what_matchers_refuse(name: str, as_tokens: bool) -> None:
-    """Along random walks a reader takes exactly the tokens of the mask."""
+    """Along random walks a reader takes exactly the tokens of the mask, where it is not to pass over blanks."""
     held, rng = bundle(name, as_tokens), random.Random(name)
     for entry in list(held.entry)[:4]:
         matcher, taken = Matcher(held, entry), list[int]()
@@ -194,6 +195,7 @@ def test_reader_refuses_what_matchers_refuse(name: str, as_tokens: bool) -> None
                 if other == token:
                     reader.feed(token)
                     continue
+                reader.be_exact()
                 with pytest.raises(DecodeError):
                     reader.feed(other)
             matcher.advance(token)
@@ -285,3 +287,138 @@ def test_what_is_nested_deeply_is_read(name: str) -> None:
     text = FAMILIES[name].write([("f", {"a": []})]).replace("[]", "[" * depth + "]" * depth)
     (call,) = read_calls(held, text, "required")
     assert str(call.arguments["a"]).count("[") == depth
+
+
+WITHOUT = [
+    {"name": name, "parameters": {"type": "object", "properties": properties, "additionalProperties": False}}
+    for name, properties in (("ping", {}), ("opt", {"s": {"type": "string"}}))
+]
+LISTS: list[list[tuple[str, dict[str, str]]]] = [
+    [("ping", {})],
+    [("opt", {})],
+    [("opt", {"s": "x"})],
+    [("ping", {}), ("ping", {})],
+    [("opt", {}), ("opt", {"s": "x"})],
+    [("opt", {"s": "x"}), ("ping", {})],
+]
+
+
+@BOTH
+@EACH
+def test_a_call_ends_as_soon_as_it_can_be_nothing_else(name: str, as_tokens: bool) -> None:
+    """One without arguments ended when the next call began, or text, or with the turn."""
+    family = FAMILIES[name]
+    held = compile_tools(WITHOUT, vocab_for(name, as_tokens), options=Options(protocol=name, named=False)).bundle
+    special = {n.encode(): i for n, i in held.meta["delimiters"].items() if i is not None}
+    token = {held.vocab.token(n): n for n in reversed(range(held.vocab.size))}
+    for calls in LISTS:
+        if len(calls) > 1 and not family.many:
+            continue
+        text = family.write(calls)
+        pieces = (
+            re.split(b"(" + b"|".join(map(re.escape, special)) + b")", text.encode()) if special else [text.encode()]
+        )
+        ids = [
+            i for part in pieces for i in ([special[part]] if part in special else [token[bytes((b,))] for b in part])
+        ]
+        for fed in (iter(text), iter(ids)):
+            reader, kinds = Reader(held, "required"), list[str]()
+            for one in fed:
+                events = reader.feed_text(one) if isinstance(one, str) else reader.feed(one)
+                kinds += [event.kind for event in events if event.kind in ("call", "name", "end")]
+            assert kinds == ["call", "name", "end"] * len(calls), (text, kinds)  # before the turn ends
+            assert [(call.name, call.arguments) for call in reader.calls] == calls
+            assert reader.finish() == []
+        written = write_calls(Reader(held, "required"), calls)
+        assert written is not None and len(written.reader.calls) == len(calls), text
+        for call in calls[:1]:  # not before it is told which call it is, and that no arguments follow
+            reader = Reader(held, "required")
+            reader.feed_text(family.write([call]).partition(call[0])[0] + call[0][:-1])
+            assert not reader.calls
+    if family.text and "auto" in held.entry and name in ("hermes", "qwen3_coder", "lfm2", "toolkengpt", "gemma4"):
+        reader = Reader(held, "auto")
+        reader.feed_text(family.write([("ping", {})]))
+        assert [call.name for call in reader.calls] == ["ping"]
+
+
+def test_the_end_of_a_call_does_not_come_before_arguments_that_may() -> None:
+    held = compile_tools(WITHOUT, vocab_for("qwen3_coder"), options=Options(protocol="qwen3_coder")).bundle
+    reader = Reader(held, "required")
+    assert [event.kind for event in reader.feed_text("<tool_call>\n<function=opt>\n<")] == ["call", "name"]
+    assert [event.kind for event in reader.feed_text("/f")] == ["end"]
+    reader = Reader(held, "required")
+    assert "end" not in [event.kind for event in reader.feed_text("<tool_call>\n<function=opt>\n<p")]
+
+
+@pytest.mark.parametrize("name", ["harmony", "hermes", "llama3", "json", "pythonic", "restgpt"])
+def test_the_end_of_turn_is_read_as_a_token_and_as_its_text(name: str) -> None:
+    if name == "restgpt":
+        paths = {"/a": {"get": {"operationId": "f", "responses": {}}}}
+        document = {"openapi": "3.0.3", "info": {"title": "x", "version": "1"}, "paths": paths}
+        held = compile_tools(document, vocab_for("hermes"), options=Options(protocol=name)).bundle
+        text, wanted = "GET /a", ["f"]
+    else:
+        held, text, wanted = bundle(name), FAMILIES[name].write(CALLS[:1]), ["get"]
+    end = held.vocab.end_of_turn[0]
+    shown = held.vocab.shown(end)
+    assert [call.name for call in read_calls(held, text, "required")] == wanted
+    for said in (text + shown, text + shown * 2):
+        assert [call.name for call in read_calls(held, said, "required")] == wanted
+        assert check(held, said.encode(), "required") == {"accepted": True, "bytes": len(said.encode())}
+        for size in (1, 3):
+            reader, _ = read(held, "required", said, size)
+            assert reader.is_finished and [call.name for call in reader.calls] == wanted
+    reader = Reader(held, "required")
+    reader.feed_text(text)
+    reader.feed(end)
+    assert reader.is_finished and reader.calls
+    for worse in (shown, text[:-1] + shown, text + shown + "x", shown + text):
+        with pytest.raises(DecodeError):
+            read_calls(held, worse, "required")
+
+
+def test_what_is_spelled_like_the_end_of_turn_and_is_none() -> None:
+    """Ordinary tokens may write it in a string, and in text that goes on."""
+    held, family = bundle("hermes"), FAMILIES["hermes"]
+    call = ("get", {"place": "<|im_end|>"})
+    assert [(one.name, one.arguments) for one in read_calls(held, family.write([call]) + "<|im_end|>")] == [call]
+    for size in (0, 1, 4):
+        reader, _ = read(held, "auto", "It writes <|im_end|> last. <|im_e", size)
+        assert reader.text == "It writes <|im_end|> last. <|im_e"
+        reader, _ = read(held, "auto", "It is 12.<|im_end|>", size)
+        assert reader.text == "It is 12." and reader.is_finished
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hermes", '<tool_call>\n{"name": "get",\n "arguments": {"place": "é", "days": 10}}\n</tool_call>'),
+        ("hermes", '<tool_call>\n{"name": "get"'),
+        ("hermes", '<tool_call>\n{"name": "gut"'),
+        ("hermes", '<tool_call>\n{"name": "get", "arguments": {}}\n</tool_call>'),
+        ("qwen3_coder", "<tool_call>\n<function=get>\n<parameter=days>\n3 \n"),
+        ("pythonic", "[get(place='ü', dayz=1)]"),
+        ("harmony", "<|channel|>commentary to=functions.get<|message|><|end|>"),
+        ("json", ""),
+    ],
+)
+def test_errors_are_those_of_check(name: str, text: str) -> None:
+    held = bundle(name)
+    found = check(held, text.encode(), "required")
+    assert not found["accepted"]
+    for given in (text, text.encode()):
+        with pytest.raises(DecodeError) as error:
+            read_calls(held, given, "required")
+        place = f"line {found['line']}, column {found['column']} (byte {found['offset']:,})"
+        assert str(error.value.place).endswith(place)
+        assert (error.value.found, error.value.expected) == (found["found"], " or ".join(found["expected"]))
+
+
+def test_an_error_in_tokens_names_the_place_in_their_text() -> None:
+    held = bundle("hermes")
+    token = {held.vocab.token(n): n for n in reversed(range(held.vocab.size))}
+    ids = [held.meta["delimiters"]["<tool_call>"], *(token[bytes((byte,))] for byte in b'\n{"name": "gut')]
+    with pytest.raises(DecodeError) as error:
+        read_calls(held, ids, "required")
+    assert (error.value.found, error.value.expected) == ("'u'", 'et" or et_all"')
+    assert str(error.value.place).endswith("line 2, column 12 (byte 23)")
