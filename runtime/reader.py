@@ -354,7 +354,9 @@ class Reader:
             else:  # a region inside of the frame begins with it
                 self._mark(UNSETTLED, self._perhaps, tools, 0)
             self._around = self._around if region == AROUND else region
-        elif kind == POP and self._stack:
+        elif kind == POP:
+            if not self._stack:
+                raise self._refusal(repr(shown)[1:])
             g, saved, around = self._stack.pop()
             base = view["return_offset"][g]
             owner, value = view["return"][base + n, 0], view["return"][base + n, 1]

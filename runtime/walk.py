@@ -113,7 +113,8 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
                 q = m.push[value, 1 + mode]
                 c = 0
             elif top >= 0:
-                back = m.return_[m.return_offset[frames[top, 0]] + value, 1]
+                base = m.return_offset[frames[top, 0]]
+                back = m.return_[base + value, 1] if m.return_[base + value, 0] == base else 0
                 q = back >> 2
                 action = back & 3
                 c = frames[top, 1]
@@ -121,6 +122,9 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
                 top = frames[top, 2]
             else:
                 inside = False
+            if inside and q == 0:
+                i = t.node_skip[i]
+                continue
             for k in range(t.node_token_offset[i], t.node_token_offset[i + 1]):
                 tokens[found] = t.node_tokens[k]
                 found += 1
