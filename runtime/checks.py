@@ -41,7 +41,7 @@ _WANTED = [
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
     """Refuse tables that any index could leave.
 
-    In this order: shapes, meta numbers, the rest of the meta; then, in one pass where the kernels are loaded (sound.py):
+    In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded (sound.py):
     symbols, states, transitions, pushes, returns, chains, rows, marks, the close, the longest chain.
     """
     _check_shapes(name, t)
@@ -208,7 +208,6 @@ def _check_comb(name: str, field: str, comb: np.ndarray, columns: int) -> None:
 def _check_ops(name: str, t: Tables) -> None:
     """Passes over whole columns without picking out entries: this is the longest table of a bundle."""
     op = np.ascontiguousarray(t.delta[:, 1])
-    _check_comb(name, "delta", t.delta, t.classes)
     kind = op & 7
     if op.size and (int(op.min()) < 0 or int(kind.max()) > POP):
         raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 5", UNSOUND)
@@ -237,6 +236,7 @@ def _check_ops(name: str, t: Tables) -> None:
                 UNSOUND,
                 "a pop reaches past the comb",
             )
+    _check_comb(name, "delta", t.delta, t.classes)
 
 
 def _check_returns(name: str, t: Tables) -> None:
@@ -245,17 +245,17 @@ def _check_returns(name: str, t: Tables) -> None:
     check_range(name, "push/state", t.push[:, 1:3], 0, t.states)
     check_range(name, "push/action", t.push[:, 3], 0, 4)
     check_range(name, "return_offset", t.return_offset, 0, int(t.return_.shape[0]) + 1)
-    _check_comb(name, "return", t.return_, MAX_COUNT)
     owned = t.return_[t.return_[:, 0] >= 0]
     check_range(name, "return/value", owned[:, 1], 0, t.states * 4)
+    _check_comb(name, "return", t.return_, MAX_COUNT)
 
 
 def _check_chains(name: str, t: Tables) -> None:
     profiles, symbols = int(t.chain_offset.size), int(t.return_offset.size)
     check_range(name, "chain_offset", t.chain_offset, 0, int(t.chain.shape[0]) - symbols + 1)
-    _check_comb(name, "chain", t.chain, symbols)
     owned = t.chain[t.chain[:, 0] >= 0]
     check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
+    _check_comb(name, "chain", t.chain, symbols)
     _check_cells(name, t, "chain_cell", "chain_break", int(t.chain_row.size))
     check_range(name, "chain_row", t.chain_row, 0, t.rows)
     check_range(name, "chain_exit", t.chain_exit, -1, profiles)

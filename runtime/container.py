@@ -42,7 +42,7 @@ DTYPES: dict[str, np.dtype[Any]] = {"uint8": np.dtype("u1"), "int32": np.dtype("
 DIMENSIONS = 8  # times these the kind of an array in the header, plus the number of its dtype
 MAX_FILE_BYTES = 4 << 30
 MAX_HEADER_BYTES = 32 << 20  # 26,000 tools take 12 MiB
-# An empty list of msgpack is one byte, and 72 when unpacked. So of maps and lists a header may hold 2^14 and one for every
+# An empty list of msgpack is one byte, and 72 when unpacked: of maps and lists a header may hold 2^14 and one for every
 # two bytes, at most
 MAX_CONTAINERS = 1 << 19
 MAX_VALUES = 1 << 22  # what stands in these, keys among it

@@ -1,7 +1,7 @@
 """Check what a bundle says about itself, so that whoever reads it may take every type for granted.
 
-Leaves out   the numbers that tables depend on (checks.py), the container's own limits (container.py), the keyword report
-             (compiler/schema/report.py).
+Leaves out   the numbers that tables depend on (checks.py), the limits of a container (container.py), the keyword
+             report (compiler/schema/report.py).
 Invariants   after `check_meta_of` every field is known and of its type; entries and `ends` name states and tools; what
              reading back and writing take from a tool or from `arguments` is of the form that arguments.py and
              elements.py say. Reading a part always takes some text, so it ends.
