@@ -16,7 +16,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from toolc.runtime import Bundle, BundleError
+from toolc.runtime import Bundle, BundleError, Matcher
 from toolc.runtime import container as c
 from toolc.runtime.bundle import MAGIC, VERSION
 from toolc.runtime.checks import _check_numbers, _check_shapes, plain_checks
@@ -24,6 +24,7 @@ from toolc.runtime.meta import check_meta_of
 from toolc.runtime.sound import sound
 from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import MAGIC as VOCAB_MAGIC
+from toolc.runtime.walk import Walker
 
 from .handmade import bundle, tiny_vocab
 
@@ -315,6 +316,22 @@ def test_one_pass_is_content_with_good_tables(kind: str) -> None:
             passed += 1
             plain_checks("", tables, meta, made.vocab)
     assert kind != BASE or passed == 0
+
+
+def test_walks_ask_whose_a_return_is() -> None:
+    """Where a frame has no way back, a walk of the vocabulary ends as reading a token does."""
+    made = bundle(BASE)
+    found = []
+    for change in (False, True):
+        return_ = made.tables.return_.copy()
+        if change:
+            return_[made.tables.return_offset[1]] = (-1, 0)
+        less = Bundle(made.tables.but(return_=return_), made.meta, made.vocab)
+        tokens, _, _ = Walker(less.tables, less.vocab, less.tables.delta).whole(less.entry["start"], 0, 0)
+        read = [token for token in range(less.vocab.size) if Matcher(less).try_advance(token)]
+        assert tokens.tolist() == read
+        found.append(read)
+    assert len(found[1]) < len(found[0])
 
 
 def test_dense_bits_past_the_vocabulary(tmp_path: Path) -> None:
