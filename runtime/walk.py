@@ -5,8 +5,9 @@ choice among the tools changes.
 
 Leaves out   what becomes of the rows: see subset.py.
 Trusts       cells of a state are there for every phase; a base and any class lie inside of ``delta``, a base of
-             `return` and any R inside of it; ops name states and pushes, pushes states and stack symbols; node_skip is past its
-             node, node_depth at most the longest token. An entry counts for its owner alone. All checked on opening.
+             `return` and any R inside of it; ops name states and pushes, pushes states and stack symbols; node_skip is
+             past its node, node_depth at most the longest token. An entry counts for its owner alone. All checked on
+             opening.
 Arrays       `Machine` and `Trie` as in docs/architecture.md; delta_before is delta as it was before transitions were
              taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), where the
              transitions begin; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
