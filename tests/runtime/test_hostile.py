@@ -325,7 +325,7 @@ def test_walks_ask_whose_a_return_is() -> None:
     for change in (False, True):
         return_ = made.tables.return_.copy()
         if change:
-            return_[made.tables.return_offset[1]] = (-1, 0)
+            return_[made.tables.return_offset[0]] = (-1, 0)
         less = Bundle(made.tables.but(return_=return_), made.meta, made.vocab)
         tokens, _, _ = Walker(less.tables, less.vocab, less.tables.delta).whole(less.entry["start"], 0, 0)
         read = [token for token in range(less.vocab.size) if Matcher(less).try_advance(token)]
