@@ -136,6 +136,8 @@ def _elements(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts:
 
 
 def _request(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Sequence[Part]) -> dict[str, Any]:
+    if "request" not in tool:
+        raise ValueError("the tool is no operation")
     types = dict(tool.get("parameters", []))
     return read_request(tool["request"], text, lambda argument, said: _raw(said, types.get(argument), {}))
 

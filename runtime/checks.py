@@ -14,11 +14,11 @@ import numpy as np
 
 from .container import DTYPES, UNSOUND, refuse
 from .loaded import kernels_pay
+from .meta import check_meta_of
 from .tables import (
     ARRAYS,
     END_OF_TURN,
     FIELD_OF,
-    FINISHED,
     MAX_BREAKS,
     MAX_CAPACITY,
     MAX_COUNT,
@@ -41,12 +41,12 @@ _WANTED = [
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
     """Refuse tables that any index could leave.
 
-    In this order: shapes, meta numbers, entries; then, in one pass where the kernels are loaded (sound.py): symbols,
-    states, transitions, pushes, returns, chains, rows, marks, the close, the longest chain.
+    In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded (sound.py):
+    symbols, states, transitions, pushes, returns, chains, rows, marks, the close, the longest chain.
     """
     _check_shapes(name, t)
     _check_numbers(name, t, meta)
-    _check_entries(name, t, meta)
+    check_meta_of(name, meta, t.states)
     if not _sound(t, meta, vocab):
         plain_checks(name, t, meta, vocab)
 
@@ -55,8 +55,7 @@ def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     """What sound.py checks, one by one, and what is wrong."""
     _check_symbols(name, t, vocab.size)
     cells, rows, profiles = t.cells, t.rows, int(t.chain_offset.size)
-    _check_breaks(name, "state_break", t.state_break)
-    _check_cells(name, "state_cell", t.state_cell, t.state_break, cells)
+    _check_cells(name, t, "state_cell", "state_break", cells)
     check_range(name, "cell_row", t.cell_row, 0, rows)
     check_range(name, "cell_exit", t.cell_exit, -1, profiles)
     check_range(name, "cell_delta", t.cell_delta, 0, int(t.delta.shape[0]) - t.classes + 1)
@@ -110,6 +109,8 @@ def _check_shapes(name: str, t: Tables) -> None:
     )
     if t.states < 2:
         raise refuse(name, "state_cell/shape", t.states, "at least 2: dead and finished", UNSOUND)
+    if t.chain_row.size > MAX_RANGE_CELLS:
+        raise refuse(name, "chain_row/shape", t.chain_row.size, f"at most {MAX_RANGE_CELLS} chain cells", UNSOUND)
     if t.rows < 1:
         raise refuse(name, "row_slice/shape", t.rows, "at least 1 row", UNSOUND)
 
@@ -160,28 +161,53 @@ def _check_breaks(name: str, field: str, breaks: np.ndarray) -> None:
     check_range(name, field, breaks, 0, MAX_COUNT)
 
 
-def _check_cells(name: str, field: str, first: np.ndarray, breaks: np.ndarray, total: int) -> np.ndarray:
-    """Every cell that a phase can reach exists; returns int64 how many each owner has."""
-    check_range(name, field, first, 0, total)
-    count = breaks[:, :, 1].sum(axis=1, dtype=np.int64) + 1
-    past = np.flatnonzero(first + count > total)
+def _check_cells(name: str, t: Tables, first: str, breaks: str, total: int, shared: bool = False) -> None:
+    """Cells of owners lie one after the other, as many as each has phases; or where `shared` every phase has one."""
+    starts, pairs = getattr(t, first), getattr(t, breaks)
+    _check_breaks(name, breaks, pairs)
+    check_range(name, first, starts, 0, total)
+    count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    past = np.flatnonzero(starts + count > total)
     if past.size:
-        at = int(past[0])
-        raise refuse(
-            name,
-            f"{field}/{at}",
-            int(first[at] + count[at]),
-            f"at most {total}",
-            UNSOUND,
-            "phases reach past the cells",
-        )
-    return count
+        at, hint = int(past[0]), "phases reach past the cells"
+        raise refuse(name, f"{first}/{at}", int(starts[at] + count[at]), f"at most {total}", UNSOUND, hint)
+    if shared:
+        return
+    end = np.cumsum(count)
+    apart = np.flatnonzero(starts != end - count)
+    if apart.size:
+        at, hint = int(apart[0]), f"cells lie one after the other, as {breaks} has them"
+        raise refuse(name, f"{first}/{at}", int(starts[at]), str(int((end - count)[at])), UNSOUND, hint)
+    if end.size and int(end[-1]) != total or not end.size and total:
+        raise refuse(name, first, f"{int(end[-1]) if end.size else 0} cells", f"{total}", UNSOUND, "cells of nobody")
+
+
+def _check_phases(name: str, field: str, breaks: np.ndarray) -> None:
+    """Every count of a breakpoint begins a phase: counters that breakpoints tell apart ascend."""
+    at, count = breaks[:, :, 0].astype(np.int64), breaks[:, :, 1]
+    before = np.maximum.accumulate(np.where(count > 0, at, 0), axis=1)
+    before = np.concatenate([np.zeros((len(at), 1), np.int64), before[:, :-1]], axis=1)
+    bad = np.argwhere((count > 0) & (at - count < before))
+    if bad.size:
+        owner = int(bad[0, 0])
+        raise refuse(name, f"{field}/{owner}", breaks[owner].tolist(), "breakpoints one after the other", UNSOUND)
+
+
+def _check_comb(name: str, field: str, comb: np.ndarray, columns: int) -> None:
+    """Every entry lies in a column of its owner, or is free, which is (-1, 0)."""
+    owner = np.ascontiguousarray(comb[:, 0])
+    check_range(name, f"{field}/owner", owner, -1, owner.size)
+    column = np.arange(owner.size, dtype=np.int32) - owner
+    bad = np.where(owner < 0, comb[:, 1] != 0, column.view(np.uint32) >= columns)
+    if bad.any():
+        at = int(np.argmax(bad))
+        wanted = f"(-1, 0), or an owner whose {columns} columns it is in"
+        raise refuse(name, f"{field}/{at}", comb[at].tolist(), wanted, UNSOUND, "an entry of nobody")
 
 
 def _check_ops(name: str, t: Tables) -> None:
     """Passes over whole columns without picking out entries: this is the longest table of a bundle."""
     op = np.ascontiguousarray(t.delta[:, 1])
-    check_range(name, "delta/owner", t.delta[:, 0], -1, MAX_COUNT * 2)
     kind = op & 7
     if op.size and (int(op.min()) < 0 or int(kind.max()) > POP):
         raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 5", UNSOUND)
@@ -210,6 +236,7 @@ def _check_ops(name: str, t: Tables) -> None:
                 UNSOUND,
                 "a pop reaches past the comb",
             )
+    _check_comb(name, "delta", t.delta, t.classes)
 
 
 def _check_returns(name: str, t: Tables) -> None:
@@ -220,6 +247,7 @@ def _check_returns(name: str, t: Tables) -> None:
     check_range(name, "return_offset", t.return_offset, 0, int(t.return_.shape[0]) + 1)
     owned = t.return_[t.return_[:, 0] >= 0]
     check_range(name, "return/value", owned[:, 1], 0, t.states * 4)
+    _check_comb(name, "return", t.return_, MAX_COUNT)
 
 
 def _check_chains(name: str, t: Tables) -> None:
@@ -227,8 +255,8 @@ def _check_chains(name: str, t: Tables) -> None:
     check_range(name, "chain_offset", t.chain_offset, 0, int(t.chain.shape[0]) - symbols + 1)
     owned = t.chain[t.chain[:, 0] >= 0]
     check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
-    _check_breaks(name, "chain_break", t.chain_break)
-    _check_cells(name, "chain_cell", t.chain_cell, t.chain_break, int(t.chain_row.size))
+    _check_comb(name, "chain", t.chain, symbols)
+    _check_cells(name, t, "chain_cell", "chain_break", int(t.chain_row.size))
     check_range(name, "chain_row", t.chain_row, 0, t.rows)
     check_range(name, "chain_exit", t.chain_exit, -1, profiles)
 
@@ -268,36 +296,23 @@ def _check_marks(name: str, t: Tables, meta: dict[str, Any]) -> None:
     check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
     check_range(name, "tool_members", t.tool_members, 0, len(tools))
     check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
-    for one in check_meta(name, meta, "ends", list) if "ends" in meta else ():
-        state, whole = one if isinstance(one, list) and len(one) == 2 else (None, None)
-        sound = type(state) is int and 0 <= state < t.states and isinstance(whole, list)
-        if not sound or not all(type(tool) is int and 0 <= tool < len(tools) for tool in whole or ()):
-            raise refuse(name, "meta/ends", repr(one)[:80], "a state, and tools of the spec", UNSOUND)
     check_range(name, "narrowing", t.narrowing, 0, t.states)
     check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
 
 
-def _check_entries(name: str, t: Tables, meta: dict[str, Any]) -> None:
-    entries = check_meta(name, meta, "entry", dict)
-    if not entries:
-        raise refuse(name, "meta/entry", "none", "at least one entry", UNSOUND)
-    for key, state in entries.items():
-        if type(state) is not int or not FINISHED < state < t.states:
-            raise refuse(name, f"meta/entry/{key}", repr(state)[:80], f"2 to {t.states - 1}", UNSOUND)
-
-
 def _check_close(name: str, t: Tables, vocab: Vocab) -> None:
-    _check_breaks(name, "close_break", t.close_break)
-    _check_cells(name, "state_close", t.state_close, t.close_break, int(t.close_bound.size))
-    _check_breaks(name, "owed_break", t.owed_break)
-    _check_cells(name, "owed_first", t.owed_first, t.owed_break, int(t.owed.size))
+    _check_cells(name, t, "state_close", "close_break", int(t.close_bound.size), t.knows_no_close)
+    _check_phases(name, "close_break", t.close_break)
+    _check_cells(name, t, "owed_first", "owed_break", int(t.owed.size), t.knows_no_close)
+    _check_phases(name, "owed_break", t.owed_break)
     check_range(name, "close_token", t.close_token, -1, vocab.size)
     if t.forced_offset.size < 1:
         raise refuse(name, "forced_offset/shape", 0, "one more than there are lists", UNSOUND)
     check_range(name, "state_forced", t.state_forced, 0, int(t.forced_offset.size) - 1)
     check_offsets(name, "forced_offset", t.forced_offset, int(t.forced_tokens.size))
     check_range(name, "forced_tokens", t.forced_tokens, 0, vocab.size)
-    for field in ("close_bound", "close_after", "owed", "chain_after", "forced_after"):
+    check_range(name, "close_bound", t.close_bound, NEVER * t.knows_no_close, NEVER + 1)
+    for field in ("close_after", "owed", "chain_after", "forced_after"):
         check_range(name, field, getattr(t, field), 0, NEVER + 1)
 
 
@@ -310,8 +325,6 @@ def _check_longest_chain(name: str, t: Tables, most: int) -> None:
         return
     symbols = int(t.return_offset.size)
     count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
-    if int(count.sum()) > MAX_RANGE_CELLS:
-        raise refuse(name, "chain_break", int(count.sum()), f"at most {MAX_RANGE_CELLS} chain cells in all", UNSOUND)
     # Only chains with a further profile make longer paths.
     exits = np.concatenate([np.zeros(1, np.int64), np.cumsum(t.chain_exit >= 0)])
     further = exits[t.chain_cell + count] > exits[t.chain_cell]

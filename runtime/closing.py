@@ -7,6 +7,7 @@ states that can come to such a cell within a token.
 Leaves out   the transitions of the choice (subset.py), the bounds of the whole (compiler/lift/close.py).
 Invariants   those of the shortest close (docs/architecture.md) hold for the tables of the choice. Nothing becomes
              cheaper by a token that the choice does not have.
+Trusts       what bounds.py does, and marks that name tools. All checked on opening.
 Upper bounds What a token can cost below a frame is taken over all ends of tokens, not only those that can come there.
 """
 

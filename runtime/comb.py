@@ -3,6 +3,7 @@
 Leaves out   packing (compiler/lift/comb.py).
 Invariants   an entry belongs to the row whose place is its owner; one whose value is 0 is none, and neither is what a
              hostile file may hold outside of the columns of its owner.
+Trusts       places lie inside of the comb. Checked on opening.
 Arrays       comb int32 [·, 2]: owner, value.
 """
 

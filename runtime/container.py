@@ -41,7 +41,11 @@ PREFIX = struct.Struct("<8sIIII16s")
 DTYPES: dict[str, np.dtype[Any]] = {"uint8": np.dtype("u1"), "int32": np.dtype("<i4"), "uint32": np.dtype("<u4")}
 DIMENSIONS = 8  # times these the kind of an array in the header, plus the number of its dtype
 MAX_FILE_BYTES = 4 << 30
-MAX_HEADER_BYTES = 256 << 20
+MAX_HEADER_BYTES = 32 << 20  # 26,000 tools take 12 MiB
+# An empty list of msgpack is one byte, and 72 when unpacked: of maps and lists a header may hold 2^14 and one for every
+# two bytes, at most
+MAX_CONTAINERS = 1 << 19
+MAX_VALUES = 1 << 22  # what stands in these, keys among it
 MAX_NAME_BYTES = 64
 MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
@@ -400,9 +404,37 @@ class Header(NamedTuple):
     forms: np.ndarray
 
 
+_LEADS = bytes((*range(0x80, 0xA0), *range(0xDC, 0xE0)))  # bytes that maps and lists of msgpack begin with
+
+
+def _unpacked(header: bytes) -> Any:
+    """What a header holds, in no more memory than MAX_CONTAINERS and MAX_VALUES allow.
+
+    Raises:
+        ValueError, UnpackException: it is none, or holds more.
+    """
+    reader = msgpack.Unpacker(max_buffer_size=len(header))
+    reader.feed(header)
+    reader.skip()  # makes room for nothing: no list is longer than the bytes that are there
+    most = min(MAX_CONTAINERS, (1 << 14) + len(header) // 2)
+    if len(header) - len(header.translate(None, _LEADS)) <= most and len(header) <= MAX_VALUES:
+        return msgpack.unpackb(header, raw=False, strict_map_key=True)
+    containers = values = 0
+
+    def count(found: Any) -> Any:
+        nonlocal containers, values
+        containers, values = containers + 1, values + len(found)
+        if containers > most or values > MAX_VALUES:
+            raise ValueError(f"more than {most} maps and lists, or {MAX_VALUES} values in them")
+        return found
+
+    longest = {"max_array_len": MAX_VALUES, "max_map_len": MAX_VALUES}
+    return msgpack.unpackb(header, raw=False, strict_map_key=True, list_hook=count, object_hook=count, **longest)
+
+
 def _read_header(name: str, header: bytes) -> Header:
     try:
-        value = msgpack.unpackb(header, raw=False, strict_map_key=True)
+        value = _unpacked(header)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise refuse(name, "header", f"{type(error).__name__}: {error}", "one msgpack map", UNSOUND) from error
     if not isinstance(value, dict) or sorted(value) != ["arrays", "meta", "packed"]:

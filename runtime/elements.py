@@ -58,7 +58,7 @@ class Elements:
 
     def arguments(self, text: str) -> dict[str, Any]:
         """The arguments that a whole text writes."""
-        return dict(self._value(text, 0, "object", 0, None)[0])
+        return dict(self._value(text, 0, "object", 0 if self.nodes else -1, None)[0])
 
     def _open(self, text: str, at: int, of: str) -> Element | None:
         """The part that begins at a place, blank lines aside."""

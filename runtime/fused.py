@@ -4,6 +4,7 @@ Leaves out   the state and who may use it: see decoder.py. The same as tensor op
              bit for bit.
 Invariants   nothing is allocated and nothing read on the host: a step can be captured in a CUDA graph. Loops end where
              the token and the chain end, so no bound on them is compiled in.
+Trusts       what kernels.py does, of tables that relocate.py has moved by as much as their bundle stands further on.
 Launches     one for each. What a launch costs the host goes with its arguments, so the arena's tables are
              one of them: their addresses, which the kernels look up.
 Masking      a program masks a stretch of one row, 32 logits for a word of bits. Where none of the 32 is allowed, which

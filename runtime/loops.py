@@ -3,6 +3,7 @@
 Leaves out   who skips them: see step.py and fused.py.
 Invariants   found from the bundle's own tables, once. `longest_step` expands the rows and so wants numba; the rest is
              numpy.
+Trusts       cells of states lie side by side; an entry of ``delta`` lies in a column of its owner. Checked on opening.
 Arrays       as in `Loops`.
 """
 

@@ -1,5 +1,6 @@
 """Numbers in order, inside of kernels: numpy's own sort takes numba a second to compile, for every dtype and caller.
 
+Trusts       nothing.
 Source       Shell 1959, with the gaps of Knuth.
 """
 

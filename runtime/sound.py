@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 RANGE = 0
 # (address, count, total, values or 0): offsets from 0 to total that never fall; within each stretch values ascend
 OFFSETS = 1
-# (first, count, breaks, B, total): every cell that a phase can reach exists
+# (first, count, breaks, B, total, shared, clear): cells of owners lie one after the other, or are shared by all where
+# `shared`; with `clear` every count of a breakpoint begins a phase
 CELLS = 2
-# (delta, count, states, pushes, pops): ops
+# (delta, count, states, pushes, pops, classes): a comb of so many columns, of ops
 OPS = 3
-# (comb, count, low, high): values that have an owner
-OWNED = 4
+# (comb, count, low, high, columns): a comb, and its values
+COMB = 4
 # (bases, count): bases have no base
 BASES = 5
 # (dense, rows, words, shift): no bits from `shift` on in the last word of a row
@@ -83,6 +84,14 @@ def _short(check, most):  # type: ignore[no-untyped-def]
     return False
 
 
+@numba.njit(inline="always")
+def _unowned(owner, value, place, columns):  # type: ignore[no-untyped-def]
+    """Whether an entry of a comb is neither free, which is (-1, 0), nor in a column of its owner."""
+    if owner == -1:
+        return value != 0
+    return (owner < 0) | (owner > place) | (place - owner >= columns)
+
+
 @kernel("int64(int64[:, ::1], int64)")
 def passes(checks, most):  # type: ignore[no-untyped-def]
     """1 if every check passes."""
@@ -105,11 +114,21 @@ def passes(checks, most):  # type: ignore[no-untyped-def]
                     for k in range(_int(a, i - 1) + 1, _int(a, i)):
                         bad |= _int(c, k) <= _int(c, k - 1)
         elif kind == CELLS:
+            shared, clear = checks[n, 6], checks[n, 7]
+            end = 0
             for i in range(count):
-                last = _int(a, i)
+                first = _int(a, i)
+                bad |= (first != end) & (shared == 0)
+                end = first + 1
+                past = 0
                 for k in range(c):
-                    last += _int(b, 2 * (i * c + k) + 1)
-                bad |= (_int(a, i) < 0) | (last >= d)
+                    span = _int(b, 2 * (i * c + k) + 1)
+                    end += span
+                    if clear != 0 and span > 0:
+                        bad |= _int(b, 2 * (i * c + k)) - span < past
+                        past = _int(b, 2 * (i * c + k))
+                bad |= (first < 0) | (end > d)
+            bad |= (end != d) & (shared == 0)
         elif kind == OPS:
             for i in range(count):
                 owner, op = _int(a, 2 * i), _int(a, 2 * i + 1)
@@ -118,12 +137,13 @@ def passes(checks, most):  # type: ignore[no-untyped-def]
                     limit = c
                 if op & 7 == 5:
                     limit = d
-                bad |= (owner < -1) | (owner >= 1 << 31) | (op < 0) | (op & 7 > 5) | (op >> 3 >= limit)
-                bad |= (op > 0) & (op < 4)
-        elif kind == OWNED:
+                bad |= (op < 0) | (op & 7 > 5) | (op >> 3 >= limit) | ((op > 0) & (op < 4))
+                bad |= _unowned(owner, op, i, checks[n, 6])
+        elif kind == COMB:
             for i in range(count):
-                v = _int(a, 2 * i + 1)
-                bad |= (_int(a, 2 * i) >= 0) & ((v < b) | (v >= c))
+                owner, v = _int(a, 2 * i), _int(a, 2 * i + 1)
+                bad |= (owner >= 0) & ((v < b) | (v >= c))
+                bad |= _unowned(owner, v, i, d)
         elif kind == BASES:
             for i in range(count):
                 base = _int(a, i)
@@ -157,17 +177,17 @@ class _Plan:
         self._within(0, "tokens", "special_token", "list_tokens", "forced_tokens")
         self._within(256, "symbols", "special_symbol")
         self._ascending("special_token")
-        self._cells("state_cell", "state_break", "cells", MAX_COUNT)
+        self._cells("state_cell", "state_break", "cells")
         self._within(0, "rows", "cell_row", "chain_row")
         self._within(-1, "profiles", "cell_exit", "chain_exit")
         self._within(0, "delta bases", "cell_delta")
-        self._add(OPS, _at("delta"), "delta", "states", "push", "pops")
+        self._add(OPS, _at("delta"), "delta", "states", "push", "pops", "classes")
         self._columns("push", (0, "groups"), (0, "states"), (0, "states"), (0, 4))
         self._within(0, "return bases", "return_offset")
-        self._add(OWNED, _at("return_"), "return", 0, "returns")
+        self._add(COMB, _at("return_"), "return", 0, "returns", MAX_COUNT)
         self._within(0, "chain bases", "chain_offset")
-        self._add(OWNED, _at("chain"), "chain", 0, _size("chain_cell"))
-        self._cells("chain_cell", "chain_break", _size("chain_row"), MAX_COUNT)
+        self._add(COMB, _at("chain"), "chain", 0, _size("chain_cell"), "groups")
+        self._cells("chain_cell", "chain_break", _size("chain_row"))
         self._within(-1, "slices", "row_slice")
         self._within(-1, MAX_COUNT, "row_units")
         self._within(-1, "dense", "row_dense")
@@ -182,12 +202,13 @@ class _Plan:
         self._within(0, "tools", "tool_members")
         self._within(0, "states", "narrowing")
         self._ascending("narrowing")
-        self._cells("state_close", "close_break", _size("close_bound"), MAX_COUNT)
-        self._cells("owed_first", "owed_break", _size("owed"), MAX_COUNT)
+        self._cells("state_close", "close_break", _size("close_bound"), "no close", 1)
+        self._cells("owed_first", "owed_break", _size("owed"), "no close", 1)
         self._within(-1, "tokens", "close_token")
         self._within(0, "forced", "state_forced")
         self._offsets("forced_offset", "forced_tokens", ascend=False)
-        self._within(0, NEVER + 1, "close_bound", "close_after", "owed", "chain_after", "forced_after")
+        self._within("least bound", NEVER + 1, "close_bound")
+        self._within(0, NEVER + 1, "close_after", "owed", "chain_after", "forced_after")
         chains = _at("chain_offset"), "profiles", _at("chain"), "chain"
         self._add(CHAINS, *chains, _at("chain_cell"), _at("chain_break"), "chain_break width", _at("chain_exit"))
         self.place = np.array(self._checks, np.int64)
@@ -202,7 +223,7 @@ class _Plan:
             self.constants.append(argument)
         return len(self._place) + self.constants.index(argument)
 
-    def _within(self, low: int, high: int | str, *fields: str) -> None:
+    def _within(self, low: int | str, high: int | str, *fields: str) -> None:
         for field in fields:
             self._add(RANGE, _at(field), _size(field), 1, low, high)
 
@@ -210,9 +231,9 @@ class _Plan:
         for number, (low, high) in enumerate(limits):
             self._add(RANGE, f"column {number} of {field}", field, len(limits), low, high)
 
-    def _cells(self, first: str, breaks: str, total: str, most: int) -> None:
-        self._within(0, most, breaks)
-        self._add(CELLS, _at(first), _size(first), _at(breaks), f"{breaks} width", total)
+    def _cells(self, first: str, breaks: str, total: str, shared: int | str = 0, clear: int = 0) -> None:
+        self._within(0, MAX_COUNT, breaks)
+        self._add(CELLS, _at(first), _size(first), _at(breaks), f"{breaks} width", total, shared, clear)
 
     def _offsets(self, offset: str, values: str, *, ascend: bool) -> None:
         self._add(OFFSETS, _at(offset), _size(offset), _size(values), _at(values) if ascend else 0)
@@ -232,7 +253,7 @@ def _size(field: str) -> str:
 # The numbers of a bundle behind the address and the size of every array, as `_counts` gives them.
 COUNTS = (
     *("symbols", "tokens", "cells", "rows", "profiles", "states", "groups", "slices", "lists", "sets", "forced"),
-    *("tools", "words", "bits of the last word", "dense with a part of a word"),
+    *("tools", "words", "bits of the last word", "dense with a part of a word", "classes", "no close", "least bound"),
     *("delta", "push", "return", "chain", "dense", "mark"),
     *("delta bases", "return bases", "chain bases", "pops", "returns"),
     *("state_break width", "chain_break width", "close_break width", "owed_break width"),
@@ -249,7 +270,7 @@ def _counts(t: Tables, vocab: Vocab, tools: int) -> list[int]:
     return [
         *(t.symbol_class.size, vocab.size, t.cells, t.rows, t.chain_offset.size, states, groups),
         *(vocab.slice_token_offset.size - 1, t.list_base.size, t.tool_offset.size - 1, t.forced_offset.size - 1),
-        *(tools, vocab.words, bits, dense if bits else 0),
+        *(tools, vocab.words, bits, dense if bits else 0, t.classes, t.knows_no_close, NEVER * t.knows_no_close),
         *(delta, push, returns, chain, dense, mark),
         *(delta - t.classes + 1, returns + 1, chain - groups + 1, pops, states * 4),
         *(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]),

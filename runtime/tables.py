@@ -208,6 +208,11 @@ class Tables:
         return int(self.symbol_class.max()) + 1
 
     @property
+    def knows_no_close(self) -> bool:
+        """All states share one close cell, which has no bound (`without_close`)."""
+        return self.close_bound.size == 1
+
+    @property
     def end_of_turn_tokens(self) -> np.ndarray:
         """int32 [·], ascending: the ids that end the turn."""
         return self.special_token[self.special_symbol == END_OF_TURN]

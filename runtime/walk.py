@@ -4,6 +4,10 @@ The compiler walks automata before there are tables (compiler/lift/walk.py); thi
 choice among the tools changes.
 
 Leaves out   what becomes of the rows: see subset.py.
+Trusts       cells of a state are there for every phase; a base and any class lie inside of ``delta``, a base of
+             `return` and any R inside of it; ops name states and pushes, pushes states and stack symbols; node_skip is
+             past its node, node_depth at most the longest token. An entry counts for its owner alone. All checked on
+             opening.
 Arrays       `Machine` and `Trie` as in docs/architecture.md; delta_before is delta as it was before transitions were
              taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), where the
              transitions begin; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
@@ -113,7 +117,8 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
                 q = m.push[value, 1 + mode]
                 c = 0
             elif top >= 0:
-                back = m.return_[m.return_offset[frames[top, 0]] + value, 1]
+                base = m.return_offset[frames[top, 0]]
+                back = m.return_[base + value, 1] if m.return_[base + value, 0] == base else 0
                 q = back >> 2
                 action = back & 3
                 c = frames[top, 1]
@@ -121,6 +126,9 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
                 top = frames[top, 2]
             else:
                 inside = False
+            if inside and q == 0:
+                i = t.node_skip[i]
+                continue
             for k in range(t.node_token_offset[i], t.node_token_offset[i + 1]):
                 tokens[found] = t.node_tokens[k]
                 found += 1

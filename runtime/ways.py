@@ -2,6 +2,8 @@
 
 Leaves out   what other tokens cost, which cells have bounds (compiler/lift/close.py; closing.py).
 Values       counters are intervals, as in bounds.py.
+Trusts       what walk.py does, and that close cells lie side by side, one for each phase of a counter; weights are no
+             less than 0 and at most NEVER. All checked on opening.
 Source       Knuth 1977 (a generalization of Dijkstra's algorithm).
 """
 
@@ -300,7 +302,10 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
                 elif top > 0:
                     top -= 1
-                    value = np.int64(a.return_[a.return_offset[stack[top, 0]] + number, 1])
+                    base = np.int64(a.return_offset[stack[top, 0]])
+                    if a.return_[base + number, 0] != base:
+                        break
+                    value = np.int64(a.return_[base + number, 1])
                     q, low, high = value >> 2, act(value & 3, stack[top, 1]), act(value & 3, stack[top, 2])
                 else:
                     going = False

@@ -16,13 +16,15 @@ import msgpack
 import numpy as np
 import pytest
 
-from toolc.runtime import Bundle, BundleError
+from toolc.runtime import Bundle, BundleError, Matcher
 from toolc.runtime import container as c
 from toolc.runtime.bundle import MAGIC, VERSION
 from toolc.runtime.checks import _check_numbers, _check_shapes, plain_checks
+from toolc.runtime.meta import check_meta_of
 from toolc.runtime.sound import sound
 from toolc.runtime.tables import Tables
 from toolc.runtime.vocab import MAGIC as VOCAB_MAGIC
+from toolc.runtime.walk import Walker
 
 from .handmade import bundle, tiny_vocab
 
@@ -66,6 +68,36 @@ def cyclic(arrays: Arrays, meta: dict[str, Any]) -> None:
 
 def longer(arrays: Arrays, meta: dict[str, Any]) -> None:
     meta["max_chain"] -= 1
+
+
+def unowned(name: str) -> Callable[[Arrays, dict[str, Any]], None]:
+    """Every entry of a comb belongs to nobody, and has a value."""
+
+    def change(arrays: Arrays, meta: dict[str, Any]) -> None:
+        arrays[name][:] = (-1, 0x7FFFFFF0)
+
+    return change
+
+
+def cells_of_nobody(arrays: Arrays, meta: dict[str, Any]) -> None:
+    for name in ("close_bound", "close_token", "close_after"):
+        arrays[name] = np.concatenate([arrays[name], arrays[name][-1:]])
+
+
+def no_close(arrays: Arrays, meta: dict[str, Any]) -> None:
+    """All states share a close cell, which has a bound."""
+    for name in ("close_bound", "close_token", "close_after"):
+        arrays[name] = arrays[name][:1].copy()
+    arrays["state_close"][:] = arrays["close_break"][:] = 0
+    arrays["close_bound"][0] = 7
+
+
+def of_tool(**values: Any) -> Callable[[Arrays, dict[str, Any]], None]:
+    return meta_setter(spec={"tools": [{"name": "a", **values}]})
+
+
+def of_parts(*parts: list[str]) -> Callable[[Arrays, dict[str, Any]], None]:
+    return meta_setter(arguments={"encoding": "elements", "parts": list(parts)})
 
 
 def entry_of(kind: int) -> int:
@@ -198,6 +230,44 @@ EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]
     ("entry-past", meta_setter(entry={"start": 13}), ("#meta/entry/start", "13")),
     ("entry-dead", meta_setter(entry={"start": 0}), ("#meta/entry/start", "2 to 12")),
     ("entry-type", meta_setter(entry={"start": "2"}), ("#meta/entry/start",)),
+    ("cells-shared", setter("state_cell", 3, 0), ("#state_cell/3", "one after the other")),
+    ("close-cells-shared", setter("state_close", 3, 0), ("#state_close/3", "one after the other")),
+    ("chain-cells-shared", setter("chain_cell", 1, 0), ("#chain_cell/1", "one after the other")),
+    ("owed-cells-shared", setter("owed_first", 1, 0), ("#owed_first/1", "one after the other")),
+    ("cells-of-nobody", cells_of_nobody, ("#state_close", "68 cells", "expected 69", "cells of nobody")),
+    ("close-phases-twice", setter("close_break", (2, 0, 0), 0), ("#close_break/2", "one after the other")),
+    ("owed-phases-twice", setter("owed_break", (0, 0, 0), 0), ("#owed_break/0", "one after the other")),
+    ("op-unowned", setter("delta", (entry_of(0), 0), -1), ("#delta/", "an entry of nobody")),
+    ("op-owner-after", setter("delta", (0, 0), 1), ("#delta/0", "an entry of nobody")),
+    ("op-owner-far", setter("delta", (-1, 0), 0), ("#delta/", "an entry of nobody")),
+    ("op-owner-huge", setter("delta", (5, 0), (1 << 31) - 1), ("#delta/owner", "out of range")),
+    ("return-unowned", unowned("return"), ("#return/0", "an entry of nobody")),
+    ("return-owner-after", setter("return", (0, 0), 1), ("#return/0", "an entry of nobody")),
+    ("chain-unowned", unowned("chain"), ("#chain/0", "an entry of nobody")),
+    ("chain-owner-far", setter("chain", (-1, 0), 0), ("#chain/", "an entry of nobody")),
+    ("no-close-but-a-bound", no_close, ("#close_bound", "out of range")),
+    ("meta-unknown", meta_setter(bomb=[]), ("#meta/bomb", "none of that name")),
+    ("meta-ends-number", meta_setter(ends=7), ("#meta/ends", "int", "list")),
+    ("meta-ends-text", meta_setter(ends="abc"), ("#meta/ends", "str", "list")),
+    ("meta-ends-flat", meta_setter(ends=[5]), ("#meta/ends", "a state, and tools")),
+    ("meta-ends-nested", meta_setter(ends=[[[1], [0]]]), ("#meta/ends", "a state, and tools")),
+    ("meta-ends-tool", meta_setter(ends=[[2, [0]]]), ("#meta/ends", "a state, and tools")),
+    ("meta-ends-state", meta_setter(ends=[[13, []]]), ("#meta/ends", "a state, and tools")),
+    ("meta-separable", meta_setter(separable=1), ("#meta/separable", "int", "bool")),
+    ("meta-subset", meta_setter(subset=[7]), ("#meta/subset", "texts")),
+    ("meta-spec", meta_setter(spec=[]), ("#meta/spec", "list", "dict")),
+    ("meta-tools", meta_setter(spec={"tools": {}}), ("#meta/spec/tools", "dict", "list")),
+    ("meta-tool", meta_setter(spec={"tools": ["a"]}), ("#meta/spec/tools/0", "str", "dict")),
+    ("meta-tool-name", meta_setter(spec={"tools": [{}]}), ("#meta/spec/tools/0/name", "NoneType", "str")),
+    ("meta-tool-parameters", of_tool(parameters=[["a"]]), ("#meta/spec/tools/0/parameters", "with their types")),
+    ("meta-tool-request", of_tool(request=["GET", "/", [["a"]]]), ("#meta/spec/tools/0/request", "a method")),
+    ("meta-tool-elements", of_tool(elements=[[None, {}, [], 1, ""]]), ("#meta/spec/tools/0/elements", "nodes")),
+    ("meta-arguments", meta_setter(arguments={"encoding": 1}), ("#meta/arguments/encoding", "int")),
+    ("meta-constants", meta_setter(arguments={"encoding": "json", "constants": [1]}), ("#meta/arguments/constants",)),
+    ("meta-quote", meta_setter(arguments={"encoding": "bare", "quote": [""]}), ("#meta/arguments/quote", "around")),
+    ("meta-parts", of_parts(["item", "", "", "", "", ""]), ("#meta/arguments/parts", "six texts")),
+    ("meta-parts-few", of_parts(["item", "text", "<", "", "", ""]), ("#meta/arguments/parts", "every kind of")),
+    ("meta-delimiters", meta_setter(delimiters={"<x>": "1"}), ("#meta/delimiters", "ids of tokens")),
     ("vocab-size", meta_setter(vocab_size=95), ("#meta/vocab_size", "95")),
     ("vocab-digest", meta_setter(vocab_digest="0" * 32), ("#meta/vocab_digest", "another tokenizer", "0" * 32)),
     ("vocab-digest-path", meta_setter(vocab_digest="../../../etc/passwd"), ("#meta/vocab_digest", "hexadecimal")),
@@ -239,12 +309,29 @@ def test_one_pass_is_content_with_good_tables(kind: str) -> None:
             tables = Tables.from_arrays(arrays)
             _check_shapes("", tables)
             _check_numbers("", tables, meta)
+            check_meta_of("", meta, tables.states)
         except (BundleError, IndexError, KeyError, ValueError):
             continue  # not for these tables, or refused before
         if sound(tables, meta, made.vocab, 0):
             passed += 1
             plain_checks("", tables, meta, made.vocab)
     assert kind != BASE or passed == 0
+
+
+def test_walks_ask_whose_a_return_is() -> None:
+    """Where a frame has no way back, a walk of the vocabulary ends as reading a token does."""
+    made = bundle(BASE)
+    found = []
+    for change in (False, True):
+        return_ = made.tables.return_.copy()
+        if change:
+            return_[made.tables.return_offset[0]] = (-1, 0)
+        less = Bundle(made.tables.but(return_=return_), made.meta, made.vocab)
+        tokens, _, _ = Walker(less.tables, less.vocab, less.tables.delta).whole(less.entry["start"], 0, 0)
+        read = [token for token in range(less.vocab.size) if Matcher(less).try_advance(token)]
+        assert tokens.tolist() == read
+        found.append(read)
+    assert len(found[1]) < len(found[0])
 
 
 def test_dense_bits_past_the_vocabulary(tmp_path: Path) -> None:
@@ -320,6 +407,18 @@ def packed(**values: Any) -> Callable[[bytes], bytes]:
 def unpacked(data: bytes) -> int:
     size: int = msgpack.unpackb(data[SIZE : SIZE + c.PREFIX.unpack(data[:SIZE])[2]])["packed"][0]
     return size
+
+
+def bomb(count: int, item: bytes) -> Callable[[bytes], bytes]:
+    """One more field of the meta: a list of so many items, each in bytes of msgpack."""
+
+    def change(value: Any) -> bytes:
+        value["meta"]["bomb"] = None
+        text: bytes = msgpack.packb(value)
+        mark = msgpack.packb("bomb") + b"\xc0"
+        return text.replace(mark, mark[:-1] + b"\xdd" + struct.pack(">I", count) + item, 1)
+
+    return lambda data: reheaded(data, change)
 
 
 def form(column: int, kind: int, marked: int = 0) -> Callable[[bytes], bytes]:
@@ -406,6 +505,10 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
         lambda d: reheaded(d, lambda v: v["meta"].update(x=msgpack.ExtType(5, b"x"))),
         ("#meta/x", "ExtType"),
     ),
+    ("meta-many-lists", bomb(1_000_000, 1_000_000 * b"\x90"), ("#header", "maps and lists, or")),
+    ("meta-many-maps", bomb(500_000, 500_000 * b"\x81\xa0\xc0"), ("#meta/bomb", "none of that name")),
+    ("meta-many-texts", bomb(5_000_000, 5_000_000 * b"\xa2ab"), ("#header", "exceeds max_array_len")),
+    ("meta-long-list", bomb(1 << 31, b"\x90"), ("#header", "OutOfData")),
     ("arrays-map", lambda d: reheaded(d, lambda v: {**v, "arrays": {}}), ("#arrays", "names, kinds")),
     ("arrays-short", lambda d: reheaded(d, lambda v: v["arrays"].pop() and None), ("#arrays", "digests")),
     ("names-map", listed(names={}), ("#arrays/names", "dict", "list")),
