@@ -187,8 +187,8 @@ class _Template:
                 raise self.refuse("tool_calls", "a list whose name is captured outside of it")
             single, several = f"{self.use('_single')}{{{body}}}", f"{self.use('_list')}{{{body}}}"
             self.lines += [
-                f"call{{tools}}: {begin} _w {single} _w {close}".rstrip(),
-                f"calls{{tools}}: {begin} _w {several} _w {close}".rstrip(),
+                f"call{{tools}}: {begin} {single} {close}".rstrip(),
+                f"calls{{tools}}: {begin} {several} {close}".rstrip(),
             ]
             return
         self.lines.append(f"call{{tools}}: {begin} {gap}{body} {gap}{close}".rstrip())

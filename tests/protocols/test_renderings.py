@@ -16,13 +16,14 @@ from .vocabularies import vocab_for
 
 
 @functools.cache
-def bundle(protocol: str) -> Bundle:
-    return compile_tools(TOOLS, vocab_for(protocol), options=Options(protocol=protocol, named=False)).bundle
+def bundle(protocol: str, whitespace: str) -> Bundle:
+    options = Options(protocol=protocol, named=False, whitespace=whitespace)
+    return compile_tools(TOOLS, vocab_for(protocol), options=options).bundle
 
 
 @pytest.mark.parametrize("row", RENDERINGS, ids=lambda row: f"{row.protocol}-{row.entry}-{RENDERINGS.index(row)}")
 def test_accepted_and_read_back(row: Rendering) -> None:
-    held = bundle(row.protocol)
+    held = bundle(row.protocol, row.whitespace)
     result = check(held, row.text.encode(), row.entry)
     assert result["accepted"], (row.text.encode()[: result["offset"]].decode(errors="replace"), result)
     assert [(call.name, call.arguments) for call in read_calls(held, row.text, row.entry)] == row.calls
