@@ -3,8 +3,8 @@
     python -m benchmarks.blanks --model FOLDER --data FOLDER [--settings spaced,1,compact,8,flexible] [--count 40]
 
 The model is a checkpoint of `transformers` with a chat template. The data is FuncQA (Hao et al. 2023, arXiv
-2305.11554): the one-hop questions whose function takes two numbers. A question stands in the prompt with an example of
-the call, and is answered greedily under the masks of the one tool, `whitespace` as the setting says. A call is right if
+2305.11554): the one-hop questions whose function takes two numbers. The prompt gives the tool and the form of a
+call in JSON; the answer is greedy under the masks of that tool, `whitespace` as the setting says. A call is right if
 it has the name and the numbers of the data, in either order where the order does not matter. Forced tokens are those
 that `Matcher.forced` names: a server need not ask the model for them. Prints one JSON line a setting.
 
@@ -32,6 +32,9 @@ SETTINGS = "spaced,1,compact,8,flexible"
 _CALL = re.compile(r"<(\w+)>\(([-\d.]+), ?([-\d.]+)\)=\S+")
 _EITHER_ORDER = ("add", "multiply", "lcm", "gcd")
 _BLANKS = " \t\n\r"
+_SYSTEM = """You have access to this tool:
+<tools>[{tool}]</tools>
+Answer with a call of it: {{"name": "func_name", "arguments": {{"argument1": "value1", "argument2": "value2"}}}}"""
 
 
 class Question(NamedTuple):
@@ -124,15 +127,16 @@ class Asked:
         self.model, self.questions = model, questions
         texts = []
         for question in questions:
-            example = json.dumps({"name": question.name, "arguments": {"x": 12, "y": 3.5}})
-            said = f"{question.text}\nAnswer with a call of the function {question.name} as JSON, such as {example}"
-            messages = [{"role": "user", "content": said}]
+            messages = [
+                {"role": "system", "content": _SYSTEM.format(tool=json.dumps(tool_of(question.name)))},
+                {"role": "user", "content": question.text},
+            ]
             texts.append(tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
         tokenizer.padding_side = "left"
         read = tokenizer(texts, add_special_tokens=False, return_tensors="pt", padding=True)
         self._seen = read.attention_mask
         places = (self._seen.cumsum(-1) - 1).clamp(min=0)
-        out = model(read.input_ids, attention_mask=self._seen, position_ids=places, use_cache=True)
+        out = model(read.input_ids, attention_mask=self._seen, position_ids=places, use_cache=True, logits_to_keep=1)
         self._cache, self._logits = out.past_key_values, out.logits[:, -1]
 
     def answers(self, bundles: list[Bundle], most: int) -> list[Answer]:
