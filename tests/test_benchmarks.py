@@ -66,7 +66,9 @@ def small_checkpoint(folder: Path) -> None:
     PreTrainedTokenizerFast(
         tokenizer_object=tokens, eos_token="<end>", pad_token="<end>", chat_template=template
     ).save_pretrained(folder)
-    llama(len(words) + 1, 1, 64, 1024, torch.device("cpu"), torch.float32).save_pretrained(folder)
+    model = llama(len(words) + 1, 1, 64, 1024, torch.device("cpu"), torch.float32)
+    model.generation_config.eos_token_id = model.config.eos_token_id = len(words)
+    model.save_pretrained(folder)
 
 
 def test_blanks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
