@@ -179,4 +179,4 @@ def test_strings_and_blanks_of_a_group_are_there_once(monkeypatch: pytest.Monkey
         assert names.count("x") == members, "of the same name, but not the same"
     assert made
     for n in range(10):
-        compare(bundle, whole(spec), f"strings {n}", 60, brute=n < 2)
+        compare(bundle, whole(spec, whitespace=8), f"strings {n}", 60, brute=n < 2)
