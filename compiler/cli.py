@@ -70,9 +70,9 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--whitespace",
             type=Whitespace(),
-            default=8,
+            default="spaced",
             show_default=True,
-            help="Blanks between tokens: none, as json.dumps, any, or at most N in a gap.",
+            help="Blanks between tokens of JSON: none, as json.dumps, any, or at most N in a gap.",
         ),
         click.option(
             "--named/--no-named", default=True, help="An entry for each tool, for a named tool_choice, or none."

@@ -69,8 +69,9 @@ class Options:
         response: JSON Schema of a structured response, the alternative to a call: entries "response" and "either".
         strict: whether arguments have to meet the schema of their tool, else they are any object; None: as each tool
             says (OpenAI's ``strict``), and they have to where it says nothing.
-        whitespace: blanks between the tokens of JSON: ``"compact"`` none, ``"spaced"`` exactly as ``json.dumps`` writes
-            them, ``"flexible"`` any number, or a number: at most so many in a gap.
+        whitespace: blanks between the tokens of JSON: ``"spaced"`` as ``json.dumps`` writes them, a space after ``,``
+            and ``:``, or as the protocol's family does; ``"compact"`` none, ``"flexible"`` any number, or a number: at
+            most so many in a gap. Before and after a value there are none, whatever the option.
         digits: most digits of a number before and after its point; None for the default of the schema stage.
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.
@@ -85,7 +86,7 @@ class Options:
     named: bool = True
     response: dict[str, Any] | bool | None = None
     strict: bool | None = None
-    whitespace: str | int = 8
+    whitespace: str | int = "spaced"
     digits: int | None = None
     key_order: str = "declared"
     soft_depth: int = 64

@@ -74,5 +74,15 @@ def load_as_machine_code(dispatcher: Dispatcher) -> None:
         with cache._guard_against_spurious_io_errors():
             return cache._load_overload(signature, target_context)
 
+    files = cache._cache_file
+    read: Callable[[], dict[Any, Any]] = files._load_index
+
+    def index() -> dict[Any, Any]:
+        try:
+            return read()
+        except (ImportError, AttributeError):  # an earlier version kept types that are gone
+            return {}
+
     kept.rebuild = lean
     cache.load_overload = load
+    files._load_index = index

@@ -63,6 +63,7 @@ AGES = 256
 _BLANK = frozenset(BLANKS)
 _MOST_BLANKS = 256  # that a protocol writes beside a value
 
+
 class Saved(NamedTuple):
     """Where a reader stood; what only grows is told by its length."""
 

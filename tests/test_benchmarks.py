@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 SMALL = ["--layers", "1", "--hidden", "64", "--steps", "5"]
@@ -49,3 +50,43 @@ def test_starts() -> None:
 
     found = starts.measure(1)
     assert set(found) > {"toolc compile", "open and first mask"} and min(found.values()) > 0
+
+
+def small_checkpoint(folder: Path) -> None:
+    """A model with random weights that reads bytes, with a chat template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    from benchmarks.model import llama
+
+    words = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokens = Tokenizer(models.BPE({word: n for n, word in enumerate(words)}, []))
+    tokens.pre_tokenizer, tokens.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    template = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '<end>' }}{% endfor %}"
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokens, eos_token="<end>", pad_token="<end>", chat_template=template
+    ).save_pretrained(folder)
+    model = llama(len(words) + 1, 1, 64, 1024, torch.device("cpu"), torch.float32)
+    model.generation_config.eos_token_id = model.config.eos_token_id = len(words)
+    model.save_pretrained(folder)
+
+
+def test_blanks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import blanks
+
+    small_checkpoint(tmp_path)
+    calls = ["<add>(1.5, 2)=3.5", "<add>(1, 2, 3)=6", "-<log>(2, 3)=1", "<sqrt>(4)=2", "<power>(2,8)=256"]
+    rows = [{"question": "How many?", "answer": 0, "func": call} for call in calls]
+    (tmp_path / "funcqa_oh.json").write_text(json.dumps(rows))
+    asked = blanks.questions_of(tmp_path, 9)
+    assert [one[1:] for one in asked] == [("add", (1.5, 2.0)), ("power", (2.0, 8.0))]
+    swapped = {"x": 2, "y": 1.5}, {"x": 8, "y": 2}
+    assert [one.is_right({"name": one.name, "arguments": x}) for one, x in zip(asked, swapped, strict=True)] == [
+        True,
+        False,
+    ]
+    blanks.main(["--model", str(tmp_path), "--data", str(tmp_path), "--settings", "spaced,2", "--most", "90"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["whitespace"] for line in lines] == ["spaced", 2]
+    assert lines[0]["trailing"] == 0 and lines[0]["blanks"] <= 6 and lines[0]["states"] < lines[1]["states"]
+    assert all(0 < line["forced_percent"] < 100 and line["questions"] == 2 for line in lines)

@@ -1,8 +1,8 @@
 """A first symbol that all alternatives of a choice share, read once: by the choice, and not by each of them.
 
-The keys of an object all begin with a quote. Behind a member comes any later one, or up to eight blanks before it: with
-a state for every key behind every blank, sets of states grow with the square of the keys, ten times over. Where the
-choice reads the quote there is one state for all of them, until it was read.
+The keys of an object all begin with a quote. Behind a member comes any later one, perhaps blanks before it: with a
+state for every key behind every member and blank, sets of states grow with the square of the keys. Where the choice
+reads the quote there is one state for all of them, until it was read.
 
 Leaves out   symbols behind the first, which large choices share as tries (tries.py).
 Invariants   the texts are the same. Only moves that do not count, within one place, are put together.

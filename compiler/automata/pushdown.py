@@ -36,7 +36,6 @@ from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool
 from .offsets import offsets
-from .optionals import share_commas
 from .stacks import stack_order
 from .terminal import terminal_dfa
 from .workspace import ALL_DONE, APART, BOUNDS, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
@@ -153,7 +152,6 @@ def build_automaton(
     pool = read_nodes(grammar, budget, terminal_dfa)
     factor(pool, budget)
     budget.check("")
-    share_commas(pool)
     facts = Facts(pool, partial(budget.check, ""))
     choices = Choices()
     for _ in range(_REVISIONS):

@@ -20,7 +20,19 @@ from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
 from .source import lark_name, read_source, schema_options
-from .terminal import Progress, console, counted, facts, figures, listed, note, print_json, refuse_usage, size
+from .terminal import (
+    Progress,
+    console,
+    counted,
+    facts,
+    figures,
+    listed,
+    note,
+    print_json,
+    refuse_usage,
+    restrictions,
+    size,
+)
 from .warmup import warm
 
 
@@ -186,7 +198,7 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     seconds = report["seconds"]
     parts = ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items() if value >= 0.005)
     rows.append(("seconds", f"{sum(seconds.values()):.2f}" + (f" ({parts})" if parts else "")))
-    rows.append(("restrictions", listed(report["restrictions"], 20)))
+    rows.append(("restrictions", restrictions(report["restrictions"])))
     if report["dropped"]:
         rows.append(("dropped", listed(report["dropped"], 20)))
     console().print(facts(rows))

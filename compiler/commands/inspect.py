@@ -14,7 +14,7 @@ from toolc.runtime.relocate import device_bytes
 
 from ..paths import path_text
 from .outputs import output_file
-from .terminal import console, counted, facts, figures, listed, print_json, size
+from .terminal import console, counted, facts, figures, listed, print_json, restrictions, size
 
 
 def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_json: bool) -> None:
@@ -59,7 +59,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
         ("figures", figures(about["counts"])),
         ("arrays", f"{size(about['bytes'])} in {len(about['arrays'])} arrays"),
         ("on a device", _device(about["device"])),
-        ("restrictions", listed(list(meta.get("restrictions") or []), 20)),
+        ("restrictions", restrictions(list(meta.get("restrictions") or []))),
         ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),
     ]
     if meta.get("dropped"):

@@ -20,7 +20,7 @@ from toolc.runtime.tables import FINISHED
 
 from ..schema.report import unpack
 from .graph import COLUMN, ROW, Edge, Frame, frames_of, label
-from .terminal import figures, listed, size
+from .terminal import figures, listed, restrictions, size
 
 MOST_STEPS = 40_000  # configurations that are looked at for masks
 MOST_TOKENS = 48  # of a mask that are shown
@@ -80,7 +80,7 @@ def _facts(bundle: Bundle, name: str, file_bytes: int) -> str:
         ("protocol", str(meta.get("protocol") or "none")),
         ("entries", listed(list(bundle.entry), 24)),
         ("figures", figures(meta.get("counts") or {})),
-        ("restrictions", listed(list(meta.get("restrictions") or []), 24)),
+        ("restrictions", restrictions(list(meta.get("restrictions") or []))),
     ]
     return "<section id=facts>" + _table(rows) + "</section>"
 

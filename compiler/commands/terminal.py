@@ -218,6 +218,15 @@ def listed(names: list[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "") or "none"
 
 
+_SWITCHES = {"blanks": "whitespace", "depth": "soft-depth", "digits": "digits", "key-order": "key-order"}
+"""What widens a declared restriction."""
+
+
+def restrictions(names: list[str], most: int = 20) -> str:
+    """Declared restrictions in one line, each with its option if it has one."""
+    return listed([f"{name} (--{_SWITCHES[name]})" if name in _SWITCHES else name for name in names], most)
+
+
 _FIGURES = (
     ("states", "states"),
     ("stack_symbols", "stack symbols"),

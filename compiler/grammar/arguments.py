@@ -44,10 +44,10 @@ def encoding_of(protocol: Protocol) -> Encoding:
                 )
     constants = protocol.strings("NULL"), protocol.strings("TRUE"), protocol.strings("FALSE")
     if protocol.arguments == "keywords":
-        return PYTHON.spelled(*constants)
+        return replace(PYTHON.spelled(*constants), gaps=protocol.gaps)
     if protocol.has("quote"):
         return bare_encoding("quote", protocol.strings("KEEP_OUT")).spelled(*constants)
-    return JSON_ENCODING
+    return replace(JSON_ENCODING, gaps=protocol.gaps)
 
 
 def channel_of(protocol: Protocol) -> Channel | None:

@@ -103,7 +103,7 @@ def assemble(
     encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
     channel = None if protocol is None else channel_of(protocol)
     common = None
-    if protocol is not None and channel is None and encoding == JSON_ENCODING:
+    if protocol is not None and channel is None and encoding.name == JSON_ENCODING.name:
         common = common_of(options, encoding, frozenset(protocol.names))
     writer = LarkWriter(options, budget, encoding, common)
     entries: dict[str, str] = {}
@@ -113,10 +113,9 @@ def assemble(
     elements: dict[str, list[list[object]]] = {}
     pieces: list[tuple[str, Piece, str]] = []
     if spec.kind == "schema":
-        gap = "_w " if writer.gap else ""
         with _places_in(spec):
             rule = writer.add(spec.schema, base=spec.name)
-        head = f"start: {gap}{rule} {gap}".rstrip() + "\n"
+        head = f"start: {rule}\n"
     else:
         assert protocol is not None
         _check_names(spec, protocol)
@@ -141,7 +140,7 @@ def assemble(
                 hint="leave the response out, or choose a protocol whose values are JSON",
             )
         answer = "" if response is None else writer.add(response, base="response", name="response")
-        head, entries, marks = _around(protocol, rule_of, list(rule_of) if named else [], answer, writer.gap)
+        head, entries, marks = _around(protocol, rule_of, list(rule_of) if named else [], answer)
         if not writer.gap:
             head += "_w:\n"
     apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
@@ -150,7 +149,7 @@ def assemble(
     if spec.hosted:
         left_out = [(tool.place(spec.name), "type", "dropped") for tool in spec.hosted]
         all_told += (("", told([(*one, ()) for one in left_out], left_out)),)
-    if options.whitespace != "flexible" and writer.encoding.blanks:
+    if writer.encoding.blanks:
         restrictions.add("blanks")
     rules, terminals = writer.definitions
     lost = [one._replace(place=at(origin, one.place)) for _, piece, origin in pieces for one in piece.lost]
@@ -260,7 +259,7 @@ def _all_told(
 
 
 def _around(
-    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, gap: bool
+    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str
 ) -> tuple[str, dict[str, str], dict[str, Mark]]:
     """The protocol, its entries and one alternative for every tool: Lark text, entry → rule, and marks."""
     number_of = {tool: number for number, tool in enumerate(rule_of)}
@@ -279,7 +278,7 @@ def _around(
         rules[rule] = "\n    | ".join(_alternative(template, number) for number in number_of.values())
     marks = {rule: Mark("reasoning") for rule in ("think", "thought") if protocol.has(rule)}
     if answer:
-        rules["_the_response"], marks["_the_response"] = f"_w {answer} _w" if gap else answer, Mark("text")
+        rules["_the_response"], marks["_the_response"] = answer, Mark("text")
     for template, number in used:
         rule = _alternative(template, number)
         rules[rule] = f"{template}{{_name_{number}, _arguments_{number}}}"

@@ -13,6 +13,8 @@ A protocol is Lark text that defines
     opened{tools}           a call whose opening mark has been read                                 else none
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
     unthought               what may stand in place of reasoning                                    else nothing
+    _w, _c, _k              blanks between tokens of JSON as the family writes them, those around a comma and around a
+                            colon, where the compile asks for no others                     else as json.dumps writes
 
 A parameter ``tools_x`` of call or calls takes the alternatives of a template ``tool_x``. From these come the *entries*,
 the places where a text may begin (docs/protocols.md): ``choice[/one][/outside or /inside]``, and "start" for what is
@@ -44,6 +46,11 @@ _DEFINED = re.compile(r"(?m)^[!?]*([A-Za-z_]\w*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?
 _IMPORT = re.compile(r"(?m)^%import[ \t]+\.?protocol[ \t]*\(([^)]*)\)[ \t]*\n?")
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _GAPS = ("_w", "_c", "_k")
+_BLANK = r'(?:"(?: |\\[ntr])+"|/(?: |\\[ntr]|\(\?:|[()\[\]*+?|]|\{\d+(?:,\d*)?\})+/)'
+_SOME = rf"(?:{_BLANK}|\({_BLANK}(?: *\| *{_BLANK})*\))(?:[?*+]| ?~ ?\d+(?:\.\.\d+)?)?"
+_GAP = {"_w": re.compile(_SOME)} | {
+    name: re.compile(rf'(?:{_SOME} +)?"{sign}"(?: +{_SOME})?') for name, sign in (("_c", ","), ("_k", ":"))
+}
 
 ARGUMENTS = ("arguments", "parameters", "keywords", "positional", "request")
 """What the second parameter of ``tool`` may be called; see arguments.py."""
@@ -58,12 +65,15 @@ class Protocol:
         text: its Lark text, with what it imports of grammars/protocol.lark in place of the import.
         about: the comment at its top.
         rules: every rule with its parameters.
+        gaps: those of ``_w``, ``_c`` and ``_k`` that its family writes in a way of its own, with their bodies; they are
+            not in the text, where those of the compile take their places.
     """
 
     name: str
     text: str
     about: str
     rules: dict[str, tuple[str, ...]]
+    gaps: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> set[str]:
@@ -167,7 +177,27 @@ def parse_protocol(text: str, name: str) -> Protocol:
                     place=f"{name}.lark",
                     expected=f"tool{param[5:]}{{name, arguments}}" if param.startswith("tools") else "tools, tools_…",
                 )
-    return Protocol(name, _with_shared(text), about, rules)
+    text, gaps = _without_gaps(text, name)
+    return Protocol(name, _with_shared(text), about, rules, gaps)
+
+
+def _without_gaps(text: str, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The text without its definitions of gaps, and these."""
+    gaps = {}
+    for found in re.finditer(r"(?m)^(_[wck])[ \t]*:[ \t]*(.*?)[ \t]*$\n?", text):
+        rule, body = found[1], found[2]
+        if not _GAP[rule].fullmatch(body):
+            sign = {"_c": 'a comma, ",", and ', "_k": 'a colon, ":", and '}.get(rule, "")
+            raise GrammarError(
+                f"the protocol {name} defines {rule} as something else than a gap between tokens of JSON",
+                place=f"{name}.lark:{text[: found.start()].count(chr(10)) + 1}",
+                found=body,
+                expected=f"{sign}blanks: strings or regular expressions of spaces, new lines and tabs, on one line",
+                hint='for example _w: /\\n */? or _c: "," " "?',
+            )
+        gaps[rule] = body
+        text = text.replace(found[0], "", 1)
+    return text, tuple(gaps.items())
 
 
 def _with_shared(text: str) -> str:

@@ -185,10 +185,11 @@ class _Template:
         if field.get("transform_each"):
             if named is not None:
                 raise self.refuse("tool_calls", "a list whose name is captured outside of it")
-            single, several = f"{self.use('_single')}{{{body}}}", f"{self.use('_list')}{{{body}}}"
-            self.lines += [
-                f"call{{tools}}: {begin} _w {single} _w {close}".rstrip(),
-                f"calls{{tools}}: {begin} _w {several} _w {close}".rstrip(),
+            self.lines += [  # chat templates write a call on each line, models all on one
+                f'_in: {begin} "[" (_w | "\\n    ")',
+                f'_out: (_w | "\\n") "]" {close}'.rstrip(),
+                f"call{{tools}}: _in {body} _out",
+                f'calls{{tools}}: _in {body} ((_c | ",\\n    ") {body})* _out',
             ]
             return
         self.lines.append(f"call{{tools}}: {begin} {gap}{body} {gap}{close}".rstrip())

@@ -38,7 +38,6 @@ from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
 from .forced import forced_arrays
-from .ladders import Ladders, ends_of_ladders
 from .words import PLAIN, Words, plain_bytes
 
 MOST_CELLS = 1 << 18
@@ -59,19 +58,18 @@ def close_arrays(
     encode: Encode | None = None,
     budget: Budget | None = None,
     held: Mapping[int, tuple[int, int]] | None = None,
-    ladders: Ladders | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """The arrays of the shortest close and, with an encoder, of the forced tokens, which the tables need not have; and
     the least weight (runtime/ways.py) that leads out of every close cell, int32.
 
     Args:
-        rows, profiles, ladders: see `Lifted`.
+        rows, profiles: see `Lifted`.
         held: states without transitions whose weight and bound are known: what stands in their place is elsewhere
             (../link).
 
     Raises BudgetError: it took too many seconds.
     """
-    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {}, ladders)
+    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {})
     found, weight = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
     return found | forced_arrays(t, vocab, close.a, encode, close.budget), weight
@@ -80,10 +78,9 @@ def close_arrays(
 class _Close:
     def __init__(
         self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget,
-        held: Mapping[int, tuple[int, int]], ladders: Ladders | None,
+        held: Mapping[int, tuple[int, int]],
     ) -> None:  # fmt: skip
         self.t = t
-        self.ladders = ladders
         self.ops = rows
         self.profiles = profiles
         self.held = np.array(list(held), np.int64)
@@ -254,17 +251,8 @@ class _Close:
     def _after(self, rows: ways.Rows) -> np.ndarray:
         """`close_after` int32 [close cells, modes]."""
         after = np.zeros((self.a.bound.size, self.t.modes), np.int32)
-        stands, least = self._stands(rows)
-        cells = np.arange(stands.size)
-        self._try(rows, np.flatnonzero((self._state > 1) & ((stands == cells) | (least == cells))), after)
-        low = np.flatnonzero((least == cells) & (stands != cells))
-        after[low] = np.minimum(after[low], after[stands[low]])  # the tokens of a slice may seem dearer than they are
-        apart = np.flatnonzero((after[stands] != after[least]).any(axis=1))
-        apart = apart[least[apart] != apart]
-        if apart.size:
-            self._try(rows, apart, after)
-            stands[apart] = apart
-        stands[low] = low
+        stands = self._stands(rows)
+        self._try(rows, np.flatnonzero((self._state > 1) & (stands == np.arange(stands.size))), after)
         return after[stands]
 
     def _try(self, rows: ways.Rows, x: np.ndarray, after: np.ndarray) -> None:
@@ -291,9 +279,8 @@ class _Close:
                 after[x[some], mode] = np.maximum(out[:, 0], along[some])
                 pushed[some] = out[:, 3] > 0
 
-    def _stands(self, rows: ways.Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Close cells that cost as much as each or more, and as much or less, int64 [close cells] each: of the same
-        state, where from the first is not looked further, or of its ladder (`ends_of_ladders`).
+    def _stands(self, rows: ways.Rows) -> np.ndarray:
+        """A close cell of the same state that costs as much as each or more, int64 [close cells].
 
         From some count on, more only takes transitions away and bounds down, whatever the state. What a token costs
         from a count beyond that, it costs at least from a lesser one: all counts on its way are apart by as much, or
@@ -301,18 +288,14 @@ class _Close:
         """
         low, bound, row = self.a.low, self.a.bound, rows.of_close
         cells = np.arange(low.size)
-        ends = cells, cells
-        if self.ladders is not None:
-            ends = ends_of_ladders(*self.ladders, self.a.close_first, bound)
         if not self.lows:
-            return ends
+            return cells
         later = np.flatnonzero(low > 0)  # the cell before each is of the same state
         grows = (bound[later] > bound[later - 1]) | ~_within(rows.ops, row[later], row[later - 1])
         later = later[low[later - 1] >= low[later[grows]].max(initial=0)]
         first = cells.copy()
         first[later] = 0
-        first = np.maximum.accumulate(first)
-        return ends[0][first], ends[1][first]
+        return np.maximum.accumulate(first)
 
     def _slices(self, rows: ways.Rows, x: np.ndarray, mode: int) -> tuple[np.ndarray, np.ndarray]:
         """The slice (words.py) of close cells whose tokens are not walked, int32 [·], and what those can cost: 0 where

@@ -65,7 +65,7 @@ def descend_counting(m, ahead, packed, children, root, q, place, low, high, spac
         m: `Machine`;  packed, children: of the `Walkable` (walk.py), whose root this is.
         ahead: `Ahead` of the states: what can meet no threshold is left to walks.
         q: state before the place;  low, high: the first and the last counter value there.
-        space: its ``below`` receives the parts in the order of the trie.
+        space: `Space` (pieces.py); its ``below`` receives the parts in the order of the trie.
 
     Returns:
         how many parts; -1 where values differ in more than which ways are open.

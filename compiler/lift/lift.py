@@ -37,7 +37,6 @@ from .behind import pieces_behind
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
-from .ladders import Ladders, find_ladders
 from .pieces import Pieces
 from .regions import RegionRows, Regions
 from .rows import RowStore
@@ -61,14 +60,12 @@ class Lifted(NamedTuple):
         rows: of the comb of transitions, by cell.
         profiles: contents of the exit profiles int32 [·]: mode, node, R, node, R, … (walk.py), and where each begins,
             int64 [profiles + 1].
-        ladders: of the states.
         counts: of states, rows, …
     """
 
     tables: Tables
     rows: CombRows
     profiles: tuple[np.ndarray, np.ndarray]
-    ladders: Ladders
     counts: dict[str, int]
 
 
@@ -101,8 +98,7 @@ class _Lift:
         self.pieces.expect(len(automaton.ops), automaton.threshold.size > 0)
         self.rows = RowStore(vocab.size, self.lists)
         alive, stays = alive_bytes(automaton.ops, automaton.symbol_class)
-        self.machine = m = self._machine(alive)
-        self.ladders = Ladders(*find_ladders(m.ops, m.state_row, m.narrow_state))
+        self.machine = self._machine(alive)
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
         read = np.zeros(automaton.classes, bool)
         read[automaton.symbol_class[:256][plain_bytes()]] = True
@@ -253,7 +249,7 @@ class _Lift:
         limits = np.array([lists.longest, profiles.longest, *pieces.limits], np.int64)
         self._run(
             lambda at, to: walk_states(
-                self.machine, trie, self.ladders, jobs, at, to, 0, self.ahead, _NO_SPECIALS, none,
+                self.machine, trie, jobs, at, to, 0, self.ahead, _NO_SPECIALS, none,
                 pieces.memo, w.state, w.frames, lists.arrays, profiles.arrays, limits, found,
             ),
             0,
@@ -299,7 +295,7 @@ class _Lift:
 
             def walk(at: int, to: int, rest: Walkable = rest) -> int:
                 return walk_states(
-                    self.machine, rest, self.ladders, sorted_, at, to, mode, self.ahead, specials, extra,
+                    self.machine, rest, sorted_, at, to, mode, self.ahead, specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
                 )  # fmt: skip
 
@@ -482,7 +478,7 @@ class _Lift:
             "walks": self.walks,
         }
         content, begin = (part.copy() for part in self.profiles.flat())  # the pool is memory of the next lift
-        return Lifted(without_close(arrays), rows, (content, begin), self.ladders, counts)
+        return Lifted(without_close(arrays), rows, (content, begin), counts)
 
     def _rows(self, states: Cells) -> CombRows:
         """The distinct op rows, by cell."""

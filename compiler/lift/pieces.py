@@ -20,13 +20,42 @@ import numpy as np
 from toolc.runtime.memory import BARE, kernel
 
 from ..automata.pool import Pool, intern, room
-from .ladders import MOST_STEPS, Space
 
 HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 16
 _BY_VALUE = 1 << 12  # walks that a state may have at values near a threshold
 _ROUND_BITS = 20  # 23 are there
-_LONGEST_CUT = 10 + 4 * MOST_STEPS
+
+
+class Space(NamedTuple):
+    """What walks along the first bytes of states work in.
+
+    segment int32 [1, 6], result int64 [6]: see `_walk` (walk.py).
+    below int64 [·, 14]: *parts* of what lies below a place, in the order of the trie. First of each stands from which
+    to which value of the counter it is found; then what is walked: places of its first node, after its last, and of the
+    parent, state, counter, increments; or a single node that is entered, and -1 for the place after the last. Last
+    stand the tokens and records that were found, so far, and numbers 2 to 5 of the walk's result.
+    way int64 [depth, 7]: by depth a place, that of its next child, and that after the last; state, increments, first
+    and last value;  bytes_ uint64 [depth, 4]: bytes, as in children.py.
+    firsts int64 [256, 4]: of the first bytes of a state the place, the byte, the piece, and below which counter value
+    it is that one.
+    """
+
+    segment: np.ndarray
+    result: np.ndarray
+    below: np.ndarray
+    way: np.ndarray
+    bytes_: np.ndarray
+    firsts: np.ndarray
+
+    @staticmethod
+    def make(parts: int, depth: int) -> Space:
+        """With room for what lies below a place in so many parts, in a trie of this depth."""
+        below = np.empty((parts + 4, 14), np.int64)  # pages that nobody writes to cost nothing
+        way, bytes_ = np.zeros((depth + 1, 7), np.int64), np.zeros((depth + 1, 4), np.uint64)
+        return Space(
+            np.zeros((1, 6), np.int32), np.zeros(6, np.int64), below, way, bytes_, np.zeros((256, 4), np.int64)
+        )
 
 
 class Memo(NamedTuple):
@@ -37,8 +66,7 @@ class Memo(NamedTuple):
     the counter, 2 * value + 1 or, for all above a threshold (-1: none) that are far enough from the next one,
     2 * threshold + 2 (-2 - threshold stands where one walk for several values fails); number of the piece, | the value
     below which it is that one << 32, of no matter where values share it;
-    pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives;  space: scratch
-    (ladders.py);  cuts: arrays of a pool;  lower int32 [·, MOST_STEPS]: see `lower_pieces`.
+    pieces, keys: arrays of two pools;  found int32 [·, 6]: per key what `walk_states` gives;  space: scratch.
     """
 
     round_: np.ndarray
@@ -47,8 +75,6 @@ class Memo(NamedTuple):
     keys: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     found: np.ndarray
     space: Space
-    cuts: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-    lower: np.ndarray
 
 
 class Pieces:
@@ -62,8 +88,6 @@ class Pieces:
         self._slots = np.zeros((_SLOTS, 3), np.int64)
         self._used = _SLOTS
         self._found = np.zeros((self.keys.places, 6), np.int32)
-        self._cuts = Pool(_LONGEST_CUT, expected=512, length=16)
-        self._lower = np.zeros((self._cuts.places, MOST_STEPS), np.int32)
         self._space = Space.make(records, depth)
         self._add_empty()
 
@@ -73,8 +97,7 @@ class Pieces:
     @property
     def nbytes(self) -> int:
         """Of the arrays."""
-        pools = self.pieces.nbytes + self.keys.nbytes + self._cuts.nbytes
-        return pools + self._slots.nbytes + self._found.nbytes + self._lower.nbytes
+        return self.pieces.nbytes + self.keys.nbytes + self._slots.nbytes + self._found.nbytes
 
     def expect(self, rows: int, counts: bool) -> None:
         """Walks by first byte and op of an automaton with so many op rows, which counts or does not: what is small
@@ -85,7 +108,6 @@ class Pieces:
         """Forget all and keep the room."""
         self.pieces.clear()
         self.keys.clear()
-        self._cuts.clear()
         self.forget()
         if self._round[0] >> _ROUND_BITS:
             self._round[0] = 1
@@ -100,10 +122,8 @@ class Pieces:
     @property
     def memo(self) -> Memo:
         """As the kernels take it."""
-        return Memo(
-            self._round, self._slots[: self._used], self.pieces.arrays, self.keys.arrays, self._found, self._space,
-            self._cuts.arrays, self._lower,
-        )  # fmt: skip
+        slots = self._slots[: self._used]
+        return Memo(self._round, slots, self.pieces.arrays, self.keys.arrays, self._found, self._space)
 
     def forget(self) -> None:
         """Forget the walks by first byte and op: the next ones are over another trie, or in another mode."""
@@ -114,9 +134,7 @@ class Pieces:
         """Make room for more."""
         self.pieces.grow()
         self.keys.grow()
-        self._cuts.grow()
         self._found = _with_rows(self._found, self.keys.places)
-        self._lower = _with_rows(self._lower, self._cuts.places)
 
     def add(self, tokens: np.ndarray, ends: np.ndarray, narrows: bool = False) -> np.ndarray:
         """Numbers int32 [·] of the pieces that are lists of tokens, int32, one behind the other; ``narrows``: of states
@@ -201,52 +219,3 @@ def piece_at(pieces, source, parts, value, space):  # type: ignore[no-untyped-de
             data[begin + 3] = end - begin - HEAD
             first += last
     return intern(data, offset, table, count, end)
-
-
-@kernel(**BARE)
-def cuts_fit(cuts):  # type: ignore[no-untyped-def]
-    """Whether `lower_pieces` can be called."""
-    data, offset, table, count = cuts
-    return room(data, offset, table, count, _LONGEST_CUT)
-
-
-@kernel(**BARE)
-def lower_pieces(memo, source, parts, steps):  # type: ignore[no-untyped-def]
-    """What states of a ladder below the one that was walked find, by their height: a row of ``memo.lower``.
-
-    A token or record says by itself behind how many rungs it comes. So equal pieces of two ladders with the same rungs
-    fall apart into equal ones, if walks met counters, frames and decisions behind as many rungs, too.
-
-    Args:
-        memo: see `Memo`; its ``space`` holds the parts and the rungs, its ``lower`` receives -1 for what nobody has
-            made yet.
-        source, parts: as for `piece_at`;  steps: how many states there are below.
-    """
-    data, offset, table, count = memo.cuts
-    below, bits, way = memo.space.below, memo.space.bytes_, memo.space.way
-    for level in range(steps):
-        for k in range(4):
-            way[level, k] = 0
-    for part in range(parts):
-        level = below[part, 0]
-        if level < steps:
-            for k in range(4):
-                way[level, k] = max(way[level, k], below[part, 10 + k])
-    end = np.int64(offset[count[0]])
-    data[end], data[end + 1] = source, steps
-    end += 2
-    for word in range(4):
-        data[end], data[end + 1] = bits[0, word] & np.uint64(0xFFFFFFFF), bits[0, word] >> np.uint64(32)
-        end += 2
-    most = tallest = marks = np.int64(0)
-    for level in range(steps):
-        mark = way[level, 2] | way[level, 3] << 1
-        if way[level, 0] > most or way[level, 1] > tallest or mark & ~marks:
-            most, tallest, marks = max(most, way[level, 0]), max(tallest, way[level, 1]), marks | mark
-            data[end], data[end + 1], data[end + 2], data[end + 3] = level, most, tallest, marks
-            end += 4
-    known = count[0]
-    n = intern(data, offset, table, count, end)
-    if n == known:
-        memo.lower[n, :steps] = -1
-    return n

@@ -22,8 +22,7 @@ from toolc.runtime.memory import BARE, kernel, largest_in
 from ..automata.pool import intern, room
 from .children import Children, next_child
 from .counting import descend_counting
-from .ladders import descend
-from .pieces import HEAD, cuts_fit, intern_piece, lower_pieces, piece_at
+from .pieces import HEAD, intern_piece, piece_at
 
 _NEVER = 1 << 40  # no counter comes so far
 _MOST_VALUES = 64  # of a counter that one walk is for
@@ -323,7 +322,7 @@ def _next_change(below, parts, value, last):  # type: ignore[no-untyped-def]
 
 @kernel(**BARE)
 def walk_states(  # type: ignore[no-untyped-def]
-    m, t, ladders, jobs, at, end, mode, ahead, specials, extra, memo, st, frames, lists, profiles, limits, out
+    m, t, jobs, at, end, mode, ahead, specials, extra, memo, st, frames, lists, profiles, limits, out
 ):
     """Rows of states.
 
@@ -331,11 +330,9 @@ def walk_states(  # type: ignore[no-untyped-def]
     is walked once for all states of a call that share the op, as states of one gap between values do. Where a
     counter is looked at, a walk is shared by all values that are farther from the next threshold than it counted;
     nearer ones share another one, below the first bytes that come so far (counting.py). What such a
-    walk finds is a piece; states of equal pieces have equal results (pieces.py). Where a state goes a step down a
-    ladder, the rungs are counted, and the pieces of all lower steps are parts of the one that is found (ladders.py).
+    walk finds is a piece; states of equal pieces have equal results (pieces.py).
 
     Args:
-        ladders: `Ladders` of the states.
         jobs: int32 [·, 2]: state and counter; those from number ``at`` to ``end`` are walked.
         ahead: `Ahead` of the states (ahead.py).
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
@@ -353,7 +350,7 @@ def walk_states(  # type: ignore[no-untyped-def]
     pieces, piece_offset, piece_table, piece_count = memo.pieces
     keys, key_offset, key_table, key_count = memo.keys
     slots = memo.slots
-    space, step, height = memo.space, ladders.step, ladders.height
+    space = memo.space
     segment, result, below, firsts = space.segment, space.result, space.below, space.firsts
     lively = 0
     root = t.order.size
@@ -394,11 +391,10 @@ def walk_states(  # type: ignore[no-untyped-def]
                 n, until = slots[slot, 2] & 0xFFFFFFFF, slots[slot, 2] >> 32
                 share = slots[slot, 1] == 2 * low + 2
             else:
-                if not room(pieces, piece_offset, piece_table, piece_count, limits[2]) or not cuts_fit(memo.cuts):
+                if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     return j
-                steps = np.int64(height[q]) - 1 if op == step[q] else np.int64(0)  # of the state that x leads to
                 last, apart = c, -2 - low  # under `apart` stands that one walk cannot be for many values
-                many = steps <= 0 and high < _NEVER and c > max(low, 0)
+                many = high < _NEVER and c > max(low, 0)
                 if many:
                     slot = _slot(slots, memo.round_[0] << 40 | op << 8 | x, apart)
                     many = slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x
@@ -406,10 +402,7 @@ def walk_states(  # type: ignore[no-untyped-def]
                     last = min(high - 1, c + _MOST_VALUES)
                 begin = np.int64(piece_offset[piece_count[0]]) + HEAD
                 while True:
-                    if steps > 0:
-                        p = op >> 3
-                        parts = descend(m, t.packed, t.children, p, np.int64(step[p] >> 3), steps, place, c, space)
-                    elif last > c:
+                    if last > c:
                         parts = descend_counting(m, ahead, t.packed, t.children, root, q, place, c, last, space)
                     else:
                         parts = np.int64(1)
@@ -456,17 +449,6 @@ def walk_states(  # type: ignore[no-untyped-def]
                         return j
                 else:
                     _remember(memo, op << 8 | x, 2 * low + 2 if share else 2 * c + 1, n, until)
-                cut = lower_pieces(memo, source, parts, steps) if steps > 0 else np.int64(0)
-                while steps > 0 and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
-                    steps -= 1
-                    op = np.int64(step[op >> 3])
-                    slot, shared = _look_up(memo, low, high, op << 8 | x, c)
-                    if slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x:
-                        lower = np.int64(memo.lower[cut, steps])
-                        if lower < 0:
-                            lower = memo.lower[cut, steps] = piece_at(memo.pieces, source, parts, steps, space)
-                        far = not shared and c + pieces[piece_offset[lower]] < high
-                        _remember(memo, op << 8 | x, 2 * low + 2 if far else 2 * c + 1, lower, c + 1)
             firsts[nth, 2], firsts[nth, 3] = n, high - pieces[piece_offset[n]] if share else until
             if n > 0:  # 0 is the empty one
                 keys[last3] = n

@@ -233,13 +233,13 @@ class _Linker:
         with self.budget.blaming(a.largest_rule):
             narrow = replace(a, marks=replace(marks, narrow_symbol=symbols))
             lifted = lift(narrow, self.vocab, self.ends, self.budget, ahead)
-        t, rows, profiles, ladders, counts = lifted
+        t, rows, profiles, counts = lifted
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
         t = t.but(state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held, ladders)
+            closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
             t = t.but(**closes)
         # Of many tools most of the comb is old, and stays as it is.
         fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)

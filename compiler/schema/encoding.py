@@ -46,6 +46,8 @@ class Encoding:
         null, true, false: every way of writing the three constants.
         sorted_too: whether the declared keys of an object may also stand in alphabetical order.
         blanks: whether blanks may stand between tokens.
+        gaps: what stands between tokens where the family writes more than a space after ``,`` and ``:``: rules of Lark
+            text by their names, ``_w`` (inside of brackets), ``_c`` (a comma with its blanks), ``_k`` (a colon).
     """
 
     name: str
@@ -56,6 +58,7 @@ class Encoding:
     false: tuple[str, ...] = ("false",)
     blanks: bool = True
     sorted_too: bool = False
+    gaps: tuple[tuple[str, str], ...] = ()
 
     def constant(self, value: bool | None) -> tuple[str, ...]:
         """How null or a boolean is written."""

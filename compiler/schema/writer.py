@@ -43,15 +43,15 @@ class SchemaOptions:
     """How values are laid out.
 
     Attributes:
-        whitespace: ``compact`` (no blank), ``spaced`` (exactly one after ``,`` and ``:``), ``flexible`` (any number),
-            or at most so many blanks in a gap.
+        whitespace: what stands between two tokens: ``spaced`` (a space after ``,`` and ``:``, and nothing else, or what
+            the encoding's own gaps say), ``compact`` (nothing), ``flexible`` (any blanks), or at most so many blanks.
         digits: digits of a number before and after its point.
         key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         lenient: drop keywords that are not supported, and report them, instead of failing.
     """
 
-    whitespace: str | int = 8
+    whitespace: str | int = "spaced"
     digits: int = 20
     lenient: bool = False
     key_order: str = "declared"
@@ -64,8 +64,7 @@ def schema_to_lark(
     """A whole grammar for one schema: its text, and the writer with what it learned."""
     writer = LarkWriter(options or SchemaOptions(), budget)
     rule = writer.add(schema)
-    blank = "_w " if writer.gap else ""
-    return f"start: {blank}{rule}{' _w' if blank else ''}\n" + writer.text(), writer
+    return f"start: {rule}\n" + writer.text(), writer
 
 
 class LarkWriter:
@@ -100,7 +99,9 @@ class LarkWriter:
         self.options = options
         self.encoding = encoding
         self.budget = budget or Budget(None, None, None, None)
-        self.gap = encoding.blanks and (blanks == "flexible" or (isinstance(blanks, int) and blanks > 0))
+        self._own_gaps = dict(encoding.gaps) if blanks == "spaced" else {}
+        some = "_w" in self._own_gaps or blanks == "flexible" or (isinstance(blanks, int) and blanks > 0)
+        self.gap = encoding.blanks and some
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
@@ -190,12 +191,17 @@ class LarkWriter:
     def gaps(self) -> str:
         """The rules of what stands between the tokens of JSON."""
         blanks = self.options.whitespace
-        after = '" "' if blanks == "spaced" and self.encoding.blanks else self.blank
-        lines = [f'_c: {self.blank}"," {after}'.rstrip(), f'_k: {self.blank}":" {after}'.rstrip()]
-        if self.gap:
+        before = after = self.blank
+        if blanks == "spaced" and self.encoding.blanks:
+            before, after = "", '" "'
+        bodies = {name: f'{before}"{sign}" {after}'.rstrip() for name, sign in (("_c", ","), ("_k", ":"))}
+        lines = []
+        if self.gap and "_w" not in self._own_gaps:
+            bodies = {"_w": "WS?  // a gap between two tokens", **bodies}
             some = "+" if blanks == "flexible" else f"{{1,{blanks}}}"
-            lines = ["_w: WS?  // a gap between two tokens", *lines, rf"WS: /[ \t\n\r]{some}/"]
-        return "\n".join(lines) + "\n"
+            lines = [rf"WS: /[ \t\n\r]{some}/"]
+        bodies |= self._own_gaps
+        return "\n".join([*(f"{name}: {body}" for name, body in bodies.items()), *lines]) + "\n"
 
     def lost(self) -> tuple[Unwritable, ...]:
         """What no text can have of the schemas."""

@@ -61,12 +61,14 @@ class Rendering(NamedTuple):
         protocol: its name; entry: where the text begins.
         text: the turn, without the token that ends it.
         calls: what is called in it.
+        whitespace: the blanks that the compile asks for.
     """
 
     protocol: str
     entry: str
     text: str
     calls: list[tuple[str, Any]]
+    whitespace: str = "spaced"
 
 
 def _dsml(word: str, end: str = "") -> str:
@@ -356,13 +358,25 @@ AROUND_JSON: list[tuple[str, str, str]] = [
 """Turns around the arguments as JSON, in every way in which JSON is written."""
 
 RENDERINGS += [
-    Rendering(protocol, entry, text % spelled, [("weather", ODD)])
+    Rendering(protocol, entry, text % json.dumps(ODD, **how), [("weather", ODD)], "flexible" if other else "spaced")
     for protocol, entry, text in AROUND_JSON
-    for spelled in (
-        json.dumps(ODD, ensure_ascii=False), json.dumps(ODD), json.dumps(ODD, separators=(",", ":")),
-        json.dumps(ODD, indent=2),
+    for how, other in (
+        ({"ensure_ascii": False}, False),
+        ({}, False),
+        ({"separators": (",", ":")}, protocol != "harmony"),
+        ({"indent": 2}, protocol != "react"),
     )
-]  # fmt: skip
+]
+
+_INDENTED = json.dumps([{"name": "weather", "arguments": ODD}, {"name": "list_stations", "arguments": {}}], indent=4)
+RENDERINGS += [
+    Rendering("granite", "auto", f"<|tool_call|>{_INDENTED}", [("weather", ODD), STATIONS]),
+    Rendering("granite", "auto", f"<|tool_call|>{json.dumps(json.loads(_INDENTED)[1:], indent=4)}", [STATIONS]),
+    Rendering("react", "auto", f"Action: weather\nAction Input: {json.dumps(ODD, indent=0)}", [("weather", ODD)]),
+    Rendering(
+        "toolkengpt", "auto", 'It is <T>weather("Bern",-3,true)=', [("weather", LITTLE | {"days": -3, "exact": True})]
+    ),
+]
 
 
 def _stations(protocol: str) -> str:

@@ -84,7 +84,7 @@ def test_compile_then_inspect(process: Toolc, repository: Path, tmp_path: Path, 
 def test_compile_prints_a_table(toolc: Toolc, repository: Path) -> None:
     done = toolc("compile", repository / "tools_specs" / "weather.json", "-o", "w.toolc", "--standalone")
     assert done.returncode == 0, done.stderr
-    assert "3 tools" in done.stdout and "w.toolc" in done.stdout and "restrictions" in done.stdout
+    assert "3 tools" in done.stdout and "w.toolc" in done.stdout and "blanks (--whitespace)" in done.stdout
 
 
 def test_compile_reads_standard_input_and_grammars(toolc: Toolc, tmp_path: Path) -> None:
@@ -151,13 +151,15 @@ def test_grammar(toolc: Toolc, repository: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "at", "found", "expected"),
     [
-        ("", 0, "the end of the text", ["white space", "{"]),
-        ("[", 0, "'['", ["white space", "{"]),
+        ("", 0, "the end of the text", ["{"]),
+        ("[", 0, "'['", ["{"]),
         ('{"name": "c', 11, "the end of the text", ['urrent_weather"']),
         ('{"name": "x"', 10, "'x'", ['current_weather"', 'weather_forecast"', 'weather_stations"']),
-        (GOOD[:-1], len(GOOD) - 1, "the end of the text", ["white space", "}"]),
-        (GOOD + "x", len(GOOD), "'x'", ["the end of the text", "white space"]),
-        (GOOD.replace("Basel", "Zürich" * 4 + "é"), 80, "'é'", ['"']),
+        (GOOD[:-1], len(GOOD) - 1, "the end of the text", ["}"]),
+        (GOOD + "x", len(GOOD), "'x'", ["the end of the text"]),
+        (GOOD + " ", len(GOOD), "' '", ["the end of the text"]),
+        (" " + GOOD, 0, "' '", ["{"]),
+        (GOOD.replace("Basel", "Zürich" * 4 + "é"), 80, "'é'", ['",']),
     ],
 )  # fmt: skip
 def test_check_says_where_and_what(
@@ -170,8 +172,9 @@ def test_check_says_where_and_what(
     assert sorted(result["expected"]) == expected
 
 
-def test_check_shows_a_caret(toolc: Toolc, bundle: Path, tmp_path: Path) -> None:
-    done = toolc("check", bundle, '{"name":\n"current_weather", "é": 1}')
+def test_check_shows_a_caret(toolc: Toolc, bundle: Path, repository: Path, tmp_path: Path) -> None:
+    assert toolc("compile", repository / "tools_specs" / "weather.json", "--whitespace", "flexible").returncode == 0
+    done = toolc("check", "weather.toolc", '{"name":\n"current_weather", "é": 1}')
     assert (done.returncode, done.stdout) == (1, "")
     head, line, caret, wanted = done.stderr.splitlines()
     assert head == "not accepted at line 2, column 21 (byte 29)"

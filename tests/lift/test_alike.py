@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +15,10 @@ from toolc.compiler.lift import lift
 from toolc.compiler.lift.alike import find_alike
 from toolc.compiler.lift.children import alive_bytes
 from toolc.compiler.lift.walk import Machine
+from toolc.compiler.link import cache
 from toolc.runtime import Matcher
 
 from .brute import brute_mask
-from .test_ladders import forget, own_cache  # noqa: F401
 from .test_masks import bits, choose, vocab
 
 STRINGS = {
@@ -26,6 +29,17 @@ STRINGS = {
     "escapes": {"type": "string", "pattern": '^[a-z"\\\\é]{3}x*$'},
     "counted": {"type": "string", "pattern": "^[a-z0-9]{1,40}$"},
 }
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path))
+
+
+def forget() -> None:
+    """Keep no part that was compiled before."""
+    cache.forget()
+    shutil.rmtree(os.environ["TOOLC_CACHE"], ignore_errors=True)
 
 
 @pytest.mark.parametrize("kind", STRINGS)

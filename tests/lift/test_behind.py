@@ -33,7 +33,15 @@ STRINGS: dict[str, Any] = {
     "pattern": {"type": "string", "pattern": "^[a-z]*$"},
     "two parts": {"type": "string", "pattern": "^[^:]*:[^:]*$"},
 }
-TEXTS = [b'{"a":"', b'{"a": "\xc3', b'{"a":"x', b'{"a":"a:', b'{"a":"\\', b'{"a":"zz", "b":"', b'{"a":"abc","b":"yy']
+TEXTS = [
+    b'{"a": "',
+    b'{"a": "\xc3',
+    b'{"a": "x',
+    b'{"a": "a:',
+    b'{"a": "\\',
+    b'{"a": "zz", "b": "',
+    b'{"a": "abc", "b": "yy',
+]
 
 
 def vocab_of(name: str) -> Vocab:

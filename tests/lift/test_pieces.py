@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolc.compiler import compile_grammar, compile_schema
+from toolc.compiler import compile_grammar
 from toolc.compiler.lift import pieces, scratch
 from toolc.compiler.lift.pieces import HEAD, Pieces
 from toolc.compiler.lift.words import Words
@@ -33,18 +33,6 @@ def test_forgetting_changes_nothing(grammar: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(scratch, "_MOST_KEPT", 0)
     assert compiled(grammar).digest == wanted
     assert not spare
-
-
-def test_ladders_outgrow_their_room() -> None:
-    schema = {"properties": {"a": {"type": ["integer", "null"]}, "b": {"type": "boolean"}}}
-    wanted = compile_schema(schema, vocab("builtin")).bundle.digest
-    made = Words.of(vocab("builtin"))._spare[0].pieces
-    for first in range(4):
-        few = np.empty(pieces._LONGEST_CUT + first, np.int32)  # for one at most
-        made._cuts.data, made._cuts.table, made._lower = few, made._cuts.table[:8].copy(), made._lower[:4].copy()
-        made._cuts.offset = made._cuts.offset[:8].copy()
-        assert compile_schema(schema, vocab("builtin")).bundle.digest == wanted
-        assert made._cuts.data.size > few.size and len(made._lower) == made._cuts.places > 4
 
 
 @pytest.mark.parametrize("text", ["[^a]", "[^a][^b]", "[^a]{3}[^b]"])

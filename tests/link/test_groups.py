@@ -85,8 +85,9 @@ def test_what_was_compiled_before_changes_no_bytes() -> None:
 @pytest.mark.parametrize("place", [0, 6, 12, len(SPEC)])
 def test_a_tool_more_costs_a_group(place: int) -> None:
     """Runs begin and end elsewhere near the tool alone."""
-    compiled(SPEC)
-    more = compiled([*SPEC[:place], tool("new", {"type": "object", "properties": {"new": {}}}), *SPEC[place:]])
+    compiled(SPEC, whitespace=8)  # where runs begin and end follows from the content of the members
+    new = tool("new", {"type": "object", "properties": {"new": {}}})
+    more = compiled([*SPEC[:place], new, *SPEC[place:]], whitespace=8)
     assert 1 <= more.report["parts"]["all"] - more.report["parts"]["reused"] <= 2
     assert more.report["parts"]["all"] >= 6
 
@@ -171,11 +172,11 @@ def test_strings_and_blanks_of_a_group_are_there_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(groups.Group, "grammar", noted)
     lists = [{"type": "array", "items": {"type": "string"}, "maxItems": n + 2} for n in range(6)]
     spec = [tool(f"tool_{n}", {"type": "object", "properties": {"x": one}}) for n, one in enumerate(lists)]
-    bundle = compiled(spec).bundle
+    bundle = compiled(spec, whitespace=8).bundle
     for members, one in made:
         names = [rule.partition(":")[2] for rule in one.rules]
         assert names.count("str") == names.count("_w") == 1
         assert names.count("x") == members, "of the same name, but not the same"
     assert made
     for n in range(10):
-        compare(bundle, whole(spec), f"strings {n}", 60, brute=n < 2)
+        compare(bundle, whole(spec, whitespace=8), f"strings {n}", 60, brute=n < 2)

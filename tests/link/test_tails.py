@@ -55,7 +55,7 @@ def vocab(name: str, as_tokens: bool = True) -> Vocab:
 
 
 def compiled(name: str, tools: list[dict[str, Any]], as_tokens: bool = True, **options: Any) -> Compiled:
-    given: dict[str, Any] = {"protocol": name, "named": False, **options}
+    given: dict[str, Any] = {"protocol": name, "named": False, "whitespace": 8, **options}  # texts of any blanks
     return compile_tools(tools, vocab(name, as_tokens), options=Options(**given))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
 import re
 from pathlib import Path
@@ -41,8 +42,10 @@ EACH = pytest.mark.parametrize("name", sorted(FAMILIES))
 
 
 @functools.cache
-def bundle(name: str, as_tokens: bool = True) -> Bundle:
-    return compile_tools(TOOLS, vocab_for(name, as_tokens), options=Options(protocol=name)).bundle
+def bundle(name: str, as_tokens: bool = True, whitespace: str | int = "spaced") -> Bundle:
+    return compile_tools(
+        TOOLS, vocab_for(name, as_tokens), options=Options(protocol=name, whitespace=whitespace)
+    ).bundle
 
 
 def accepts(held: Bundle, text: str, entry: str) -> bool:
@@ -94,9 +97,10 @@ def test_calls(name: str, as_tokens: bool) -> None:
     for call in CALLS:
         for compact in (False, True):
             text = family.write([call], compact)
+            some = bundle(name, as_tokens, "flexible") if compact else held
             for entry in ("start", "auto", "auto/one", "required", "required/one", f"tool:{call[0]}"):
                 if entry in held.entry:
-                    assert accepts(held, text, entry), (entry, check(held, text.encode(), entry))
+                    assert accepts(some, text, entry), (entry, check(some, text.encode(), entry))
         for entry in ("none", *(f"tool:{other}" for other, _ in CALLS if other != call[0])):
             assert entry not in held.entry or not accepts(held, family.write([call]), entry), entry
     several = family.write(CALLS)
@@ -295,6 +299,37 @@ def test_own_protocol_file(tmp_path_factory: pytest.TempPathFactory) -> None:
     assert held.meta["protocol"] == "mine" and str(path) not in str(held.meta)
     with pytest.raises(VocabError, match="needs the token <tool_call>"):
         compile_tools(TOOLS, vocab_for("hermes", False), options=Options(protocol=path))
+
+
+_INDENTED = r"""tool{name, arguments}: _member{name, "arguments", arguments}
+call{tools}: "<" _list{_object{tools}} ">"
+_w: /\n(?:  )*/?
+_c: "," (" " | /\n(?:  )*/)
+%import .protocol (_object, _member, _list)
+"""
+
+
+def test_gaps_of_a_protocol(tmp_path: Path) -> None:
+    """They hold where the compile asks for none, and before and after the call nothing is."""
+    (tmp_path / "mine.lark").write_text(_INDENTED)
+    call = {"name": "get_all", "arguments": {"a": [1, {"b": {}}]}}
+    texts = [json.dumps([call]), json.dumps([call], indent=2), json.dumps([call], indent=4)]
+    others = [json.dumps([call], separators=(",", ":")), json.dumps([call], indent=1), json.dumps([call], indent="\t")]
+    for whitespace, good in (("spaced", texts), ("compact", others[:1]), ("flexible", texts + others)):
+        options = Options(protocol=tmp_path / "mine.lark", whitespace=whitespace)
+        held = compile_tools([{"name": "get_all", "parameters": {"type": "object"}}], options=options).bundle
+        assert [text for text in texts + others if accepts(held, f"<{text}>", "start")] == good, whitespace
+        around = [f"<{good[0]}>" + after for after in " \n"] + [before + f"<{good[0]}>" for before in " \n"]
+        assert not any(accepts(held, text, "start") for text in around)
+
+
+@pytest.mark.parametrize(
+    "gap",
+    ['_w: "x"?', "_w: _blank", '_c: " "', '_c: "," ","', '_k: "," " "', '_c: ("," | " ")', "_w: /[^x]/", "_w: /\\s/"],
+)
+def test_gaps_that_are_none(gap: str) -> None:
+    with pytest.raises(GrammarError, match="something else than a gap between tokens of JSON"):
+        parse_protocol(f"tool{{name, arguments}}: name arguments\n{gap}\ncall{{tools}}: tools\n", "x")
 
 
 def test_errors(tmp_path_factory: pytest.TempPathFactory) -> None:

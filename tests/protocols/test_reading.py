@@ -239,7 +239,8 @@ def test_the_last_argument_where_none_is_required(name: str, case: str) -> None:
     """The state behind it was that behind no arguments at all, so its last symbol was taken for one around them."""
     schema, literal, value = LAST[case]
     tools, family = closed(("f", {"s": schema})), FAMILIES[name]
-    held = compile_tools(tools, vocab_for(name), options=Options(protocol=name)).bundle
+    options = Options(protocol=name, whitespace="flexible" if name == "pythonic" else "spaced")
+    held = compile_tools(tools, vocab_for(name), options=options).bundle
     text = family.write([("f", {})])
     for blank in ("", " ") if name == "pythonic" else ("",):
         said = f"f{'.call' if name == 'llama3_builtin' else ''}("

@@ -132,3 +132,18 @@ def test_a_warm_compile_loads_little_of_numba(repository: Path, tmp_path: Path) 
         )
         assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+def test_what_an_earlier_version_kept_is_compiled_anew(tmp_path: Path) -> None:
+    """numba reads the types of all that it keeps of a kernel, also where the kernel has changed since."""
+    pair = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
+    code = "from toolc.runtime.memory import kernel\n@kernel()\ndef first(pair):\n    return pair.a\n"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    (tmp_path / "pairs.py").write_text(pair)
+    for n, source in enumerate(("from pairs import Pair\n" + code, pair + code)):
+        (tmp_path / "own.py").write_text(source)
+        os.utime(tmp_path / "own.py", (n + 1, n + 1))
+        command = [sys.executable, "-c", "from own import *; print(first(Pair(7, 8)))"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+        (tmp_path / "pairs.py").unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from .random_schemas import DRAFTS, schemas, values
 from .recogniser import Compiled, Recogniser
 from .test_random import EXAMPLES, LAYOUTS, near, orders, spell
 
-ANY = SchemaOptions(key_order="any")
+ANY = SchemaOptions(key_order="any", whitespace="flexible")
 SCHEMA = {
     "type": "object",
     "properties": {

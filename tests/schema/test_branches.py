@@ -22,6 +22,7 @@ TEXT = {"type": "string"}
 ABC = "abcdefghijkl"
 NEW = "https://json-schema.org/draft/2020-12/schema"
 KINDS = ("string", "number", "boolean", "null", "array", "object")
+FLEXIBLE = SchemaOptions(whitespace="flexible")
 
 
 def tagged(tag: str, *names: str, required: bool = True) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def test_few_alternatives(name: str, schema: Any, most: int, accepted: list[str]
     assert root is not None
     (shapes,) = writer.normaliser.shapes(root).values()
     assert len(shapes) <= most
-    ours = Compiled(schema_to_lark(schema)[0])
+    ours = Compiled(schema_to_lark(schema, FLEXIBLE)[0])
     assert [text for text in accepted if not ours.accepts(text)] == []
     assert [text for text in refused if ours.accepts(text)] == []
 
@@ -115,7 +116,7 @@ def ladder(rungs: int) -> dict[str, Any]:
 
 
 def test_what_applies_in_many_ways_is_looked_at_once() -> None:
-    ours = Compiled(schema_to_lark(ladder(40))[0])
+    ours = Compiled(schema_to_lark(ladder(40), FLEXIBLE)[0])
     assert [ours.accepts(text) for text in ('{"p40":2,"p1":1,"q":3}', '{"q":""}', '{"x":1}')] == [True, False, False]
     with pytest.raises(BudgetError, match="too deep beside unevaluatedProperties") as caught:
         schema_to_lark(ladder(400))
@@ -124,7 +125,7 @@ def test_what_applies_in_many_ways_is_looked_at_once() -> None:
 
 def test_an_alternative_keeps_its_order_of_keys() -> None:
     schema = {**O, "required": ["a"], "anyOf": [{"required": ["a"]}, {"properties": {"b": {}, "a": {}}}]}
-    assert Compiled(schema_to_lark(schema)[0]).accepts('{"b":1,"a":1}')
+    assert Compiled(schema_to_lark(schema, FLEXIBLE)[0]).accepts('{"b":1,"a":1}')
 
 
 REGEXES = st.recursive(

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolc.compiler.errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
-from toolc.compiler.schema import schema_to_lark
+from toolc.compiler.schema import SchemaOptions, schema_to_lark
 
 from .judge import Judge
 from .random_schemas import DRAFTS, older, schemas, values
@@ -95,7 +95,7 @@ def test_language(schema: Any, x: Any, y: Any, draft: int, instances: list[Any])
 def check(schema: Any, instances: list[Any]) -> bool:
     """Compare on the instances, their neighbours and what the schema itself holds; False if it is refused."""
     try:
-        text, _ = schema_to_lark(schema)
+        text, _ = schema_to_lark(schema, SchemaOptions(whitespace="flexible"))
     except (UnsupportedError, BudgetError):
         return False
     except UnsatisfiableError:
