@@ -744,6 +744,8 @@ class Reader:
 
     def _arguments_may_come(self, held: _Open) -> bool:
         """Whether what comes next in a call, which has none yet, may be its arguments."""
+        if self._led >= 0:
+            return True  # the frame leads to their bracket
         at, known = self._at, self._await
         start = at.state, len(at.stack) > held.depth, held.tool
         if start not in known:

@@ -115,7 +115,7 @@ def in_context(grammar: Grammar, ignoring: str, place: Callable[[str], str]) -> 
         UnsupportedError: a terminal looks at more than is known here.
     """
     used = {rule: list(dict.fromkeys(_leaves(expr))) for rule, expr in grammar.rules.items()}
-    ignored = [one for one in used.get(ignoring, []) if not isinstance(one, Special)]
+    ignored: list[Expr] = [one for one in used.get(ignoring, []) if not isinstance(one, Special)]
     others = list(dict.fromkeys(one for rule, some in used.items() if rule != ignoring for one in some))
     ways: dict[tuple[Expr, bool], tuple[Way, ...]] = {}
     for expr, skipped in [*((one, True) for one in ignored), *((one, False) for one in others)]:

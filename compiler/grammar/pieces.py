@@ -107,7 +107,7 @@ def shared(grammar: Grammar, budget: Budget) -> Grammar:
     if not leader:
         return grammar
     rank = {rule: at for at, rule in enumerate(rules)}
-    same = {}
+    same: dict[str, str] = {}
     for group in alike.values():
         chosen = min(group, key=rank.__getitem__)
         same.update((rule, chosen) for rule in group if rule != chosen)
