@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numba.core.types import Type
 
 LIST = Path(__file__).with_name("kernels.json")
+_SOME_FAILED = 3  # the exit code of a process in which some kernels failed
 _CHILD = (  # nothing is imported from the folder that the command was given in
     "import sys; sys.path = [folder for folder in sys.path if folder];"
     f"from {__name__} import compile_modules; compile_modules(sys.argv[1:])"
@@ -75,10 +76,11 @@ def warm_up(processes: int) -> list[str]:
             process.kill()
     lines = []
     for process, text in zip(running, said, strict=True):
-        if process.returncode == 1:
+        if process.returncode == _SOME_FAILED:
             lines += text.strip().splitlines()
         elif process.returncode:
-            lines.append(f"a process ended with code {process.returncode}: {text.strip()[-200:]}")
+            last = text.strip().rpartition("\n")[2]
+            lines.append(f"a process ended with code {process.returncode}: {last}")
     return lines
 
 
@@ -98,7 +100,7 @@ def compile_modules(modules: Iterable[str]) -> None:
     """Compile the listed kernels of some modules in this process; one that fails keeps no other from it.
 
     Raises:
-        SystemExit: some failed; it names them, a line each.
+        SystemExit: some failed; stderr names them, a line each.
     """
     wanted = set(modules)
     failed = []
@@ -110,7 +112,8 @@ def compile_modules(modules: Iterable[str]) -> None:
                 reason = str(error).strip().partition("\n")[0]
                 failed.append(f"{kernel.module}.{kernel.name}: {type(error).__name__}: {reason}")
     if failed:
-        sys.exit("\n".join(failed))
+        print("\n".join(failed), file=sys.stderr)
+        sys.exit(_SOME_FAILED)
 
 
 def _compile(kernel: Kernel) -> None:

@@ -518,6 +518,7 @@ class Reader:
         op = self._at.op(symbol)
         if self._spelled is not None or (not op and symbol in self._read_as):
             op = self._at.op(self._as_written(symbol, shown))
+        behind_blanks = self._in_blanks
         if symbol not in _BLANK:
             self._in_blanks = self._in_blanks and self._gap >= 0
         elif not self._in_blanks:
@@ -527,7 +528,7 @@ class Reader:
                 raise self._refusal(_found(shown))
             self._take(op, shown, mode)
         else:
-            self._read_in_gap(symbol, shown, mode, op)
+            self._read_in_gap(symbol, shown, mode, op, behind_blanks)
 
     def _take(self, op: int, shown: bytes, mode: int) -> None:
         """Do what an op says that reads a symbol."""
@@ -594,7 +595,7 @@ class Reader:
 
     # -- blanks between tokens of JSON -------------------------------------------------------------------------------
 
-    def _read_in_gap(self, symbol: int, shown: bytes, mode: int, op: int) -> None:
+    def _read_in_gap(self, symbol: int, shown: bytes, mode: int, op: int, behind_blanks: bool) -> None:
         """One symbol that the state cannot read, or behind a blank that it could not."""
         if self._at.state <= FINISHED:
             raise self._refusal(_found(shown))
@@ -612,6 +613,11 @@ class Reader:
             return
         begin = self._gap if self._gap >= 0 else len(self._data)
         supplied = None if op or place is not Place.INSIDE else self._at.blanks_before(symbol)
+        if place is Place.INSIDE and not op and not supplied and behind_blanks:
+            # The blanks before the symbol were read as those of another gap: as if they had been passed over.
+            op, supplied = self._before.op(symbol), self._before.blanks_before(symbol)
+            if op or supplied:
+                self._at = self._before.copy()
         if not op and not supplied:
             raise self._refusal(_found(shown)) if place is not Place.OUTSIDE or self._gap < 0 else self._stray()
         if begin and symbol < END_OF_TURN and is_cut(self._data[begin - 1], symbol):

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from tests.cases.broken_specs import ROWS, as_bytes
 from toolc.compiler.commands.terminal import Progress
 from toolc.compiler.specs.project import joined_spec
+from toolc.runtime import Bundle, Matcher
 
 Toolc = Callable[..., "subprocess.CompletedProcess[str]"]
 GOOD = '{"name": "current_weather", "arguments": {"place": "Basel", "units": "celsius"}}'
@@ -105,8 +106,11 @@ def test_whitespace_option(toolc: Toolc) -> None:
     schema = b'{"properties": {"a": {"type": "array", "items": {"enum": [1, 2]}}}, "type": "object"}'
     for whitespace, accepted in [("compact", "1000"), ("spaced", "0100"), ("3", "1110"), ("flexible", "1111")]:
         assert toolc("compile", "-", "--whitespace", whitespace, stdin=schema).returncode == 0
-        codes = [toolc("check", "stdin.toolc", text).returncode for text in texts]
-        assert codes == [1 - int(bit) for bit in accepted], whitespace
+        assert not any(toolc("check", "stdin.toolc", text).returncode for text in texts)  # reading takes any blanks
+        held = Bundle.open("stdin.toolc")
+        for text, bit in zip(texts, accepted, strict=True):
+            matcher = Matcher(held)
+            assert (matcher.advance_bytes(text.encode()) == len(text) and matcher.is_complete) == (bit == "1")
 
 
 def test_strict_and_response(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
@@ -157,8 +161,6 @@ def test_grammar(toolc: Toolc, repository: Path) -> None:
         ('{"name": "x"', 10, "'x'", ['current_weather"', 'weather_forecast"', 'weather_stations"']),
         (GOOD[:-1], len(GOOD) - 1, "the end of the text", ["}"]),
         (GOOD + "x", len(GOOD), "'x'", ["the end of the text"]),
-        (GOOD + " ", len(GOOD), "' '", ["the end of the text"]),
-        (" " + GOOD, 0, "' '", ["{"]),
         (GOOD.replace("Basel", "Zürich" * 4 + "é"), 80, "'é'", ['",']),
     ],
 )  # fmt: skip

@@ -123,8 +123,8 @@ def test_a_kernel_that_fails_keeps_no_other_from_being_compiled(tmp_path: Path) 
         "except SystemExit as error: print(error.code)\n"
         "print(all(getattr(module, k.name).signatures for k in others), len(others) > 0)"
     )
-    told, rest = run(code, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
-    assert told.startswith(f"{SMALL}.") and "AttributeError" in told and rest == "True True"
+    told, code_, rest = run("import sys; sys.stderr = sys.stdout;" + code, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
+    assert told.startswith(f"{SMALL}.") and "AttributeError" in told and (code_, rest) == ("3", "True True")
 
 
 def test_kernels_compile_without_torch(tmp_path: Path) -> None:

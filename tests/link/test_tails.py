@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,9 +147,10 @@ def test_masks_and_calls_are_those_of_the_whole(name: str, as_tokens: bool) -> N
 )
 def test_along_what_templates_write(row: Rendering) -> None:
     made, other = compiled(row.protocol, TOOLS), whole(row.protocol, TOOLS)
+    text = re.sub(r"(?<=[:\n])None(?=[,}\n])", "null", row.text)  # which is read, and never written
     assert made.report["parts"] is not None
     for n in range(2):
-        along(made.bundle, other, row.text, row.entry, f"{row} {n}", 0.1)
+        along(made.bundle, other, text, row.entry, f"{row} {n}", 0.1)
     assert read(made.bundle, row.entry, row.text)[0].calls == read(other, row.entry, row.text)[0].calls
 
 

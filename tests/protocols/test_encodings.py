@@ -16,11 +16,11 @@ from tests.cases.codecs import Cofl, Raw, Tags, fits
 from tests.cases.protocols import FAMILIES, is_valid
 from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
-from toolc.compiler.commands.check import check
 from toolc.compiler.errors import UnsupportedError
 from toolc.runtime import Matcher, Reader, read_calls, write_calls
 from toolc.runtime.bundle import Bundle
 
+from .test_masks import masks_allow
 from .test_protocols import allowed
 from .vocabularies import vocab_for
 
@@ -77,7 +77,7 @@ def bundle(protocol: str, whitespace: str = "spaced") -> Bundle:
 
 
 def accepts(protocol: str, text: str, tool: str, whitespace: str = "spaced") -> bool:
-    return bool(check(bundle(protocol, whitespace), text.encode(), f"tool:{tool}")["accepted"])
+    return masks_allow(bundle(protocol, whitespace), text.encode(), f"tool:{tool}")
 
 
 def spells_another(text: str, schema: Any, python: bool) -> bool:
@@ -185,7 +185,7 @@ def test_what_may_be_anything_part_by_part(as_tokens: bool) -> None:
     held = compile_tools([OPEN], vocab, options=Options(protocol="cohere_cmd5", named=False)).bundle
     for arguments in ANY_VALUES:
         text = family.write([("f", arguments)])
-        assert check(held, text.encode(), "required")["accepted"], text
+        assert masks_allow(held, text.encode(), "required"), text
         assert [call.arguments for call in read_calls(held, text, "required")] == [arguments]
         written = write_calls(Reader(held, "required"), [("f", arguments)])
         assert written is not None and written.text.decode() == text
@@ -198,7 +198,7 @@ def test_what_may_be_anything_part_by_part(as_tokens: bool) -> None:
         ("</cofl:value></cofl:value>", "</cofl:value>"),
         ("</cofl:value></cofl:tool_call>", "</cofl:value></cofl:value></cofl:tool_call>"),
     ):
-        assert good in text and not check(held, text.replace(good, bad, 1).encode(), "required")["accepted"], bad
+        assert good in text and not masks_allow(held, text.replace(good, bad, 1).encode(), "required"), bad
     matcher = Matcher(held, "required")
     rng = random.Random(as_tokens)
     pieces = re.split("(<cofl:tool_calls>)", text)[2] if as_tokens else text
@@ -214,9 +214,7 @@ def arguments(schema: dict[str, Any], protocol: str, text: dict[str, str]) -> di
     """What the raw texts of parameters are read as; None if they are refused."""
     held = one_tool(protocol, json.dumps(schema))
     call = FAMILIES[protocol].write([("f", text)])
-    return (
-        read_calls(held, call, "required")[0].arguments if check(held, call.encode(), "required")["accepted"] else None
-    )
+    return read_calls(held, call, "required")[0].arguments if masks_allow(held, call.encode(), "required") else None
 
 
 @functools.cache
@@ -276,7 +274,7 @@ def test_alternatives_inside_of_parts() -> None:
         held = one_tool("minimax_m3", json.dumps(schema))
         for k, v, wanted in (("a", "296", False), ("b", "296", True), ("a", "x", True), ("b", "x", False)):
             text = FAMILIES["minimax_m3"].write([("f", wrap({"k": k, "v": v}))])
-            assert check(held, text.encode(), "required")["accepted"] is wanted
+            assert masks_allow(held, text.encode(), "required") is wanted
             if wanted:
                 value = {"k": k, "v": 296 if v == "296" else v}
                 assert read_calls(held, text, "required")[0].arguments == wrap(value)

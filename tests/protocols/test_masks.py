@@ -100,6 +100,12 @@ def read_text(matcher: Matcher, data: bytes) -> int:
     return offset
 
 
+def masks_allow(held: Bundle, text: bytes, entry: str) -> bool:
+    """Whether a decode could write a text and end, blank for blank; `check` reads other blanks, too."""
+    matcher = Matcher(held, entry)
+    return read_text(matcher, text) == len(text) and matcher.is_complete
+
+
 @pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])
 @pytest.mark.parametrize(
     "name", ["qwen3_coder", "glm47", "minimax_m3", "deepseek_v32", "kimi_k3", "gemma4", "pythonic", "mistral_v11"]

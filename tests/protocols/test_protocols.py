@@ -21,6 +21,7 @@ from toolc.runtime import Matcher, read_calls
 from toolc.runtime.bundle import Bundle
 
 from .table import PAGE, example, page
+from .test_masks import masks_allow
 from .vocabularies import vocab_for
 
 TOOLS = [
@@ -318,9 +319,9 @@ def test_gaps_of_a_protocol(tmp_path: Path) -> None:
     for whitespace, good in (("spaced", texts), ("compact", others[:1]), ("flexible", texts + others)):
         options = Options(protocol=tmp_path / "mine.lark", whitespace=whitespace)
         held = compile_tools([{"name": "get_all", "parameters": {"type": "object"}}], options=options).bundle
-        assert [text for text in texts + others if accepts(held, f"<{text}>", "start")] == good, whitespace
+        assert [text for text in texts + others if masks_allow(held, f"<{text}>".encode(), "start")] == good, whitespace
         around = [f"<{good[0]}>" + after for after in " \n"] + [before + f"<{good[0]}>" for before in " \n"]
-        assert not any(accepts(held, text, "start") for text in around)
+        assert not any(masks_allow(held, text.encode(), "start") for text in around)
 
 
 @pytest.mark.parametrize(

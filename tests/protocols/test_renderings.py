@@ -11,10 +11,10 @@ from tests.cases.renderings import RENDERINGS, TOOLS, Rendering
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.grammar.protocol import load_protocol
-from toolc.runtime import Matcher, read_calls
+from toolc.runtime import read_calls
 from toolc.runtime.bundle import Bundle
 
-from .test_masks import read_text
+from .test_masks import masks_allow
 from .vocabularies import vocab_for
 
 _JSON = {"None": "null", "True": "true", "False": "false"}
@@ -24,12 +24,6 @@ _JSON = {"None": "null", "True": "true", "False": "false"}
 def bundle(protocol: str, whitespace: str) -> Bundle:
     options = Options(protocol=protocol, named=False, whitespace=whitespace)
     return compile_tools(TOOLS, vocab_for(protocol), options=options).bundle
-
-
-def masks_allow(held: Bundle, text: bytes, entry: str) -> bool:
-    """Whether a decode could write a text and end, blank for blank; `check` reads other blanks, too."""
-    matcher = Matcher(held, entry)
-    return read_text(matcher, text) == len(text) and matcher.is_complete
 
 
 @pytest.mark.parametrize("row", RENDERINGS, ids=lambda row: f"{row.protocol}-{row.entry}-{RENDERINGS.index(row)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from toolc.compiler.budget import Budget
 from toolc.compiler.errors import ToolcError
 from toolc.compiler.schema import normalise, schema_to_lark
 from toolc.compiler.schema.absorb import MOST, absorbed, contains
@@ -55,9 +56,9 @@ def _schema(rng: random.Random) -> dict[str, Any]:
 def test_as_by_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dropped = 0
 
-    def both(kind: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    def both(kind: str, shapes: tuple[Shape, ...], budget: Budget) -> tuple[Shape, ...]:
         nonlocal dropped
-        found = absorbed(kind, shapes)
+        found = absorbed(kind, shapes, budget)
         if kind not in ("null", "boolean"):
             assert found == _by_pairs(shapes)
         dropped += len(shapes) - len(found)
