@@ -110,7 +110,7 @@ def test_numba_keeps_what_was_compiled(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "numba.py").write_text("raise ImportError('not today')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert ["not today" in text for text in warm_up(2)] == [True, True]
+    assert ["not today" in text for text in warm_up(2)] == [True] * len(listed())
 
 
 def test_a_kernel_that_fails_keeps_no_other_from_being_compiled(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from toolc.runtime.bundle import Bundle
 from toolc.runtime.errors import DecodeError
 from toolc.runtime.writer import write_call
 
-from .test_masks import masks_allow
+from .allowed import masks_allow
 from .vocabularies import vocab_for
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {

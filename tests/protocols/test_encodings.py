@@ -20,7 +20,7 @@ from toolc.compiler.errors import UnsupportedError
 from toolc.runtime import Matcher, Reader, read_calls, write_calls
 from toolc.runtime.bundle import Bundle
 
-from .test_masks import masks_allow
+from .allowed import masks_allow
 from .test_protocols import allowed
 from .vocabularies import vocab_for
 

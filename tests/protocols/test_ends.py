@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cases.protocols import FAMILIES
+from tests.protocols.allowed import read_text
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.cli import cli
-from toolc.compiler.commands.check import read_text
 from toolc.compiler.key import source_key
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.specs import read_spec

@@ -15,7 +15,7 @@ from toolc.compiler.errors import GrammarError
 from toolc.runtime import Matcher, read_calls
 from toolc.runtime.bundle import Bundle
 
-from .test_masks import masks_allow
+from .allowed import masks_allow
 from .test_protocols import allowed
 from .vocabularies import vocab_for
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from toolc.compiler import Options, compile_tools
 from toolc.runtime import Matcher
 from toolc.runtime.bundle import Bundle
 
+from .allowed import read_text
 from .test_protocols import CALLS, TOOLS, accepts, allowed, bundle
 from .vocabularies import vocab_for
 
@@ -83,27 +83,6 @@ LONG: dict[str, Any] = {"type": "object", "properties": {
     "a": {"type": "string", "maxLength": 50},
     "b": {"type": "string", "minLength": 36, "pattern": "b$", "maxLength": 45},
 }, "additionalProperties": False}  # fmt: skip
-
-
-def read_text(matcher: Matcher, data: bytes) -> int:
-    """Read a text as far as it goes, delimiters as tokens where they are tokens; how many bytes were read."""
-    tokens = {name.encode(): token for name, token in matcher.bundle.meta["delimiters"].items() if token is not None}
-    offset = 0
-    for piece in re.split(b"(" + b"|".join(map(re.escape, tokens)) + b")", data) if tokens else [data]:
-        if piece in tokens:
-            count = len(piece) if matcher.try_advance(tokens[piece]) else 0
-        else:
-            count = matcher.advance_bytes(piece)
-        offset += count
-        if count < len(piece):
-            break
-    return offset
-
-
-def masks_allow(held: Bundle, text: bytes, entry: str) -> bool:
-    """Whether a decode could write a text and end, blank for blank; `check` reads other blanks, too."""
-    matcher = Matcher(held, entry)
-    return read_text(matcher, text) == len(text) and matcher.is_complete
 
 
 @pytest.mark.parametrize("as_tokens", [True, False], ids=["tokens", "text"])

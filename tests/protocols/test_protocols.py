@@ -20,8 +20,8 @@ from toolc.compiler.grammar.protocol import FOLDER, load_protocol, parse_protoco
 from toolc.runtime import Matcher, read_calls
 from toolc.runtime.bundle import Bundle
 
+from .allowed import masks_allow
 from .table import PAGE, example, page
-from .test_masks import masks_allow
 from .vocabularies import vocab_for
 
 TOOLS = [

@@ -14,7 +14,7 @@ from toolc.compiler.grammar.protocol import load_protocol
 from toolc.runtime import read_calls
 from toolc.runtime.bundle import Bundle
 
-from .test_masks import masks_allow
+from .allowed import masks_allow
 from .vocabularies import vocab_for
 
 _JSON = {"None": "null", "True": "true", "False": "false"}

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolc.compiler import Options, compile_schema, compile_tools
+from toolc.compiler.budget import Budget
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import SchemaError, SpecError, ToolcError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.key import source_key
@@ -198,7 +199,7 @@ def test_defaults_are_given_on_as_written() -> None:
         '{"x": {"type": "number", "default": 1e-400}, "y": {"type": "number", "maximum": 0.29999999999999999999, '
         '"default": 0.3}, "z": {"type": "number", "default": 0.5}}}}]'
     )
-    (found,) = defaults_of(read_spec(text).tools)
+    (found,) = defaults_of(read_spec(text).tools, Budget())
     assert found == '{"properties": {"x": {"default": 1e-400}, "z": {"default": 0.5}}}'
     rules = Rules.from_bundle(compile_tools(text).bundle)
     assert rules.key(Scope(), "f", {"x": 0.5}) == rules.key(Scope(), "f", {"x": 0.5, "z": 0.5})

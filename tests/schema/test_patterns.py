@@ -73,10 +73,13 @@ REPEATS_AT_OPEN_ENDS = [
 
 
 def accepts_alike(pattern: str, texts: list[str], judge: str = "") -> None:
-    ours = Compiled(schema_to_lark({"type": "string", "pattern": pattern})[0])
     plain = re.compile((judge or pattern).replace("$", r"\Z"))
+    try:
+        accepts = Compiled(schema_to_lark({"type": "string", "pattern": pattern})[0]).accepts
+    except UnsatisfiableError:  # no text at all has it
+        accepts = lambda _: False  # noqa: E731
     for text in texts:
-        assert ours.accepts(json.dumps(text)) == bool(plain.search(text)), (pattern, text)
+        assert accepts(json.dumps(text)) == bool(plain.search(text)), (pattern, text)
 
 
 @pytest.mark.parametrize("pattern", ANCHORS_IN_REPEATED_GROUPS + ASSERTIONS)

@@ -277,7 +277,7 @@ def test_a_sample_that_fails_is_told(caplog: pytest.LogCaptureFixture) -> None:
         executor, _ = run_virtual(ask)
     assert executor.counts.samples == executor.counts.sample_errors == 6
     assert "no option 'seed'" in executor.counts.last_sample_error
-    assert [one.getMessage().count("no option 'seed'") for one in caplog.records] == [1]
+    assert [one.getMessage().count("no option 'seed'") for one in caplog.records if one.name.startswith("toolc")] == [1]
 
 
 # ---------------------------------------------------------------- ways to ask
