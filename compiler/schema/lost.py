@@ -104,6 +104,7 @@ class Losses:
         live: set[tuple[Node, Path]] = set()
         dead: dict[tuple[Node, Path], Conj] = {}
         for one in living:
+            self._normaliser.budget.check("")
             nodes = self._nodes(one, unions=True)
             for shapes in self._normaliser.shapes(one).values():
                 for shape in shapes:
@@ -128,6 +129,7 @@ class Losses:
         offered: dict[Node, tuple[tuple[Literal, ...], frozenset[Node]]] = {}
         live: set[tuple[Node, Node]] = set()
         for one, kind, shape, nodes in choices:
+            normaliser.budget.check("")
             if not normaliser.alive(one):
                 continue
             for node in nodes:
