@@ -166,8 +166,8 @@ def share_tries(nfa: Nfa, places: np.ndarray) -> Tries | None:
     tries = Tries(nfa, places, kind)
     with nfa.budget.blaming(nfa.largest_rule):
         for choice in choices.tolist():
-            nfa.budget.check("states", len(places) + len(tries.like))
             tries.share(choice)
+            nfa.budget.check("states", len(places) + len(tries.like))
     tries.finish()
     return tries
 
