@@ -123,7 +123,7 @@ def test_a_small_automaton_is_drawn_as_it_is() -> None:
 
 def test_many_frames_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch, bundle: Bundle) -> None:
     every, _ = frames_of(bundle)
-    monkeypatch.setattr("toolc.compiler.commands.graph.MOST_DRAWN", 4)
+    monkeypatch.setattr("toolc.compiler.commands.graph.MOST_DRAWN", 1)
     some, left_out = frames_of(bundle)
     assert len(some) == 1 and left_out == len(every) - 1
     found = page(bundle, "x", 1)
