@@ -615,9 +615,11 @@ class Reader:
         supplied = None if op or place is not Place.INSIDE else self._at.blanks_before(symbol)
         if place is Place.INSIDE and not op and not supplied and behind_blanks:
             # The blanks before the symbol were read as those of another gap: as if they had been passed over.
-            op, supplied = self._before.op(symbol), self._before.blanks_before(symbol)
-            if op or supplied:
+            op, supplied, begin = self._before.op(symbol), self._before.blanks_before(symbol), self._blanks_from
+            if (op or supplied) and len(self._before.stack) == len(self._at.stack):
                 self._at = self._before.copy()
+            else:
+                op, supplied = 0, None
         if not op and not supplied:
             raise self._refusal(_found(shown)) if place is not Place.OUTSIDE or self._gap < 0 else self._stray()
         if begin and symbol < END_OF_TURN and is_cut(self._data[begin - 1], symbol):
