@@ -160,7 +160,8 @@ def _span(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
 
 def _narrowing(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
     states = len(arrays["state_cell"])
-    chosen = range(dice.choice((0, 1, 2)), states) if dice.random() < 0.5 else sorted(dice.sample(range(states), 2))
+    few = sorted(dice.sample(range(states), min(states, 2)))  # a bundle may have been edited to have one state
+    chosen = range(dice.choice((0, 1, 2)), states) if dice.random() < 0.5 else few
     arrays["narrowing"] = np.array(list(chosen), np.int32)
     meta["separable"] = True
     return "all" if len(chosen) > 2 else str(list(chosen))
