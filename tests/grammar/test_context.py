@@ -46,6 +46,8 @@ def accepted_by(grammar: Grammar) -> Callable[[str], bool]:
     """What a grammar derives, by its automaton, or by a plain recogniser where it has none."""
     try:
         automaton = build_automaton(grammar)
+    except UnsatisfiableError:
+        return lambda _: False
     except GrammarError:
         return lambda text: accepts(grammar, text)
     return lambda text: machine.accepts(automaton, text.encode())
