@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-import msgpack
-
 from toolc.runtime.container import blake
+from toolc.runtime.json_text import packed
 
 from ..errors import SpecError
-from .exact_numbers import canonical, write_json
+from .exact_numbers import write_json
 
 Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
 Kind = Literal["tools", "schema", "openapi"]
@@ -192,24 +191,6 @@ def make_spec(
 def digest_of(kind: str, document: Any) -> str:
     """BLAKE2b-128, hex, of the kind, a line feed and the document as `packed`."""
     return blake(kind.encode(), b"\n", packed(document)).hex()
-
-
-def packed(document: Any) -> bytes:
-    """A JSON value in MessagePack, keys in their order: values that differ are other bytes, 1 and 1.0 too.
-
-    An integer of more than 64 bits is an extension of type 1, its decimal digits; a number for which no float stands is
-    one of type 2, its digits and exponent.
-    """
-    found: bytes = msgpack.packb(document, default=_large)
-    return found
-
-
-def _large(number: int | Decimal) -> Any:
-    if isinstance(number, int):
-        return msgpack.ExtType(1, b"%d" % number)
-    assert isinstance(number, Decimal), type(number)
-    said = canonical(number)
-    return said if isinstance(said, float) else msgpack.ExtType(2, said)
 
 
 def name_hint(name: str) -> str:
