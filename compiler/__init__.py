@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .pipeline import (
         Compiled,
         compile_grammar,
+        compile_request,
         compile_schema,
         compile_spec,
         compile_tools,
@@ -32,6 +33,7 @@ _HOME = {
     "Spec": "specs",
     "ToolSpec": "specs",
     "compile_grammar": "pipeline",
+    "compile_request": "pipeline",
     "compile_schema": "pipeline",
     "compile_spec": "pipeline",
     "compile_tools": "pipeline",
@@ -47,6 +49,7 @@ __all__ = [
     "Spec",
     "ToolSpec",
     "compile_grammar",
+    "compile_request",
     "compile_schema",
     "compile_spec",
     "compile_tools",

@@ -5,7 +5,7 @@ Leaves out   the root class and the runtime's errors: see runtime/errors.py.
 
 from __future__ import annotations
 
-from toolc.runtime.errors import BundleError, DecodeError, ToolcError
+from toolc.runtime.errors import BundleError, DecodeError, RequestError, ToolcError
 
 __all__ = [
     "BudgetError",
@@ -13,6 +13,7 @@ __all__ = [
     "DecodeError",
     "GrammarError",
     "ReportError",
+    "RequestError",
     "SchemaError",
     "SpecError",
     "ToolcError",

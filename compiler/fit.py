@@ -29,7 +29,7 @@ def check_fit(source: Spec | str, options: Options, name: str) -> None:
 
     Raises:
         GrammarError: there are options of tools for a grammar.
-        SpecError: there is a protocol or a response for a JSON Schema.
+        SpecError: there are two responses, or neither tools nor a response.
     """
     if isinstance(source, str):
         if given := [option for option in OF_TOOLS if getattr(options, option) is not None]:
@@ -44,9 +44,9 @@ def check_fit(source: Spec | str, options: Options, name: str) -> None:
         raise SpecError(
             "a JSON Schema has no tools to which a response could be the alternative", place=f"{source.name}#"
         )
-    if source.kind == "schema" and options.protocol is not None:
+    if source.kind == "request" and options.response is not None:
         raise SpecError(
-            "a JSON Schema has no tools, so no protocol can write calls of them",
-            place=f"{source.name}#",
-            hint="leave the protocol out, or give a tools list or an OpenAPI document",
+            "a request says itself what its response is", place=f"{source.name}#", hint="write response_format into it"
         )
+    if source.schema is None and options.response is None and not source.tools and not source.hosted:
+        raise SpecError("the spec has no tools", place=f"{source.name}#", expected="at least one tool in the list")

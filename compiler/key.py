@@ -44,7 +44,8 @@ def recipe(options: Options, kind: str) -> str:
     if options.response is not None:
         check_response(options.response)
     said = {name: value for name, value in vars(options).items() if name not in NO_PART}
-    protocol = None if kind in ("schema", "grammar") else load_protocol(options.protocol)
+    bare = kind == "grammar" or (kind == "schema" and options.protocol is None)
+    protocol = None if bare else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]
     unicode = [unidata_version] if kind == "grammar" else []
     return blake(write_json([said, named, version(), REVISION, *unicode], ascii_only=True).encode()).hex()

@@ -64,9 +64,10 @@ class Options:
     """How a bundle is compiled.
 
     Attributes:
-        protocol: how calls are written: the name of a protocol or a .lark file; None for plain JSON. Not for schemas.
+        protocol: how calls and responses are written: the name of a protocol or a .lark file; None for plain JSON.
         named: whether every tool gets an entry of its own, for a named tool_choice.
-        response: JSON Schema of a structured response, the alternative to a call: entries "response" and "either".
+        response: JSON Schema of a structured response, the alternative to a call: entries "response" and "either"; a
+            response format of OpenAI's or a Python type is taken for the schema that it says.
         strict: whether arguments have to meet the schema of their tool, else they are any object; None: as each tool
             says (OpenAI's ``strict``), and they have to where it says nothing.
         whitespace: blanks between the tokens of JSON: ``"spaced"`` as ``json.dumps`` writes them, a space after ``,``
@@ -84,7 +85,7 @@ class Options:
 
     protocol: str | Path | None = None
     named: bool = True
-    response: dict[str, Any] | bool | None = None
+    response: Any = None
     strict: bool | None = None
     whitespace: str | int = "spaced"
     digits: int | None = None
@@ -98,6 +99,10 @@ class Options:
     def __post_init__(self) -> None:
         for name in (*_SWITCHES, *WORDS, *LIMITS):
             check_option(name, getattr(self, name), f"Options.{name}")
+        if self.response is not None and not isinstance(self.response, bool):
+            from .specs.requests import response_schema
+
+            object.__setattr__(self, "response", response_schema(self.response, "response")[0])
 
 
 def cores() -> int:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolc.runtime.requests import KIND
+
 from .errors import GrammarError, VocabError
 from .fit import check_fit
 from .key import FORMAT, grammar_digest, recipe
@@ -55,6 +57,7 @@ class Compiled:
         bundle: for ``toolc.runtime``, as if it had been opened from a file.
         grammar: what it was compiled from.
         report: states, symbols, profiles, rows, chain length, bytes, tools, restrictions, keywords, seconds by stage,
+            the entry that a request begins with ("begins") and fields of it that nobody here knows ("unread"),
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
             meant), the tokens that end a turn ("ends"), and those of the protocol that end none here ("missing_ends").
@@ -116,8 +119,30 @@ def compile_tools(
 
 
 @_collector_paused()
+def compile_request(
+    body: str | Path | bytes | dict[str, Any],
+    tokenizer: Tokenizer | None = None,
+    *,
+    eos: Sequence[str | int] = (),
+    logits_width: int | None = None,
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Compiled:
+    """Compile the body of a request: of OpenAI's chat completions or Responses, or of Anthropic's Messages.
+
+    Its "start" is the entry that the request begins with; see docs/specs.md, "Requests of a model". compile_tools does
+    the same for what it takes for such a body.
+    """
+    from .specs.requests import request_spec
+    from .specs.source import MAX_BYTES, load_document
+
+    spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES))
+    return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
+
+
+@_collector_paused()
 def compile_schema(
-    schema: dict[str, Any] | bool,
+    schema: Any,
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
@@ -126,7 +151,12 @@ def compile_schema(
     progress: Progress | None = None,
     name: str = "schema",
 ) -> Compiled:
-    """Compile a value that is taken as a JSON Schema, whatever its keys; see compile_tools."""
+    """Compile a value that is taken as a JSON Schema, whatever its keys; see compile_tools.
+
+    A response format of OpenAI's, as {"type": "json_object"}, and a Python type are taken for the schema that they say.
+    With a protocol in the options the value stands as its models write a final answer, behind reasoning where they have
+    it.
+    """
     from .specs.read import schema_spec
 
     spec = schema_spec(schema, name)
@@ -163,7 +193,11 @@ def compile_spec(
         for tool, defaults in zip(spec.tools, defaults_of(spec.tools, options.budget), strict=True)
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
-    return _compile(assembled, spec.name, about, tokenizer, (eos, logits_width), options, clock)
+    if assembled.begins and (spec.kind == KIND or not tools):
+        about["begins"] = assembled.begins
+    compiled = _compile(assembled, spec.name, about, tokenizer, (eos, logits_width), options, clock)
+    compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
+    return compiled
 
 
 @_collector_paused()
@@ -199,7 +233,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     if spec.hosted and not (spec.tools and options.lenient):
         raise spec.hosted[0].refused(spec.name, alone=not spec.tools)
     check_fit(spec, options, spec.name)
-    protocol = None if spec.kind == "schema" else load_protocol(options.protocol)
+    bare = spec.kind == "schema" and options.protocol is None
+    protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
@@ -352,6 +387,8 @@ def _compile(
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "ends": [vocab.shown(token) for token in ends],
         "missing_ends": missing_ends(assembled.turn_ends, vocab),
+        "begins": about.get("begins"),
+        "unread": [],
         "unwritten": unwritten,
         "unwritable": _unwritable(assembled, unwritten, str(vocab.meta["source"])),
         "misspelt": [

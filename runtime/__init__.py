@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import errors
-from .errors import BundleError, DecodeError, StoreError, ToolcError
+from .errors import BundleError, DecodeError, RequestError, StoreError, ToolcError
 
 if TYPE_CHECKING:
     from .batch import BatchMatcher
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .decoder import Decoder
     from .matcher import Matcher
     from .reader import Reader
+    from .requests import read_request
     from .store.fetch import load
     from .store.store import Store, open_store
     from .tables import Tables
@@ -44,6 +45,7 @@ _HOME = {
     "load": "store.fetch",
     "open_store": "store.store",
     "read_calls": "whole",
+    "read_request": "requests",
     "Written": "writer",
     "vocab_cache_dir": "vocab",
     "write_call": "writer",
@@ -61,6 +63,7 @@ __all__ = [
     "Event",
     "Matcher",
     "Reader",
+    "RequestError",
     "Store",
     "StoreError",
     "Tables",
@@ -73,6 +76,7 @@ __all__ = [
     "load",
     "open_store",
     "read_calls",
+    "read_request",
     "vocab_cache_dir",
     "write_call",
     "write_calls",

@@ -68,3 +68,7 @@ class StoreError(BundleError):
 
 class DecodeError(ToolcError):
     """A token, row or tensor that the runtime cannot take."""
+
+
+class RequestError(ToolcError):
+    """The body of a request that is none, or asks for what cannot be done."""

@@ -178,8 +178,9 @@ class Reader:
         self._told = 0  # characters of arguments that were sent
         spec = bundle.meta.get("spec")
         self._writing = str(self._how["encoding"]) if self._names else ""
-        self._all_json = isinstance(spec, dict) and spec.get("kind") == "schema"
-        self._responds = entry.startswith(("response", "either"))
+        self._all_json = isinstance(spec, dict) and spec.get("kind") == "schema" and not bundle.meta.get("protocol")
+        begins = str(spec.get("begins", "")) if isinstance(spec, dict) and entry == "start" else entry
+        self._responds = begins.startswith(("response", "either"))
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
         self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
         self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
@@ -466,7 +467,7 @@ class Reader:
 
     def _read(self, symbol: int, shown: bytes, mode: int) -> None:
         """One symbol; where it is refused after a constant that began as a string may, the constant is read anew."""
-        if symbol in self._read_as and self._how["encoding"] == "parameters" and self._spelled is None:
+        if self._how["encoding"] == "parameters" and self._spelled is None and self._reads_as(symbol):
             both = self.may_read(symbol) and self.may_read(self._read_as[symbol][1][0])
             if both and self._data.endswith(_BEFORE_CONSTANT):
                 self._twin = self.fork()
@@ -516,7 +517,7 @@ class Reader:
     def _read_symbol(self, symbol: int, shown: bytes, mode: int) -> None:
         """One symbol, as in docs/architecture.md, "Reading a symbol", and what its mark says."""
         op = self._at.op(symbol)
-        if self._spelled is not None or (not op and symbol in self._read_as):
+        if self._spelled is not None or (not op and self._reads_as(symbol)):
             op = self._at.op(self._as_written(symbol, shown))
         behind_blanks = self._in_blanks
         if symbol not in _BLANK:
@@ -568,6 +569,10 @@ class Reader:
             self._end_turn(before)
         else:
             self._mark(*self._marks[self._view["state_mark"][at.state]])
+
+    def _reads_as(self, symbol: int) -> bool:
+        """Whether a constant may begin here whose spelling is read and not written: not in a structured response."""
+        return symbol in self._read_as and not (self._responds and self._kind == TEXT)
 
     def _as_written(self, symbol: int, shown: bytes) -> int:
         """The symbol in place of one of a constant's spelling that is read, and not written: see `read_only`.

@@ -167,6 +167,7 @@ def _run(
 def _warnings(report: dict[str, Any]) -> list[tuple[str, str]]:
     """(place, words) of what the spec says, and no text has."""
     found = [(one["pointer"], f"never written: {one['why']}") for one in report["unwritable"]]
+    found += [(place, "no field of a request that toolc knows; it constrains nothing") for place in report["unread"]]
     return found + [
         (one["pointer"], f"{one['keyword']!r} is no keyword, and constrains nothing; did you mean {one['meant']!r}?")
         for one in report["misspelt"]
@@ -190,6 +191,8 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
         rows.append((counted(len(report["tools"]), "tool"), listed(report["tools"])))
     if report["protocol"]:
         rows.append(("protocol", f"{report['protocol']}, entries {listed(report['entries'])}"))
+    if report["begins"]:
+        rows.append(("begins at", report["begins"]))
     rows.append(("tokenizer", f"{report['tokenizer']['source']} ({report['tokenizer']['size']:,} tokens)"))
     rows.append(("end of turn", listed(report["ends"])))
     rows.append(("figures", figures(report["counts"])))

@@ -46,6 +46,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
         ("end of turn", listed(about["end_of_turn"])),
         ("protocol", str(meta.get("protocol") or "none")),
         ("entries", listed(list(opened.entry), 16)),
+        *([("begins at", str(spec["begins"]))] if "begins" in spec else []),
         ("least budget", listed([f"{name} {need or 'none known'}" for name, need in opened.min_tokens.items()], 16)),
         (
             "delimiters",

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from ..budget import Budget
-from ..errors import SpecError, ToolcError, UnsupportedError
+from ..errors import SpecError, ToolcError
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.channel import Channel
 from ..schema.common import Common
@@ -24,7 +24,7 @@ from ..schema.parameters import elements_of, parameters_of
 from ..schema.pieces import Piece, piece_of, piece_written
 from ..schema.report import Row, Told, at, keyword_report, told
 from ..schema.request_text import Request
-from ..schema.writer import common_of, definitions, rule_name
+from ..schema.writer import Gaps, common_of, definitions, rule_name
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .arguments import channel_of, encoding_of
@@ -32,6 +32,8 @@ from .ir import Mark
 from .pieces import renamed_places, renamed_text
 from .protocol import Protocol, entries_of
 from .reading import arguments_of, marked
+
+_RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Assembled:
         common: rules that no schema changes: any array and any object.
         lost: what no text can have of the schemas.
         turn_ends: tokens with which models of the protocol end a turn.
+        begins: the entry, without reasoning, that "start" is; empty without a protocol.
     """
 
     frame: str
@@ -69,6 +72,7 @@ class Assembled:
     apart: dict[str, tuple[Piece, str]] = field(default_factory=dict)
     lost: tuple[Unwritable, ...] = ()
     turn_ends: tuple[str, ...] = ()
+    begins: str = ""
 
     @cached_property
     def text(self) -> str:
@@ -90,13 +94,13 @@ def assemble(
     named: bool = True,
     response: dict[str, Any] | bool | None = None,
 ) -> Assembled:
-    """The grammar of a spec: of calls of its tools, or of the one value of a bare schema.
+    """The grammar of a spec: of calls of its tools, of a structured response, or of the one value of a bare schema.
 
     Args:
         spec: the tools, or the schema.
         options: how values are laid out.
         budget: limits of the schema stage.
-        protocol: how calls are written; needed for tools.
+        protocol: how calls and responses are written; needed for tools.
         named: whether each tool gets an entry of its own.
         response: schema of a structured response, which gets entries of its own; None for none.
     """
@@ -112,12 +116,13 @@ def assemble(
     parameters: dict[str, list[list[object]]] = {}
     elements: dict[str, list[list[object]]] = {}
     pieces: list[tuple[str, Piece, str]] = []
-    if spec.kind == "schema":
+    answering = writer  # writes the response
+    begins = ""
+    if protocol is None:
         with _places_in(spec):
-            rule = writer.add(spec.schema, base=spec.name)
+            rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
         head = f"start: {rule}\n"
     else:
-        assert protocol is not None
         _check_names(spec, protocol)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
@@ -133,33 +138,50 @@ def assemble(
             if how["encoding"] == "elements":
                 assert channel is not None
                 elements[tool.name] = elements_of(writer, channel.closed, channel.says_kind(channel.slot))
-        if response is not None and how["encoding"] in ("keywords", "bare"):
-            raise UnsupportedError(
-                f"the protocol {protocol.name} writes no JSON, so a structured response cannot stand beside its calls",
-                place="response",
-                hint="leave the response out, or choose a protocol whose values are JSON",
-            )
-        answer = "" if response is None else writer.add(response, base="response", name="response")
-        head, entries, marks = _around(protocol, rule_of, list(rule_of) if named else [], answer)
+        answer = ""
+        if response is not None or spec.schema is not None:
+            if encoding.name != JSON_ENCODING.name:  # arguments are written otherwise, responses are JSON everywhere
+                answering = LarkWriter(options, budget, gaps=_RESPONSE_GAPS)
+                answering.reserve([*protocol.names, *writer.definitions[0], *writer.definitions[1].values()])
+            if response is not None:
+                answer = answering.add(response, base="response", name="response")
+            else:
+                with _places_in(spec):
+                    where = {"base": spec.name, "pointer": spec.schema_pointer}
+                    answer = answering.add(spec.schema, **where, name="response")
+        every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
+        with _places_in(spec):
+            head, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins)
         if not writer.gap:
             head += "_w:\n"
     apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
     restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
-    all_told = _all_told(pieces, restrictions, keyword_report(*writer.met, restrictions), tuple(writer.keywords))
+    if answering is not writer:
+        restrictions |= answering.restrictions
+    report, narrowed = writer.met
+    if answering is not writer:
+        report, narrowed = report + answering.met[0], narrowed | answering.met[1]
+    all_told = _all_told(pieces, restrictions, keyword_report(report, narrowed, restrictions), tuple(report))
     if spec.hosted:
         left_out = [(tool.place(spec.name), "type", "dropped") for tool in spec.hosted]
         all_told += (("", told([(*one, ()) for one in left_out], left_out)),)
-    if writer.encoding.blanks:
+    if answering.encoding.blanks:
         restrictions.add("blanks")
     rules, terminals = writer.definitions
+    frame = head + writer.gap_text()
     lost = [one._replace(place=at(origin, one.place)) for _, piece, origin in pieces for one in piece.lost]
     lost += writer.lost()
     writer.normaliser.close()
+    others = ""
+    if answering is not writer:
+        lost += answering.lost()
+        answering.normaliser.close()
+        others = answering.text()
     if common is not None:
         rules, terminals = _with_common(common, pieces, rules, terminals)
     return Assembled(
-        head + writer.gaps() + definitions(rules, terminals),
-        dict(writer.places),
+        frame + definitions(rules, terminals) + others,
+        writer.places | answering.places,
         tuple(sorted(restrictions)),
         all_told,
         entries,
@@ -172,6 +194,7 @@ def assemble(
         apart,
         tuple(dict.fromkeys(lost)),
         protocol.turn_ends if entries and protocol is not None else (),
+        begins,
     )
 
 
@@ -259,9 +282,9 @@ def _all_told(
 
 
 def _around(
-    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str
-) -> tuple[str, dict[str, str], dict[str, Mark]]:
-    """The protocol, its entries and one alternative for every tool: Lark text, entry → rule, and marks."""
+    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, begins: str
+) -> tuple[str, dict[str, str], dict[str, Mark], str]:
+    """The protocol, its entries and one alternative for every tool: Lark text, entry → rule, marks, what begins."""
     number_of = {tool: number for number, tool in enumerate(rule_of)}
     templates: dict[str, str] = {}
     used: dict[tuple[str, int], None] = {}
@@ -272,7 +295,9 @@ def _around(
             return _alternative(template, number_of[tool])
         return templates.setdefault(template, "_tools" + template[4:])
 
-    entries, rules = entries_of(protocol, named, alternatives, "_the_response" if answer else "")
+    entries, rules, begins = entries_of(
+        protocol, named, alternatives if rule_of else None, "_the_response" if answer else "", begins
+    )
     for template, rule in templates.items():
         used.update(dict.fromkeys((template, number) for number in number_of.values()))
         rules[rule] = "\n    | ".join(_alternative(template, number) for number in number_of.values())
@@ -286,7 +311,7 @@ def _around(
     for tool, number in number_of.items():
         rules[f"_name_{number}"], marks[f"_name_{number}"] = literal(tool), Mark("name")
         rules[f"_arguments_{number}"], marks[f"_arguments_{number}"] = rule_of[tool], Mark("arguments")
-    return marked(protocol) + "".join(f"{rule}: {body}\n" for rule, body in rules.items()), entries, marks
+    return marked(protocol) + "".join(f"{rule}: {body}\n" for rule, body in rules.items()), entries, marks, begins
 
 
 def _alternative(template: str, number: int) -> str:

@@ -33,7 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import GrammarError
+from ..errors import GrammarError, SpecError
 from ..paths import path_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "grammars"
@@ -218,22 +218,32 @@ def _with_shared(text: str) -> str:
 
 
 def entries_of(
-    protocol: Protocol, named: list[str], alternatives: Callable[[str, str | None], str], response: str = ""
-) -> tuple[dict[str, str], dict[str, str]]:
+    protocol: Protocol,
+    named: list[str],
+    alternatives: Callable[[str, str | None], str] | None,
+    response: str = "",
+    begins: str = "",
+) -> tuple[dict[str, str], dict[str, str], str]:
     """Where a text may begin.
 
     Args:
         protocol: with its rules.
         named: the tools that get an entry of their own.
-        alternatives: (template, a tool's name or None for all) → what is to stand for a parameter of call and calls.
+        alternatives: (template, a tool's name or None for all) → what is to stand for a parameter of call and calls;
+            None where there are no tools, but a response.
         response: rule of a structured response; empty for none.
+        begins: the entry, without reasoning, that "start" is, where it may be; empty for what is asked most.
 
     Returns:
-        Entry → rule, "start" first; and the rules' bodies in Lark.
+        Entry → rule, "start" first; the rules' bodies in Lark; and the entry that "start" is.
+
+    Raises:
+        SpecError: there is no such entry.
     """
 
     def use(rule: str, tool: str | None) -> str:
         rule = rule if protocol.has(rule) else "call"
+        assert alternatives is not None
         arguments = [alternatives("tool" + param[5:], tool) for param in protocol.rules[rule]]
         return f"{rule}{{{', '.join(arguments)}}}"
 
@@ -247,19 +257,22 @@ def entries_of(
         return " ".join(one for one in (part("silence"), use(rule, tool), part("trail")) if one)
 
     bodies: dict[str, tuple[str, str]] = {}
-    if protocol.has("text"):
+    tools = alternatives is not None
+    if tools and protocol.has("text"):
         bodies["auto"] = "_auto", free("calls")
         bodies["auto/one"] = "_auto_one", free("call")
-    bodies["required"] = "_required", alone("calls")
-    bodies["required/one"] = "_required_one", alone("call")
-    if protocol.has("text"):
+    if tools:
+        bodies["required"] = "_required", alone("calls")
+        bodies["required/one"] = "_required_one", alone("call")
+    if tools and protocol.has("text"):
         bodies["none"] = "text", ""
     if response:
         whole = f"response{{{response}}}" if protocol.has("response") else response
         bodies["response"] = "_response", whole
+    if tools and response:
         bodies["either"] = "_either", f"{whole} | {alone('calls')}"
         bodies["either/one"] = "_either_one", f"{whole} | {alone('call')}"
-    if protocol.has("opened"):
+    if tools and protocol.has("opened"):
         bodies["opened"] = "_opened", use("opened", None)
     for number, tool in enumerate(named):
         bodies[f"tool:{tool}"] = f"_named_{number}", alone("call", tool)
@@ -279,6 +292,13 @@ def entries_of(
         if protocol.has("thought"):
             rules[f"{stem}_inside"] = f"thought {rule}"
             entries[f"{entry}/inside"] = f"{stem}_inside"
-    usual = "auto" if "auto" in entries else "required"
-    rules = {"start": entries.get(f"{usual}/outside", entries[usual]), **rules}
-    return {"start": "start", **entries}, rules
+    begins = begins or next(entry for entry in ("auto", "required", "response") if entry in entries)
+    if begins not in entries:
+        raise SpecError(
+            f"the protocol {protocol.name} has no answer of this kind",
+            found=begins,
+            expected="one of " + ", ".join(entry for entry in entries if "/" not in entry),
+            hint="name the model's protocol with --protocol" if protocol.name == DEFAULT else None,
+        )
+    rules = {"start": entries.get(f"{begins}/outside", entries[begins]), **rules}
+    return {"start": "start", **entries}, rules, begins

@@ -46,14 +46,14 @@ def array_text(writer: LarkWriter, shape: Arrays, hint: str) -> str:
         assert value is not None
         return writer.value(value, hint)
 
-    items = Items("_c ", writer.blank.strip(), one)
+    items = Items(f"{writer.gaps.comma} ", writer.blank.strip(), one)
     if not array_is_plain(shape):
         return f'"[" {writer.blank}{_by_states(writer, shape, items, hint)} "]"'
     inside, low = _plain(writer, shape, items, hint)
     if not inside:
         return bracketed(writer, "[", [], "]")
     if low == 0:
-        return f'"[" {writer.blank}({grouped(inside, writer.gap)}{" _w" if writer.gap else ""})? "]"'
+        return f'"[" {writer.blank}({grouped(inside, writer.gap)}{f" {writer.gaps.inside}" if writer.gap else ""})? "]"'
     return f'"[" {writer.blank}{inside} {writer.blank}"]"'
 
 

@@ -52,7 +52,7 @@ def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     if len(apart := _apart(writer, shape)) > 1:
         return f"({' | '.join(object_text(writer, one, hint) for one in apart)})"
     bare, quotes = writer.encoding.bare_key, writer.encoding.quotes
-    members = Members("_c", writer.blank.strip(), _named, _opened, quotes if bare is None else (bare,))
+    members = Members(writer.gaps.comma, writer.blank.strip(), _named, _opened, quotes if bare is None else (bare,))
     machine = _machine(writer, shape, hint)
     if machine is not None:
         return f'"{{" {writer.blank}{_by_states(writer, shape, members, hint, machine)} "}}"'
@@ -60,7 +60,7 @@ def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     if not inside:
         return bracketed(writer, "{", [], "}")
     if may_be_empty:
-        return f'"{{" {writer.blank}({inside}{" _w" if writer.gap else ""})? "}}"'
+        return f'"{{" {writer.blank}({inside}{f" {writer.gaps.inside}" if writer.gap else ""})? "}}"'
     return f'"{{" {writer.blank}{inside} {writer.blank}"}}"'
 
 
@@ -84,12 +84,12 @@ def _apart(writer: LarkWriter, shape: Objects) -> list[Objects]:
 
 def _named(writer: LarkWriter, name: str, value: Conj) -> str:
     assert value is not None
-    return f"{key_text(writer, name, writer.encoding.bare_key)} _k {writer.value(value, name)}"
+    return f"{key_text(writer, name, writer.encoding.bare_key)} {writer.gaps.colon} {writer.value(value, name)}"
 
 
 def _opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
     assert value is not None
-    return f"{grouped(key, True)} _k {writer.value(value, hint)}"
+    return f"{grouped(key, True)} {writer.gaps.colon} {writer.value(value, hint)}"
 
 
 def _plain(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> tuple[str, bool]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from toolc.runtime.json_text import packed
+
 from ..budget import Budget
-from ..specs.model import packed
 from .common import Common
 from .encoding import Encoding
 from .lost import Unwritable

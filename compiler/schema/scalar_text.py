@@ -67,7 +67,7 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
     if kind == "object":
         bare = writer.encoding.bare_key
         values = {name: constant_text(writer, item, place) for name, item in value.items()}
-        members = {name: f"{key_text(writer, name, bare)} _k {text}" for name, text in values.items()}
+        members = {name: f"{key_text(writer, name, bare)} {writer.gaps.colon} {text}" for name, text in values.items()}
         if len(members) > 1:
             if writer.options.key_order == "any":
                 return _any_order(writer, members, place)
@@ -111,11 +111,13 @@ def _any_order(writer: LarkWriter, members: dict[str, str], place: str | None) -
         return members[payload.name]
 
     machine = constant_machine(list(members), place)
-    return f'"{{" {writer.blank}{state_text(writer, machine, text, "const", "_c", writer.blank.strip())} "}}"'
+    return (
+        f'"{{" {writer.blank}{state_text(writer, machine, text, "const", writer.gaps.comma, writer.blank.strip())} "}}"'
+    )
 
 
 def bracketed(writer: LarkWriter, opening: str, items: Sequence[str], closing: str) -> str:
-    inside = " _c ".join(items)
+    inside = f" {writer.gaps.comma} ".join(items)
     return f'"{opening}" {writer.blank}{inside}{" " if inside else ""}{writer.blank if inside else ""}"{closing}"'
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsupportedError
@@ -36,6 +36,18 @@ from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape,
 
 _MOST_COMMONS = 16
 _NOTHING = r"[^\s\S]"
+_GAP_OF = {"_w": "inside", "_c": "comma", "_k": "colon"}
+
+
+class Gaps(NamedTuple):
+    """The rules of what stands between tokens: inside of brackets, a comma with its blanks, a colon with its blanks."""
+
+    inside: str = "_w"
+    comma: str = "_c"
+    colon: str = "_k"
+
+
+GAPS = Gaps()
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class LarkWriter:
 
     def __init__(
         self, options: SchemaOptions, budget: Budget | None = None, encoding: Encoding = JSON_ENCODING,
-        common: Common | None = None,
+        common: Common | None = None, gaps: Gaps = GAPS,
     ) -> None:  # fmt: skip
         blanks = options.whitespace
         known = blanks in ("compact", "spaced", "flexible")
@@ -98,6 +110,7 @@ class LarkWriter:
             )
         self.options = options
         self.encoding = encoding
+        self.gaps = gaps
         self.budget = budget or Budget(None, None, None, None)
         self._own_gaps = dict(encoding.gaps) if blanks == "spaced" else {}
         some = "_w" in self._own_gaps or blanks == "flexible" or (isinstance(blanks, int) and blanks > 0)
@@ -112,14 +125,14 @@ class LarkWriter:
         self._rules: dict[str, str] = {}
         self._terminals: dict[str, str] = {}
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
-        self._rule_names: set[str] = {"start", "_w", "_c", "_k"}
+        self._rule_names: set[str] = {"start", *GAPS, *gaps}
         self._last_number: dict[tuple[str, bool], int] = {}  # of the names that begin alike
         self._own_names: dict[Kind, str] = {}  # kind → rule
         self._by_conj: dict[tuple[Literal, ...], str] = {}
         self._by_body: dict[str, str] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
         self._place = "#"  # of the schema that is written
-        self.blank = "_w " if self.gap else ""
+        self.blank = f"{gaps.inside} " if self.gap else ""
         self.common_rules = common
         if common is not None:
             self._rule_names |= common.rules.keys()
@@ -186,21 +199,23 @@ class LarkWriter:
 
     def text(self) -> str:
         """All rules and terminals."""
-        return self.gaps() + definitions(self._rules, self._terminals)
+        return self.gap_text() + definitions(self._rules, self._terminals)
 
-    def gaps(self) -> str:
+    def gap_text(self) -> str:
         """The rules of what stands between the tokens of JSON."""
         blanks = self.options.whitespace
         before = after = self.blank
         if blanks == "spaced" and self.encoding.blanks:
             before, after = "", '" "'
-        bodies = {name: f'{before}"{sign}" {after}'.rstrip() for name, sign in (("_c", ","), ("_k", ":"))}
+        signs = ((self.gaps.comma, ","), (self.gaps.colon, ":"))
+        bodies = {name: f'{before}"{sign}" {after}'.rstrip() for name, sign in signs}
         lines = []
         if self.gap and "_w" not in self._own_gaps:
-            bodies = {"_w": "WS?  // a gap between two tokens", **bodies}
+            blank = "WS" if self.gaps == GAPS else f"{self.gaps.inside[1:].upper()}S"
+            bodies = {self.gaps.inside: f"{blank}?  // a gap between two tokens", **bodies}
             some = "+" if blanks == "flexible" else f"{{1,{blanks}}}"
-            lines = [rf"WS: /[ \t\n\r]{some}/"]
-        bodies |= self._own_gaps
+            lines = [rf"{blank}: /[ \t\n\r]{some}/"]
+        bodies |= {getattr(self.gaps, _GAP_OF[name]): body for name, body in self._own_gaps.items()}
         return "\n".join([*(f"{name}: {body}" for name, body in bodies.items()), *lines]) + "\n"
 
     def lost(self) -> tuple[Unwritable, ...]:

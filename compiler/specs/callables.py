@@ -94,6 +94,16 @@ def read_callables(source: Any, name: str) -> tuple[Any, list[ToolSpec]]:
     return document, tools
 
 
+def schema_of_type(annotation: Any, name: str) -> dict[str, Any]:
+    """The schema of the values of a type or annotation; ``name`` is how errors call it."""
+    types_ = _Types(name)
+    schema = types_.schema(annotation, name)
+    if types_.definitions:
+        schema = {**schema, "$defs": types_.definitions}
+    check_value(schema, name)
+    return schema
+
+
 def _function(item: Any) -> dict[str, Any]:
     """The function document of an item, with the marks of toolc.runtime.speculate's decorator where it has them."""
     marks = getattr(item, "__toolc__", None)

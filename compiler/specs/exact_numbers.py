@@ -13,7 +13,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from toolc.runtime.json_text import decimal, exact
+from toolc.runtime.json_text import exact, last_zeros
 
 MAX_DIGITS = 4000  # Python reads integers of up to 4300, and time grows with the square
 _LONGEST = 2 * MAX_DIGITS  # characters of a number that no float stands for
@@ -48,12 +48,7 @@ def is_too_long(number: Decimal) -> bool:
         return True
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
-    return max(number.adjusted() + 1, 1) + max(-exponent - _zeros(digits), 0) > MAX_DIGITS
-
-
-def _zeros(digits: tuple[int, ...]) -> int:
-    """How many zeros stand at the end."""
-    return next((count for count, digit in enumerate(reversed(digits)) if digit), len(digits))
+    return max(number.adjusted() + 1, 1) + max(-exponent - last_zeros(digits), 0) > MAX_DIGITS
 
 
 def number_text(number: Decimal) -> str:
@@ -81,15 +76,3 @@ def write_json(value: Any, ascii_only: bool = False) -> str:
             items.append(write_json(item, ascii_only))
         return "[" + ", ".join(items) + "]"
     return json.dumps(value, ensure_ascii=ascii_only)
-
-
-def canonical(number: Decimal) -> float | bytes:
-    """What is equal for equal Decimals only: the float that stands for the number, or its digits and exponent."""
-    near = float(number)
-    if decimal(near) == number:
-        return near
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
-    zeros = _zeros(digits)
-    kept = "".join(map(str, digits[: len(digits) - zeros]))
-    return f"{'-' if sign else ''}{kept}e{exponent + zeros}".encode()

@@ -1,8 +1,8 @@
 """Spec and ToolSpec, and the rules that hold for every kind of spec: names, uniqueness, the digest.
 
 Leaves out   reading documents (source.py) and their forms (tools.py, bfcl.py, openapi.py, swagger.py, callables.py).
-Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ; a Spec of tools has at least one, hosted
-             ones among them.
+Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ. A Spec of no tools and no schema is compiled
+             only with a response (../fit.py).
              A digest depends on the order of keys, since the order of properties is the order of the output.
 """
 
@@ -14,15 +14,14 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-import msgpack
-
 from toolc.runtime.container import blake
+from toolc.runtime.json_text import packed
 
 from ..errors import SpecError
-from .exact_numbers import canonical, write_json
+from .exact_numbers import write_json
 
 Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
-Kind = Literal["tools", "schema", "openapi"]
+Kind = Literal["tools", "schema", "openapi", "request"]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 FORM = 'a tool: {"type": "function", "function": {"name": …, "parameters": …}}'
@@ -124,10 +123,13 @@ class Spec:
         kind: what it was recognised as.
         name: how errors call it, usually the file's name.
         tools: its tools, in the order of the document; empty for a bare schema.
-        schema: the bare schema, where ``kind`` is "schema".
+        schema: the bare schema, where ``kind`` is "schema"; that of the response, where a request has one; else None.
         document: the whole document.
         digest: BLAKE2b-128 of kind and content, as hex digits.
         hosted: further tools of the list; they cannot be compiled, and ``lenient`` drops them.
+        schema_pointer: JSON pointer of the schema, in the file.
+        begins: the entry, without reasoning, that a request begins with; empty for what is asked most.
+        unread: JSON pointers of fields of a request that nobody here knows.
     """
 
     kind: Kind
@@ -137,6 +139,9 @@ class Spec:
     document: Any
     digest: str
     hosted: tuple[Hosted, ...] = ()
+    schema_pointer: str = ""
+    begins: str = ""
+    unread: tuple[str, ...] = ()
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:
@@ -180,36 +185,14 @@ def make_spec(
                 expected=f"a name that differs from that of {other.name_place(name)}",
                 hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
             )
-    if kind != "schema" and not tools and not hosted:
-        raise SpecError(
-            "the spec has no tools",
-            place=f"{name}#",
-            expected="at least one operation under paths" if kind == "openapi" else "at least one tool in the list",
-        )
+    if kind == "openapi" and not tools:
+        raise SpecError("the spec has no tools", place=f"{name}#", expected="at least one operation under paths")
     return Spec(kind, name, tuple(tools), schema, document, digest_of(kind, document), tuple(hosted))
 
 
 def digest_of(kind: str, document: Any) -> str:
     """BLAKE2b-128, hex, of the kind, a line feed and the document as `packed`."""
     return blake(kind.encode(), b"\n", packed(document)).hex()
-
-
-def packed(document: Any) -> bytes:
-    """A JSON value in MessagePack, keys in their order: values that differ are other bytes, 1 and 1.0 too.
-
-    An integer of more than 64 bits is an extension of type 1, its decimal digits; a number for which no float stands is
-    one of type 2, its digits and exponent.
-    """
-    found: bytes = msgpack.packb(document, default=_large)
-    return found
-
-
-def _large(number: int | Decimal) -> Any:
-    if isinstance(number, int):
-        return msgpack.ExtType(1, b"%d" % number)
-    assert isinstance(number, Decimal), type(number)
-    said = canonical(number)
-    return said if isinstance(said, float) else msgpack.ExtType(2, said)
 
 
 def name_hint(name: str) -> str:

@@ -6,14 +6,18 @@ Leaves out   the forms themselves: tools.py, openapi.py, swagger.py, callables.p
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from toolc.runtime.requests import is_request, is_response_format
 
 from ..errors import SpecError
 from .callables import is_callable, read_callables
 from .model import SCHEMA_KEYS, Spec, make_spec, quote, shown
 from .openapi import read_openapi
+from .requests import request_spec, response_schema
 from .source import MAX_BYTES, load_document
 from .swagger import read_swagger
 from .tools import is_function, no_schema, read_tools
@@ -40,8 +44,8 @@ def read_spec(
     document, name = load_document(source, name, max_bytes)
     if isinstance(document, list):
         return _listed(document, document, name, "")
-    if isinstance(document, bool):
-        return make_spec("schema", name, document, [], document)
+    if isinstance(document, bool) or is_response_format(document):
+        return schema_spec(document, name)
     if not isinstance(document, dict):
         raise SpecError(
             "this is no spec",
@@ -62,6 +66,8 @@ def read_spec(
         return make_spec("openapi", name, document, read_openapi(document, name))
     if "swagger" in document:
         return make_spec("openapi", name, document, read_swagger(document, name))
+    if is_request(document):
+        return request_spec(document, name)
     if "tools" in document and "properties" not in document:
         return _listed(document, document["tools"], name, "/tools")
     result = document.get("result")
@@ -132,9 +138,10 @@ def _advice(document: dict[str, Any]) -> tuple[str, str, str] | None:
     return next(((key, *_FORMS[key]) for key in _FORMS if isinstance(document.get(key), (dict, list))), None)
 
 
-def schema_spec(schema: dict[str, Any] | bool, name: str = "schema") -> Spec:
-    """A value taken as a bare JSON Schema, whatever its keys."""
+def schema_spec(schema: Any, name: str = "schema") -> Spec:
+    """A value taken as a bare JSON Schema, whatever its keys; or what a response format or a Python type says."""
+    schema, pointer = response_schema(schema, name)
     document, name = load_document(schema, name, None)
     if not isinstance(document, (dict, bool)):
         raise SpecError(place=f"{name}#", found=shown(document), expected="a JSON Schema: an object or a boolean")
-    return make_spec("schema", name, document, [], document)
+    return replace(make_spec("schema", name, document, [], document), schema_pointer=pointer)
