@@ -139,8 +139,11 @@ def encoder(source: str | Path) -> Encode | None:
     path = path / "tokenizer.json" if os.path.isdir(path) else path
     if not os.path.isfile(path):
         return None
-    data = path.read_bytes()
-    return _encode_of(data) if data[:64].lstrip().startswith(b"{") else None
+    with path.open("rb") as stream:
+        data = stream.read(64)
+        if not data.lstrip().startswith(b"{"):
+            return None  # and may be a whole model
+        return _encode_of(data + stream.read())
 
 
 @lru_cache(maxsize=1)

@@ -147,7 +147,7 @@ def _decoder(section: Any, place: str) -> Decode:
     if "ByteLevel" in kinds:
         if any(kind not in ("ByteLevel", "Fuse") for kind in kinds) or kinds.count("ByteLevel") > 1:
             raise VocabError("a ByteLevel decoder beside others is not supported", place=place, found=repr(kinds))
-        return _decode_byte_level
+        return decode_byte_level
 
     edits: list[Callable[[str], str]] = []
     fallback = fused = False
@@ -218,7 +218,7 @@ def byte_alphabet() -> list[str]:
     return [char_of_byte[byte] for byte in range(256)]
 
 
-def _decode_byte_level(names: list[str]) -> list[bytes]:
+def decode_byte_level(names: list[str]) -> list[bytes]:
     """Every character is a byte; a token with a character outside the alphabet is written as it stands.
 
     One table look-up over the joined text, as a loop over the characters would cost more than parsing the file.

@@ -1,6 +1,6 @@
 """Find the tokenizer that a path or a hub id means, read it by what is in it, and add what the files beside it say.
 
-Leaves out   the formats: see hf_json.py, tekken.py, tiktoken_ranks.py, sentencepiece_model.py.
+Leaves out   the formats: see hf_json.py, tekken.py, tiktoken_ranks.py, sentencepiece_model.py, gguf.py.
 Invariants   a file is recognised by its content, never by its name; equal files give equal tables; nothing is fetched
              when a path of that name exists.
 
@@ -8,7 +8,7 @@ Who says what ends a turn, the first that says anything:
   1. the caller (`eos`)
   2. the files of the model, all of them together, as engines stop at any: generation_config.json, config.json with
      its text model (eos_token_id: a number or a list), tokenizer_config.json, special_tokens_map.json (eos_token)
-  3. the tokenizer file itself (tekken: `</s>`; SentencePiece: trainer_spec.eos_id)
+  3. the tokenizer file itself (tekken: `</s>`; SentencePiece: trainer_spec.eos_id; GGUF: eos, eot and eom)
   4. the first of WELL_KNOWN_ENDS that is a control token; the table's end_of_turn_origin says so
 An id of config.json counts where it is a control token: many of these files hold what a library writes by default (2).
 A name that the tokenizer does not have ends nothing where another is named.
@@ -27,6 +27,7 @@ from typing import Any
 from ..errors import VocabError
 from ..paths import path_text
 from .builtin import NAME, builtin_path
+from .gguf import is_gguf, metadata_bytes, read_gguf
 from .hf_json import read_hf_json
 from .sentencepiece_model import looks_like_sentencepiece, read_sentencepiece
 from .table import Draft, TokenTable, is_control, is_entry, is_unused
@@ -53,7 +54,7 @@ WELL_KNOWN_ENDS = (
 )
 
 _TOKENIZER_FILES = ("tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model")
-_TOKENIZER_GLOBS = ("*tekken*.json", "*.tiktoken", "*.model", "*.model.v*")
+_TOKENIZER_GLOBS = ("*tekken*.json", "*.tiktoken", "*.model", "*.model.v*", "*.gguf")
 _END_FILES = ("generation_config.json", "config.json", "tokenizer_config.json", "special_tokens_map.json")
 _SIDE_FILES = (*_END_FILES, "added_tokens.json")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
@@ -68,9 +69,9 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = (), logits_width:
     """Read a tokenizer.
 
     Args:
-        source: a tokenizer.json, tekken.json, SentencePiece .model or tiktoken rank file; a model folder that holds
-            one; the name of the built-in vocabulary (``builtin``); or a Hugging Face id like ``Qwen/Qwen3-8B``, which
-            ``@revision`` may follow.
+        source: a tokenizer.json, tekken.json, SentencePiece .model, tiktoken rank or GGUF file; a model folder that
+            holds one; the name of the built-in vocabulary (``builtin``); or a Hugging Face id like ``Qwen/Qwen3-8B``,
+            which ``@revision`` may follow.
         eos: names or ids of the tokens that end a turn; without them the tokenizer's own files say so.
         logits_width: how many logits the model has; without it the model's config.json says so, where there is one.
 
@@ -79,11 +80,13 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = (), logits_width:
     """
     path = _place(source)
     if os.path.isdir(path):  # Path.is_dir raises where a name is too long
-        return _finish(_read(_pick(path)), _folder(path), eos, logits_width, path_text(path.resolve().name))
+        picked = _pick(path)
+        side = _no_files if _says_all(picked) else _folder(path)
+        return _finish(_read(picked), side, eos, logits_width, path_text(path.resolve().name))
     if os.path.exists(path):
-        return _finish(_read(path), lambda name: None, eos, logits_width, path_text(path.name))
+        return _finish(_read(path), _no_files, eos, logits_width, path_text(path.name))
     if str(source) == NAME:
-        return _finish(_read(builtin_path()), lambda name: None, eos, logits_width, NAME)
+        return _finish(_read(builtin_path()), _no_files, eos, logits_width, NAME)
     if isinstance(source, str) and _HUB_ID.fullmatch(source):
         return _from_hub(source, eos, logits_width)
     raise VocabError(
@@ -108,8 +111,9 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = (), logits_width:
     ends = [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)]
     digest.update(repr((READING, name, ends, logits_width)).encode())
     for file in files:
-        digest.update(f"{path_text(file.name)}\n{file.stat().st_size}\n".encode())
-        digest.update(file.read_bytes())
+        content = _content(file)
+        digest.update(f"{path_text(file.name)}\n{len(content)}\n".encode())
+        digest.update(content)
     return digest.hexdigest()
 
 
@@ -141,6 +145,23 @@ def _pick(folder: Path) -> Path:
         if vocab
         else None,
     )
+
+
+def _no_files(name: str) -> None:
+    """The side files of a tokenizer that has none."""
+
+
+def _says_all(path: Path) -> bool:
+    """Whether a tokenizer file is GGUF: what reads it looks at no file beside it."""
+    try:
+        return is_gguf(path)
+    except OSError as error:
+        raise VocabError(f"cannot be read: {error.strerror or error}", place=path_text(path.name)) from None
+
+
+def _content(path: Path) -> bytes:
+    """What counts of a file: of GGUF the metadata."""
+    return metadata_bytes(path) if is_gguf(path) else path.read_bytes()
 
 
 def _folder(folder: Path) -> SideFile:
@@ -201,6 +222,8 @@ def _read(path: Path) -> Draft:
     """Recognise a tokenizer file by its content and read it."""
     place = path_text(path.name)
     try:
+        if is_gguf(path):
+            return read_gguf(path)
         data = path.read_bytes()
     except OSError as error:
         raise VocabError(f"cannot be read: {error.strerror or error}", place=place) from None
@@ -226,7 +249,7 @@ def _read(path: Path) -> Draft:
         "not a tokenizer file that toolc knows",
         place=place,
         found=repr(data[:16]),
-        expected="tokenizer.json, tekken.json, a SentencePiece model or tiktoken ranks",
+        expected="tokenizer.json, tekken.json, a SentencePiece model, tiktoken ranks or GGUF",
     )
 
 
@@ -237,9 +260,10 @@ def _finish(
     draft: Draft, side: SideFile, eos: Sequence[str | int], logits_width: int | None, source: str
 ) -> TokenTable:
     _add_tokens(draft, side)
-    width, place = (_stated_width(side), "config.json#/vocab_size") if logits_width is None else (logits_width, "")
-    if width is not None:
-        draft.cut(width, place or "--logits-width")
+    if logits_width is not None:
+        draft.cut(logits_width, "--logits-width")
+    elif (stated := _stated_width(side)) is not None:
+        draft.cut(stated, "config.json#/vocab_size")
     if isinstance(eos, (str, int)):
         eos = [eos]
     for which in eos:
@@ -251,7 +275,8 @@ def _finish(
     if ends:
         return draft.finish(ends, origin, source)
     if draft.end_of_turn:
-        return draft.finish(draft.end_of_turn, "the tokenizer file", source)
+        origin = "the tokenizer file"
+        return draft.finish([draft.end_of_turn_id(token, origin) for token in draft.end_of_turn], origin, source)
     for known in WELL_KNOWN_ENDS:
         if known in draft.special:
             return draft.finish([draft.special[known]], f"well-known name {known}", source)

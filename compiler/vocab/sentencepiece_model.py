@@ -21,7 +21,7 @@ _PIECES, _TRAINER, _DENORMALIZER = 1, 2, 5
 _PIECE_TEXT, _PIECE_TYPE = 1, 3
 _TRAINER_EOS_ID = 42
 _NORMALIZER_CHARSMAP = 2
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 _BYTE_NAME = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -49,7 +49,7 @@ def read_sentencepiece(data: bytes, place: str) -> Draft:
                 ids.setdefault(name, token)
                 kinds.append(kind)
                 tokens.append(_content(name, kind, place, token))
-                if kind in (_UNKNOWN, _CONTROL) or (kind == _USER_DEFINED and is_control(name, False)):
+                if kind in (UNKNOWN, CONTROL) or (kind == USER_DEFINED and is_control(name, False)):
                     special[name] = token
             elif number == _TRAINER and isinstance(value, bytes):
                 eos = next((int(v) for n, v in _fields(value) if n == _TRAINER_EOS_ID), eos)
@@ -63,23 +63,28 @@ def read_sentencepiece(data: bytes, place: str) -> Draft:
     if not tokens:
         raise VocabError("a SentencePiece model without pieces", place=place)
     # -1, also written as an unsigned 64-bit number, says that there is none
-    named = [eos] if 0 <= eos < len(tokens) and kinds[eos] == _CONTROL else []
+    named = [eos] if 0 <= eos < len(tokens) and kinds[eos] == CONTROL else []
     return Draft(tokens=tokens, special=special, ids=ids, end_of_turn=named)
 
 
 def _content(name: str, kind: int, place: str, token: int) -> bytes:
-    if kind == _BYTE:
-        match = _BYTE_NAME.fullmatch(name)
-        if match is None:
-            raise VocabError(place=f"{place}, piece {token}", found=repr(name), expected="<0x00> to <0xFF>")
-        return bytes([int(match[1], 16)])
-    if kind in (_UNKNOWN, _CONTROL, _UNUSED) or is_unused(name) or (kind == _USER_DEFINED and is_control(name, False)):
+    if kind == BYTE:
+        return byte_of(name, f"{place}, piece {token}")
+    if kind in (UNKNOWN, CONTROL, UNUSED) or is_unused(name) or (kind == USER_DEFINED and is_control(name, False)):
         return b""
     return name.replace("\u2581", " ").encode()
 
 
+def byte_of(name: str, place: str) -> bytes:
+    """The byte that a piece of that kind stands for."""
+    match = _BYTE_NAME.fullmatch(name)
+    if match is None:
+        raise VocabError(place=place, found=repr(name)[:80], expected="<0x00> to <0xFF>")
+    return bytes([int(match[1], 16)])
+
+
 def _piece(data: bytes) -> tuple[str, int]:
-    name, kind = "", _NORMAL
+    name, kind = "", NORMAL
     for number, value in _fields(data):
         if number == _PIECE_TEXT and isinstance(value, bytes):
             name = value.decode()
