@@ -1,10 +1,10 @@
 """Find the gaps between tokens of JSON in a text that is being read: there any blanks may stand, whatever masks allow.
 
-A scanner looks at brackets and strings alone: the bundle's tables say what else may stand there. In text around calls
-JSON begins with a bracket behind which JSON goes on: ``[TOOL_CALLS]`` is none.
+A scanner looks only at brackets and strings; the bundle's tables say what else may stand there. In the text around
+calls, a bracket begins JSON only if the bytes that may follow it continue JSON: that of ``[TOOL_CALLS]`` does not.
 
-Leaves out   what is done about a blank there, and in which part of the text there is JSON: see reader.py.
-Invariants   every byte is looked at once, however often is asked; but those of a string that has not ended.
+Leaves out   how a reader treats a blank in a gap, and which parts of the text are JSON: see reader.py.
+Invariants   `place` looks at every byte once, however often it is called, except at a string that has not ended.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Leaves out   the numbers that tables depend on (checks.py), the limits of a container (container.py), the keyword
              report (compiler/schema/report.py).
-Invariants   after `check_meta_of` every field is known and of its type; entries and `ends` name states and tools; what
-             reading back and writing take from a tool or from `arguments` is of the form that arguments.py and
-             elements.py say. Reading a part always takes some text, so it ends.
+Invariants   after `check_meta_of` every field is known and of its type; entries and `ends` name states and tools; the
+             fields of tools and of `arguments` that reading back and writing use have the form that arguments.py and
+             elements.py define. Reading a part always consumes some text, so reading terminates.
 """
 
 from __future__ import annotations

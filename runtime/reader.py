@@ -10,11 +10,11 @@ change: there is no second parser for any protocol.
     for event in reader.finish(): ...
 
 Leaves out   values of arguments: see arguments.py. Masks: see matcher.py. Where marks come from: the compiler.
-Invariants   equals `Matcher` in what is refused, but for blanks. Events do not depend on how the text was cut into
-             tokens or pieces, up to how text and arguments are split over events. Needs numpy and msgpack only.
-Unsettled    Where a text may still become a delimiter, nothing is said until that is settled.
-Blanks       What masks allow is read as it stands. Else, between tokens of JSON, a blank that the state cannot read is
-             passed over, and one that it asks for is supplied. So the rest is a text that masks allow.
+Invariants   refuses what `Matcher` refuses, except for blanks. Events do not depend on how the text was cut into
+             tokens or pieces, except for how text and arguments are split over events. Needs numpy and msgpack only.
+Unsettled    While a text may still become a delimiter, the reader sends no event for it.
+Blanks       The reader reads what masks allow as it stands. Otherwise, between tokens of JSON, it skips a blank that
+             the state cannot read, and inserts one that the state requires. Masks allow the text with these changes.
 """
 
 from __future__ import annotations

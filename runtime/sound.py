@@ -1,11 +1,11 @@
-"""All checks of a bundle's tables as one pass of a kernel: it says that they are sound, or nothing at all.
+"""Run all checks of a bundle's tables in one kernel. It says whether they are sound, but not what is wrong.
 
-Leaves out   what is wrong, and the checks themselves one by one: see checks.py, which runs this first where numba is
-             loaded already, and the plain passes where it is not or where this is not content.
-Invariants   what `sound` says yes to, no plain pass refuses; tests/runtime/test_hostile.py tries both on every edit.
-             Checks run in the order of the list, and end with the first that fails: what the later ones index, the
-             earlier ones have bounded.
-             They are laid out once, by names; for a bundle only the numbers behind the names are looked up.
+Leaves out   what is wrong: the plain passes of checks.py find that. checks.py runs this kernel first if numba is
+             already loaded; it runs the plain passes if numba is not loaded, or if this kernel finds a fault.
+Invariants   if `sound` accepts tables, no plain pass refuses them; tests/runtime/test_hostile.py tries both on every
+             edit. Checks run in the order of the list and stop at the first that fails: earlier checks bound the
+             numbers that later checks use as indices.
+             The list is built once, with names; for each bundle only the numbers behind the names are filled in.
 Arrays       checks int64 [n, 9]: a kind, then its arguments; what they mean is said at each kind.
 """
 

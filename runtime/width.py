@@ -3,9 +3,10 @@
 A model may have more logits than its tokenizer has ids: the rest is padding. It may have fewer where the last ids stand
 in prompts only. Much wider logits belong to another tokenizer, and text made with them is garbage.
 
-Invariants   the width is known where the checkpoint's config.json said it when the vocabulary was made, or where the
-             caller says it. Known: logits have at most so many columns. Unknown: at most `PADDING` more than ids, with
-             one warning. In both cases every token that some mask allows has a column.
+Invariants   the width is known if the checkpoint's config.json stated it when the vocabulary was made, or if the caller
+             states it. Logits then have at most that many columns. If the width is unknown, logits have at most
+             `PADDING` columns more than there are ids, with one warning. In both cases every token that some mask
+             allows has a column.
 """
 
 from __future__ import annotations

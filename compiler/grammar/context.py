@@ -1,16 +1,17 @@
-r"""Make terminals see the text around them: what is ignored is read to its longest text, ``^ $ \b`` and look-arounds
+r"""Make terminals see the text around them: an ignored terminal takes its longest match; ``^ $ \b`` and look-arounds
 look past the edges of their terminal.
 
-Ways         A terminal becomes *ways*: a regular expression of its own text, the characters that may stand before it,
-             and a *rest*: what must not follow. For each class of characters that may stand before and behind it, the
-             expression is specialised, so that it says of its own text what it says there.
-Product      A state is (class of the last character, rest). Each rule gets a copy for every pair of states that it
-             leads from and to (Bar-Hillel, Perles, Shamir 1961: intersection with a regular language).
-Longest      A text t of an ignored terminal is read to its end if no v follows with tv a text of it. So the rest is
-             t⁻¹L, from which states of subsets of partial derivatives (Antimirov 1996) are made.
+Ways         A terminal becomes one or more *ways*. A way has a regular expression for the terminal's own text, the
+             characters that may stand before it, and a *rest*: what must not follow. The expression
+             is specialised for each class of characters before and after the terminal, so that it looks at its own text
+             only.
+Product      A state is (class of the last character, rest). Each rule gets a copy for every pair of a state before it
+             and a state after it (Bar-Hillel, Perles, Shamir 1961: intersection with a regular language).
+Longest      A text t of an ignored terminal with the language L is its longest match if no v with tv in L follows. So
+             the rest is t⁻¹L; its states are sets of partial derivatives (Antimirov 1996).
 Leaves out   reading Lark text (reader.py), automata (../automata).
-Invariants   a grammar in which nothing looks past an edge is returned as it is. What needs more than is known here is
-             an UnsupportedError that names the terminal. Which of Lark's parsers is followed: docs/specs.md.
+Invariants   a grammar in which nothing looks past an edge is returned as it is. A terminal that this module cannot
+             handle raises an UnsupportedError with its name. docs/specs.md says which of Lark's parsers is followed.
 """
 
 from __future__ import annotations
