@@ -119,7 +119,6 @@ _FORMS = {
     "function_declarations": ("a list of tools", 'write {"tools": […]}, or the list alone'),
     "toolConfig": ("a list of tools", 'write {"tools": […]} with tools of the form {"name": …, "input_schema": …}'),
     "toolSpec": ("a tool", 'write {"name": …, "description": …, "input_schema": …}'),
-    "response_format": ("a JSON Schema", "write the schema itself"),
     "json_schema": ("a JSON Schema", "write what its key schema holds"),
 }
 """Keys of forms that are not read → what is expected, how to write it."""
@@ -127,13 +126,9 @@ _FORMS = {
 
 def _advice(document: dict[str, Any]) -> tuple[str, str, str] | None:
     """The key of a form that is not read, what is expected and how to write that; None for others."""
-    if document.get("type") == "json_object":
-        return "json_object", "a JSON Schema", 'write {"type": "object"}'
-    if isinstance(document.get("schema"), dict) and (
-        document.get("type") == "json_schema" or document.keys() <= {"name", "description", "strict", "schema"}
-    ):
+    if isinstance(document.get("schema"), dict) and document.keys() <= {"name", "description", "strict", "schema"}:
         return "schema", "a JSON Schema", "write what its key schema holds"
-    if document.get("type") != "json_schema" and not SCHEMA_KEYS.isdisjoint(document):
+    if not SCHEMA_KEYS.isdisjoint(document):
         return None
     return next(((key, *_FORMS[key]) for key in _FORMS if isinstance(document.get(key), (dict, list))), None)
 

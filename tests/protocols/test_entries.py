@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_schema, compile_tools
-from toolc.compiler.errors import SpecError, UnsupportedError
+from toolc.compiler.errors import SpecError
 from toolc.compiler.grammar.protocol import load_protocol
 from toolc.runtime import Matcher, Reader, read_calls
 
@@ -30,8 +30,8 @@ WRAPPED = {
     "cohere": "<|START_RESPONSE|>{}<|END_RESPONSE|>",
     "cohere_cmd5": "<|START_TEXT|>{}<|END_TEXT|>",
     "kimi_k3": "{}<|close|>response<|sep|>",
+    "react": 'Action: Finish\nAction Input: {"return_type": "give_answer", "final_answer": {}}',
 }
-NO_JSON = {"functiongemma", "gemma4", "lfm2", "llama3_builtin", "olmo3", "pythonic"}
 
 
 @EACH
@@ -39,10 +39,6 @@ def test_response_or_calls(name: str) -> None:
     as_tokens = sorted(FAMILIES).index(name) % 2 == 0
     family, vocab = FAMILIES[name], vocab_for(name, as_tokens)
     options = Options(protocol=name, named=False, response=RESPONSE)
-    if name in NO_JSON:
-        with pytest.raises(UnsupportedError, match="writes no JSON"):
-            compile_tools(TOOLS, vocab, options=options)
-        return
     held = compile_tools(TOOLS, vocab, options=options).bundle
     plain = bundle(name, as_tokens)
     assert {"response", "either", "either/one"} <= set(held.entry)
