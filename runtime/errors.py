@@ -72,3 +72,7 @@ class DecodeError(ToolcError):
 
 class RequestError(ToolcError):
     """The body of a request that is none, or asks for what cannot be done."""
+
+
+class ServingError(ToolcError):
+    """A server's settings that cannot be meant, or a constraint that cannot be had for a request."""

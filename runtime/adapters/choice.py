@@ -7,7 +7,8 @@ Invariants   a request names a bundle; it never gives a path, since requests com
 Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundle` (a name, with or without ".toolc"),
              `toolc_entry` (default "start"), `toolc_tools` (names, a list or joined by commas: only these tools may be
              called), `toolc_budget` (tokens, refused where it cannot be kept; 0: none). Without the last, the tokens
-             that the engine itself allows the request are its budget; too few of them are refused.
+             that the engine itself allows the request are its budget; too few of them are refused, unless `toolc_cut`
+             is 1: then the text is cut.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..bundle import Bundle
 from ..errors import BundleError, DecodeError
 from ..matcher import checked_budget, entry_state
+from ..store.fetch import cache_dir
+from ..store.folder import Folder
+from ..store.store import open_store
 
 if TYPE_CHECKING:
     from ..vocab import Vocab
@@ -33,7 +37,7 @@ FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
 SUFFIX = ".toolc"
 PREFIX = "toolc_"
-KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget")
+KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget", "toolc_cut")
 LONGEST = 255 - len(SUFFIX)  # bytes of a name: more no file system has
 SUBSETS = 64  # choices of tools that are kept, those used last
 
@@ -44,6 +48,13 @@ def memory_limit() -> int | None:
     if given is not None and not given.isdecimal():
         raise DecodeError("no number of bytes", place=f"${MEMORY}", found=repr(given))
     return None if given is None else int(given)
+
+
+def store_folders() -> list[Path]:
+    """Where the bundles lie that were compiled for requests: $TOOLC_STORE, if it is a folder, and the cache."""
+    store = os.environ.get("TOOLC_STORE")
+    files = open_store(store).files if store else None
+    return [files.folder, cache_dir()] if isinstance(files, Folder) else [cache_dir()]
 
 
 class Choice(NamedTuple):
@@ -100,6 +111,8 @@ class Shelf:
         """
         given = os.environ.get(FOLDERS, "") if self._folders is None else self._folders
         folders = [Path(part) for part in given.split(os.pathsep) if part]
+        if self._folders is None:
+            folders += store_folders()
         if not folders:
             raise BundleError(
                 "there is no folder of bundles", place=f"${FOLDERS}", hint="set it to the folder that holds them"
@@ -183,10 +196,11 @@ class Shelf:
             bundle = self._subset(bundle, _names(mine["toolc_tools"]))
         entry = _text(mine, "toolc_entry") if "toolc_entry" in mine else "start"
         entry_state(bundle, entry)
-        budget = _number(mine["toolc_budget"]) if "toolc_budget" in mine else None
+        budget = _number(mine, "toolc_budget")
         if budget:
             checked_budget(bundle, entry, budget if most is None else min(budget, most))
-        check_most(bundle, entry, budget, most)
+        if not _number(mine, "toolc_cut"):
+            check_most(bundle, entry, budget, most)
         return Choice(bundle, entry, budget)
 
 
@@ -228,9 +242,10 @@ def _names(value: Any) -> frozenset[str]:
     return frozenset(part.strip() for part in parts)
 
 
-def _number(value: Any) -> int:
+def _number(arguments: Mapping[str, Any], key: str) -> int | None:
+    value = arguments.get(key)
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise DecodeError("toolc_budget is no number of tokens", found=repr(value)[:80], expected="0 or more")
+    if key in arguments and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise DecodeError(f"{key} is no number", found=repr(value)[:80], expected="0 or more")
     return value

@@ -1,0 +1,1 @@
+"""Ordinary requests of serving engines, without an engine."""
