@@ -8,6 +8,7 @@ Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundl
              `toolc_entry` (default "start"), `toolc_tools` (names, a list or joined by commas: only these tools may be
              called), `toolc_budget` (tokens, refused where it cannot be kept; 0: none). Without the last, the tokens
              that the engine itself allows the request are its budget; too few of them are refused.
+             `toolc_resident` (turns that may be answered in the engine; only where it drafts, see vllm_scheduler.py).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
 SUFFIX = ".toolc"
 PREFIX = "toolc_"
-KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget")
+RESIDENT = "toolc_resident"
+KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget", RESIDENT)
 LONGEST = 255 - len(SUFFIX)  # bytes of a name: more no file system has
 SUBSETS = 64  # choices of tools that are kept, those used last
 
@@ -183,7 +185,9 @@ class Shelf:
             bundle = self._subset(bundle, _names(mine["toolc_tools"]))
         entry = _text(mine, "toolc_entry") if "toolc_entry" in mine else "start"
         entry_state(bundle, entry)
-        budget = _number(mine["toolc_budget"]) if "toolc_budget" in mine else None
+        budget = _number(mine, "toolc_budget") if "toolc_budget" in mine else None
+        if RESIDENT in mine:
+            _number(mine, RESIDENT, "turns")
         if budget:
             checked_budget(bundle, entry, budget if most is None else min(budget, most))
         check_most(bundle, entry, budget, most)
@@ -228,9 +232,10 @@ def _names(value: Any) -> frozenset[str]:
     return frozenset(part.strip() for part in parts)
 
 
-def _number(value: Any) -> int:
+def _number(arguments: Mapping[str, Any], key: str, of: str = "tokens") -> int:
+    value = arguments[key]
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise DecodeError("toolc_budget is no number of tokens", found=repr(value)[:80], expected="0 or more")
+        raise DecodeError(f"{key} is no number of {of}", found=repr(value)[:80], expected="0 or more")
     return value
