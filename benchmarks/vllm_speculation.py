@@ -65,6 +65,12 @@ TOOLS = [
         },
     ),
 ]
+SYSTEM = """You answer with calls of functions. The functions are:
+{}
+For each call write a JSON object with the name and the arguments within <tool_call></tool_call>, as in
+<tool_call>
+{{"name": "get_weather", "arguments": {{"city": "Prague", "units": "celsius"}}}}
+</tool_call>"""
 DICE = [tool("pick", {"fruit": {"enum": ["apple", "pear", "fig", "plum"]}, "size": {"enum": ["small", "large"]}})]
 
 
@@ -110,8 +116,9 @@ class Turns:
         if not on:
             self.scheduler.update_draft_token_ids = functools.partial(Scheduler.update_draft_token_ids, self.scheduler)
 
-    def prompt(self, text: str) -> list[int]:
-        chat = [{"role": "user", "content": text}]
+    def prompt(self, text: str, tools: Sequence[dict[str, Any]] = ()) -> list[int]:
+        system = SYSTEM.format("\n".join(json.dumps(one) for one in tools))
+        chat = [{"role": "system", "content": system}, {"role": "user", "content": text}]
         text = self.tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
@@ -190,9 +197,9 @@ def bench(turns: Turns, count: int, sampled: int, told: Callable[[str, dict[str,
     }
     for name, bundle in bundles.items():
         bundle.write(folder / f"{name}.toolc", standalone=True)
-    entries = ("required/one", "required", "auto")
+    entries = ("required/one", "required", "required/one", "auto")
     texts = [SAYINGS[n % len(SAYINGS)].format(PLACES[n % len(PLACES)], n) for n in range(count)]
-    prompts = [turns.prompt(text) for text in texts]
+    prompts = [turns.prompt(text, TOOLS) for text in texts]
 
     def greedy(n: int, **more: Any) -> Any:
         chosen = {"toolc_bundle": "tools", "toolc_entry": entries[n % len(entries)], **more}
@@ -223,7 +230,9 @@ def bench(turns: Turns, count: int, sampled: int, told: Callable[[str, dict[str,
         again, took = measured(turns, lambda outputs=outputs: turns.run(prompts, greedy, outputs))
         told(arm, took | {"turns": count, "differ": sum(a != b for a, b in zip(said, again, strict=True))})
 
-    some = [n for n in range(count) if calls[n] is not None and n % len(entries) == 0]
+    some = [n for n in range(count) if calls[n] is not None and entries[n % len(entries)] == "required/one"][
+        : count // 4
+    ]
     if some:
         bridges = [handed(n, True)[0][4] for n in some]
         longer = [prompts[n] + said[n] + bridge for n, bridge in zip(some, bridges, strict=True)]
@@ -253,7 +262,7 @@ def bench(turns: Turns, count: int, sampled: int, told: Callable[[str, dict[str,
             took | {"turns": 2 * len(some), "differ": sum(a != b for a, b in zip(whole, again, strict=True))},
         )
 
-    prompt = turns.prompt("Pick a fruit.")
+    prompt = turns.prompt("Pick a fruit.", DICE)
 
     def random(n: int) -> Any:
         return SamplingParams(

@@ -46,7 +46,7 @@ from ..bundle import Bundle
 from ..calls import Call
 from ..errors import DecodeError, ToolcError
 from ..reader import Reader
-from ..speculate.drafting import DraftedSequence, RestOfCall
+from ..speculate.drafting import DraftedSequence, Guess, RestOfCall
 from ..speculate.errors import SpeculateError
 from ..speculate.keys import Scope
 from ..speculate.outputs import CacheLimits, OutputCache
@@ -146,8 +146,7 @@ class CallFollower:
         self._turn, self._read, self._reader = turn, turn, self._start.fork()
         self._call: tuple[int, str] | None = None
         self._sought = -1  # the call whose rest was sought
-        self._from = 0
-        self._future: Future[list[int]] | None = None
+        self._future: Future[Guess] | None = None
 
     def follow(self) -> None:
         """Read what the text has read since."""
@@ -161,7 +160,7 @@ class CallFollower:
                     self._call = None
             self._read += 1
 
-    def seek(self, outputs: OutputCache, request: str) -> Future[list[int]] | None:
+    def seek(self, outputs: OutputCache, request: str) -> Future[Guess] | None:
         """Begin to write the rest of the call that was begun, where one of its tool is cached, if it was not yet."""
         if self._call is None or self._sought == self._call[0] or self._text.is_inserting:
             return None
@@ -171,14 +170,18 @@ class CallFollower:
         self._sought = self._call[0]
         if entry.argument_bytes > DRAFT_BYTES:
             return None
-        self._from = len(self._text)
-        self._future = self._threads.submit(self._rest.tokens, self._reader.fork(), entry.name, entry.arguments)
+        self._future = self._threads.submit(
+            self._guess, len(self._text), self._reader.fork(), entry.name, entry.arguments
+        )
         return self._future
+
+    def _guess(self, position: int, reader: Reader, name: str, arguments: Mapping[str, Any]) -> Guess:
+        return Guess(position, reader.data, self._rest.text(reader, name, arguments), self._rest)
 
     def use(self) -> None:
         """Take the rest that was written, if it is there."""
         if self._future is not None and self._future.done():
-            self._text.guess(self._from, self._future.result())
+            self._text.guess(self._future.result())
             self._future = None
 
     def whole(self, tokens: Sequence[int]) -> list[Call]:
@@ -292,7 +295,7 @@ class DraftingScheduler(Scheduler):
             if draft:  # else what another proposer proposed, and the mask allows
                 request.spec_token_ids = draft
 
-    def _seek(self, request: Request, grammar: Grammar) -> Future[list[int]] | None:
+    def _seek(self, request: Request, grammar: Grammar) -> Future[Guess] | None:
         if grammar.calls is None:
             return None
         grammar.calls.follow()

@@ -1,6 +1,6 @@
 """Draft what a constrained sequence says next: forced tokens, the rest of a cached call, outputs that are inserted.
 
-    forced    the grammar has one way on (`Matcher.forced`), or the tokens of the mask are all along one text
+    forced    the grammar has one way on: `Matcher.forced`, or a mask of one token or of one text
     guessed   the rest of a call that was cached for the tool whose call was begun (Algorithm 4)
     inserted  what follows a turn whose calls have outputs (Algorithm 5): the mask allows nothing else
 
@@ -43,8 +43,8 @@ class RestOfCall:
         self.bundle, self.encode = bundle, encode
         self._names = {token: name.encode() for name, token in bundle.vocab.special.items()}
 
-    def tokens(self, reader: Reader, name: str, arguments: Mapping[str, Any]) -> list[int]:
-        """Tokens of the rest of a call; none where other arguments than these were written so far.
+    def text(self, reader: Reader, name: str, arguments: Mapping[str, Any]) -> bytes:
+        """The rest of a call; nothing where other arguments than these were written so far.
 
         Args:
             reader: inside of the call; it is left as it stands.
@@ -52,21 +52,52 @@ class RestOfCall:
         try:
             rest = write_call(reader, name, arguments)
         except DecodeError:  # the reader stands inside of a delimiter
-            return []
-        return [] if rest is None else self.after(reader.data, rest.text)
+            return b""
+        return b"" if rest is None else rest.text
+
+    def tokens(self, reader: Reader, name: str, arguments: Mapping[str, Any]) -> list[int]:
+        """Tokens of that text."""
+        return self.after(reader.data, self.text(reader, name, arguments))
 
     def after(self, written: bytes, rest: bytes) -> list[int]:
         """Tokens of the rest: as the tokenizer cuts the whole, where one of its tokens ends before the rest."""
+        if not rest:
+            return []
         tokens = self.encode((written + rest).decode(errors="replace"))
         length, count = 0, 0
         while length < len(written) and count < len(tokens):
-            length += self._length(tokens[count])
+            length += len(self.shown(tokens[count]))
             count += 1
         return tokens[count:] if length == len(written) else self.encode(rest.decode(errors="replace"))
 
-    def _length(self, token: int) -> int:
-        """Bytes of a token; of a special one, those of its name."""
-        return len(self._names[token]) if token in self._names else len(self.bundle.vocab.token(token))
+    def shown(self, token: int) -> bytes:
+        """The bytes of a token; of a special one, those of its name."""
+        return self._names[token] if token in self._names else self.bundle.vocab.token(token)
+
+
+class Guess:
+    """A text that may come from a place of a sequence on, however it is cut into tokens.
+
+    Args:
+        position: of its first token.
+        written: the text before it, of the turn.
+        text: what may come.
+        rest: cuts it.
+    """
+
+    def __init__(self, position: int, written: bytes, text: bytes, rest: RestOfCall) -> None:
+        self.position, self.written, self.text, self.rest = position, written, text, rest
+        self._tokens = rest.after(written, text)
+
+    def after(self, said: Sequence[int]) -> Sequence[int]:
+        """What may follow these tokens, which were said from its place on; nothing where they are none of its text."""
+        said = list(said)
+        if self._tokens[: len(said)] != said:
+            text = b"".join(map(self.rest.shown, said))
+            if not self.text.startswith(text):
+                return ()
+            self._tokens = said + self.rest.after(self.written + text, self.text[len(text) :])
+        return self._tokens[len(said) :]
 
 
 class _Inserted:
@@ -97,7 +128,7 @@ class DraftedSequence:
         self.spans: list[tuple[int, int]] = []
         self._parts: list[Matcher | _Inserted] = [Matcher(bundle, entry, budget)]
         self._at = 0
-        self._guess: tuple[int, list[int]] = (0, [])
+        self._guess: Guess | None = None
         self._ends = frozenset(int(token) for token in bundle.tables.end_of_turn_tokens)
         self._scratch = np.zeros(bundle.vocab.words, np.uint32)
 
@@ -173,9 +204,9 @@ class DraftedSequence:
             token = part.tokens[part.read]
             mask[token >> 5] = np.uint32(1 << (token & 31))
 
-    def guess(self, position: int, tokens: Sequence[int]) -> None:
-        """Tokens that may come from a place on; as soon as others were read there, they are forgotten."""
-        self._guess = position, list(tokens)
+    def guess(self, guess: Guess) -> None:
+        """What may come; as soon as another text was read in its place, it is of no more use."""
+        self._guess = guess
 
     def insert(self, tokens: Sequence[int], budget: int | None = None) -> None:
         """Have tokens follow the turn that has ended, then another turn.
@@ -218,17 +249,15 @@ class DraftedSequence:
             return part.tokens[part.read :]
         if part.is_finished:
             return ()
-        begin, guess = self._guess
-        since = self.tokens[begin:]
-        if begin <= len(self.tokens) and len(since) < len(guess) and guess[: len(since)] == since:
-            return guess[len(since) :]
+        if self._guess is not None and self.turn <= self._guess.position <= len(self.tokens):
+            rest = self._guess.after(self.tokens[self._guess.position :])
+            if rest:
+                return rest
         forced: list[int] = part.forced().tolist()
         return forced or self._along_one_text(part)
 
     def _along_one_text(self, matcher: Matcher) -> Sequence[int]:
-        """The longest token of the mask where all others are its beginnings: its text must come, unless it ends early
-        for one that the tokenizer writes with what follows. Verified as any draft; it is sure where it is the only one.
-        """
+        """The only token of the mask, or the longest one along the only text that may come."""
         matcher.fill(self._scratch)
         words = np.flatnonzero(self._scratch)
         if len(words) > FEW:
@@ -236,10 +265,19 @@ class DraftedSequence:
         bits = np.unpackbits(self._scratch[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
         row, bit = np.nonzero(bits)
         tokens = (32 * words[row] + bit).tolist()
-        if len(tokens) == 1:
-            return tokens
-        if len(tokens) > FEW or not self._ends.isdisjoint(tokens):
-            return ()
-        texts = sorted((self.bundle.vocab.token(token), token) for token in tokens)
-        longest, token = max(texts, key=lambda one: len(one[0]))
-        return (token,) if all(text and longest.startswith(text) for text, _ in texts) else ()
+        if len(tokens) == 1 or len(tokens) > FEW:
+            return tokens[: len(tokens) == 1]
+        texts = [(self.bundle.vocab.token(token), token) for token in tokens]
+        only = _only_text(matcher, max(len(text) for text, _ in texts))
+        along = [(len(text), token) for text, token in texts if text and only.startswith(text)]
+        return (max(along)[1],) if along else ()
+
+
+def _only_text(matcher: Matcher, most: int) -> bytes:
+    """The bytes that come next, whatever is sampled; at most so many."""
+    text = b""
+    while len(text) < most and len(following := matcher.expected_bytes()) == 1 and not matcher.expected_special():
+        matcher.advance_bytes(following)
+        text += following
+    matcher.rollback(len(text))
+    return text

@@ -10,7 +10,7 @@ import pytest
 
 from tests.speculate.small import bundle, encoder
 from toolc.runtime import DecodeError, Matcher, Reader
-from toolc.runtime.speculate.drafting import DraftedSequence, RestOfCall
+from toolc.runtime.speculate.drafting import DraftedSequence, Guess, RestOfCall
 from toolc.runtime.writer import write_call
 
 END = tuple(int(token) for token in bundle().tables.end_of_turn_tokens)
@@ -69,11 +69,13 @@ def test_a_draft_is_no_longer_than_asked() -> None:
     assert text.draft(0) == []
 
 
-def rest_from(text: DraftedSequence, name: str, arguments: dict[str, object]) -> list[int]:
+def guess_from(text: DraftedSequence, name: str, arguments: dict[str, object]) -> tuple[Guess, list[int]]:
+    """A guess of the rest of a call, and its tokens."""
     reader = Reader(bundle(), text.entry)
     for token in text.tokens:
         reader.feed(token)
-    return RestOfCall(bundle(), encoder()).tokens(reader, name, arguments)
+    rest = RestOfCall(bundle(), encoder())
+    return Guess(len(text), reader.data, rest.text(reader, name, arguments), rest), rest.tokens(reader, name, arguments)
 
 
 def begun_call() -> tuple[DraftedSequence, str, dict[str, object], list[int]]:
@@ -91,18 +93,34 @@ def begun_call() -> tuple[DraftedSequence, str, dict[str, object], list[int]]:
 
 def test_the_rest_of_a_call_is_drafted_and_left_where_something_else_is_said() -> None:
     text, name, arguments, _ = begun_call()
-    guess = rest_from(text, name, arguments)
-    assert guess
-    text.guess(len(text), guess)
-    assert text.draft(len(guess)) == guess
-    for n, token in enumerate(guess[:-1]):
+    guess, tokens = guess_from(text, name, arguments)
+    assert tokens
+    text.guess(guess)
+    assert text.draft(len(tokens)) == tokens
+    for n, token in enumerate(tokens[:-1]):
         assert text.read(token)
-        assert text.draft(len(guess))[: len(guess) - n - 1] == guess[n + 1 :]
+        assert text.draft(len(tokens))[: len(tokens) - n - 1] == tokens[n + 1 :]
     other, *_ = begun_call()
-    other.guess(len(other), guess)
-    token = next(one for one in mask_of(other) if one != guess[0])
-    assert other.read(token)
-    assert other.draft(len(guess))[: len(guess)] != guess[1:]
+    other.guess(guess_from(other, name, {**arguments, "place": "Bern"})[0])
+    while len(other) < len(text) and other.read(text.tokens[len(other)]):  # Chur and the rest
+        pass
+    assert len(other) == len(text) and not other._guess.after(other.tokens[other._guess.position :])  # type: ignore[union-attr]
+
+
+def test_the_rest_of_a_call_is_cut_anew_where_the_model_cuts_it_otherwise() -> None:
+    """The same text in single bytes for a while: the draft goes on with what is left of it."""
+    text, name, arguments, _ = begun_call()
+    guess, tokens = guess_from(text, name, arguments)
+    text.guess(guess)
+    byte_tokens = {bundle().vocab.token(token): token for token in range(bundle().vocab.size)}
+    whole = b"".join(map(guess.rest.shown, tokens))
+    for n in range(12):
+        token = byte_tokens[whole[n : n + 1]]
+        assert text.read(token)
+        draft = text.draft(64)
+        said = whole[: n + 1] + b"".join(map(guess.rest.shown, draft))
+        assert said.startswith(whole) or whole.startswith(said)
+        assert len(said) > n + 8
 
 
 def finished(seed: int = 1) -> DraftedSequence:
