@@ -8,7 +8,8 @@ Request      flat keys, since HTTP front ends allow no nested ones: `toolc_bundl
              `toolc_entry` (default "start"), `toolc_tools` (names, a list or joined by commas: only these tools may be
              called), `toolc_budget` (tokens, refused where it cannot be kept; 0: none). Without the last, the tokens
              that the engine itself allows the request are its budget; too few of them are refused, unless `toolc_cut`
-             is 1: then the text is cut.
+             is 1: then the text is cut. `toolc_resident`: turns that may be
+             answered in the engine, only where it drafts (see vllm_scheduler.py).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ FOLDERS = "TOOLC_BUNDLES"
 MEMORY = "TOOLC_DEVICE_BYTES"
 SUFFIX = ".toolc"
 PREFIX = "toolc_"
-KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget", "toolc_cut")
+RESIDENT = "toolc_resident"
+KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget", "toolc_cut", RESIDENT)
 LONGEST = 255 - len(SUFFIX)  # bytes of a name: more no file system has
 SUBSETS = 64  # choices of tools that are kept, those used last
 
@@ -197,6 +199,7 @@ class Shelf:
         entry = _text(mine, "toolc_entry") if "toolc_entry" in mine else "start"
         entry_state(bundle, entry)
         budget = _number(mine, "toolc_budget")
+        _number(mine, RESIDENT)
         if budget:
             checked_budget(bundle, entry, budget if most is None else min(budget, most))
         if not _number(mine, "toolc_cut"):

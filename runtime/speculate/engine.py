@@ -34,10 +34,10 @@ import numpy as np
 from ..arguments import ENCODINGS
 from ..calls import Call
 from ..calls import Event as Said
-from ..errors import DecodeError, ToolcError
+from ..errors import ToolcError
 from ..matcher import Matcher
 from ..reader import Reader
-from ..writer import write_call
+from .drafting import Encode, RestOfCall
 from .errors import SpeculateError
 from .keys import CallKey, Scope
 from .outputs import CacheLimits, OutputCache
@@ -47,8 +47,6 @@ from .sampling import Distribution, distribution, verify
 if TYPE_CHECKING:
     from ..bundle import Bundle
     from .causal import Feed
-
-Encode = Callable[[str], list[int]]
 
 
 class Model(Protocol):
@@ -224,7 +222,7 @@ class Engine:
         self.limits = limits or EngineLimits()
         self.drafts, self.resident = drafts, resident
         self.rules = Rules.from_bundle(bundle)
-        self._names = {token: name.encode() for name, token in bundle.vocab.special.items()}
+        self._rest = RestOfCall(bundle, encode)
         self._readers: dict[str, Reader] = {}
         self.ends = frozenset(int(token) for token in bundle.tables.end_of_turn_tokens)
         self.counts = EngineCounts()
@@ -485,19 +483,11 @@ class Engine:
             if entry.argument_bytes > self.limits.draft_bytes:
                 continue
             one.sought = asyncio.get_running_loop().run_in_executor(
-                self._writers, self._rest_of, one.reader.fork(), entry.name, entry.arguments
+                self._writers, self._rest.tokens, one.reader.fork(), entry.name, entry.arguments
             )
             new.append(one.sought)
         if new:
             await asyncio.wait(new, timeout=self.limits.draft_wait_s)
-
-    def _rest_of(self, reader: Reader, name: str, arguments: Mapping[str, Any]) -> list[int]:
-        """Tokens of the rest of a call; none where other arguments than these were written so far."""
-        try:
-            rest = write_call(reader, name, arguments)
-        except DecodeError:  # the reader stands inside of a delimiter
-            return []
-        return [] if rest is None else self._tokens_after(reader.data, rest.text)
 
     def _draft(self, one: Running) -> list[int]:
         """The draft that was sought, where it is there and what was decoded in the meantime is its beginning."""
@@ -509,19 +499,6 @@ class Engine:
             return []
         room = min(self.limits.draft, one.left - 1, self.model.capacity - len(one.tokens) - 1)
         return draft[len(since) :][: max(0, room)]
-
-    def _tokens_after(self, written: bytes, rest: bytes) -> list[int]:
-        """Tokens of the rest: as the tokenizer cuts the whole, where one of its tokens ends before the rest."""
-        tokens = self.encode((written + rest).decode(errors="replace"))
-        length, count = 0, 0
-        while length < len(written) and count < len(tokens):
-            length += self._length(tokens[count])
-            count += 1
-        return tokens[count:] if length == len(written) else self.encode(rest.decode(errors="replace"))
-
-    def _length(self, token: int) -> int:
-        """Bytes of a token; of a special one, those of its name."""
-        return len(self._names[token]) if token in self._names else len(self.bundle.vocab.token(token))
 
     async def _end_turn(self, one: Running, reason: str) -> None:
         """Answer the calls from the tool cache and stay, or hand the turn to the client."""

@@ -7,7 +7,7 @@ Invariants   entries belong to one request and are seen by no other; they end wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,9 @@ class CacheLimits:
 
 @dataclass(frozen=True)
 class Entry:
-    """An output: of which call, how long it and the arguments are, how long the arguments alone, in canonical form, and
-    until when, on the engine's clock, it may be used."""
+    """An output: of which call, how long it and the arguments are, how long the arguments alone, in canonical form,
+    until when, on the engine's clock, it may be used, and the tokens that follow a turn which is this one call, where
+    the engine was given them."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -45,6 +46,7 @@ class Entry:
     bytes: int
     argument_bytes: int
     until: float
+    after: Sequence[int] = ()
 
 
 class OutputCache:
@@ -75,7 +77,15 @@ class OutputCache:
     def __len__(self) -> int:
         return sum(map(len, self._requests.values()))
 
-    def put(self, request: str, key: CallKey, arguments: Mapping[str, Any], output: str, keep_alive_s: float) -> None:
+    def put(
+        self,
+        request: str,
+        key: CallKey,
+        arguments: Mapping[str, Any],
+        output: str,
+        keep_alive_s: float,
+        after: Sequence[int] = (),
+    ) -> None:
         """Keep an output for a call; a later one for the same call takes its place.
 
         Raises:
@@ -87,7 +97,7 @@ class OutputCache:
         self._drop_old(entries)
         size = len(output.encode())
         until = self.now() + min(keep_alive_s, self.limits.keep_alive_s)
-        entry = Entry(key.tool, arguments, output, size + len(key.arguments), len(key.arguments), until)
+        entry = Entry(key.tool, arguments, output, size + len(key.arguments), len(key.arguments), until, after)
         old = entries[key].bytes if key in entries else 0
         mine = sum(one.bytes for one in entries.values()) - old + entry.bytes
         for name, count, most in (

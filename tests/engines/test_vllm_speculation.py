@@ -1,0 +1,263 @@
+"""Speculation inside the real vLLM: texts equal with and without, outputs handed in over HTTP, requests that end alone.
+
+Run by the interpreter of the engines' environment. The engines run in processes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+PROPOSER = "toolc.runtime.adapters.vllm_drafts.NoDrafts"
+SCHEDULER = "toolc.runtime.adapters.vllm_scheduler.DraftingScheduler"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("vllm") is None or find_spec("vllm.v1") is None, reason="vLLM is not installed here"),
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> str:
+    given = os.environ.get("TOOLC_MODEL")
+    if given is None:
+        from toolc.runtime.vocab import vocab_cache_dir
+
+        given = str(vocab_cache_dir() / "models" / "smollm2")
+    if not Path(given, "config.json").is_file():
+        pytest.skip("the small model is not here: make model")
+    return given
+
+
+def environment(**more: str) -> dict[str, str]:
+    path = os.pathsep.join([*os.environ.get("PYTHONPATH", "").split(os.pathsep), str(ROOT)])
+    return {**os.environ, **SETTINGS, "PYTHONPATH": path.strip(os.pathsep), **more}
+
+
+# ---------------------------------------------------------------- in one process
+
+
+@pytest.fixture(scope="module")
+def arms(model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The benchmark, small."""
+    out = tmp_path_factory.mktemp("arms") / "results.json"
+    command = [sys.executable, "-m", "benchmarks.vllm_speculation", model, "--out", str(out)]
+    command += ["--turns", "12", "--sampled", os.environ.get("TOOLC_SAMPLED", "24"), "--at-once", "6"]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(out.read_text())
+    return found
+
+
+@pytest.mark.parametrize("arm", ["forced", "hit", "miss", "resident"])
+def test_greedy_texts_are_equal_with_and_without(arms: dict[str, Any], arm: str) -> None:
+    assert arms[arm]["differ"] == 0
+    assert arms[arm]["accepted"] > 0
+    assert arms["off"]["accepted"] == arms["off"]["drafted"] == 0
+
+
+def test_drafts_save_passes(arms: dict[str, Any]) -> None:
+    assert arms["off"]["passes"] == arms["off"]["tokens"]
+    assert arms["hit"]["passes"] < arms["forced"]["passes"] < arms["off"]["passes"]
+    assert arms["hit"]["tokens"] == arms["off"]["tokens"]
+
+
+def test_a_cached_output_keeps_the_sequence(arms: dict[str, Any]) -> None:
+    assert arms["resident"]["resident"] == arms["resident"]["requests"] > 0
+    assert arms["resident"]["inserted"] > 0
+    assert arms["resident"]["requests"] * 2 == arms["returns"]["requests"]
+
+
+def test_sampled_calls_are_of_one_distribution(arms: dict[str, Any]) -> None:
+    """χ² at 0.001, of as many samples as the time allows; the benchmark draws more."""
+    limits = {1: 10.83, 2: 13.82, 3: 16.27, 4: 18.47, 5: 20.52, 6: 22.46, 7: 24.32, 8: 26.12}
+    assert "None" not in arms["sampled"]["counts"] and "None" not in arms["sampled off"]["counts"]
+    if arms["chi2"]["freedom"]:
+        assert arms["chi2"]["chi2"] < limits[arms["chi2"]["freedom"]]
+
+
+# ---------------------------------------------------------------- over HTTP
+
+
+class Server:
+    """`vllm serve` with what docs/speculate.md tells an operator to give."""
+
+    def __init__(self, model: str, folder: Path) -> None:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            self.port = one.getsockname()[1]
+        speculative = {"method": "custom_class", "model": PROPOSER, "num_speculative_tokens": 16}
+        command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", model, "--served-model-name", "small"]
+        command += ["--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager", "--dtype", "float32"]
+        command += ["--max-model-len", "1024", "--max-num-seqs", "4", "--scheduler-cls", SCHEDULER]
+        command += ["--speculative-config", json.dumps(speculative)]
+        self.log = (folder / "log").open("w+")
+        env = environment(VLLM_PLUGINS="toolc,toolc_outputs", TOOLC_BUNDLES=str(folder), VLLM_API_KEY="secret")
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=env, stdout=self.log, stderr=self.log, start_new_session=True
+        )
+        until = time.monotonic() + 600
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                self.ask("GET", "/health")
+                return
+            except OSError:
+                time.sleep(1)
+        self.close()
+        raise AssertionError(Path(self.log.name).read_text()[-4000:])
+
+    def ask(self, method: str, path: str, body: Any = None, key: str = "secret") -> Any:
+        return json.loads(self.open(method, path, body, key).read() or "null")
+
+    def open(self, method: str, path: str, body: Any = None, key: str = "secret") -> Any:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
+        return urllib.request.urlopen(request, timeout=120)
+
+    def refused(self, path: str, body: Any, key: str = "secret") -> tuple[int, Any]:
+        with pytest.raises(urllib.error.HTTPError) as error:
+            self.ask("POST", path, body, key)
+        return error.value.code, json.loads(error.value.read())
+
+    def stream(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        for line in self.open("POST", "/v1/chat/completions", {"model": "small", "stream": True, **body}):
+            if line.startswith(b"data: ") and line.strip() != b"data: [DONE]":
+                yield json.loads(line[6:])
+
+    def close(self) -> None:
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def server(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    from benchmarks.vllm_speculation import TOOLS
+    from toolc.compiler import Options, compile_tools
+
+    folder = tmp_path_factory.mktemp("server")
+    tools = [*TOOLS, {**TOOLS[0], "name": "send", "x-toolc": {"read_only": False}}]
+    made = compile_tools(tools, model, options=Options(protocol="hermes")).bundle
+    made.write(folder / "tools.toolc", standalone=True)
+    one = Server(model, folder)
+    yield one
+    one.close()
+
+
+ASKED = {
+    "messages": [{"role": "user", "content": "How many dollars are 7 euros?"}],
+    "max_tokens": 150,
+    "temperature": 0,
+    "vllm_xargs": {"toolc_bundle": "tools", "toolc_entry": "required/one"},
+}
+CALL = {"name": "convert", "params": {"amount": 7, "source": "EUR", "target": "USD"}, "output": '{"dollars": 8}'}
+
+
+def said(chunks: list[dict[str, Any]]) -> str:
+    return "".join(one["choices"][0]["delta"].get("content") or "" for one in chunks if one["choices"])
+
+
+def test_outputs_are_handed_in_while_the_answer_is_on_its_way(server: Server) -> None:
+    """The same text, whether outputs are handed in or not; afterwards the response is unknown."""
+    plain = said(list(server.stream(ASKED)))
+    chunks = []
+    for chunk in server.stream(ASKED):
+        if not chunks:
+            path = f"/v1/cache-tool-output/{chunk['id']}"
+            other = {**CALL, "params": {**CALL["params"], "amount": 1}}
+            told = server.ask("POST", path, [CALL, other])
+        chunks.append(chunk)
+    assert told == {"cached": 2}
+    assert said(chunks) == plain
+    code, body = server.refused(path, [CALL])
+    assert code == 404 and "no such request" in body["error"]["message"]
+
+
+def test_what_is_inserted_stands_between_the_delimiters_of_its_message(server: Server) -> None:
+    """The turn that would come is handed in; the stream then holds two turns, and an answer in one piece says where."""
+    from toolc.runtime import Bundle, Reader
+
+    bundle = Bundle.open(next(Path(server.log.name).parent.glob("*.toolc")))
+    reader = Reader(bundle, "required/one")
+    reader.feed_text(said(list(server.stream(ASKED))))
+    reader.finish()
+    call = {"name": reader.calls[0].name, "params": dict(reader.calls[0].arguments), "output": '{"value": 8}'}
+    asked = {**ASKED, "skip_special_tokens": False, "vllm_xargs": {**ASKED["vllm_xargs"], "toolc_resident": 1}}
+    chunks = []
+    for chunk in server.stream(asked):
+        if not chunks:
+            server.ask("POST", f"/v1/cache-tool-output/{chunk['id']}", [call])
+        chunks.append(chunk)
+    _, inserted, *rest = said(chunks).split("<|im_end|>")
+    assert inserted == '\n<|im_start|>tool\n{"value": 8}'
+    assert rest[0].startswith("\n<|im_start|>assistant\n<tool_call>")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "text"),
+    [
+        (b"{", 400, "no JSON"),
+        ([{"name": "convert"}], 400, "expected text"),
+        ([{**CALL, "more": 1}], 400, "no member"),
+        ([CALL] * 65, 413, "entries"),
+        (b'["' + b"a" * (1 << 20) + b'"]', 413, "larger than"),
+    ],
+)
+def test_bodies_that_are_refused(server: Server, body: Any, code: int, text: str) -> None:
+    found, about = server.refused("/v1/cache-tool-output/chatcmpl-1", body)
+    assert found == code and text in about["error"]["message"]
+
+
+def test_entries_that_are_refused_are_named(server: Server) -> None:
+    for bad, text in (
+        ({**CALL, "name": "send"}, "may not be run early"),
+        ({**CALL, "name": "nothing"}, "no such tool"),
+        ({**CALL, "output": "a" * (65 << 10)}, "output_bytes"),
+    ):
+        stream = server.stream(ASKED)
+        path = f"/v1/cache-tool-output/{next(stream)['id']}"
+        code, about = server.refused(path, [CALL, bad])
+        assert code == 400 and text in about["error"]["message"] and about["error"]["param"] == "1"
+        assert list(stream)
+
+
+def test_both_paths_ask_for_the_key(server: Server) -> None:
+    for path in ("/v1/cache-tool-output/chatcmpl-1", "/cache-tool-output/chatcmpl-1"):
+        assert server.refused(path, [CALL], key="other")[0] == 401
+        assert server.refused(path, [CALL])[0] == 404
+
+
+def test_a_bundle_that_is_gone_ends_its_own_request(server: Server) -> None:
+    missing = {**ASKED, "vllm_xargs": {"toolc_bundle": "missing"}}
+    code, _ = server.refused("/v1/chat/completions", {"model": "small", **missing})
+    assert code in (400, 500)
+    assert said(list(server.stream(ASKED))).startswith("<tool_call>")
+    free = {**ASKED, "vllm_xargs": {}, "max_tokens": 5}
+    assert server.ask("POST", "/v1/chat/completions", {"model": "small", **free})["choices"]
