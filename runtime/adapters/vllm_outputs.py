@@ -102,8 +102,8 @@ class OutputsPlugin:
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
         """What the routes use: the engine's client, the tokenizer, the chat template and the keys."""
         from vllm import envs
-        from vllm.entrypoints.chat_utils import load_chat_template
         from vllm.entrypoints.serve.middleware.authenticate import AuthenticationMiddleware
+        from vllm.renderers.chat_utils import load_chat_template
 
         template = load_chat_template(getattr(args, "chat_template", None))
         continuation = Continuation(engine_client.get_tokenizer(), template)

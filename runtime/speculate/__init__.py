@@ -2,7 +2,8 @@
 
     calls      keys, rules, check                   one key for a call; which may run early; which are valid
     client     tools, executor, agent, openai       runs guesses beside the main request
-    engine     sampling, outputs, engine, causal    drafts calls, and answers them from a tool cache
+    drafts     drafting, outputs, turns             what comes next, under the masks; for this engine and others
+    engine     sampling, engine, causal             drafts calls, and answers them from a tool cache
     endpoint   chat, service, deltas, server        messages as tokens; OpenAI's API with /cache-tool-output
     worth      equations, chart                     what to expect, in numbers and curves
     simulator  clock, simulator                     the client and the engine above on a virtual clock

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -30,8 +32,6 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-PROPOSER = "toolc.runtime.adapters.vllm_drafts.NoDrafts"
-SCHEDULER = "toolc.runtime.adapters.vllm_scheduler.DraftingScheduler"
 
 pytestmark = [
     pytest.mark.slow,
@@ -101,6 +101,16 @@ def test_sampled_calls_are_of_one_distribution(arms: dict[str, Any]) -> None:
 # ---------------------------------------------------------------- over HTTP
 
 
+def operators_commands() -> tuple[dict[str, str], list[str]]:
+    """What docs/speculate.md exports, and the words of its `vllm serve`."""
+    text = (ROOT / "docs" / "speculate.md").read_text(encoding="utf-8")
+    (block,) = [one for one in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S) if "vllm serve" in one]
+    lines = [shlex.split(line, comments=True) for line in block.replace("\\\n", " ").splitlines()]
+    exports = dict(word.split("=", 1) for line in lines if line[:1] == ["export"] for word in line[1:])
+    (serve,) = [line for line in lines if line[:2] == ["vllm", "serve"]]
+    return exports, serve
+
+
 class Server:
     """`vllm serve` with what docs/speculate.md tells an operator to give."""
 
@@ -108,13 +118,13 @@ class Server:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             self.port = one.getsockname()[1]
-        speculative = {"method": "custom_class", "model": PROPOSER, "num_speculative_tokens": 16}
-        command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", model, "--served-model-name", "small"]
-        command += ["--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager", "--dtype", "float32"]
-        command += ["--max-model-len", "1024", "--max-num-seqs", "4", "--scheduler-cls", SCHEDULER]
-        command += ["--speculative-config", json.dumps(speculative)]
+        exports, words = operators_commands()
+        command = [sys.executable, "-m", "vllm.entrypoints.cli.main"]
+        command += [model if word == "MODEL" else word for word in words[1:]]
+        command += ["--served-model-name", "small", "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--enforce-eager", "--dtype", "float32", "--max-model-len", "1024", "--max-num-seqs", "4"]
         self.log = (folder / "log").open("w+")
-        env = environment(VLLM_PLUGINS="toolc,toolc_outputs", TOOLC_BUNDLES=str(folder), VLLM_API_KEY="secret")
+        env = environment(**exports, TOOLC_BUNDLES=str(folder), VLLM_API_KEY="secret")
         self.process = subprocess.Popen(
             command, cwd=folder, env=env, stdout=self.log, stderr=self.log, start_new_session=True
         )
