@@ -43,9 +43,7 @@ class Fits:
         ends: gives the ids at which it ends a turn.
     """
 
-    def __init__(
-        self, tokenizer: Callable[[], Any], width: int | None, ends: Callable[[], Collection[int]]
-    ) -> None:
+    def __init__(self, tokenizer: Callable[[], Any], width: int | None, ends: Callable[[], Collection[int]]) -> None:
         self._tokenizer, self._width, self._ends = tokenizer, width, ends
         self._checked: set[str] = set()
         self._lock = threading.Lock()
@@ -84,7 +82,9 @@ def _check_tokens(name: str, vocab: Vocab, tokenizer: Any) -> None:
         last = max((t for t in range(vocab.size) if vocab.token(t)), default=-1)
         if known <= last:
             found, expected = f"{vocab.size} tokens", f"{known}, as the engine's has"
-            raise DecodeError("the bundle is of another tokenizer", place=name, found=found, expected=expected, hint=hint)
+            raise DecodeError(
+                "the bundle is of another tokenizer", place=name, found=found, expected=expected, hint=hint
+            )
     pieces = tokenizer.convert_ids_to_tokens(list(range(min(vocab.size, known))))
     names = {token: text for text, token in vocab.special.items()}
     for token, piece in enumerate(pieces):

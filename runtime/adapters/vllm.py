@@ -20,7 +20,8 @@ Cut          vLLM ends a request at its last token whatever the mask says. There
 Forced       a token that vLLM forces against the mask (the end of a thinking budget, a replayed trace) ends the
              constraint of its request: only the end of turn stays allowed. Give the entry that begins after the
              reasoning, or one that reads it.
-Source       vLLM 0.32 and 0.33: v1/worker/gpu/sample/logits_processor/interface.py, v1/sample/logits_processor/interface.py.
+Source       vLLM 0.32 and 0.33: v1/worker/gpu/sample/logits_processor/interface.py,
+             v1/sample/logits_processor/interface.py.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from .admitted import Admitted
 from .choice import ADMITTED, PREFIX, Choice, Shelf, memory_limit
 from .fits import Fits
 from .gather import advance_, mask_
-from .vllm_hooks import PROCESSOR, refusal, share_log
+from .vllm_hooks import PROCESSOR, masks_in_scheduler, refusal, share_log
 
 _LOG = logging.getLogger(__name__)
 
@@ -68,7 +69,11 @@ class Gate:
         model = vllm_config.model_config
         self.refusal = refusal(vllm_config)
         """Why the engine runs no mask; None if it does."""
-        if self.refusal is None and PROCESSOR not in (model.logits_processors or ()):
+        if (
+            self.refusal is None
+            and not masks_in_scheduler(vllm_config)
+            and PROCESSOR not in (model.logits_processors or ())
+        ):
             self.refusal = f"--logits-processors does not name {PROCESSOR}"
 
         def ends() -> set[int]:

@@ -22,6 +22,7 @@ from typing import Any
 _LOG = logging.getLogger(__name__)
 
 PROCESSOR = "toolc.runtime.adapters.vllm:ToolcLogitsProcessor"
+SCHEDULER = "toolc.runtime.adapters.vllm_scheduler.DraftingScheduler"
 _MARK = "_toolc"
 
 
@@ -67,20 +68,30 @@ def name_processor(config: Any) -> None:
     if refusal(config) is not None:
         _LOG.warning("toolc: requests that name a bundle will be refused: %s", refusal(config))
         return
+    engine_folder()  # the engine's other processes inherit its name
+    if masks_in_scheduler(config):
+        return
     names = [name for name in model.logits_processors or () if name != PROCESSOR]
     model.logits_processors = [*names, PROCESSOR]
-    engine_folder()  # the engine's other processes inherit its name
+
+
+def masks_in_scheduler(config: Any) -> bool:
+    """Whether requests are masked by toolc's scheduler, and not by a logits processor."""
+    name = getattr(getattr(config, "scheduler_config", None), "scheduler_cls", None)
+    return (name if isinstance(name, str | None) else f"{name.__module__}.{name.__qualname__}") == SCHEDULER
 
 
 def refusal(config: Any) -> str | None:
-    """Why an engine of this config runs no logits processor; None if it does."""
+    """Why an engine of this config runs no mask of toolc; None if it does."""
     model = config.model_config
     if model is None or model.runner_type != "generate":
         return "the model generates no text"
+    if masks_in_scheduler(config):
+        return None
     if config.speculative_config is not None and not config.use_v2_model_runner:
         return (
             "vLLM's V1 runner builds no custom logits processors beside speculative decoding; "
-            "set VLLM_USE_V2_MODEL_RUNNER=1, or leave out --speculative-config"
+            "set VLLM_USE_V2_MODEL_RUNNER=1, leave out --speculative-config, or draft as docs/speculate.md says"
         )
     if getattr(model, "return_sampling_mask", False):
         return "vLLM's replay of sampling distributions takes no custom logits processors"

@@ -16,6 +16,13 @@ from .serving import Server, environment, serving
 
 HINT = "`make engines` makes the environment, and fetches the model"
 END = "<|im_end|>"
+ANSWER = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}, "ok": {"type": "boolean"}},
+    "required": ["n", "ok"],
+    "additionalProperties": False,
+}
+"""The schema of the bundle `answer`."""
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +51,7 @@ def bundles(model: Path, repository: Path, tmp_path_factory: pytest.TempPathFact
     weather = repository / "tools_specs" / "weather.json"
     compiled(weather, folder / "weather.toolc", model, "--protocol", "hermes", "--eos", END)
     schema = folder / "schema.json"
-    schema.write_text(json.dumps({"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9},
-        "ok": {"type": "boolean"}}, "required": ["n", "ok"], "additionalProperties": False}))  # fmt: skip
+    schema.write_text(json.dumps(ANSWER))
     compiled(schema, folder / "answer.toolc", model, "--eos", END)
     compiled(schema, folder / "ends.toolc", model, "--eos", END, "--eos", "<|endoftext|>")
     compiled(schema, folder / "other.toolc", None)

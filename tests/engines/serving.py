@@ -64,7 +64,9 @@ class Server:
         """Processes of the server whose command line holds a name."""
         found, new = [], [self.process.pid]
         while new:
-            shown = subprocess.run(["ps", "-o", "pid=", "--ppid", ",".join(map(str, new))], capture_output=True, text=True)
+            shown = subprocess.run(
+                ["ps", "-o", "pid=", "--ppid", ",".join(map(str, new))], capture_output=True, text=True
+            )
             new = [int(pid) for pid in shown.stdout.split()]
             found += new
         return [pid for pid in found if name in _command(pid)]

@@ -60,7 +60,9 @@ def test_calls(server: Server) -> None:
     choice = answer["choices"][0]
     assert choice["finish_reason"] == "tool_calls"
     for call in choice["message"]["tool_calls"]:
-        (parameters,) = (t["function"]["parameters"] for t in TOOLS if t["function"]["name"] == call["function"]["name"])
+        (parameters,) = (
+            t["function"]["parameters"] for t in TOOLS if t["function"]["name"] == call["function"]["name"]
+        )
         arguments = json.loads(call["function"]["arguments"])
         assert set(parameters["required"]) <= set(arguments) <= set(parameters["properties"])
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from toolc.runtime import DecodeError, Decoder
+from toolc.runtime import Decoder
 
 from ..oracle_runtime import Oracle
 from .handmade import bundle
@@ -305,7 +305,7 @@ def test_what_was_admitted_outlives_its_file(folder: Path) -> None:
     for given, kind in ((first, "words"), (second, "counted"), (third, "brackets")):
         choice = adapter.admitted(given)
         assert choice is not None and choice.bundle.digest == bundle(kind).digest
-    with pytest.raises(ValueError, match="words.toolc"):
+    with pytest.raises(ValueError, match=r"words\.toolc"):
         params("words")
 
 
