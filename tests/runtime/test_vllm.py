@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from toolc.runtime import DecodeError, Decoder
+from toolc.runtime import Decoder
 
 from ..oracle_runtime import Oracle
 from .handmade import bundle
@@ -26,9 +26,14 @@ v1 = peer("vllm", "vllm.v1.sample.logits_processor")
 VLLMValidationError = peer("vllm", "vllm.exceptions").VLLMValidationError
 SamplingParams = peer("vllm", "vllm.sampling_params").SamplingParams
 
-from toolc.runtime.adapters.vllm import OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
+from toolc.runtime.adapters import vllm as adapter  # noqa: E402
+from toolc.runtime.adapters.admitted import Admitted  # noqa: E402
+from toolc.runtime.adapters.choice import ADMITTED, Shelf  # noqa: E402
+from toolc.runtime.adapters.vllm import Gate, OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
+from toolc.runtime.adapters.vllm_hooks import PROCESSOR, name_processor  # noqa: E402
 
 SIZE, PADDED = 96, 104
+ENDS = {0, 3}
 FUSED = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None or os.environ.get("TRITON_INTERPRET") != "1",
     reason="needs triton, and TRITON_INTERPRET=1 set before it is loaded",
@@ -36,14 +41,55 @@ FUSED = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the bundles of the front end lie; worker and front end are one process here, with two shelves."""
     monkeypatch.setenv("TOOLC_BUNDLES", str(tmp_path))
+    monkeypatch.setenv("TOOLC_ADMITTED", str(tmp_path / "admitted"))
+    monkeypatch.setattr(adapter, "_SHELF", Shelf(copies=Admitted()))
     for kind in ("brackets", "counted", "words"):
         bundle(kind).write(tmp_path / f"{kind}.toolc", standalone=True)
+    return tmp_path
+
+
+class Tokenizer:
+    """The tokenizer of the handmade bundles, as an engine has it."""
+
+    eos_token_id = 0
+
+    def __len__(self) -> int:
+        return SIZE
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[bytes | str]:
+        vocab = bundle("words").vocab
+        names = {token: name for name, token in vocab.special.items()}
+        return [names.get(token) or vocab.token(token) for token in ids]
+
+
+def config(**more: Any) -> Any:
+    """An engine's config."""
+    model = SimpleNamespace(
+        runner_type="generate", logits_processors=[PROCESSOR], return_sampling_mask=False, max_model_len=128,
+        get_vocab_size=lambda: PADDED, try_get_generation_config=lambda: {"eos_token_id": sorted(ENDS)},
+    )  # fmt: skip
+    known: dict[str, Any] = {"model_config": model, "speculative_config": None, "use_v2_model_runner": True, **more}
+    return SimpleNamespace(**known)
+
+
+def admit(given: Any, tokenizer: Any = None) -> Any:
+    """The parameters of a request after a front end has admitted it."""
+    Gate(config(), lambda: tokenizer or Tokenizer()).admit(given)
+    given._all_stop_token_ids.update(ENDS)
+    return given
 
 
 def params(kind: str | None, **more: Any) -> Any:
-    return SamplingParams(extra_args={"toolc_bundle": kind} if kind else None, **more)
+    """Admitted; without a budget where `max_tokens` is too small for one."""
+    if kind is None:
+        return admit(SamplingParams(**more))
+    given: dict[str, Any] = {"toolc_bundle": kind}
+    if more.get("max_tokens", 16) < (bundle(kind).min_tokens["start"] or 0):
+        given["toolc_budget"] = 0
+    return admit(SamplingParams(extra_args=given, **more))
 
 
 class Buffer:
@@ -115,7 +161,10 @@ def after(kind: str, tokens: list[int], most: int | None) -> Oracle | None:
     """The specification after the tokens of a request of `max_tokens`, which are its budget where it can be kept."""
     need = bundle(kind).min_tokens["start"]
     assert need is not None
-    oracle = Oracle.start(bundle(kind), budget=most if most is not None and most >= need else None)
+    budget = most if most is not None and most >= need else None
+    if budget is not None and len(tokens) == budget - 1:
+        budget += 1  # the last token may go on, where the text would be whole after it
+    oracle = Oracle.start(bundle(kind), budget=budget)
     for token in tokens:
         if oracle.q != 1 and not oracle.advance(token):
             return None
@@ -187,13 +236,14 @@ def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pyte
                 waiting.append(running.pop(slot)) if len(output) <= 20 else running.pop(slot)
                 runner.free.append(slot)
             if kind and len(output) >= most >= (bundle(kind).min_tokens["start"] or 0):
-                assert {0, 3} & set(output[:most])
+                oracle = after(kind, output[:most], None)
+                assert oracle is not None and (oracle.q == 1 or 0 in oracle.mask())
                 ended += 1
     assert resumed and ended
 
 
 def test_bundles_make_place_in_v2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a limit for one bundle, the second one waits for the first one's request to go."""
+    """With a limit for one bundle, the second one waits for the first one's request to go; a third request ends."""
     from toolc.runtime.relocate import device_bytes
 
     most = max(device_bytes(bundle(kind))["total_bytes"] for kind in ("brackets", "words"))
@@ -204,9 +254,106 @@ def test_bundles_make_place_in_v2(monkeypatch: pytest.MonkeyPatch) -> None:
     runner.free.append(slot)
     other = runner.add(params("words"), [5], [])
     check(runner.logits([(other, [])])[0][0], "words", [])
-    runner.add(params("brackets"), [5], [])
-    with pytest.raises(DecodeError, match="every bundle there is in use"):
-        runner.logits([(other, [])])
+    third = runner.add(params("brackets"), [5], [])
+    rows = runner.logits([(other, []), (third, [])])
+    check(rows[0][0], "words", [])
+    assert torch.isfinite(rows[1][0]).nonzero().view(-1).tolist() == sorted(ENDS)
+    monkeypatch.setenv("TOOLC_DEVICE_BYTES", "100")
+    with pytest.raises(ValueError, match="too large for the device"):
+        params("words")
+
+
+@pytest.mark.parametrize("drafts", [0, 2])
+def test_a_copy_that_is_gone_ends_one_request_in_v2(folder: Path, drafts: int) -> None:
+    """The other requests, constrained and free, go on."""
+    runner = Runner(3, drafts)
+    asked = [params("brackets"), params("words"), params(None)]
+    adapter._SHELF._copies._open.clear()  # type: ignore[union-attr]
+    (folder / "admitted" / f"{asked[0].extra_args[ADMITTED]}.toolc").unlink()
+    gone, held, free = (runner.add(given, [5], []) for given in asked)
+    rows = runner.logits([(gone, [7] * drafts), (held, []), (free, [])])
+    assert all(torch.isfinite(row).nonzero().view(-1).tolist() == sorted(ENDS) for row in rows[0])
+    check(rows[1][0], "words", [])
+    check(rows[2][0], None, [])
+    runner.free.append(gone)
+    again = runner.add(params("words"), [5], [])  # the slot begins anew
+    check(runner.logits([(again, [])])[0][0], "words", [])
+
+
+def test_a_copy_that_is_gone_ends_one_request_in_v1(folder: Path) -> None:
+    made = ToolcLogitsProcessor(config(), torch.device("cpu"), False)
+    asked = [params("brackets"), params("words"), params(None)]
+    adapter._SHELF._copies._open.clear()  # type: ignore[union-attr]
+    (folder / "admitted" / f"{asked[0].extra_args[ADMITTED]}.toolc").unlink()
+    builder = state.BatchUpdateBuilder(added=[(n, given, [1], []) for n, given in enumerate(asked)])
+    made.update_state(builder.get_and_reset(3))
+    rows = made.apply(torch.zeros(3, PADDED))
+    assert torch.isfinite(rows[0]).nonzero().view(-1).tolist() == sorted(ENDS)
+    check(rows[1], "words", [])
+    check(rows[2], None, [])
+
+
+def test_what_was_admitted_outlives_its_file(folder: Path) -> None:
+    """Renamed, replaced, overwritten: the worker opens what the front end admitted."""
+    first = params("words")
+    (folder / "words.toolc").write_bytes(b"no bundle")
+    second = params("counted")
+    os.replace(folder / "brackets.toolc", folder / "counted.toolc")
+    third = params("counted")
+    assert second.extra_args[ADMITTED] != third.extra_args[ADMITTED]
+    adapter._SHELF._copies._open.clear()  # type: ignore[union-attr]  # as another process begins
+    for given, kind in ((first, "words"), (second, "counted"), (third, "brackets")):
+        choice = adapter.admitted(given)
+        assert choice is not None and choice.bundle.digest == bundle(kind).digest
+    with pytest.raises(ValueError, match=r"words\.toolc"):
+        params("words")
+
+
+@pytest.mark.parametrize("ends", [[0], [3], [0, 3, 5]])
+def test_other_ends_of_turn_are_refused(ends: list[int]) -> None:
+    """Whichever bundle comes first."""
+
+    class Other(Tokenizer):
+        eos_token_id = ends[0]
+
+    stub = config()
+    stub.model_config.try_get_generation_config = lambda: {"eos_token_id": ends}
+    with pytest.raises(ValueError, match="other ends of turn"):
+        Gate(stub, Other).admit(SamplingParams(extra_args={"toolc_bundle": "words"}))
+    params("words")
+
+
+def test_another_tokenizer_is_refused() -> None:
+    class Other(Tokenizer):
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[bytes | str]:
+            pieces = super().convert_ids_to_tokens(ids)
+            return [*pieces[:9], b"other", *pieces[10:]]
+
+    with pytest.raises(ValueError, match="another tokenizer; found token 9"):
+        admit(SamplingParams(extra_args={"toolc_bundle": "words"}), Other())
+    with pytest.raises(ValueError, match="no tokenizer to check"):
+        stub = config()
+        stub.model_config.try_get_generation_config = lambda: {"eos_token_id": [0, 3]}
+        Gate(stub, lambda: None).admit(SamplingParams(extra_args={"toolc_bundle": "words"}))
+
+
+@pytest.mark.parametrize(("v2", "drafts", "runs"), [(True, 0, 1), (True, 3, 1), (False, 0, 1), (False, 3, 0)])
+def test_the_processor_is_named_once_where_it_runs(v2: bool, drafts: int, runs: int) -> None:
+    speculative = SimpleNamespace(num_speculative_tokens=drafts) if drafts else None
+    given = config(speculative_config=speculative, use_v2_model_runner=v2)
+    for names in ([], None, [PROCESSOR], ["a:B", PROCESSOR, PROCESSOR]):
+        given.model_config.logits_processors = names
+        name_processor(given)
+        name_processor(given)
+        if runs:
+            assert given.model_config.logits_processors.count(PROCESSOR) == 1
+    gate = Gate(given, Tokenizer)
+    if runs:
+        gate.admit(SamplingParams(extra_args={"toolc_bundle": "words"}))
+    else:
+        with pytest.raises(ValueError, match="V1 runner builds no custom logits processors"):
+            gate.admit(SamplingParams(extra_args={"toolc_bundle": "words"}))
+    gate.admit(SamplingParams())
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -251,6 +398,9 @@ def test_v1(seed: int) -> None:
             continue
         masked = made.apply(torch.zeros(len(rows), PADDED))
         for row, (kind, output, most) in enumerate(rows):
+            if len(output) >= most:  # vLLM has cut it
+                output.append(0)
+                continue
             live = check(masked[row], kind, output, most)
             if len(output) > 12:
                 live = [t for t in live if t in (0, 3, 6, 7)] or live
@@ -263,25 +413,30 @@ def test_refused_requests() -> None:
     )
     validate(params(None))
     validate(params("words"))
+    with pytest.raises(VLLMValidationError, match="plugin `toolc` of vLLM is not loaded"):
+        validate(SamplingParams(extra_args={"toolc_bundle": "words"}))
     for given, message in (
-        (SamplingParams(extra_args={"toolc_bundle": "nothing"}), "expected one of brackets, counted, words"),
+        (SamplingParams(extra_args={"toolc_bundle": "nothing"}), "no such bundle"),
         (SamplingParams(extra_args={"toolc_bundle": "../words"}), "without a folder"),
         (SamplingParams(extra_args={"toolc_bundle": "words", "toolc_entry": "x"}), "no such entry"),
         (SamplingParams(extra_args={"toolc_tool": "words"}), "no such argument"),
-        (params("words", min_tokens=3), "min_tokens cannot be used together"),
+        (SamplingParams(extra_args={ADMITTED: "0" * 32}), "names no bundle"),
+        (SamplingParams(extra_args={"toolc_bundle": "words"}, min_tokens=3), "min_tokens cannot be used together"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": 1}), "at least 3"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": 9}, max_tokens=2), "at least 3"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": "-1"}), "no number of tokens"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_tools": 3}), "are no names"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_tools": "a, b"}), "no such tool"),
     ):
-        with pytest.raises(VLLMValidationError, match=message):
-            validate(given)
+        with pytest.raises(ValueError, match=message) as caught:
+            admit(given)
+        assert "brackets" not in str(caught.value)
 
 
-def test_tokens_held_back_in_v1() -> None:
-    made = ToolcLogitsProcessor(None, torch.device("cpu"), False)
-    builder = state.BatchUpdateBuilder(added=[(0, params("words"), [1], [-1])])
-    made.update_state(builder.get_and_reset(1))
-    with pytest.raises(DecodeError, match="holds back"):
-        made.apply(torch.zeros(1, PADDED))
+def test_tokens_held_back_in_v1_end_one_request() -> None:
+    made = ToolcLogitsProcessor(config(), torch.device("cpu"), False)
+    builder = state.BatchUpdateBuilder(added=[(0, params("words"), [1], [-1]), (1, params("words"), [1], [])])
+    made.update_state(builder.get_and_reset(2))
+    rows = made.apply(torch.zeros(2, PADDED))
+    assert torch.isfinite(rows[0]).nonzero().view(-1).tolist() == sorted(ENDS)
+    check(rows[1], "words", [])
