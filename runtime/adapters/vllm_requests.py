@@ -21,10 +21,14 @@ from collections import OrderedDict
 from typing import Any
 
 from ..bundle import Bundle
-from ..errors import ServingError
+from ..calls import Event
+from ..errors import DecodeError, ServingError
+from ..reader import Reader
+from ..requests import Content
 from ..serving.gate import Gate
 from ..serving.middleware import Middleware
-from ..serving.outcomes import Outcomes
+from ..serving.outcomes import START, Outcomes
+from ..serving.parsers import protocol_of
 from ..serving.reasoning import OUTSIDE, reasoning_after
 from ..serving.rewrite import Json
 from ..serving.settings import Settings, settings
@@ -39,7 +43,17 @@ PROMPTS = 64
 _MARK = "7c1e5f0a"
 """What the user says in a prompt that is made to see how prompts end."""
 
-PROTOCOLS = {"hermes": "hermes"}
+_CALL = {"place": "Basel", "days": 3}
+"""Arguments of the call that a chat template writes and the protocol reads, when the server starts."""
+_TOOL = {
+    "name": "current_weather",
+    "description": "The weather of a place.",
+    "parameters": {
+        "type": "object",
+        "properties": {"place": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["place", "days"],
+    },
+}
 
 
 class Plugin:
@@ -83,6 +97,7 @@ class Plugin:
         if self.settings.requests == "all":
             self.outcomes = Outcomes(engine.setup, self.settings.queue, counters.bundle)
             await self.outcomes.start()
+            await engine.check(self.outcomes)
         self.gate = Gate(self.settings, engine, self.outcomes, counters.request)
         _LOG.info(
             "toolc: requests %s, protocol %s, store %s, vocabulary %s",
@@ -104,11 +119,12 @@ class Engine:
     def __init__(self, client: Any, state: Any, args: Any, said: Settings) -> None:
         self._renderer = state.online_renderer
         self._tokenizer = client.renderer.get_tokenizer()
+        self._falls_back = said.falls_back
         self._shelf = Shelf()
         self._ends: OrderedDict[str, str] = OrderedDict()
         config = client.vllm_config.model_config
         parser = args.tool_call_parser if args.enable_auto_tool_choice else None
-        protocol = said.protocol or PROTOCOLS.get(parser)
+        protocol = said.protocol or protocol_of(parser, self._tokenizer.get_vocab())
         self.reads_calls = parser is not None and protocol is not None
         self.reads_reasoning = bool(args.structured_outputs_config.reasoning_parser)
         if parser is not None and protocol is None:
@@ -116,14 +132,6 @@ class Engine:
                 "toolc: no protocol is known for --tool-call-parser %s: requests with tools are left to the engine; "
                 "set TOOLC_PROTOCOL to hold them",
                 parser,
-            )
-        if parser is not None and args.tool_strict_level != "auto":
-            raise ServingError(
-                "the engine would constrain calls, too",
-                place="--tool-strict-level",
-                found=str(args.tool_strict_level),
-                expected="auto",
-                hint="leave it out: toolc holds every call to its schema; or set TOOLC_REQUESTS=off",
             )
         self.setup = Setup(
             tokenizer=_source(config),
@@ -135,6 +143,60 @@ class Engine:
             seconds=said.seconds,
             jobs=said.jobs,
         )
+
+    async def check(self, outcomes: Outcomes) -> None:
+        """See that calls can be held: that the engine does not constrain them itself, whatever is asked, and that the
+        chat template writes calls as the protocol reads them.
+
+        Raises:
+            ServingError: the template writes them in another way, and the operator has what is refused answered so.
+        """
+        if not self.reads_calls:
+            return
+        user = {"role": "user", "content": _MARK}
+        asked = await self._rendered(messages=[user])
+        if asked is not None and asked[0].structured_outputs is not None:
+            self.reads_calls = False
+            _LOG.warning(
+                "toolc: the engine constrains every request with tools itself, so these are left to it; to have toolc "
+                "hold them set VLLM_ENFORCE_STRICT_TOOL_CALLING=0, and leave out --tool-strict-level"
+            )
+            return
+        function = {"name": _TOOL["name"], "arguments": json.dumps(_CALL)}
+        call = {"id": "call00000", "type": "function", "function": function}
+        said = {"role": "assistant", "content": "", "tool_calls": [call]}
+        told = await self._rendered(messages=[user, said], add_generation_prompt=False)
+        if asked is None or told is None or str(_CALL["place"]) not in self._text(told[1]):
+            _LOG.info("toolc: the chat template writes no calls, so the protocol cannot be held against it")
+            return
+        before, after = asked[1], told[1]
+        same = next((n for n, (a, b) in enumerate(zip(before, after)) if a != b), min(len(before), len(after)))
+        bundle = (await outcomes.obtain(Content(({"type": "function", "function": _TOOL},)), START)).bundle
+        if reads_call(bundle, after[same:], str(_TOOL["name"]), _CALL):
+            _LOG.info("toolc: the chat template writes calls as the protocol %s has them", self.setup.protocol)
+            return
+        error = ServingError(
+            "the chat template writes calls in another way than the protocol",
+            place=f"protocol {self.setup.protocol}",
+            found=repr(self._text(after[same:]))[:200],
+            hint="choose another --tool-call-parser, or set TOOLC_PROTOCOL",
+        )
+        if not self._falls_back:
+            raise error
+        self.reads_calls = False
+        _LOG.warning("toolc: requests with tools are left to the engine: %s", error)
+
+    async def _rendered(self, **fields: Any) -> tuple[Any, list[int]] | None:
+        """A request with one tool as the engine adjusts it, and its prompt; None if the template does not take it."""
+        from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+
+        tools = [{"type": "function", "function": _TOOL}]
+        request = ChatCompletionRequest(tools=tools, tool_choice="auto", **fields)
+        tokens = await self._tokens(request)
+        return None if tokens is None else (request, tokens)
+
+    def _text(self, tokens: list[int]) -> str:
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=False))
 
     async def reasoning(self, body: Json, api: str) -> str:
         """Where the prompt of a request leaves the model."""
@@ -153,24 +215,50 @@ class Engine:
     async def _prompt_end(self, about: Json) -> str | None:
         """What a template writes after the last message; None if it does not take these settings."""
         from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-        from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 
         try:
             request = ChatCompletionRequest(messages=[{"role": "user", "content": _MARK}], **about)
+        except ValueError:
+            return None  # no such settings: the engine says so
+        tokens = await self._tokens(request)
+        return None if tokens is None else self._text(tokens).rpartition(_MARK)[2]
+
+    async def _tokens(self, request: Any) -> list[int] | None:
+        """The prompt of a request of chat completions; None if the template does not take it."""
+        from vllm.entrypoints.serve.engine.protocol import ErrorResponse
+
+        try:
             made = await self._renderer.render_chat(request)
-        except Exception:  # a template may raise anything
-            _LOG.debug("toolc: the chat template does not take %s", about, exc_info=True)
+        except Exception:  # a template may raise anything, as vLLM itself expects where it probes one
+            _LOG.debug("toolc: the chat template does not take a request", exc_info=True)
             return None
-        if isinstance(made, ErrorResponse):
-            return None
-        tokens = made[1][0]["prompt_token_ids"]
-        return str(self._tokenizer.decode(tokens, skip_special_tokens=False)).rpartition(_MARK)[2]
+        return None if isinstance(made, ErrorResponse) else list(made[1][0]["prompt_token_ids"])
 
     def named(self, arguments: Json) -> Bundle:
         """The bundle that a request names."""
         choice = self._shelf.choose({key: value for key, value in arguments.items() if key != "toolc_entry"})
         assert choice is not None
         return choice.bundle
+
+
+def reads_call(bundle: Bundle, tokens: list[int], name: str, arguments: Json) -> bool:
+    """Whether tokens of a prompt, from somewhere before a call on, hold this call as the bundle's protocol has it."""
+    for first in range(len(tokens)):
+        reader = Reader(bundle, "required")
+        events: list[Event] = []
+        try:
+            for token in tokens[first:]:
+                events += reader.feed(token)
+                if any(event.kind == "end" for event in events):
+                    break
+            else:
+                events += reader.finish()  # a call that only the end of the prompt ends
+        except DecodeError:
+            continue
+        calls = [event.call for event in events if event.call is not None]
+        if calls and calls[0].name == name and dict(calls[0].arguments) == arguments:
+            return True
+    return False
 
 
 def _template_fields(body: Json) -> Json:
