@@ -4,7 +4,7 @@ Leaves out   the protocols (grammars/), whether a model's chat template writes w
              (compiler/templates.py).
 Invariants   every parser that these versions of the engines know is listed. Protocols of a parser stand with the one
              first that its models write. ``misses`` says which texts that the protocol's masks allow the engine does
-             not read: such a call stays in the content.
+             not read: such a call stays in the content. A parser that misses what any tool may need has no protocol.
 Source       vLLM 0.33 (tool_parsers/__init__.py, reasoning/__init__.py) and SGLang 0.5.23
              (srt/function_call/function_call_parser.py, srt/parser/reasoning_parser.py). 40 random texts of every
              protocol's masks went through the parsers of vLLM 0.32 and SGLang 0.5.23, 27 November 2026; those of
@@ -53,7 +53,7 @@ TOOL_PARSERS: dict[str, dict[str, ToolParser]] = {
         "deepseek_v41": ToolParser(("deepseek_v41",)),
         "dots": _own("<dots_function_call> and </dots_function_call>"),
         "ernie45": ToolParser((), "reads calls as hermes does, and answers between <response> and </response>"),
-        "functiongemma": ToolParser(("functiongemma",), "arguments that are arrays or objects"),
+        "functiongemma": ToolParser((), "reads functiongemma's calls without the arguments that are no strings"),
         "gemma4": ToolParser(("gemma4",)),
         "gigachat3": _own("function call<|role_sep|> and the end of the turn"),
         "glm45": ToolParser(("glm45",)),
@@ -88,7 +88,7 @@ TOOL_PARSERS: dict[str, dict[str, ToolParser]] = {
         "musespark1x": _own("<atem:function_calls> and its end"),
         "olmo3": ToolParser(("olmo3",)),
         "openai": ToolParser(("harmony",)),
-        "phi4_mini_json": ToolParser(("phi4_mini",), "arguments that hold a ], as arrays do"),
+        "phi4_mini_json": ToolParser((), "reads phi4_mini's calls behind functools alone, and without a ] in them"),
         "plamo3": _own("<|plamo:begin_tool_requests:plamo|> and its end"),
         "poolside_v1": ToolParser(("glm45", "glm47")),
         "pythonic": ToolParser(("pythonic",), "calls between <|python_start|> and <|python_end|>"),
