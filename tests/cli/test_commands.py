@@ -549,3 +549,47 @@ def test_no_tokenizer_is_not_this_folder(toolc: Toolc, tmp_path: Path, repositor
     done = toolc("compile", "x.json", "--tokenizer", "")
     assert done.returncode == 3 and "no such tokenizer" in done.stderr and "written ." in done.stderr
     assert toolc("key", "x.json", "--tokenizer", ".").returncode == 0
+
+
+def test_responses_and_requests(toolc: Toolc, tmp_path: Path) -> None:
+    """A schema in a protocol and the body of a request, from their files to a text that is accepted."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    done = toolc("compile", "schema.json", "--tokenizer", "builtin", "--protocol", "hermes", "--json")
+    report = json.loads(done.stdout)
+    assert report["begins"] == "response" and report["entries"][1:] == [
+        "response", "response/outside", "response/inside",
+    ]  # fmt: skip
+    for text, code in (('{"a": "x"}', 0), ('<think>So.</think>{"a": "x"}', 0), ("x", 1), ('{"a": 1}', 1)):
+        assert toolc("check", "schema.toolc", text).returncode == code, text
+    assert "begins at" in toolc("inspect", "schema.toolc").stdout
+    tool = {"type": "function", "name": "f", "parameters": schema}
+    body = {
+        "model": "m",
+        "input": "Hi",
+        "tools": [tool, {**tool, "name": "g"}],
+        "tool_choice": {"type": "function", "name": "g"},
+    }
+    (tmp_path / "request.json").write_text(json.dumps(body | {"tolo_choice": "none"}))
+    done = toolc("compile", "request.json", "--tokenizer", "builtin", "--protocol", "hermes", "--json")
+    report = json.loads(done.stdout)
+    assert report["begins"] == "tool:g" and report["unread"] == ["request.json#/tolo_choice"]
+    assert "request.json#/tolo_choice" in done.stderr
+    assert json.loads(toolc("key", "request.json", "--tokenizer", "builtin", "--protocol", "hermes", "--json").stdout)
+    call = '<tool_call>\n{"name": "%s", "arguments": {"a": "x"}}\n</tool_call>'
+    assert toolc("check", "request.toolc", call % "g").returncode == 0
+    assert toolc("check", "request.toolc", call % "f").returncode == 1
+    assert toolc("check", "request.toolc", call % "f", "--entry", "required").returncode == 0
+    refused = toolc("compile", "request.json", "--tokenizer", "builtin", "--protocol", "hermes", "--strict-report")
+    assert refused.returncode == 6
+    (tmp_path / "request.json").write_text(json.dumps(body | {"tool_choice": "auto"}))
+    refused = toolc("compile", "request.json", "--tokenizer", "builtin")
+    assert refused.returncode == 3 and "--protocol" in refused.stderr
+    (tmp_path / "format.json").write_text('{"type": "json_schema", "json_schema": {"name": "x"}}')
+    refused = toolc("compile", "format.json", "--tokenizer", "builtin")
+    assert refused.returncode == 3 and "format.json#/json_schema" in refused.stderr

@@ -59,7 +59,10 @@ MORE = ["<think>", "</think>", "<|tool_call>", "<tool_call>", "</tool_call>", "<
 def test_a_parser_reads_what_its_protocol_writes(parser: str) -> None:
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
     from vllm.parser import ParserManager
+    from vllm.tool_parsers import _TOOL_PARSERS_TO_REGISTER
 
+    if parser not in _TOOL_PARSERS_TO_REGISTER:
+        pytest.skip("a parser of a later vLLM")
     if parser == "openai":
         pytest.skip("vLLM reads harmony by the ids of its own tokenizer, which is fetched from the network")
     if parser.startswith("cohere"):
