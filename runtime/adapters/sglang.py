@@ -8,6 +8,8 @@ installed. SGLang does not tell a grammar its request's `max_new_tokens`: a budg
 Leaves out   the masks: see matcher.py and rows.py. Free text before the end of reasoning: SGLang's own wrapper does
              that, as for its other backends, but for bundles whose entry reads the reasoning itself.
 Invariants   what is refused is refused as `InvalidGrammarObject`, with the text of the error; nothing is approximated.
+             SGLang keeps grammars by the text of the request: one of a named bundle counts only while the name means the
+             same bundle, and a refusal of a name not at all. Requests that wait or run keep the bundle they got.
 Masks        while sampling, row numbers (int64), which the device looks up; for draft trees, whose masks SGLang reads
              on the host, bits (int32).
 Source       SGLang 0.5.23: srt/constrained/base_grammar_backend.py, srt/speculative/spec_utils.py.
@@ -35,6 +37,7 @@ from ..errors import DecodeError, ToolcError
 from ..json_text import exact
 from ..masks import mask_logits_
 from ..matcher import Matcher, entry_state
+from ..width import LogitsWidth
 from .choice import Shelf, memory_limit
 from .rows import RowTable
 
@@ -51,10 +54,18 @@ class ToolcGrammar(BaseGrammarObject):
         matcher: that has read its tokens.
         backend: whose tables it uses.
         reads_reasoning: whether the text of the matcher holds the reasoning.
+        named: the name that the request gave, and the bundle that it meant; None for a schema.
     """
 
-    def __init__(self, matcher: Matcher, backend: ToolcBackend, reads_reasoning: bool = False) -> None:
+    def __init__(
+        self,
+        matcher: Matcher,
+        backend: ToolcBackend,
+        reads_reasoning: bool = False,
+        named: tuple[str, Bundle] | None = None,
+    ) -> None:
         super().__init__()
+        self.named = named
         self.matcher = matcher
         self.backend = backend
         self.reads_reasoning = reads_reasoning
@@ -83,7 +94,7 @@ class ToolcGrammar(BaseGrammarObject):
         return self.matcher.is_finished
 
     def copy(self) -> ToolcGrammar:
-        twin = ToolcGrammar(self.matcher.fork(), self.backend, self.reads_reasoning)
+        twin = ToolcGrammar(self.matcher.fork(), self.backend, self.reads_reasoning, self.named)
         twin._moved = list(self._moved)
         return twin
 
@@ -119,6 +130,10 @@ class ToolcGrammar(BaseGrammarObject):
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
         return helper[1], -1
 
+    def is_current(self) -> bool:
+        """Whether the request's name still means the same bundle."""
+        return self.named is None or self.backend.means(*self.named)
+
     def jump_and_retokenize(self, old_output_ids: list[int], new_output_ids: list[int], next_state: int) -> None:
         same = 0
         while same < min(len(old_output_ids), len(new_output_ids)) and old_output_ids[same] == new_output_ids[same]:
@@ -128,7 +143,22 @@ class ToolcGrammar(BaseGrammarObject):
             self.accept_token(token)
 
 
-class ToolcBackend(BaseGrammarBackend):
+class _Current:
+    """A backend that takes a grammar from SGLang's cache only while it counts; see `Invariants`."""
+
+    def get_cached_or_future_value(self, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
+        held = self.cache.get(key)  # type: ignore[attr-defined]
+        held = getattr(held, "grammar", held)  # within SGLang's wrapper for reasoning
+        if isinstance(held, ToolcGrammar):
+            counts = held.is_current()
+        else:
+            counts = not (isinstance(held, InvalidGrammarObject) and "toolc_bundle" in key[1])
+        if not counts:
+            del self.cache[key]  # type: ignore[attr-defined]
+        return super().get_cached_or_future_value(key, require_reasoning)  # type: ignore[misc]
+
+
+class ToolcBackend(_Current, BaseGrammarBackend):
     """Makes grammars of requests.
 
     Args:
@@ -180,7 +210,15 @@ class ToolcBackend(BaseGrammarBackend):
     def _chosen(self, value: dict[str, Any]) -> ToolcGrammar:
         choice = self._shelf.choose(value)
         assert choice is not None
-        return self._grammar(choice.bundle, choice.entry, choice.within(None))
+        name = str(value["toolc_bundle"])
+        return self._grammar(choice.bundle, choice.entry, choice.within(None), (name, self._shelf.open(name)))
+
+    def means(self, name: str, bundle: Bundle) -> bool:
+        """Whether a name means a bundle now."""
+        try:
+            return self._shelf.open(name) is bundle
+        except REFUSED:
+            return False  # whoever asks for it anew is told why
 
     def _compiled(self, schema: Any) -> Bundle:
         try:
@@ -203,21 +241,17 @@ class ToolcBackend(BaseGrammarBackend):
                 return bundle
         return compile_schema(schema, self._vocab).bundle
 
-    def _grammar(self, bundle: Bundle, entry: str = "start", budget: int | None = None) -> ToolcGrammar:
-        """Raises DecodeError if logits are narrower than the vocabulary."""
-        if bundle.vocab.size > self._vocab_size:
-            raise DecodeError(
-                "the bundle belongs to another tokenizer",
-                place=bundle.name,
-                found=f"{bundle.vocab.size} tokens",
-                expected=f"at most {self._vocab_size}",
-            )
+    def _grammar(
+        self, bundle: Bundle, entry: str = "start", budget: int | None = None, named: tuple[str, Bundle] | None = None
+    ) -> ToolcGrammar:
+        """Raises DecodeError if the logits are too narrow or too wide for the vocabulary."""
+        LogitsWidth(bundle.vocab).check(self._vocab_size, [bundle])
         self._shelf.admit(bundle)
         state = entry_state(bundle, entry)
         reasoning = {n for name, n in bundle.entry.items() if name.endswith(("/inside", "/outside"))}
         with self._lock:
             self._width = max(self._width, int(bundle.meta["max_chain"]) + 1)
-        return ToolcGrammar(Matcher(bundle, entry, budget), self, state in reasoning)
+        return ToolcGrammar(Matcher(bundle, entry, budget), self, state in reasoning, named)
 
     # ------------------------------------------------------------ masks
 
@@ -267,7 +301,7 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) 
     from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
     from sglang.srt.parser.reasoning_parser import ReasoningParser
 
-    class Reasoned(ReasonerGrammarBackend):
+    class Reasoned(_Current, ReasonerGrammarBackend):
         """SGLang's wrapper, but for grammars that read the reasoning themselves."""
 
         def _make_grammar_object(self, grammar: Any, reasoning: bool) -> Any:
