@@ -62,6 +62,7 @@ DRAFT_BYTES = 4 << 10
 """Of the arguments of a call that is drafted, in canonical form: its text is searched for."""
 DRAFT_WAIT_S = 0.01
 """That a step waits for new drafts; what takes longer is used later, or not."""
+REFUSED = ("min_tokens", "allowed_token_ids", "bad_words", "structured_outputs")  # could leave no token
 RESIDENT_TURNS = 32
 """Turns that one request may have at most in the engine."""
 
@@ -233,6 +234,9 @@ class DraftingScheduler(Scheduler):
         try:
             choice = self._shelf.choose(params.extra_args, most=params.max_tokens)
             assert choice is not None
+            for name in REFUSED:
+                if getattr(params, name, None):
+                    raise DecodeError(f"{name} cannot be used together with toolc_bundle", place=choice.bundle.name)
             self._shelf.admit(choice.bundle)
             size, most = choice.bundle.vocab.size, self.vllm_config.model_config.get_vocab_size()
             if size > most:
