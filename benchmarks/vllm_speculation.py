@@ -1,10 +1,10 @@
 """Speculation inside vLLM: passes per call, prefill avoided and seconds per turn, with and without, in the real engine.
 
-    python -m benchmarks.vllm_speculation MODEL --turns 200 --at-once 8 [--out results.json]
+    python -m benchmarks.vllm_speculation MODEL [--turns 200] [--out results.json]
 
 One engine, in this process but for its worker, runs the same turns in arms that follow each other:
 
-    off       masks, no drafts
+    off       masks, no drafts; 200 turns, 16 at once, then fewer, 8 and 1 at once
     forced    drafts of forced tokens
     hit       the output of the very call that comes is handed in: its rest is drafted
     miss      the output of another call of the tool is handed in
@@ -32,6 +32,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 DRAFTS = 16
+MOST = 64
+"""Tokens of a turn."""
+ENTRIES = ("required/one", "required/one", "required", "required/one", "auto", "required/one")
 SCHEDULER = "toolc.runtime.adapters.vllm_scheduler.DraftingScheduler"
 PROPOSER = "toolc.runtime.adapters.vllm_drafts.NoDrafts"
 PLACES = "Paris Oslo Lima Cairo Tokyo Quito Delhi Rome Bern Accra Seoul Perth Dublin Hanoi Riga Turin".split()
@@ -98,7 +101,6 @@ class Turns:
             speculative_config=speculative,
             **extra,
         )
-        self.at_once = at_once
         self.tokenizer = self.llm.get_tokenizer()
         # Imported only now: vLLM 0.32 starts no worker on the CPU where numba's library was loaded before
         # (triton_utils/dispatcher.py:139 takes every object of every module for one that has a plain `__dict__`).
@@ -127,14 +129,15 @@ class Turns:
         prompts: Sequence[list[int]],
         params: Callable[[int], Any],
         outputs: Callable[[int], list[list[Any]]] = lambda n: [],
+        at_once: int = 8,
     ) -> list[list[int]]:
-        """The tokens of every turn, `at_once` at a time; outputs are handed in as soon as a request may have them."""
+        """The tokens of every turn, so many at once; outputs are handed in as soon as a request may have them."""
         engine, first = self.llm.llm_engine, self._count
         self._count += len(prompts)
         said: dict[int, list[int]] = {}
         left, open_outputs, running = list(range(len(prompts)))[::-1], {}, 0
         while len(said) < len(prompts):
-            while left and running < self.at_once:
+            while left and running < at_once:
                 n = left.pop()
                 running += 1
                 engine.add_request(f"turn{first + n}", {"prompt_token_ids": prompts[n]}, params(n))
@@ -183,35 +186,39 @@ def measured(turns: Turns, run: Callable[[], Any]) -> tuple[Any, dict[str, float
     return found, took
 
 
-def bench(turns: Turns, count: int, sampled: int, told: Callable[[str, dict[str, Any]], None]) -> None:
-    """Run all arms; `told` gets each one's name and figures as they come."""
-    from vllm import SamplingParams
+class Bench:
+    """All arms.
 
-    from toolc.compiler import Options, compile_tools
+    Args:
+        turns: of the engine.
+        count: turns whose texts are compared.
+        told: gets every arm's name and figures as they come.
+    """
 
-    folder = Path(os.environ["TOOLC_BUNDLES"])
-    model = str(turns.llm.llm_engine.model_config.model)
-    bundles = {
-        name: compile_tools(tools, model, options=Options(protocol="hermes")).bundle
-        for name, tools in (("tools", TOOLS), ("dice", DICE))
-    }
-    for name, bundle in bundles.items():
-        bundle.write(folder / f"{name}.toolc", standalone=True)
-    entries = ("required/one", "required", "required/one", "auto")
-    texts = [SAYINGS[n % len(SAYINGS)].format(PLACES[n % len(PLACES)], n) for n in range(count)]
-    prompts = [turns.prompt(text, TOOLS) for text in texts]
+    def __init__(self, turns: Turns, count: int, told: Callable[[str, dict[str, Any]], None]) -> None:
+        from toolc.compiler import Options, compile_tools
 
-    def greedy(n: int, **more: Any) -> Any:
-        chosen = {"toolc_bundle": "tools", "toolc_entry": entries[n % len(entries)], **more}
-        return SamplingParams(temperature=0, max_tokens=96, extra_args=chosen)
+        self.turns, self.told = turns, told
+        self.model = str(turns.llm.llm_engine.model_config.model)
+        self.bundles = {
+            name: compile_tools(tools, self.model, options=Options(protocol="hermes")).bundle
+            for name, tools in (("tools", TOOLS), ("dice", DICE))
+        }
+        for name, bundle in self.bundles.items():
+            bundle.write(Path(os.environ["TOOLC_BUNDLES"]) / f"{name}.toolc", standalone=True)
+        texts = [SAYINGS[n % len(SAYINGS)].format(PLACES[n % len(PLACES)], n) for n in range(count)]
+        self.prompts = [turns.prompt(text, TOOLS) for text in texts]
+        self.said: list[list[int]] = []
 
-    turns.drafting(False)
-    said, took = measured(turns, lambda: turns.run(prompts, greedy))
-    calls = [call_of(bundles["tools"], entries[n % len(entries)], one) for n, one in enumerate(said)]
-    told("off", took | {"turns": count, "calls": sum(one is not None for one in calls)})
+    def greedy(self, n: int, most: int = MOST, **more: Any) -> Any:
+        from vllm import SamplingParams
 
-    def handed(n: int, hit: bool) -> list[list[Any]]:
-        call = calls[n]
+        chosen = {"toolc_bundle": "tools", "toolc_entry": ENTRIES[n % len(ENTRIES)], **more}
+        return SamplingParams(temperature=0, max_tokens=most, extra_args=chosen)
+
+    def handed(self, n: int, hit: bool) -> list[list[Any]]:
+        """What is handed in for a turn: the output of the call that comes, or of another one."""
+        call = call_of(self.bundles["tools"], ENTRIES[n % len(ENTRIES)], self.said[n])
         if call is None:
             return []
         arguments = dict(call.arguments)
@@ -219,68 +226,70 @@ def bench(turns: Turns, count: int, sampled: int, told: Callable[[str, dict[str,
             other = {"city": "Nowhere", "units": "celsius", "amount": 4321, "source": "GBP", "target": "USD"}
             arguments = {key: other[key] for key in arguments}
         output = json.dumps({"value": n})
-        return [[call.name, arguments, output, None, turns.after(call.name, output)]]
+        return [[call.name, arguments, output, None, self.turns.after(call.name, output)]]
 
-    turns.drafting(True)
-    for arm, outputs in (
-        ("forced", lambda n: []),
-        ("hit", lambda n: handed(n, True)),
-        ("miss", lambda n: handed(n, False)),
-    ):
-        again, took = measured(turns, lambda outputs=outputs: turns.run(prompts, greedy, outputs))
-        told(arm, took | {"turns": count, "differ": sum(a != b for a, b in zip(said, again, strict=True))})
+    def arm(self, name: str, count: int, at_once: int, outputs: Callable[[int], list[list[Any]]] | None = None) -> None:
+        """Greedy turns: without drafts, which are kept, or with them, which are compared."""
+        self.turns.drafting(outputs is not None)
+        run = functools.partial(self.turns.run, self.prompts[:count], self.greedy, outputs or (lambda n: []), at_once)
+        found, took = measured(self.turns, run)
+        if not self.said:
+            self.said = found
+        differ = sum(a != b for a, b in zip(self.said, found, strict=False))
+        self.told(name, took | {"turns": count, "at once": at_once, "differ": differ})
 
-    some = [n for n in range(count) if calls[n] is not None and entries[n % len(entries)] == "required/one"][
-        : count // 4
-    ]
-    if some:
-        bridges = [handed(n, True)[0][4] for n in some]
-        longer = [prompts[n] + said[n] + bridge for n, bridge in zip(some, bridges, strict=True)]
+    def arms(self, count: int, at_once: int) -> None:
+        """The same turns with every kind of draft."""
+        self.arm(f"off {at_once}", count, at_once)
+        self.arm(f"forced {at_once}", count, at_once, lambda n: [])
+        self.arm(f"hit {at_once}", count, at_once, lambda n: self.handed(n, True))
+        self.arm(f"miss {at_once}", count, at_once, lambda n: self.handed(n, False))
 
-        def returns() -> list[list[int]]:
-            first = turns.run([prompts[n] for n in some], lambda n: greedy(some[n]))
-            second = turns.run(longer, lambda n: greedy(some[n]))
+    def resident(self, count: int, at_once: int) -> None:
+        """Two turns with the output between them: the client comes back, or the sequence stays."""
+        some = [n for n in range(0, len(self.said), len(ENTRIES)) if self.handed(n, True)][:count]
+        prompts = [self.prompts[n] for n in some]
+        bridges = [self.handed(n, True)[0][4] for n in some]
+        longer = [self.prompts[n] + self.said[n] + bridge for n, bridge in zip(some, bridges, strict=True)]
+        self.turns.drafting(True)
+
+        def both() -> list[list[int]]:
+            first = self.turns.run(prompts, lambda n: self.greedy(some[n]), at_once=at_once)
+            second = self.turns.run(longer, lambda n: self.greedy(some[n]), at_once=at_once)
             return [a + bridge + b for a, bridge, b in zip(first, bridges, second, strict=True)]
 
-        def resident() -> list[list[int]]:
-            return turns.run(
-                [prompts[n] for n in some],
-                lambda n: SamplingParams(
-                    temperature=0,
-                    max_tokens=96 + len(said[some[n]]),
-                    extra_args={"toolc_bundle": "tools", "toolc_entry": "required/one", "toolc_resident": 1},
-                ),
-                lambda n: handed(some[n], True),
+        def stays() -> list[list[int]]:
+            def params(n: int) -> Any:
+                return self.greedy(some[n], MOST + len(self.said[some[n]]), toolc_resident=1)
+
+            return self.turns.run(prompts, params, lambda n: self.handed(some[n], True), at_once)
+
+        whole, took = measured(self.turns, both)
+        about = {"turns": 2 * len(some), "at once": at_once}
+        self.told(f"returns {at_once}", took | about | {"read again": sum(map(len, longer))})
+        again, took = measured(self.turns, stays)
+        differ = sum(a != b for a, b in zip(whole, again, strict=True))
+        self.told(f"resident {at_once}", took | about | {"differ": differ})
+
+    def sampled(self, count: int, at_once: int) -> None:
+        """The calls of sampled turns, without drafts and with forced ones and the rest of a cached call."""
+        from vllm import SamplingParams
+
+        prompt = self.turns.prompt("Pick a fruit.", DICE)
+        chosen = {"toolc_bundle": "dice", "toolc_entry": "required/one"}
+        params = SamplingParams(temperature=1.0, max_tokens=MOST, extra_args=chosen)
+        guess = ["pick", {"fruit": "fig", "size": "small"}, "0", None, []]
+        counted = []
+        for name, outputs in (("sampled off", []), ("sampled", [guess])):
+            self.turns.drafting(bool(outputs))
+            run = functools.partial(
+                self.turns.run, [prompt] * count, lambda n: params.clone(), lambda n, given=outputs: given, at_once
             )
-
-        whole, took = measured(turns, returns)
-        read = sum(map(len, longer))
-        told("returns", took | {"turns": 2 * len(some), "prompts": read})
-        again, took = measured(turns, resident)
-        told(
-            "resident",
-            took | {"turns": 2 * len(some), "differ": sum(a != b for a, b in zip(whole, again, strict=True))},
-        )
-
-    prompt = turns.prompt("Pick a fruit.", DICE)
-
-    def random(n: int) -> Any:
-        return SamplingParams(
-            temperature=1.0,
-            seed=None,
-            max_tokens=64,
-            extra_args={"toolc_bundle": "dice", "toolc_entry": "required/one"},
-        )
-
-    counted = {}
-    for arm, on in (("sampled off", False), ("sampled", True)):
-        turns.drafting(on)
-        guess = [["pick", {"fruit": "fig", "size": "small"}, "0", None, []]] if on else []
-        found, took = measured(turns, lambda guess=guess: turns.run([prompt] * sampled, random, lambda n: guess))
-        calls_of_arm = [call_of(bundles["dice"], "required/one", one) for one in found]
-        counted[arm] = Counter(str(one and tuple(one.arguments.values())) for one in calls_of_arm)
-        told(arm, took | {"turns": sampled, "counts": dict(counted[arm])})
-    told("chi2", chi2(counted["sampled off"], counted["sampled"]))
+            found, took = measured(self.turns, run)
+            calls = [call_of(self.bundles["dice"], "required/one", one) for one in found]
+            counted.append(Counter(str(call and tuple(call.arguments.values())) for call in calls))
+            self.told(name, took | {"turns": count, "counts": dict(counted[-1])})
+        self.told("chi2", chi2(*counted))
 
 
 def chi2(first: Counter[str], second: Counter[str]) -> dict[str, Any]:
@@ -301,13 +310,14 @@ def chi2(first: Counter[str], second: Counter[str]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--turns", type=int, default=200)
-    parser.add_argument("--sampled", type=int, default=300)
-    parser.add_argument("--at-once", type=int, default=8)
-    parser.add_argument("--drafts", type=int, default=DRAFTS)
+    parser.add_argument("--turns", type=int, default=200, help="whose texts are compared, 16 at once")
+    parser.add_argument("--eights", type=int, default=32, help="turns of each arm, 8 at once")
+    parser.add_argument("--ones", type=int, default=8, help="turns of each arm, one at a time")
+    parser.add_argument("--sampled", type=int, default=200)
+    parser.add_argument("--drafts", type=int, default=DRAFTS, help="tokens of a draft")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    results: dict[str, Any] = {"at_once": given.at_once, "drafts": given.drafts}
+    results: dict[str, Any] = {"drafts": given.drafts}
 
     def told(arm: str, took: dict[str, Any]) -> None:
         results[arm] = took | {"load": os.getloadavg()[0]}
@@ -321,7 +331,17 @@ def main() -> None:
 
     with TemporaryDirectory() as folder:
         os.environ["TOOLC_BUNDLES"] = folder
-        bench(Turns(given.model, given.at_once, given.drafts), given.turns, given.sampled, told)
+        bench = Bench(Turns(given.model, 16, given.drafts), given.turns, told)
+        bench.arm("off", given.turns, 16)
+        bench.arm("hit", given.turns, 16, lambda n: bench.handed(n, True))
+        if given.eights:
+            bench.arms(min(given.eights, given.turns), 8)
+            bench.resident(given.eights // 2, 8)
+        if given.sampled:
+            bench.sampled(given.sampled, 16)
+        if given.ones:
+            bench.arms(min(given.ones, given.turns), 1)
+            bench.resident(given.ones // 2, 1)
 
 
 if __name__ == "__main__":

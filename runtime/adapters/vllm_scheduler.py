@@ -63,6 +63,7 @@ DRAFT_BYTES = 4 << 10
 """Of the arguments of a call that is drafted, in canonical form: its text is searched for."""
 DRAFT_WAIT_S = 0.01
 """That a step waits for new drafts; what takes longer is used later, or not."""
+REFUSED = ("min_tokens", "allowed_token_ids", "bad_words", "structured_outputs")  # could leave no token
 RESIDENT_TURNS = 32
 """Turns that one request may have at most in the engine."""
 

@@ -64,30 +64,29 @@ def arms(model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
     """The benchmark, small."""
     out = tmp_path_factory.mktemp("arms") / "results.json"
     command = [sys.executable, "-m", "benchmarks.vllm_speculation", model, "--out", str(out)]
-    command += ["--turns", "12", "--sampled", os.environ.get("TOOLC_SAMPLED", "24"), "--at-once", "6"]
+    command += ["--turns", "12", "--eights", "12", "--ones", "0"]
+    command += ["--sampled", os.environ.get("TOOLC_SAMPLED", "24")]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(out.read_text())
     return found
 
 
-@pytest.mark.parametrize("arm", ["forced", "hit", "miss", "resident"])
+@pytest.mark.parametrize("arm", ["hit", "off 8", "forced 8", "hit 8", "miss 8", "resident 8"])
 def test_greedy_texts_are_equal_with_and_without(arms: dict[str, Any], arm: str) -> None:
     assert arms[arm]["differ"] == 0
-    assert arms[arm]["accepted"] > 0
-    assert arms["off"]["accepted"] == arms["off"]["drafted"] == 0
+    assert (arms[arm]["accepted"] > 0) is (arm != "off 8")
 
 
 def test_drafts_save_passes(arms: dict[str, Any]) -> None:
-    assert arms["off"]["passes"] == arms["off"]["tokens"]
-    assert arms["hit"]["passes"] < arms["forced"]["passes"] < arms["off"]["passes"]
-    assert arms["hit"]["tokens"] == arms["off"]["tokens"]
+    assert arms["off 8"]["passes"] == arms["off 8"]["tokens"] == arms["hit 8"]["tokens"]
+    assert arms["hit 8"]["passes"] < arms["forced 8"]["passes"] < arms["off 8"]["passes"]
 
 
 def test_a_cached_output_keeps_the_sequence(arms: dict[str, Any]) -> None:
-    assert arms["resident"]["resident"] == arms["resident"]["requests"] > 0
-    assert arms["resident"]["inserted"] > 0
-    assert arms["resident"]["requests"] * 2 == arms["returns"]["requests"]
+    stays, returns = arms["resident 8"], arms["returns 8"]
+    assert stays["resident"] == stays["requests"] > 0 and stays["inserted"] > 0
+    assert stays["requests"] * 2 == returns["requests"]
 
 
 def test_sampled_calls_are_of_one_distribution(arms: dict[str, Any]) -> None:
@@ -213,21 +212,23 @@ def test_outputs_are_handed_in_while_the_answer_is_on_its_way(server: Server) ->
 def test_what_is_inserted_stands_between_the_delimiters_of_its_message(server: Server) -> None:
     """The turn that would come is handed in; the stream then holds two turns, and an answer in one piece says where."""
     from toolc.runtime import Bundle, Reader
+    from toolc.runtime.speculate.turns import turns_of
 
     bundle = Bundle.open(next(Path(server.log.name).parent.glob("*.toolc")))
+    marked = {**ASKED["vllm_xargs"], "toolc_tools": "convert,get_weather"}
     reader = Reader(bundle, "required/one")
-    reader.feed_text(said(list(server.stream(ASKED))))
+    reader.feed_text(said(list(server.stream({**ASKED, "vllm_xargs": marked}))))
     reader.finish()
     call = {"name": reader.calls[0].name, "params": dict(reader.calls[0].arguments), "output": '{"value": 8}'}
-    asked = {**ASKED, "skip_special_tokens": False, "vllm_xargs": {**ASKED["vllm_xargs"], "toolc_resident": 1}}
+    asked = {**ASKED, "skip_special_tokens": False, "vllm_xargs": {**marked, "toolc_resident": 1}}
     chunks = []
     for chunk in server.stream(asked):
         if not chunks:
             server.ask("POST", f"/v1/cache-tool-output/{chunk['id']}", [call])
         chunks.append(chunk)
-    _, inserted, *rest = said(chunks).split("<|im_end|>")
-    assert inserted == '\n<|im_start|>tool\n{"value": 8}'
-    assert rest[0].startswith("\n<|im_start|>assistant\n<tool_call>")
+    first, inserted, second = turns_of(said(chunks), "<|im_end|>", "<|im_start|>assistant\n")
+    assert inserted.text == '\n<|im_start|>tool\n{"value": 8}<|im_end|>\n<|im_start|>assistant\n'
+    assert first.text.startswith("<tool_call>") and second.text.startswith("<tool_call>")
 
 
 @pytest.mark.parametrize(
