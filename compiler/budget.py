@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,22 @@ def kernel_seconds() -> float:
 
 def _now() -> float:
     return time.monotonic() - kernel_seconds()
+
+
+_ticking: ContextVar[Budget | None] = ContextVar("ticking", default=None)
+
+
+def running() -> Budget | None:
+    """The budget of the compile that is running here, if one is: for what is kept by value and is given none, as what
+    is made of patterns."""
+    return _ticking.get()
+
+
+def look() -> None:
+    """Look at the clock of the compile that is running here, if one is."""
+    budget = _ticking.get()
+    if budget is not None:
+        budget.check("")
 
 
 def check_breaks(count: int) -> None:
@@ -83,6 +100,15 @@ class Budget:
         self._started = _now()
         self._place = place
         return self
+
+    @contextmanager
+    def ticking(self) -> Iterator[None]:
+        """Inside, `running` is this budget, and `look` looks at its clock."""
+        token = _ticking.set(self)
+        try:
+            yield
+        finally:
+            _ticking.reset(token)
 
     def elapsed(self) -> float:
         """Seconds since the clock started, without those of kernels."""

@@ -174,10 +174,21 @@ def compile_spec(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile a spec that was read before; see compile_tools."""
-    from .schema.defaults import defaults_of
-
     options = options or Options()
     clock = _Clock(f"{spec.name}#", options, progress)
+    with options.budget.ticking():
+        return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+
+
+def _compile_spec(
+    spec: Spec,
+    tokenizer: Tokenizer | None,
+    stated: tuple[Sequence[str | int], int | None],
+    options: Options,
+    clock: _Clock,
+) -> Compiled:
+    from .schema.defaults import defaults_of
+
     clock.begin("schema")
     assembled = grammar_of(spec, options)
     spec = with_strictness(spec, options.strict)
@@ -195,7 +206,7 @@ def compile_spec(
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):
         about["begins"] = assembled.begins
-    compiled = _compile(assembled, spec.name, about, tokenizer, (eos, logits_width), options, clock)
+    compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
     return compiled
 
@@ -218,7 +229,8 @@ def compile_grammar(
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
     check_fit(lark_text, options, name)
     clock = _Clock(name, options, progress)
-    return _compile(Assembled(lark_text), name, about, tokenizer, (eos, logits_width), options, clock)
+    with options.budget.ticking():
+        return _compile(Assembled(lark_text), name, about, tokenizer, (eos, logits_width), options, clock)
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
@@ -239,7 +251,8 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
     spec = with_strictness(spec, options.strict)
-    return assemble(spec, schema_options, options.budget, protocol, options.named, options.response)
+    with options.budget.ticking():
+        return assemble(spec, schema_options, options.budget, protocol, options.named, options.response)
 
 
 class _Clock:

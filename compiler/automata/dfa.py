@@ -17,7 +17,7 @@ import numpy as np
 
 from toolc.runtime.memory import kernel
 
-from ..budget import Budget
+from ..budget import Budget, look
 from .minimise import minimise_table, number
 
 __all__ = [
@@ -157,6 +157,8 @@ def _product(
     order = [(0, 0)]
     rows: list[list[int]] = []
     for a, b in order:
+        if len(rows) & 255 == 0:
+            look()
         row: list[int] = []
         for pair in zip(left_rows[a], right_rows[b], strict=True):
             if (need_left and pair[0] < 0) or (need_right and pair[1] < 0) or (pair[0] < 0 and pair[1] < 0):

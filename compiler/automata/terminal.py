@@ -17,14 +17,14 @@ Invariants   node 0 is the end of the text, node 1 the end of a look-ahead's ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from itertools import chain
 
 import numpy as np
 
 from .. import regex as rx
-from ..budget import Budget
+from ..budget import Budget, look, running
 from ..errors import UnsupportedError
 from ..regex import charset
 from .code_points import class_code_points
@@ -37,6 +37,7 @@ from .utf8 import to_bytes
 
 _FINAL, _SINK = 0, 1
 _KEPT = 4096
+_BYTES = 4  # of a place in a table
 
 Threads = tuple  # of (node, (obligation, ...)), sorted
 
@@ -48,7 +49,8 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 
     Args:
         regex: the expression.
-        budget: limits on NFA states (``states``), DFA states (``pattern_states``) and time.
+        budget: limits on NFA states (``states``), DFA states (``pattern_states``), tables (``bytes``) and time; by
+            default those of the compile that is running.
         place: for errors.
 
     Raises:
@@ -57,7 +59,7 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
     """
     found = _kept.get(regex)
     if found is None:
-        found = _make(regex, budget or Budget(), place)
+        found = _make(regex, budget or running() or Budget(), place)
         if len(_kept) >= _KEPT:
             _kept.clear()
         _kept[regex] = found
@@ -65,32 +67,34 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 
 
 def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
-    texts = _texts(regex)
+    count = partial(budget.check, "states", place=place)
+    texts = _texts(regex, count)
     if texts is not None:
-        budget.check("states", sum(map(len, texts)), place)
         return from_texts([text.encode() for text in texts])
     if _looks(regex):
         regex = _without_idle_anchors(regex, True, True)
-        cut = _refused_beginnings(regex)
+        cut = _refused_beginnings(regex, count)
         if cut is not None:
-            budget.check("states", _size(cut[0]) + sum(map(len, cut[1])) + 2, place)
+            count(_size(cut[0]) + sum(map(len, cut[1])) + 2)
             return without_beginnings(terminal_dfa(cut[0], budget, place), cut[1])
-    budget.check("states", _size(regex) + 2, place)
+    count(_size(regex) + 2)
     nfa = _Nfa(place)
     start = nfa.build(regex, _FINAL)
     segments, member = class_code_points(nfa.sets)
     if nfa.looks:
         moves, ends = _determinise_looking(nfa, start, _masks(member), budget, place)
+        budget.check("bytes", _BYTES * len(moves) * member.shape[1], place)
         table, accepting = _table(moves, member.shape[1]), np.array(ends, bool)
     else:
         nodes = nfa.nodes(start, member)
-        table, accepting = subsets(nodes, partial(_check, budget, nodes.set_of.size, place))
+        table, accepting = subsets(nodes, partial(_check, budget, nodes, place))
     return to_bytes(*minimise_table(table, accepting), segments, lambda: budget.check("", place=place))
 
 
-def _check(budget: Budget, nodes: int, place: str | None, states: int) -> None:
-    """Refuse an automaton with too many states beyond those of its nodes."""
-    budget.check("pattern_states", states - nodes, place)
+def _check(budget: Budget, nodes: Nodes, place: str | None, states: int) -> None:
+    """Refuse an automaton with too many states beyond those of its nodes, or too large a table."""
+    budget.check("pattern_states", states - nodes.set_of.size, place)
+    budget.check("bytes", _BYTES * states * nodes.member.shape[1], place)
 
 
 # -- anchors ---------------------------------------------------------------------------------------------------------
@@ -153,23 +157,27 @@ def _without_idle_anchors(regex: rx.Regex, first: bool, last: bool) -> rx.Regex:
     return regex if items == [*regex.items] else rx.concat(*items)
 
 
-def _refused_beginnings(regex: rx.Regex) -> tuple[rx.Regex, list[bytes]] | None:
+def _refused_beginnings(regex: rx.Regex, count: Callable[[int], None]) -> tuple[rx.Regex, list[bytes]] | None:
     """Of ``text(?!one|other)rest``, as keys have that are not declared: ``text rest``, "text one", "text other"."""
     if not isinstance(regex, rx.Concat) or not regex.items:
         return None
     at = next((n for n, item in enumerate(regex.items) if not isinstance(item, rx.Chars)), 0)
-    look, before = regex.items[at], rx.literal_text(rx.concat(*regex.items[:at]))
-    if before is None or not isinstance(look, rx.Look) or not look.ahead or not look.negative:
+    refused, before = regex.items[at], rx.literal_text(rx.concat(*regex.items[:at]))
+    if before is None or not isinstance(refused, rx.Look) or not refused.ahead or not refused.negative:
         return None
-    texts = _texts(look.item)
+    texts = _texts(refused.item, count)
     if texts is None:
         return None
+    count(len(before) * len(texts))
     return rx.concat(*regex.items[:at], *regex.items[at + 1 :]), [(before + text).encode() for text in texts]
 
 
-def _texts(regex: rx.Regex) -> list[str] | None:
-    """The texts of literals that are alternatives, with literals around them; None if it is anything else."""
-    out = [""]
+def _texts(regex: rx.Regex, count: Callable[[int], None]) -> list[str] | None:
+    """The texts of literals that are alternatives, with literals around them; None if it is anything else.
+
+    ``count``: called with the number of their characters; what it raises ends the work.
+    """
+    before, several, behind = list[str](), [""], list[str]()
     for item in regex.items if isinstance(regex, rx.Concat) else (regex,):
         options = []
         for option in item.options if isinstance(item, rx.Union) else (item,):
@@ -177,10 +185,15 @@ def _texts(regex: rx.Regex) -> list[str] | None:
             if literal is None:
                 return None
             options.append(literal)
-        if len(out) > 1 and len(options) > 1:
+        if len(options) == 1:
+            (before if len(several) == 1 else behind).append(options[0])
+        elif len(several) == 1:
+            several = options
+        else:
             return None
-        out = [text + option for text in out for option in options]
-    return out
+    head, tail = "".join(before), "".join(behind)
+    count(sum(map(len, several)) + len(several) * len(head + tail))
+    return [head + text + tail for text in several]
 
 
 # -- the nondeterministic automaton --------------------------------------------------------------------------------
@@ -188,6 +201,7 @@ def _texts(regex: rx.Regex) -> list[str] | None:
 
 def _size(regex: rx.Regex) -> int:
     """How many nodes ``_Nfa.build`` will make, nearly."""
+    look()
     if isinstance(regex, rx.Concat):
         return sum([1 if type(item) is rx.Chars else _size(item) for item in regex.items])
     if isinstance(regex, rx.Union):
@@ -410,8 +424,9 @@ _DONE = ((_SINK, ()),)
 class _Looking:
     """Subset construction with looks. A thread is (node, obligations); a state is (trackers' threads, threads)."""
 
-    def __init__(self, nfa: _Nfa, masks: list[int]) -> None:
+    def __init__(self, nfa: _Nfa, masks: list[int], look: Callable[[int], None]) -> None:
         self.nfa = nfa
+        self.look = look  # called with the number of threads now and then
         self.mask_of = [masks[s] if s >= 0 else 0 for s in nfa.set_of]
         self.ends = frozenset(end for _, end in nfa.trackers) | {_FINAL}
         self.obligations: list[tuple[bool, Threads]] = []
@@ -446,12 +461,15 @@ class _Looking:
         return out
 
     def close(self, seeds: Iterable[tuple[int, tuple[int, ...]]], truths: list[bool]) -> Threads:
-        """Threads after forks and looks. ``truths``: what each tracker says here."""
+        """Threads after forks and looks, which may be many: each look doubles what may hang on a node. ``truths``: what
+        each tracker says here."""
         nfa = self.nfa
         stack = list(dict.fromkeys(seeds))  # many threads may come to one
         seen = set(stack)
         out: list[tuple[int, tuple[int, ...]]] = []
         while stack:
+            if len(seen) & 255 == 255:
+                self.look(len(seen))
             thread = stack.pop()
             node, hanging = thread
             if self.mask_of[node] or node in self.ends:
@@ -535,7 +553,7 @@ def _determinise_looking(
     nfa: _Nfa, start: int, masks: list[int], budget: Budget, place: str | None
 ) -> tuple[list[list[tuple[int, int]]], list[bool]]:
     """Moves of every state on sets of classes, and whether it accepts."""
-    machine = _Looking(nfa, masks)
+    machine = _Looking(nfa, masks, partial(budget.check, "states", place=place))
     trackers, truths = machine.track(None, 0)
     first = (trackers, machine.close([(start, ())], truths))
     ids = {first: 0}

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from toolc.runtime.memory import kernel
+
 from .dfa import Dfa, make_dfa
 
 Segment = tuple[int, int, int]  # first and last code point, class
@@ -123,16 +125,15 @@ def to_bytes(
     classes = np.full(256, dead, np.intp)
     for n, label in enumerate(ascii_used):
         classes[:128][ascii_class == label] = n
-    column_of_cut = {}
-    for n, (low, high) in enumerate(pairwise(cuts)):
-        column_of_cut[low] = dead + 1 + n
-        classes[low:high] = dead + 1 + n
+    column_of_cut = {cut: dead + 1 + n for n, cut in enumerate(cuts)}  # that of 0x100 is behind the last one
+    for low, high in pairwise(cuts):
+        classes[low:high] = column_of_cut[low]
     out = np.full((total, dead + len(cuts)), -1, np.int32)
     out[: len(table), : len(ascii_used)] = table[:, ascii_used]
-    for states, low, high, target in runs:
-        for cut in cuts:
-            if low <= cut <= high:
-                out[states, column_of_cut[cut]] = target
+    for at, (states, low, high, target) in enumerate(runs):
+        if at & 1023 == 0:
+            look()
+        out[states, column_of_cut[low] : column_of_cut[high + 1]] = target[:, None]
     final = np.zeros(total, bool)
     final[: len(table)] = accepting
     return make_dfa(classes, out, final, minimal=True)
@@ -143,24 +144,21 @@ def _add_inner(
     look: Callable[[], None],
 ) -> int:  # fmt: skip
     """Make the states inside characters; returns how many states there are with them."""
-    used = sorted({label for _, _, label in above})
-    rows = table[:, used]
-    # States whose rows tell the same classes apart share their shapes. The pattern of a row: for every column the
-    # first column with the same target.
+    segments = np.array(above, np.int64)
+    ends, labels_of = segments[:, :2], segments[:, 2]
+    used = np.unique(labels_of)
+    # States whose rows tell the same classes apart share their shapes. The pattern of a row: the classes that it has
+    # moves on, and for each the first class with the same target.
     patterns: dict[bytes, list[int]] = {}
-    if len(used) == 1:
-        patterns_of = np.where(rows >= 0, 0, -1).astype(np.int32)
-    else:
-        patterns_of = np.full(rows.shape, -1, np.int32)
-        for column in range(rows.shape[1] - 1, -1, -1):
-            same = (rows == rows[:, column : column + 1]) & (rows >= 0)
-            patterns_of[same] = column
-    for state, pattern in enumerate(patterns_of):
+    row_of, first_of = np.full(len(table), -1, np.int64), np.empty(len(table), np.int32)
+    for state in range(len(table)):
+        if state & 255 == 0:
+            look()
+        pattern = _pattern(table, state, used, row_of, first_of)
         patterns.setdefault(pattern.tobytes(), []).append(state)
     # inner[(level, shape)]: target tuple -> state
     inner: dict[tuple[int, Shape, tuple[int, ...]], int] = {}
     count = len(table)
-    column_of = {label: n for n, label in enumerate(used)}
     pending: list[tuple[int, Shape, tuple[int, ...], int]] = []
 
     def states_for(level: int, shape: Shape, targets: list[tuple[int, ...]]) -> list[int]:
@@ -179,23 +177,23 @@ def _add_inner(
     interned: dict[Shape, Shape] = {}
     for key, states in patterns.items():
         look()
-        pattern = np.frombuffer(key, np.int32)
-        if (pattern < 0).all():
+        pattern = np.frombuffer(key, np.int32).reshape(-1, 2)
+        if not pattern.size:
             continue
+        stands_for = np.full(table.shape[1], -1, np.int32)
+        stands_for[pattern[:, 0]] = pattern[:, 1]
+        columns = stands_for[labels_of]
+        live = np.flatnonzero(columns >= 0)
         merged: list[Segment] = []
-        for first, last, label in above:
-            column = int(pattern[column_of[label]])
-            if column < 0:
-                continue
+        for (first, last), column in zip(ends[live].tolist(), columns[live].tolist(), strict=True):
             if merged and merged[-1][2] == column and merged[-1][1] == first - 1:
                 merged[-1] = (merged[-1][0], last, column)
             else:
                 merged.append((first, last, column))
         where = np.array(states)
-        local = rows[where]
         for low, high, level, shape, labels in _leads(tuple(merged)):
             shape = interned.setdefault(shape, shape)
-            targets = [tuple(row) for row in local[:, list(labels)].tolist()]
+            targets = [tuple(row) for row in table[where[:, None], list(labels)].tolist()]
             runs.append((where, low, high, np.array(states_for(level, shape, targets), np.int32)))
     # Below the lead byte: each inner state's own runs; states made here are handled in turn.
     by_run: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
@@ -218,3 +216,20 @@ def _add_inner(
     for (low, high), (froms, tos) in by_run.items():
         runs.append((np.array(froms), low, high, np.array(tos, np.int32)))
     return count
+
+
+@kernel()
+def _pattern(table, state, used, row_of, first_of):  # type: ignore[no-untyped-def]
+    """The used classes that a state has moves on, and for each the first one with the same target: int32 [classes, 2].
+
+    ``row_of`` and ``first_of``, one of each state, are scratch: where a target was seen last.
+    """
+    out, count = np.empty((used.size, 2), np.int32), 0
+    for k in used:
+        target = table[state, k]
+        if target >= 0:
+            if row_of[target] != state:
+                row_of[target], first_of[target] = state, k
+            out[count, 0], out[count, 1] = k, first_of[target]
+            count += 1
+    return out[:count]

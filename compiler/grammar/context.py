@@ -24,6 +24,7 @@ from itertools import product
 from .. import regex as rx
 from ..automata.dfa import equals
 from ..automata.terminal import terminal_dfa
+from ..budget import look
 from ..errors import UnsatisfiableError, UnsupportedError
 from ..regex import charset
 from ..regex.charset import Ranges
@@ -167,6 +168,7 @@ def _regex_of(expr: Expr) -> rx.Regex | None:
 def _looks(regex: rx.Regex) -> Iterator[rx.Regex]:
     """What is zero-width in an expression, looks not opened."""
     if isinstance(regex, rx.Concat | rx.Union):
+        look()
         for part in regex.items if isinstance(regex, rx.Concat) else regex.options:
             yield from _looks(part)
     elif isinstance(regex, rx.Repeat):
@@ -180,6 +182,7 @@ def _sets(regex: rx.Regex) -> Iterator[Ranges]:
     if isinstance(regex, rx.Chars):
         yield regex.ranges
     elif isinstance(regex, rx.Concat | rx.Union):
+        look()
         for part in regex.items if isinstance(regex, rx.Concat) else regex.options:
             yield from _sets(part)
     elif isinstance(regex, rx.Repeat | rx.Look):
@@ -195,7 +198,8 @@ def _word(regex: rx.WordBoundary) -> Ranges:
 def _partition(sets: Iterator[Ranges]) -> list[Ranges]:
     """The coarsest classes of characters of which every set is a union."""
     classes = [charset.ALL]
-    for one in sets:
+    for one in dict.fromkeys(sets):
+        look()
         parts = [part for c in classes for part in (charset.intersection(c, one), charset.difference(c, one)) if part]
         classes = list(dict.fromkeys(parts))
         if len(classes) > _MOST_CLASSES:
@@ -229,6 +233,7 @@ def _ways(regex: rx.Regex) -> tuple[Way, ...]:
     found: list[Way] = []
     for after, text_end in [*((one, False) for one in afters), *((one, True) for one in lines)]:
         for before in befores:
+            look()
             text = _longest_of(regex, core, before, after, text_end)
             dfa = terminal_dfa(text)
             if not dfa.is_empty:

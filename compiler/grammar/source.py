@@ -25,6 +25,7 @@ from ..errors import GrammarError
 from .plain import MOST_NESTED
 
 _MOST_USES = 100_000  # of terminals in a terminal, and in those that it uses
+_MOST_STEPS = 2_000_000  # that Lark takes, nearly: it goes over all uses once for each terminal on the longest way
 
 _TOKEN = re.compile(
     r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<open>[(\[])|(?P<close>[)\]])
@@ -197,7 +198,16 @@ class Source:
                         sizes.pop(found["owner"], None)
             elif kind:
                 named.append(found[0])
-        return self.check_uses(uses, sizes)
+        sizes = self.check_uses(uses, sizes)
+        depth_of: dict[str, int] = {}
+        for name in sizes:  # in the order of their uses
+            below = [depth_of.get(used, sizes[used]) for used in uses.get(name, ())]
+            depth_of[name] = 1 + max(below, default=0) if below else 0
+        deepest = max(depth_of, key=depth_of.__getitem__, default="")
+        if deepest and depth_of[deepest] * (len(sizes) + sum(sizes.values())) > _MOST_STEPS:
+            self.where = f"terminal {deepest}"
+            raise self.terminal_error(f"leads through {depth_of[deepest]:,} other terminals, which are too many here")
+        return sizes
 
     def _imported(
         self, statement: re.Match[str], load: Loader, known: dict[str, dict[str, int] | None]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 from .. import regex as rx
+from ..budget import look
 from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.ir import (
     Choice,
@@ -142,6 +143,7 @@ class _Splitter:
         self.units: dict[bytes, Unit] = {}
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
+        self.circular: set[str] = set()  # rules that reach themselves
         self.led: set[Entry] = set()  # those that begin with what leads to them
 
     def split(self, common: set[str], arguments: Iterable[str], specials: tuple[str, ...]) -> Split | None:
@@ -158,8 +160,9 @@ class _Splitter:
         for rule in arguments:
             if rule not in self.apart:
                 self.member.setdefault(rule, (rule,))
+        marked = self._leading_to(marks)
         for rule, entries in list(self.member.items()):
-            if not self._reached([rule], {}).isdisjoint(marks):
+            if rule in marked:
                 for entry in entries:
                     self.member.pop(entry, None)
         self.member.update({rule: (rule,) for rule in self.tails})
@@ -195,6 +198,7 @@ class _Splitter:
         recurs: set[str] = set()
         for part in strong_components(self.refs):
             if len(part) > 1 or part[0] in self.refs[part[0]]:
+                self.circular.update(part)
                 inside = (rule for rule in part if _bracketed(self.grammar, rule))
                 entries = tuple(sorted(inside, key=self.place.__getitem__))
                 self.member.update(dict.fromkeys(entries, entries))
@@ -217,13 +221,28 @@ class _Splitter:
                         todo.append(name)
         return seen
 
+    def _leading_to(self, rules: Iterable[str]) -> set[str]:
+        """Rules, and those that reach them."""
+        back: dict[str, list[str]] = {}
+        for rule, others in self.refs.items():
+            for other in others:
+                back.setdefault(other, []).append(rule)
+        seen = set(rules)
+        todo = list(seen)
+        while todo:
+            more = [rule for rule in back.get(todo.pop(), ()) if rule not in seen]
+            seen.update(more)
+            todo += more
+        return seen
+
     def _recurs(self, own: tuple[str, ...]) -> bool:
         """Whether the rules of a part call each other, or itself."""
-        return len(own) > 1 or (len(own) == 1 and own[0] in self._reached(self.refs[own[0]], {}))
+        return len(own) > 1 or (len(own) == 1 and own[0] in self.circular)
 
     def _cut(self, roots: list[str], own: tuple[str, ...], alone: bool = False) -> tuple[Grammar, tuple[Entry, ...]]:
         """The rules that some rules need, where those of other parts are stubs unless ``alone``, and what the stubs
         stand for."""
+        look()
         opaque = (
             {}
             if alone or self._recurs(own)

@@ -65,6 +65,7 @@ class _Tails:
         self.openers: dict[str, tuple[Opener, ...]] = {}
         self._nullable: dict[str, bool] = {}
         self._filled: dict[str, Expr] = {}
+        self._to_fill: list[tuple[str, str]] = []
 
     def found(self) -> tuple[Grammar, dict[str, tuple[Opener, ...]]]:
         for rule, mark in self.grammar.marks.items():
@@ -104,7 +105,7 @@ class _Tails:
         try:
             if opens < 0 and symbols(after[last]) == 1 and all(map(self._empty, body)):
                 single = (after[last],)
-                body = [self._not_empty(sequence(*body))]
+                body = [self._filled_rules(sequence(*body))]
             text = sequence(*body, after[last])
             openers = dict.fromkeys(self._first(text))
         except _Unknown:
@@ -143,39 +144,62 @@ class _Tails:
         Of rules that recur without a bracket this may miss some; then the automata find that a part does not stand
         apart.
         """
-        for rule in references(expr):
+        todo = [rule for rule in references(expr) if rule not in self._nullable]
+        while todo:
+            rule = todo[-1]
+            inner = references(self.rules[rule]) if rule in self.rules else []
             if rule not in self._nullable:
-                self._nullable[rule] = False
-                self._nullable[rule] = rule in self.rules and self._empty(self.rules[rule])
+                self._nullable[rule] = False  # where it recurs
+                todo += [other for other in reversed(inner) if other not in self._nullable]
+            else:  # those in it are known
+                todo.pop()
+                empty = {other for other in inner if self._nullable[other]}
+                self._nullable[rule] = rule in self.rules and expr_nullable(self.rules[rule], empty)
         return expr_nullable(expr, {rule for rule in references(expr) if self._nullable[rule]})
 
-    def _first(self, expr: Expr, seen: frozenset[str] = frozenset()) -> list[Opener]:
-        """The symbols that the texts of an expression begin with."""
-        if isinstance(expr, Literal):
-            return [expr.data[:1]]
-        if isinstance(expr, Special):
-            return [expr.name]
-        if isinstance(expr, Terminal):
-            text = rx.literal_text(expr.regex)
-            if not text:
-                raise _Unknown
-            return [text.encode()[:1]]
-        if isinstance(expr, Ref) and expr.name in self.grammar.apart:
-            raise _Unknown
-        if isinstance(expr, Ref):
-            return [] if expr.name in seen else self._first(self.rules[expr.name], seen | {expr.name})
-        if isinstance(expr, Repeat):
-            return self._first(expr.item, seen)
-        assert isinstance(expr, (Sequence, Choice))
+    def _first(self, expr: Expr) -> list[Opener]:
+        """The symbols that the texts of an expression begin with; some may be there twice."""
         found: list[Opener] = []
-        for part in expr.items if isinstance(expr, Sequence) else expr.options:
-            found += self._first(part, seen)
-            if isinstance(expr, Sequence) and not self._empty(part):
-                break
+        seen: set[str] = set()
+        todo = [expr]
+        while todo:
+            one = todo.pop()
+            if isinstance(one, Literal):
+                found.append(one.data[:1])
+            elif isinstance(one, Special):
+                found.append(one.name)
+            elif isinstance(one, Terminal):
+                text = rx.literal_text(one.regex)
+                if not text:
+                    raise _Unknown
+                found.append(text.encode()[:1])
+            elif isinstance(one, Ref):
+                if one.name in self.grammar.apart:
+                    raise _Unknown
+                if one.name not in seen:
+                    seen.add(one.name)
+                    todo.append(self.rules[one.name])
+            elif isinstance(one, Repeat):
+                todo.append(one.item)
+            elif isinstance(one, Choice):
+                todo += one.options[::-1]
+            else:
+                assert isinstance(one, Sequence)
+                filled = next((n for n, part in enumerate(one.items, 1) if not self._empty(part)), len(one.items))
+                todo += one.items[:filled][::-1]
+        return found
+
+    def _filled_rules(self, expr: Expr) -> Expr:
+        """The same without the empty text, and so the rules that it then refers to."""
+        found = self._not_empty(expr)
+        while self._to_fill:
+            rule, source = one = self._to_fill[-1]
+            self.rules[rule] = self._not_empty(self.rules[source])
+            self._to_fill.remove(one)  # those that cannot be filled stay, and whoever asks for them is refused again
         return found
 
     def _not_empty(self, expr: Expr) -> Expr:
-        """The same without the empty text."""
+        """The same without the empty text, where rules are still to be filled in."""
         if not self._empty(expr):
             return expr
         if isinstance(expr, Ref):
@@ -186,9 +210,8 @@ class _Tails:
                     rule += "#"
                 made = self._filled[expr.name] = Ref(rule)
                 self.rules[rule] = NOTHING  # a rule that recurs has its texts by other ways
-                body = self._not_empty(self.rules[expr.name])
-                self.rules[rule] = body
                 self._nullable[rule] = False
+                self._to_fill.append((rule, expr.name))
                 for table in (self.marks, self.places):
                     if expr.name in table:
                         table[rule] = table[expr.name]  # type: ignore[assignment]

@@ -7,6 +7,7 @@ Source       Antimirov 1996: what is left of an expression after a character is 
 
 from __future__ import annotations
 
+from ..budget import look
 from . import charset
 from .charset import Ranges
 from .nodes import EMPTY, Chars, Concat, Regex, Repeat, Union, concat, repeat
@@ -22,6 +23,7 @@ def may_meet(one: Regex, other: Regex) -> bool:
     rests: dict[Regex, list[tuple[Ranges, Regex]] | None] = {}
     while todo:
         pair = todo.pop()
+        look()
         if len(seen) > _MOST or (_nullable(pair[0]) and _nullable(pair[1])):
             return True
         left, right = (_rests(rest, rests) for rest in pair)
@@ -74,6 +76,7 @@ def _find_rests(
         return None
     out: list[tuple[Ranges, Regex]] = []
     for index, item in enumerate(regex.items):
+        look()
         found = _rests(item, known)
         if found is None:
             return None

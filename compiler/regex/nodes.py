@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from ..budget import look
 from . import charset
 from .charset import Ranges
 
@@ -267,12 +268,14 @@ def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:
 
     ``after`` is what follows the expression. Lazy repeats inside other repeats and inside looks become plain ones.
     """
+    if not _is_lazy(regex):
+        return regex
     if type(regex) is Concat:
         out: list[Regex] = []
         for item in reversed(regex.items):
-            done = shortest(item, after)
-            out.append(done)
-            after = concat(done, after)
+            look()
+            out.append(shortest(item, after))
+            after = concat(_without_lazy(item), after)  # where that is found, the shortest is, too
         return concat(*reversed(out))
     if type(regex) is Union:
         return union(*(shortest(option, after) for option in regex.options))
@@ -281,6 +284,22 @@ def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:
         more = repeat(concat(Look(after, negative=True), item), 0, None if high is None else high - low)
         return concat(repeat(item, low, low), more)
     return _without_lazy(regex)
+
+
+def _is_lazy(regex: Regex) -> bool:
+    """Whether a repeat in it is lazy."""
+    todo = [regex]
+    while todo:
+        look()
+        one = todo.pop()
+        if type(one) is Repeat and one.lazy:
+            return True
+        if type(one) is Concat or type(one) is Union:
+            parts = one.items if type(one) is Concat else one.options
+            todo += [part for part in parts if type(part) is not Chars]
+        elif type(one) is Repeat or type(one) is Look:
+            todo.append(one.item)
+    return False
 
 
 def _without_lazy(regex: Regex) -> Regex:

@@ -5,6 +5,7 @@ Leaves out   the nodes (nodes.py), reading them back (parser.py).
 
 from __future__ import annotations
 
+from ..budget import look
 from . import charset
 from .charset import Ranges
 from .nodes import Chars, Concat, End, Look, Regex, Repeat, Start, Union, WordBoundary
@@ -67,7 +68,10 @@ def _text(regex: Regex) -> str:
         return _chars_text(regex.ranges)
     if type(regex) is Concat:
         out = ""
-        for item in regex.items:  # a loop, not a generator: nested expressions have half as many frames
+        look()
+        for n, item in enumerate(regex.items):  # no generator: nested expressions have half as many frames
+            if n & 63 == 63:
+                look()
             out += f"(?:{_text(item)})" if type(item) in (Union, Concat) else _text(item)
         return out
     if type(regex) is Union:

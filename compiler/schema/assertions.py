@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from ..budget import look
 from ..errors import UnsupportedError
 from ..regex import (
     ANY,
@@ -271,31 +272,43 @@ class Rewriter:
         Returns:
             for each variant, whether it is held at the start of the string, and its items.
         """
-        at = _first_back(items)
-        if at is None:
-            return [(start, items)]
-        mark, options = items[at], list[tuple[bool, Flat]]()
-        if isinstance(mark, WordBoundary):
-            inside = _WORD
-        else:
-            assert isinstance(mark, Look)
-            if not isinstance(mark.item, Chars):
-                raise self._refuse("a look-behind of more than one character is")
-            inside = mark.item.ranges
-        for held, before, ends in self._before(items[:at], start, inside):
-            if isinstance(mark, WordBoundary):
-                middle: Flat = (Look(Chars(_WORD), True, ends != mark.negative),)
-            elif ends == mark.negative:
+        todo, options = [(start, items)], list[tuple[bool, Flat]]()
+        while todo:
+            look()
+            if len(todo) + len(options) > MAX_ALTERNATIVES:
+                raise self._refuse("so many word boundaries are")
+            start, items = todo.pop()
+            at = _first_back(items)
+            if at is None:
+                options.append((start, items))
                 continue
+            mark, split = items[at], list[tuple[bool, Flat]]()
+            if isinstance(mark, WordBoundary):
+                inside = _WORD
             else:
-                middle = ()
-            options.extend(self._look_back((*before, *middle, *items[at + 1 :]), held))
-        if len(options) > MAX_ALTERNATIVES:
-            raise self._refuse("so many word boundaries are")
+                assert isinstance(mark, Look)
+                if not isinstance(mark.item, Chars):
+                    raise self._refuse("a look-behind of more than one character is")
+                inside = mark.item.ranges
+            for held, before, ends in self._before(items[:at], start, inside):
+                if isinstance(mark, WordBoundary):
+                    middle: Flat = (Look(Chars(_WORD), True, ends != mark.negative),)
+                elif ends == mark.negative:
+                    continue
+                else:
+                    middle = ()
+                split.append((held, (*before, *middle, *items[at + 1 :])))
+            todo += reversed(split)
         return options
 
     def _before(self, items: Flat, start: bool, inside: Ranges) -> list[tuple[bool, Flat, bool]]:
         """Variants of what stands before a position, each with whether its last character is in a set."""
+        looks = len(items)
+        while looks and isinstance(items[looks - 1], Look):
+            looks -= 1
+        items, behind = items[:looks], items[looks:]
+        if behind:
+            return [(held, (*found, *behind), ends) for held, found, ends in self._before(items, start, inside)]
         outside = charset.complement(inside)
         if not items:
             if start:
@@ -305,8 +318,6 @@ class Rewriter:
         if isinstance(last, Chars):
             parts = [(charset.intersection(last.ranges, half), half is inside) for half in (inside, outside)]
             return [(start, (*head, Chars(ranges)), ends) for ranges, ends in parts if ranges]
-        if isinstance(last, Look):
-            return [(held, (*found, last), ends) for held, found, ends in self._before(tuple(head), start, inside)]
         if isinstance(last, Concat):
             return self._before((*head, *last.items), start, inside)
         options: list[tuple[bool, Flat, bool]] = []
@@ -330,7 +341,9 @@ class Rewriter:
     def _sequence(self, items: Flat, at_start: bool | None) -> Regex:
         """The items about the spelled text; only their looks ahead assert something."""
         done = []
-        for item in items:
+        for n, item in enumerate(items):
+            if n & 63 == 0:
+                look()
             done.append(self._rewrite(item, at_start))
             if not isinstance(item, Look) and at_start is not False:
                 at_start = None if _nullable(item) else False

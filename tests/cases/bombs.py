@@ -124,6 +124,20 @@ def _pattern(text: str) -> dict[str, Any]:
     return {"type": "string", "pattern": text}
 
 
+_add("many-classes", "schema", lambda: _pattern(
+    "^(" + "|".join(f"[{chr(0x4E00 + 3 * n)}-{chr(0x4E28 + 3 * n)}]+" for n in range(1500)) + ")$"))  # fmt: skip
+_add("classes-in-a-row", "schema", lambda: _pattern(
+    "^" + "".join(f"[{chr(0x4E00 + 3 * n)}-{chr(0x4E28 + 3 * n)}]" for n in range(5000)) + "$"))  # fmt: skip
+_add("large-classes", "schema", lambda: _pattern("^" + r"\p{L}\p{N}\p{Lu}" * 3000 + "$"))
+_add("looks-behind", "schema", lambda: _pattern("^" + "(?<!a)b" * 20_000 + "$"))
+_add("word-boundaries", "schema", lambda: _pattern("^" + r"\b[a-z]+\b " * 20_000 + "$"))
+_add("looks-that-may-be", "schema", lambda: _pattern("^" + "".join(f"(?:(?=.*x{n})|)" for n in range(25)) + ".*$"))
+_add("beginnings", "schema", lambda: _pattern("^(" + "|".join("a" * n for n in range(1, 2000)) + ")$"))
+_add("a-long-text-often", "schema", lambda: _pattern(
+    "^" + "a" * 100_000 + "(" + "|".join(f"b{n}" for n in range(20_000)) + ")$"))  # fmt: skip
+_add("formats-that-meet", "schema", lambda: _object({
+    f"p{n}": {"type": "string", "format": "date-time", "pattern": f"^{1000 + n}"} for n in range(500)}))  # fmt: skip
+_add("a-long-name", "schema", lambda: _object({"n" * 1_000_000: {"type": "integer"}}))
 _add("a-long-memory", "grammar", lambda: 'start: /[^"]*a[^"]{16}/ "x"\n')
 _add("nested-counts", "schema", lambda: _pattern("^((((a{1,50}){1,50}){1,50}){1,50})$"))
 _add("many-looks", "schema", lambda: _pattern("^" + "".join(f"(?=.*x{n})" for n in range(14)) + ".*$"))
@@ -155,6 +169,15 @@ _add("left-recursion", "grammar", lambda: _lines((
     f"r{n}: " + " | ".join(f'r{k} "{chr(97 + k)}{n}"' for k in range(12)) + f' | "z{n}"'
     for n in range(12)), "start: r0"))  # fmt: skip
 
+_add("terminals-in-a-row", "grammar", lambda: _lines((f"T{n}: T{n + 1}" for n in range(20_000)),
+     "start: T0", 'T20000: "a"'))  # fmt: skip
+_add("a-text-of-any-case", "grammar", lambda: f'start: "{"ab" * 40_000}"i\n')
+_add("lazy-repeats", "grammar", lambda: f'start: /{"[a-z]*?;" * 2000}/ "x"\n')
+_add("lazy-repeats-doubled", "grammar", lambda: f'start: /{"a*?b" * 40}/ "x"\n')
+_add("a-long-sequence", "grammar", lambda: "start: " + '"a" ' * 20_000 + "\n")
+_add("long-sequences", "grammar", lambda: "start: " + " | ".join('"a" ' * 3000 + f'"{n}"' for n in range(10)) + "\n")
+_add("sequences-that-may-end", "grammar", lambda: "start: " + '"a"? ' * 3000 + "\n")
+
 
 def _equal(count: int) -> list[Any]:
     """Two tools with the same many parameters, which are compiled as a whole."""
@@ -162,10 +185,15 @@ def _equal(count: int) -> list[Any]:
     return [_tool(_object(members), "a"), _tool(_object(members), "b"), _tool({"type": "object"}, "c")]
 
 
+_add("many-parameters-in-tags", "tools", lambda: [
+    _tool(_object({f"p{n}": {"type": "string"} for n in range(2000)}))], protocol="glm45")  # fmt: skip
 _add("equal-rules", "tools", lambda: _equal(1500), protocol="mistral_v11")
 
 # -- references that are followed again and again
 
+_add("a-web", "schema", lambda: {"$ref": "#/$defs/d0", "$defs": {
+    f"d{n}": _object({f"p{k}": {"$ref": f"#/$defs/d{(n * 7 + k * 13) % 300}"} for k in range(30)})
+    for n in range(300)}})  # fmt: skip
 _add("references-in-a-circle", "schema", lambda: _object({
     f"p{n}": {"$id": f"http://x/{n}", "$ref": f"http://x/{(n + 1) % 4000}"} for n in range(4000)}))  # fmt: skip
 _add("one-property-said-often", "schema", lambda: {"allOf": [
