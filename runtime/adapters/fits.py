@@ -6,7 +6,8 @@ Invariants   a bundle is admitted only if each of its tokens is the token of tha
              bundles that an engine admits can stand in one batch.
 Comparing    a tokenizer gives pieces, not bytes: the piece of byte-level BPE spells bytes as printable characters, that
              of SentencePiece spells a space as ▁ and lone bytes as <0xNN>, and that of an added token is its text.
-             A token that can be read in none of these ways as the bundle's bytes is another one.
+             A token that can be read in none of these ways as the bundle's bytes is another one, unless the tokenizer
+             decodes it to them.
 """
 
 from __future__ import annotations
@@ -69,37 +70,38 @@ class Fits:
             )
         with self._lock:
             if vocab.digest not in self._checked:
-                _check_tokens(bundle.name, vocab, self._tokenizer())
+                _check_tokens(bundle.name, vocab, self._tokenizer(), self._width)
                 self._checked.add(vocab.digest)
 
 
-def _check_tokens(name: str, vocab: Vocab, tokenizer: Any) -> None:
-    hint = "compile the bundle for the tokenizer that is served"
+def _check_tokens(name: str, vocab: Vocab, tokenizer: Any, width: int | None) -> None:
+    """Compare each token of a vocabulary with the engine's of the same id."""
     if tokenizer is None:
         raise DecodeError("the engine has no tokenizer to check the bundle against", place=name)
-    known = len(tokenizer)
-    if vocab.size != known:
-        last = max((t for t in range(vocab.size) if vocab.token(t)), default=-1)
-        if known <= last:
-            found, expected = f"{vocab.size} tokens", f"{known}, as the engine's has"
-            raise DecodeError(
-                "the bundle is of another tokenizer", place=name, found=found, expected=expected, hint=hint
-            )
-    pieces = tokenizer.convert_ids_to_tokens(list(range(min(vocab.size, known))))
+
+    def refused(found: str, expected: str) -> DecodeError:
+        hint = "compile the bundle for the tokenizer that is served"
+        return DecodeError("the bundle is of another tokenizer", place=name, found=found, expected=expected, hint=hint)
+
+    known = len(tokenizer) if width is None else min(len(tokenizer), width)
+    last = max((token for token in range(known, vocab.size) if vocab.token(token)), default=-1)
+    if vocab.size < known or last >= 0:
+        raise refused(f"{vocab.size} tokens", f"{known}, as the engine has")
     names = {token: text for text, token in vocab.special.items()}
-    for token, piece in enumerate(pieces):
+    for token, piece in enumerate(tokenizer.convert_ids_to_tokens(list(range(min(vocab.size, known))))):
         text = vocab.token(token)
-        if piece is None or not text and token not in names:
+        if piece is None or not text and token not in names:  # an id that no text holds
             continue
-        if token in names and piece == names[token] or text in _readings(piece):
+        if piece == names.get(token) or text in _readings(piece) or _decodes(tokenizer, token, text):
             continue
-        raise DecodeError(
-            "the bundle is of another tokenizer",
-            place=name,
-            found=f"token {token} as {vocab.shown(token)}",
-            expected=f"{piece!r}, as the engine's tokenizer has it",
-            hint=hint,
-        )
+        raise refused(f"token {token} as {vocab.shown(token)}", f"{piece!r}, as the engine's tokenizer has it")
+
+
+def _decodes(tokenizer: Any, token: int, text: bytes) -> bool:
+    """Whether the tokenizer itself writes a token as this text, but for a space before it that a decoder strips."""
+    decode = getattr(tokenizer, "decode", None)
+    shown = "" if decode is None or not text else str(decode([token], skip_special_tokens=False))
+    return bool(shown) and text.decode(errors="replace") in (shown, f" {shown}")
 
 
 def _readings(piece: str | bytes) -> list[bytes]:

@@ -52,7 +52,9 @@ from .vllm_hooks import PROCESSOR, masks_in_scheduler, refusal, share_log
 
 _LOG = logging.getLogger(__name__)
 
-REFUSED = ("min_tokens", "allowed_token_ids", "bad_words", "structured_outputs")
+REFUSED = ("min_tokens", "allowed_token_ids", "bad_words")
+OWN = ("regex", "choice", "grammar")
+"""Structured outputs that only their own fields ask for; the others follow from `tools` or `response_format`, too."""
 
 _SHELF = Shelf(copies=Admitted())
 
@@ -99,6 +101,7 @@ class Gate:
             raise ValueError(str(error)) from error
         counts.admission("admitted")
         params.extra_args = {**params.extra_args, ADMITTED: choice.key}
+        params.structured_outputs = None  # toolc holds the request
 
     def _choice(self, params: Any) -> Choice:
         if self.refusal is not None:
@@ -106,8 +109,9 @@ class Gate:
         choice = _SHELF.choose(params.extra_args, most=params.max_tokens)
         if choice is None:
             raise DecodeError("the request names no bundle", expected="toolc_bundle")
-        for name in REFUSED:
-            if getattr(params, name, None):
+        own = params.structured_outputs
+        for name in (*REFUSED, *OWN):
+            if getattr(params if name in REFUSED else own, name, None):
                 raise ValueError(
                     f"{name} cannot be used together with toolc_bundle: it could leave no token that is allowed"
                 )

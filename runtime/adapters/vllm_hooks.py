@@ -29,6 +29,7 @@ _MARK = "_toolc"
 def register() -> None:
     """The general plugin."""
     from vllm.engine.arg_utils import EngineArgs
+    from vllm.exceptions import VLLMValidationError
     from vllm.v1.engine.input_processor import InputProcessor
 
     share_log()
@@ -52,7 +53,10 @@ def register() -> None:
         validate = self.validate_logits_processors_params
 
         def admit(params: Any) -> None:
-            gate.admit(params)
+            try:
+                gate.admit(params)
+            except ValueError as error:  # a plain one would be answered with status 500
+                raise VLLMValidationError(str(error)) from error
             validate(params)
 
         self.validate_logits_processors_params = admit

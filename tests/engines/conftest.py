@@ -64,6 +64,6 @@ def server(model: Path, bundles: Path, tmp_path_factory: pytest.TempPathFactory)
     place = tmp_path_factory.mktemp("server")
     arguments = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--api-server-count", "2"]
     arguments += ["--logits-processors", "toolc.runtime.adapters.vllm:ToolcLogitsProcessor"]
-    arguments += ["--num-gpu-blocks-override", "24"]
+    arguments += ["--block-size", "32", "--num-gpu-blocks-override", "40"]
     with serving(model, place / "log.txt", environment(TOOLC_BUNDLES=str(bundles)), arguments) as found:
         yield found

@@ -60,6 +60,10 @@ class Server:
             lines = answer.read().decode().splitlines()
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
+    def metric(self, name: str) -> float:
+        """The sum of a metric over its labels."""
+        return sum(value for shown, value in self.metrics().items() if shown.split("{")[0] == name)
+
     def children(self, name: str) -> list[int]:
         """Processes of the server whose command line holds a name."""
         found, new = [], [self.process.pid]

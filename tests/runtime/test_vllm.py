@@ -433,6 +433,19 @@ def test_refused_requests() -> None:
         assert "brackets" not in str(caught.value)
 
 
+def test_the_engines_own_structured_output_is_off() -> None:
+    """What follows from `tools` and `response_format` gives way; what was asked for by itself is refused."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    for own in ({"json": {"type": "object"}}, {"json_object": True}, {"structural_tag": "{}"}):
+        assert params("words", structured_outputs=StructuredOutputsParams(**own)).structured_outputs is None
+    free = SamplingParams(structured_outputs=StructuredOutputsParams(json_object=True))
+    assert admit(free).structured_outputs is not None
+    for own in ({"regex": "a"}, {"choice": ["a"]}, {"grammar": "root ::= 'a'"}):
+        with pytest.raises(ValueError, match="cannot be used together"):
+            params("words", structured_outputs=StructuredOutputsParams(**own))
+
+
 def test_tokens_held_back_in_v1_end_one_request() -> None:
     made = ToolcLogitsProcessor(config(), torch.device("cpu"), False)
     builder = state.BatchUpdateBuilder(added=[(0, params("words"), [1], [-1]), (1, params("words"), [1], [])])
