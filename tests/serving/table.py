@@ -12,7 +12,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
 
 def table() -> str:
     rows = [f"| `{parser}` | {protocol} |" for parser, protocol in sorted(VLLM.items())]
-    rows[rows.index("| `mistral` | mistral |")] = "| `mistral` | mistral; mistral_v11 where the tokenizer has `[ARGS]` |"
+    rows[rows.index("| `mistral` | mistral |")] = (
+        "| `mistral` | mistral; mistral_v11 where the tokenizer has `[ARGS]` |"
+    )
     return "\n".join(["| `--tool-call-parser` | protocol |", "|---|---|", *rows]) + "\n"
 
 
