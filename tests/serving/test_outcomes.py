@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from toolc.compiler import Options, compile_request
 from toolc.runtime.requests import Content, read_request
 from toolc.runtime.serving.outcomes import Late, Outcomes, Refused
 from toolc.runtime.serving.worker import Setup, one_at_a_time
@@ -60,6 +61,18 @@ def test_a_content_is_compiled_once(tmp_path: Path) -> None:
 
     run(tmp_path, again)
     assert not list(tmp_path.glob(".*.compiling"))
+
+
+def test_bundles_that_were_compiled_before_are_found(tmp_path: Path) -> None:
+    one = content("one")
+    body = {"model": "any", "messages": [], **one.document}
+    open_store(tmp_path).put(compile_request(body, "builtin", options=Options(protocol="hermes")).bundle)
+
+    async def test(outcomes: Outcomes) -> None:
+        await outcomes.obtain(one)
+        assert (outcomes.told.compiled, outcomes.told.found) == (0, 1)
+
+    run(tmp_path, test)
 
 
 def test_refusals_stay(tmp_path: Path) -> None:
