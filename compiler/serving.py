@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from toolc.runtime.requests import KIND
 
 from .budget import Budget
-from .options import Options
+from .options import Options, cores
+from .warmup import is_cold, warm_up
 
 if TYPE_CHECKING:
     from toolc.runtime.bundle import Bundle
@@ -49,6 +50,8 @@ class Serving:
         from .lift.vocab import load_vocab
 
         self._setup = setup
+        if is_cold():
+            warm_up(cores())  # what fails here is compiled, or fails, with the first tools
         self._vocab = load_vocab(setup.tokenizer, setup.ends, setup.logits_width)
         self.compile(_WARM)
         gc.freeze()

@@ -29,7 +29,7 @@ from ..serving.gate import Gate
 from ..serving.middleware import Middleware
 from ..serving.outcomes import START, Outcomes
 from ..serving.parsers import protocol_of
-from ..serving.reasoning import OUTSIDE, reasoning_after
+from ..serving.reasoning import OUTSIDE, marks_of, reasoning_after
 from ..serving.rewrite import Json
 from ..serving.settings import Settings, settings
 from ..serving.worker import Setup
@@ -127,7 +127,9 @@ class Engine:
         parser = args.tool_call_parser if args.enable_auto_tool_choice else None
         protocol = said.protocol or protocol_of(parser, self._tokenizer.get_vocab())
         self.reads_calls = parser is not None and protocol is not None
-        self.reads_reasoning = bool(args.structured_outputs_config.reasoning_parser)
+        reasoning = args.structured_outputs_config.reasoning_parser
+        self.reads_reasoning = bool(reasoning)
+        self._marks = marks_of(reasoning)
         if parser is not None and protocol is None:
             _LOG.warning(
                 "toolc: no protocol is known for --tool-call-parser %s: requests with tools are left to the engine; "
@@ -211,7 +213,7 @@ class Engine:
             while len(self._ends) > PROMPTS:
                 self._ends.popitem(last=False)
         self._ends.move_to_end(key)
-        return reasoning_after(self._ends[key])
+        return reasoning_after(self._ends[key], self._marks)
 
     async def _prompt_end(self, about: Json) -> str | None:
         """What a template writes after the last message; None if it does not take these settings."""

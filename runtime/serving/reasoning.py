@@ -4,30 +4,41 @@
     inside    the prompt ends with the mark that opens reasoning
     ""        the prompt holds reasoning that is over (empty, where a template turns it off)
 
-Leaves out   the entries of bundles that begin there (docs/protocols.md, "Entries"); rendering: see the adapters.
-Source       the marks: rules `think` and `thought` of grammars/*.lark.
+Leaves out   the entries of bundles that begin there (docs/protocols.md, "Entries"); rendering: see the adapters; the
+             marks of parsers: see ../parsers.py.
 """
 
 from __future__ import annotations
 
-MARKS = (
-    ("<think>", "</think>"),
-    ("<mm:think>", "</mm:think>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|channel>thought", "<channel|>"),
-    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
-    ("<|channel|>analysis", "<|end|>"),
+from collections.abc import Iterable
+
+from ..parsers import REASONING_PARSERS, Marks
+
+MARKS: tuple[Marks, ...] = tuple(
+    sorted({marks for parsers in REASONING_PARSERS.values() for marks in parsers.values() if marks is not None})
 )
+"""Of all parsers, where the engine has none."""
 OUTSIDE, INSIDE, OVER = "outside", "inside", ""
+_ENDS_MORE = ("<|end|>",)
+"""Marks that end other messages, too: alone they say nothing of reasoning."""
 
 
-def reasoning_after(prompt_end: str) -> str:
+def marks_of(parser: str | None, engine: str = "vllm") -> tuple[Marks, ...]:
+    """What opens and what ends reasoning for an engine's parser of reasoning; all marks where that is not known."""
+    marks = REASONING_PARSERS[engine].get(parser or "")
+    return MARKS if marks is None else (marks,)
+
+
+def reasoning_after(prompt_end: str, marks: Iterable[Marks] = MARKS) -> str:
     """OUTSIDE, INSIDE or OVER, from what a template writes after the last message."""
-    last = max(((prompt_end.rfind(mark), mark) for marks in MARKS for mark in marks), default=(-1, ""))
-    if last[0] < 0:
-        return OUTSIDE
-    return INSIDE if any(last[1] == opens for opens, _ in MARKS) else OVER
+    last, where = -1, OUTSIDE
+    for opens, ends in marks:
+        opened, ended = prompt_end.rfind(opens), prompt_end.rfind(ends)
+        if ends in _ENDS_MORE and opened < 0:
+            continue
+        if max(opened, ended) > last:
+            last, where = max(opened, ended), INSIDE if opened > ended else OVER
+    return where
 
 
 def asked(entry: str, where: str, parsed: bool) -> str:

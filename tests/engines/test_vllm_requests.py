@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +21,19 @@ import pytest
 from .asks import Ask, Said, formats, kinds, lists, mixed, say, tool, wrong
 from .serving import Server, environment, serving
 
-ARGUMENTS = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--num-gpu-blocks-override", "48"]
+PAGE = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+COMMAND = shlex.split(next(line for _, block in BLOCKS for line in block.splitlines() if "vllm serve" in line))
+"""What the page has users write: a variable, vllm serve, a model, and arguments."""
+ARGUMENTS = [*COMMAND[4:], "--num-gpu-blocks-override", "48"]
 FLAT = [{"type": "function", **one["function"]} for one in lists(strict=True)[0]]
 
 
 @pytest.fixture(scope="module")
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     place = tmp_path_factory.mktemp("requests")
-    variables = environment(VLLM_PLUGINS="toolc", TOOLC_STORE=str(place / "store"))
+    name, _, value = COMMAND[0].partition("=")
+    variables = environment(TOOLC_STORE=str(place / "store"), **{name: value})
     with serving(model, place / "log.txt", variables, ARGUMENTS) as found:
         yield found
 
@@ -69,6 +78,35 @@ def test_every_field(server: Server, stream: bool) -> None:
         assert wrong(ask, said) is None, (ask.name, said)
     new = counted(server) - before
     assert new == Counter(held=len(asks) - 1, free=1)
+
+
+@pytest.mark.short
+def test_the_page_runs(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("openai")
+    (code,) = [block for kind, block in BLOCKS if kind == "python"]
+    exec(compile(code.replace("http://localhost:8000", server.url), "docs/serving.md", "exec"), {})
+    name, arguments = capsys.readouterr().out.splitlines()[0].split(" ", 1)
+    said = json.loads(arguments)
+    assert name == "weather" and said["place"] in ("Basel", "Bern") and 1 <= said["days"] <= 9
+
+
+@pytest.mark.short
+def test_bundles_of_an_image_are_found(server: Server, model: Path, tmp_path: Path) -> None:
+    lines = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if "--store" in line]
+    body = {
+        "model": "small",
+        "messages": [{"role": "user", "content": "x"}],
+        "tools": [tool("early", {"type": "object"})],
+    }
+    (tmp_path / "request.json").write_text(json.dumps(body))
+    store = server.log.parent / "store"
+    (command,) = [line.replace("/var/toolc", str(store)).replace("Qwen/Qwen3-8B", str(model)) for line in lines]
+    toolc = [sys.executable, "-m", "toolc.compiler.cli", *shlex.split(command)[1:]]
+    subprocess.run(toolc, cwd=tmp_path, check=True, capture_output=True)
+    found = 'toolc:bundles_total{how="found"}'
+    before = server.metrics()[found]
+    assert server.post("/v1/chat/completions", {**body, "max_tokens": 4})[0] == 200
+    assert server.metrics()[found] == before + 1
 
 
 def rest(ask: Ask) -> tuple[Any, ...]:

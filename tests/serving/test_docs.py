@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from toolc.runtime.serving import settings
 
-from .table import PAGE, page
-
-
-def test_the_table_of_parsers() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert page(text) == text, "run python -m tests.serving.table"
+PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
 
 
 def test_every_variable_is_listed() -> None:

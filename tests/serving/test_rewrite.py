@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolc.runtime.errors import RequestError
-from toolc.runtime.serving.reasoning import INSIDE, OUTSIDE, OVER, asked, reasoning_after
+from toolc.runtime.serving.reasoning import INSIDE, MARKS, OUTSIDE, OVER, asked, marks_of, reasoning_after
 from toolc.runtime.serving.rewrite import CHAT, MESSAGES, RESPONSES, given_arguments, restoring, rewritten
 
 SCHEMA = {"type": "object"}
@@ -119,11 +119,23 @@ def test_a_response_repeats_the_request(wrapped: bool) -> None:
         ("<|im_start|>assistant\n<think>\n\n</think>\n\n", OVER),
         ("[/INST][THINK]", INSIDE),
         ("<|turn>model\n<|channel>thought\n<channel|>", OVER),
+        ("<|end|><|start|>assistant", OUTSIDE),
+        ("<|end|><|start|>assistant<|channel|>analysis<|message|>", INSIDE),
+        ("<|channel|>analysis<|message|><|end|><|start|>assistant", OVER),
+        ("<｜Assistant｜></think>", OVER),
+        ("<think>a</think>b<think>", INSIDE),
         ("", OUTSIDE),
     ],
 )
 def test_where_a_prompt_ends(end: str, expected: str) -> None:
     assert reasoning_after(end) == expected
+
+
+def test_the_marks_are_those_of_the_parser() -> None:
+    assert marks_of("qwen3") == (("<think>", "</think>"),)
+    assert reasoning_after("<think>[THINK]", marks_of("qwen3")) == INSIDE
+    assert reasoning_after("[THINK]", marks_of("qwen3")) == OUTSIDE
+    assert marks_of(None) == marks_of("hf") == MARKS
 
 
 @pytest.mark.parametrize(
