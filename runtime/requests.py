@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .container import blake
 from .errors import RequestError
@@ -31,7 +31,7 @@ from .json_text import packed
 if TYPE_CHECKING:
     from .bundle import Bundle
 
-KIND = "request"
+KIND: Final = "request"
 """What a spec of this kind is called in the meta of bundles."""
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 """The schema of ``json_object``."""

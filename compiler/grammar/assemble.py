@@ -147,8 +147,8 @@ def assemble(
                 answer = answering.add(response, base="response", name="response")
             else:
                 with _places_in(spec):
-                    where = {"base": spec.name, "pointer": spec.schema_pointer}
-                    answer = answering.add(spec.schema, **where, name="response")
+                    pointer = spec.schema_pointer
+                    answer = answering.add(spec.schema, base=spec.name, pointer=pointer, name="response")
         every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
         with _places_in(spec):
             head, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins)
