@@ -8,8 +8,8 @@ installed. SGLang does not tell a grammar its request's `max_new_tokens`: a budg
 Leaves out   the masks: see matcher.py and rows.py. Free text before the end of reasoning: SGLang's own wrapper does
              that, as for its other backends, but for bundles whose entry reads the reasoning itself.
 Invariants   what is refused is refused as `InvalidGrammarObject`, with the text of the error; nothing is approximated.
-             SGLang keeps grammars by the text of the request: one of a named bundle counts only while the name means the
-             same bundle, and a refusal of a name not at all. Requests that wait or run keep the bundle they got.
+             SGLang keeps grammars by the text of the request: one of a named bundle counts only while the name means
+             the same bundle, and a refusal of a name not at all. Requests that wait or run keep what they got.
 Masks        while sampling, row numbers (int64), which the device looks up; for draft trees, whose masks SGLang reads
              on the host, bits (int32).
 Source       SGLang 0.5.23: srt/constrained/base_grammar_backend.py, srt/speculative/spec_utils.py.

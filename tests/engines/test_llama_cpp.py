@@ -6,13 +6,17 @@ Runs where llama-cpp-python is installed or $TOOLC_LLAMA_CPP names a folder with
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from toolc.compiler import Options, compile_tools
+from toolc.compiler.cli import cli
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime.bundle import Bundle
 from toolc.runtime.errors import DecodeError
@@ -244,3 +248,20 @@ def test_drafts_are_refused(llm: Any, alarm: Bundle, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(llm, "draft_model", object())
     with pytest.raises(DecodeError, match="drafts"):
         ToolcLogitsProcessor(alarm, llm)
+
+
+def test_the_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/serving/llama_cpp.md, block by block, but for pip."""
+    page = (Path(__file__).parents[2] / "docs" / "serving" / "llama_cpp.md").read_text(encoding="utf-8")
+    shell, code = re.findall(r"^```(?:sh|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.gguf").symlink_to(path)
+    (tmp_path / "tools.json").write_text(json.dumps([ALARM]))
+    install, command = shell.splitlines()
+    assert install.startswith("pip install ") and command.startswith("toolc compile ")
+    result = CliRunner().invoke(cli, shlex.split(command)[1:])
+    assert result.exit_code == 0, result.output
+    names: dict[str, Any] = {}
+    exec(compile(code, "llama_cpp.md", "exec"), names)  # a page of our own
+    (call, *_) = names["message"]["tool_calls"]
+    assert call["function"]["name"] == "alarm" and json.loads(call["function"]["arguments"])["hour"] in (6, 7, 8)

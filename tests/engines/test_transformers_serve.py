@@ -1,0 +1,100 @@
+"""`transformers serve` behind the unchanged `openai` client: tools and response formats hold by themselves."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from .mixed import BUDGET, messages, requests
+from .places import model_folder
+
+pytest.importorskip("transformers.cli.serving")
+openai = pytest.importorskip("openai")
+
+from toolc.runtime.adapters import transformers_serve  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from transformers.cli.serve import Serve
+
+    model: Path = model_folder()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOOLC_PROTOCOL", "hermes")
+        patch.setenv("TOOLC_ON_REFUSAL", "400")
+        patch.setenv("TOOLC_COMPILE_SECONDS", "120")
+        patch.setenv("TOOLC_STORE", str(tmp_path_factory.mktemp("store")))
+        transformers_serve.install()
+        server = Serve(force_model=str(model), port=port, host="127.0.0.1", device="cpu", non_blocking=True)
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).read()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0, timeout=600)
+        server.kill_server()
+
+
+def answer(client: Any, body: dict[str, Any], stream: bool) -> tuple[str, list[tuple[str, Any]], str]:
+    """Content, calls and the reason of the end."""
+    asked = {**body, "messages": messages(body), "model": str(model_folder()), "max_tokens": BUDGET}
+    if not stream:
+        (choice,) = client.chat.completions.create(**asked).choices
+        calls = [one.function for one in choice.message.tool_calls or []]
+        return choice.message.content or "", [(c.name, json.loads(c.arguments)) for c in calls], choice.finish_reason
+    content, found, reason = "", [], ""
+    for chunk in client.chat.completions.create(**asked, stream=True):
+        for choice in chunk.choices:
+            content += choice.delta.content or ""
+            found += [one.function for one in choice.delta.tool_calls or []]
+            reason = choice.finish_reason or reason
+    return content, [(c.name, json.loads(c.arguments)) for c in found], reason
+
+
+def check(body: dict[str, Any], content: str, calls: list[tuple[str, Any]], reason: str) -> None:
+    if "response_format" in body:
+        jsonschema.validate(json.loads(content), body["response_format"]["json_schema"]["schema"])
+        assert not calls and reason == "stop"
+        return
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in body["tools"]}
+    for name, arguments in calls:
+        jsonschema.validate(arguments, schemas[name])
+    choice = body.get("tool_choice", "auto")
+    assert (bool(calls) == (choice != "none")) or choice == "auto"
+    assert reason == ("tool_calls" if calls else reason)
+    if isinstance(choice, dict):
+        one = choice if choice["type"] == "function" else choice["allowed_tools"]["tools"][0]
+        assert {name for name, _ in calls} == {one["function"]["name"]}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_mixed_requests(client: Any, stream: bool) -> None:
+    for body in requests(8, seed=8 + stream):
+        check(body, *answer(client, body, stream))
+
+
+def test_a_free_request(client: Any) -> None:
+    body = {"messages": [{"role": "user", "content": "Hello!"}], "temperature": 0.0}
+    content, calls, reason = answer(client, body, False)
+    assert content and not calls and reason in ("stop", "length")
+
+
+def test_refused(client: Any) -> None:
+    """Where the operator chose 400; the next request is served."""
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "array", "uniqueItems": True}}}
+    body = {"messages": [{"role": "user", "content": "Hello!"}], "tools": [tool]}
+    with pytest.raises(openai.BadRequestError):
+        answer(client, body, False)
+    test_a_free_request(client)
