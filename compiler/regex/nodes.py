@@ -294,9 +294,10 @@ def _is_lazy(regex: Regex) -> bool:
         one = todo.pop()
         if type(one) is Repeat and one.lazy:
             return True
-        if type(one) is Concat or type(one) is Union:
-            parts = one.items if type(one) is Concat else one.options
-            todo += [part for part in parts if type(part) is not Chars]
+        if type(one) is Concat:
+            todo += [part for part in one.items if type(part) is not Chars]
+        elif type(one) is Union:
+            todo += [part for part in one.options if type(part) is not Chars]
         elif type(one) is Repeat or type(one) is Look:
             todo.append(one.item)
     return False

@@ -223,8 +223,8 @@ class Shelf:
             return None
         if ADMITTED not in mine or self._copies is None:
             raise DecodeError("the request was not admitted", found=", ".join(sorted(mine)), expected=ADMITTED)
-        key = _text(mine, ADMITTED)
-        return self._chosen(mine, self._copies.open(key), most, key)
+        copy = _text(mine, ADMITTED)
+        return self._chosen(mine, self._copies.open(copy), most, copy)
 
     def _chosen(self, mine: Mapping[str, Any], bundle: Bundle, most: int | None, key: str | None) -> Choice:
         """The choice of a request from its bundle on."""

@@ -45,7 +45,7 @@ class Continuation:
 
     def __init__(self, tokenizer: Any, template: str | None = None) -> None:
         self._tokenizer, self._template = tokenizer, template
-        names = getattr(tokenizer, "get_added_vocab", dict)()
+        names: list[str] = list(getattr(tokenizer, "get_added_vocab", dict)())
         self._names = [name for name in names if name]
         self._end = getattr(tokenizer, "eos_token", None)
 
