@@ -204,9 +204,9 @@ class Shelf:
         mine.pop(ADMITTED, None)
         if not mine:
             return None
-        for key in mine:
-            if key not in KEYS:
-                raise DecodeError("no such argument", found=key, expected="one of " + ", ".join(KEYS))
+        for name in mine:
+            if name not in KEYS:
+                raise DecodeError("no such argument", found=name, expected="one of " + ", ".join(KEYS))
         if "toolc_bundle" not in mine:
             raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle too")
         bundle, key = self._find(_text(mine, "toolc_bundle"))
