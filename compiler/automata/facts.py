@@ -50,8 +50,10 @@ class Facts:
     def __init__(self, pool: NodePool, look: Callable[[], None] = lambda: None) -> None:
         self.pool = pool
         self._look = look
-        look()
-        self._inside = {rule: pool.inside(root) for rule, root in pool.rules.items()}  # children first
+        self._inside: dict[str, list[int]] = {}  # children first
+        for rule, root in pool.rules.items():
+            look()
+            self._inside[rule] = pool.inside(root)
         self._component, self._circular = pool.recurring()
         self._string: dict[int, bool] = {}
         self.recursive = bool(self._circular) and any(
@@ -69,7 +71,9 @@ class Facts:
         for number in sorted(parts):  # what is mentioned before what mentions it
             rules = parts[number]
             if len(rules) > 1:  # else the values of a long circle would be settled rule by rule
-                rules = inner_first({rule: sorted(mentions[rule].intersection(rules)) for rule in rules})
+                look()
+                among = set(rules)
+                rules = inner_first({rule: sorted(mentions[rule] & among) for rule in rules})
             nodes = [n for rule in rules for n in self._inside[rule] if n not in done]
             done.update(nodes)
             if rules[0] not in self._circular:
