@@ -42,7 +42,7 @@ def path() -> Path:
 
 @pytest.fixture(scope="module")
 def llm(path: Path) -> Any:
-    return llama_cpp.Llama(str(path), n_ctx=2048, verbose=False, seed=5)
+    return llama_cpp.Llama(str(path), n_ctx=2048, n_threads=1, n_threads_batch=1, verbose=False, seed=5)
 
 
 @pytest.fixture(scope="module")

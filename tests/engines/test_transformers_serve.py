@@ -17,6 +17,7 @@ from .mixed import BUDGET, messages, requests
 from .places import model_folder
 
 pytest.importorskip("transformers.cli.serving")
+pytest.importorskip("accelerate")  # `transformers serve` loads no model without it
 openai = pytest.importorskip("openai")
 
 from toolc.runtime.adapters import transformers_serve  # noqa: E402

@@ -134,7 +134,8 @@ def test_refusals(backend: ToolcBackend) -> None:
         (backend.dispatch_structural_tag('{"format": {}}'), "toolc_bundle"),
         (backend.dispatch_regex("a"), "JSON Schema"),
         (backend.dispatch_ebnf("a"), "Lark"),
-        (ToolcBackend(None, 64).dispatch_json('{"toolc_bundle": "words"}'), "another tokenizer"),
+        (ToolcBackend(None, 64).dispatch_json('{"toolc_bundle": "words"}'), "too narrow"),
+        (ToolcBackend(None, 4096).dispatch_json('{"toolc_bundle": "words"}'), "too wide"),
     ):
         assert isinstance(found, base.InvalidGrammarObject) and message in found.error_message
 
@@ -156,6 +157,23 @@ def test_what_strangers_send(backend: ToolcBackend, tmp_path: Path) -> None:
     assert isinstance(narrow.dispatch_json(first), ToolcGrammar)  # so it says nothing of the tokenizer
 
 
+def test_a_name_means_what_its_file_holds(backend: ToolcBackend, tmp_path: Path) -> None:
+    """Grammars in SGLang's cache count while the file is the same; requests that were admitted keep their bundle."""
+    file = tmp_path / "moving.toolc"
+    gone = request(backend, "moving")
+    assert isinstance(gone, base.InvalidGrammarObject) and "no such bundle" in gone.error_message
+    bundle("words").write(file, standalone=True)
+    first = request(backend, "moving")
+    assert request(backend, "moving").matcher.bundle is first.matcher.bundle
+    assert backend.get_cached_or_future_value(("json", '{"toolc_bundle": "moving"}'), False)[1]  # from the cache
+    bundle("counted").write(file, standalone=True)
+    second = request(backend, "moving")
+    assert second.matcher.bundle.digest == bundle("counted").digest != first.matcher.bundle.digest
+    file.unlink()
+    assert isinstance(request(backend, "moving"), base.InvalidGrammarObject)
+    assert first.copy().matcher.allowed_tokens().size and second.matcher.allowed_tokens().size
+
+
 def test_no_text_is_jumped_to_within_a_budget(backend: ToolcBackend) -> None:
     wide = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 1 << 17)
     grammar = wide.dispatch_json('{"enum": ["über"]}')
@@ -171,7 +189,7 @@ def test_a_schema_is_compiled(backend: ToolcBackend) -> None:
     wide = ToolcBackend(SimpleNamespace(name_or_path="builtin"), 1 << 17)
     grammar = wide.dispatch_json('{"enum": ["über"]}')
     assert isinstance(grammar, ToolcGrammar)
-    assert grammar.try_jump_forward(None) is None  # blanks may come first
+    assert grammar.try_jump_forward(None) == ([], '"über"')
     assert grammar.jump_forward_str_state(([], "x")) == ("x", -1)
     vocab = grammar.matcher.bundle.vocab
     quote, long = (next(t for t in range(vocab.size) if vocab.token(t) == b) for b in (b'"', b"b"))
