@@ -84,7 +84,7 @@ class Admitted:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise BundleError("the bundle cannot be read", place=str(path), found=str(error)) from error
+            raise BundleError("the bundle cannot be read", place=path.name, found=str(error.strerror)) from error
         key = hashlib.blake2b(data, digest_size=16).hexdigest()
         begun = time.perf_counter()
         with self._lock:
@@ -166,6 +166,6 @@ class Admitted:
 
 def _vocab_beside(path: Path, data: bytes) -> Path | None:
     """The vocab file that lies beside a bundle; None where `Bundle.open` has to look elsewhere."""
-    meta = peek_header(str(path), lambda count: data[:count], MAGIC)
+    meta = peek_header(path.name, lambda count: data[:count], MAGIC)
     beside = path.parent / f"{meta.get('vocab_digest')}.vocab"
     return beside if beside.is_file() else None

@@ -209,8 +209,8 @@ class Shelf:
                 raise DecodeError("no such argument", found=name, expected="one of " + ", ".join(KEYS))
         if "toolc_bundle" not in mine:
             raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle too")
-        bundle, key = self._find(_text(mine, "toolc_bundle"))
-        return self._chosen(mine, bundle, most, key)
+        bundle, copy = self._find(_text(mine, "toolc_bundle"))
+        return self._chosen(mine, bundle, most, copy)
 
     def admitted(self, arguments: Mapping[str, Any] | None, most: int | None = None) -> Choice | None:
         """What an admitted request asks for, by the copy of its bundle; None if it asks for nothing of toolc.

@@ -99,8 +99,8 @@ def test_names_that_are_no_bundles(shelf: Shelf, name: str) -> None:
         ({"toolc_bundle": "weather", "toolc_tools": [1]}, "are no names"),
         ({"toolc_bundle": "weather", "toolc_tools": {}}, "are no names"),
         ({"toolc_bundle": "counted", "toolc_budget": 2}, "expected at least 3"),
-        ({"toolc_bundle": "counted", "toolc_budget": True}, "no number of tokens"),
-        ({"toolc_bundle": "counted", "toolc_budget": "many"}, "no number of tokens"),
+        ({"toolc_bundle": "counted", "toolc_budget": True}, "toolc_budget is no number"),
+        ({"toolc_bundle": "counted", "toolc_budget": "many"}, "toolc_budget is no number"),
         ({"toolc_bundle": "counted", "toolc_limit": 3}, "no such argument"),
     ],
 )

@@ -424,7 +424,7 @@ def test_refused_requests() -> None:
         (SamplingParams(extra_args={"toolc_bundle": "words"}, min_tokens=3), "min_tokens cannot be used together"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": 1}), "at least 3"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": 9}, max_tokens=2), "at least 3"),
-        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": "-1"}), "no number of tokens"),
+        (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_budget": "-1"}), "toolc_budget is no number"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_tools": 3}), "are no names"),
         (SamplingParams(extra_args={"toolc_bundle": "counted", "toolc_tools": "a, b"}), "no such tool"),
     ):
