@@ -125,14 +125,16 @@ class Gate:
         try:
             request = read_request(body)
         except RequestError as error:
-            return self._refused(error, None)
+            self._refused(error, None)
+            return None
         if request.content is None:
             self._tell("free")
             return None
         try:
             return await self._hold(body, api, request, self._outcomes)
         except ToolcError as error:
-            return self._refused(error, request)
+            self._refused(error, request)
+            return None
 
     async def _hold(self, body: Json, api: str, request: Request, outcomes: Outcomes) -> Admitted:
         content = request.content
