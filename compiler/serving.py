@@ -72,10 +72,8 @@ class Serving:
         from .pipeline import compile_spec
 
         setup = self._setup
-        spec, options = self._spec(document), self._options()
-        return compile_spec(
-            spec, setup.tokenizer, eos=setup.ends, logits_width=setup.logits_width, options=options
-        ).bundle
+        spec, options, width = self._spec(document), self._options(), setup.logits_width
+        return compile_spec(spec, setup.tokenizer, eos=setup.ends, logits_width=width, options=options).bundle
 
     def _spec(self, document: dict[str, Any]) -> Spec:
         from .specs.requests import request_spec
