@@ -148,22 +148,22 @@ class Engine:
         )
 
     async def check(self, outcomes: Outcomes) -> None:
-        """See that calls can be held: that the engine does not constrain them itself, whatever is asked, and that the
-        chat template writes calls as the protocol reads them.
+        """See that calls can be held: that the engine's parser leaves their constraint to others, and that the chat
+        template writes calls as the protocol reads them.
 
         Raises:
             ServingError: the template writes them in another way, and the operator has what is refused answered so.
         """
+        from .vllm import OWN
+
         if not self.reads_calls:
             return
         user = {"role": "user", "content": _MARK}
         asked = await self._rendered(messages=[user])
-        if asked is not None and asked[0].structured_outputs is not None:
+        own = None if asked is None else asked[0].structured_outputs
+        if own is not None and any(getattr(own, name) for name in OWN):
             self.reads_calls = False
-            _LOG.warning(
-                "toolc: the engine constrains every request with tools itself, so these are left to it; to have toolc "
-                "hold them set VLLM_ENFORCE_STRICT_TOOL_CALLING=0, and leave out --tool-strict-level"
-            )
+            _LOG.warning("toolc: the engine's parser constrains all requests with tools itself: they are left to it")
             return
         function = {"name": _TOOL["name"], "arguments": json.dumps(_CALL)}
         call = {"id": "call00000", "type": "function", "function": function}
