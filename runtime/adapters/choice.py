@@ -284,5 +284,6 @@ def _number(arguments: Mapping[str, Any], key: str) -> int | None:
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     if key in arguments and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise DecodeError(f"{key} is no number", found=repr(value)[:80], expected="0 or more")
+        what = "number of tokens" if key == "toolc_budget" else "number"
+        raise DecodeError(f"{key} is no {what}", found=repr(value)[:80], expected="0 or more")
     return value

@@ -61,6 +61,8 @@ def test_budgets(shelf: Shelf) -> None:
 def test_too_few_tokens_are_refused_and_not_ignored(shelf: Shelf) -> None:
     given = {"toolc_bundle": "counted"}
     assert shelf.choose(given, most=3) and shelf.choose({**given, "toolc_budget": 0}, most=2)
+    cut = shelf.choose({**given, "toolc_cut": 1}, most=2)
+    assert cut is not None and [cut.within(most) for most in (2, 3)] == [None, 3]
     with pytest.raises(DecodeError, match=r"too few tokens.*found max_tokens 2, expected at least 3"):
         shelf.choose(given, most=2)
 
