@@ -63,6 +63,16 @@ def test_a_cached_output_keeps_the_sequence(arms: dict[str, Any]) -> None:
     assert stays["requests"] * 2 == returns["requests"]
 
 
+def test_temperatures_of_drafts_are_those_of_their_requests() -> None:
+    """vLLM 0.32 on a CPU leaves them unset."""
+    torch, drafts = pytest.importorskip("torch"), pytest.importorskip("toolc.runtime.adapters.vllm_drafts")
+    given, ends = torch.tensor([0.7, 0.0, 2.0, 0.0]), torch.tensor([2, 2, 5, 6], dtype=torch.int32)
+    found = drafts.expanded(given, ends, 6, 0, 1)
+    assert torch.equal(found, torch.tensor([0.7, 0.7, 2.0, 2.0, 2.0, 1.0]))
+    tops = torch.tensor([5, 7], dtype=torch.int32)
+    assert drafts.expanded(tops, ends[:2], 2).tolist() == [5, 5]
+
+
 def test_sampled_calls_are_of_one_distribution(arms: dict[str, Any]) -> None:
     """χ² at 0.001, of as many samples as the time allows; the benchmark draws more."""
     limits = {1: 10.83, 2: 13.82, 3: 16.27, 4: 18.47, 5: 20.52, 6: 22.46, 7: 24.32, 8: 26.12}
