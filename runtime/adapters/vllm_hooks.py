@@ -22,6 +22,7 @@ from typing import Any
 _LOG = logging.getLogger(__name__)
 
 PROCESSOR = "toolc.runtime.adapters.vllm:ToolcLogitsProcessor"
+PREFIX = "toolc_"
 SCHEDULER = "toolc.runtime.adapters.vllm_scheduler.DraftingScheduler"
 _MARK = "_toolc"
 
@@ -46,17 +47,23 @@ def register() -> None:
 
     @functools.wraps(begin)
     def __init__(self: Any, vllm_config: Any, *arguments: Any, **named: Any) -> None:
-        from .vllm import Gate
-
         begin(self, vllm_config, *arguments, **named)
-        gate = Gate(vllm_config, lambda: self.tokenizer)
         validate = self.validate_logits_processors_params
 
+        @functools.cache
+        def gate() -> Any:
+            # Not before a request asks for it. vLLM 0.32 starts no worker on a CPU in a process that has loaded
+            # llvmlite: triton_utils/dispatcher.py:139 fails at the objects of its library.
+            from .vllm import Gate
+
+            return Gate(vllm_config, lambda: self.tokenizer)
+
         def admit(params: Any) -> None:
-            try:
-                gate.admit(params)
-            except ValueError as error:  # a plain one would be answered with status 500
-                raise VLLMValidationError(str(error)) from error
+            if any(key.startswith(PREFIX) for key in getattr(params, "extra_args", None) or ()):
+                try:
+                    gate().admit(params)
+                except ValueError as error:  # a plain one would be answered with status 500
+                    raise VLLMValidationError(str(error)) from error
             validate(params)
 
         self.validate_logits_processors_params = admit

@@ -9,64 +9,38 @@ import json
 import os
 import re
 import shlex
-import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .serving import Server, environment, serving
+
 ROOT = Path(__file__).parents[2]
-SETTINGS = {
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "OMP_NUM_THREADS": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
+KEY = "secret"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("vllm") is None or find_spec("vllm.v1") is None, reason="vLLM is not installed here"),
-]
-
-
-@pytest.fixture(scope="module")
-def model() -> str:
-    given = os.environ.get("TOOLC_MODEL")
-    if given is None:
-        from toolc.runtime.vocab import vocab_cache_dir
-
-        given = str(vocab_cache_dir() / "models" / "smollm2")
-    if not Path(given, "config.json").is_file():
-        pytest.skip("the small model is not here: make model")
-    return given
-
-
-def environment(**more: str) -> dict[str, str]:
-    path = os.pathsep.join([*os.environ.get("PYTHONPATH", "").split(os.pathsep), str(ROOT)])
-    return {**os.environ, **SETTINGS, "PYTHONPATH": path.strip(os.pathsep), **more}
+pytestmark = pytest.mark.slow
 
 
 # ---------------------------------------------------------------- in one process
 
 
 @pytest.fixture(scope="module")
-def arms(model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def arms(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The benchmark, small."""
     out = tmp_path_factory.mktemp("arms") / "results.json"
-    command = [sys.executable, "-m", "benchmarks.vllm_speculation", model, "--out", str(out)]
+    command = [sys.executable, "-m", "benchmarks.vllm_speculation", str(model), "--out", str(out)]
     command += ["--turns", "12", "--eights", "12", "--ones", "0"]
     command += ["--sampled", os.environ.get("TOOLC_SAMPLED", "24")]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=1500)
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(PYTHONPATH=path), capture_output=True, text=True, timeout=1500
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(out.read_text())
     return found
@@ -87,6 +61,16 @@ def test_a_cached_output_keeps_the_sequence(arms: dict[str, Any]) -> None:
     stays, returns = arms["resident 8"], arms["returns 8"]
     assert stays["resident"] == stays["requests"] > 0 and stays["inserted"] > 0
     assert stays["requests"] * 2 == returns["requests"]
+
+
+def test_temperatures_of_drafts_are_those_of_their_requests() -> None:
+    """vLLM 0.32 on a CPU leaves them unset."""
+    torch, drafts = pytest.importorskip("torch"), pytest.importorskip("toolc.runtime.adapters.vllm_drafts")
+    given, ends = torch.tensor([0.7, 0.0, 2.0, 0.0]), torch.tensor([2, 2, 5, 6], dtype=torch.int32)
+    found = drafts.expanded(given, ends, 6, 0, 1)
+    assert torch.equal(found, torch.tensor([0.7, 0.7, 2.0, 2.0, 2.0, 1.0]))
+    tops = torch.tensor([5, 7], dtype=torch.int32)
+    assert drafts.expanded(tops, ends[:2], 2).tolist() == [5, 5]
 
 
 def test_sampled_calls_are_of_one_distribution(arms: dict[str, Any]) -> None:
@@ -110,74 +94,42 @@ def operators_commands() -> tuple[dict[str, str], list[str]]:
     return exports, serve
 
 
-class Server:
-    """`vllm serve` with what docs/speculate.md tells an operator to give."""
-
-    def __init__(self, model: str, folder: Path) -> None:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            self.port = one.getsockname()[1]
-        exports, words = operators_commands()
-        command = [sys.executable, "-m", "vllm.entrypoints.cli.main"]
-        command += [model if word == "MODEL" else word for word in words[1:]]
-        command += ["--served-model-name", "small", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--enforce-eager", "--dtype", "float32", "--max-model-len", "1024", "--max-num-seqs", "4"]
-        self.log = (folder / "log").open("w+")
-        env = environment(**exports, TOOLC_BUNDLES=str(folder), VLLM_API_KEY="secret")
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=self.log, stderr=self.log, start_new_session=True
-        )
-        until = time.monotonic() + 600
-        while time.monotonic() < until and self.process.poll() is None:
-            try:
-                self.ask("GET", "/health")
-                return
-            except OSError:
-                time.sleep(1)
-        self.close()
-        raise AssertionError(Path(self.log.name).read_text()[-4000:])
-
-    def ask(self, method: str, path: str, body: Any = None, key: str = "secret") -> Any:
-        return json.loads(self.open(method, path, body, key).read() or "null")
-
-    def open(self, method: str, path: str, body: Any = None, key: str = "secret") -> Any:
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
-        return urllib.request.urlopen(request, timeout=120)
-
-    def refused(self, path: str, body: Any, key: str = "secret") -> tuple[int, Any]:
-        with pytest.raises(urllib.error.HTTPError) as error:
-            self.ask("POST", path, body, key)
-        return error.value.code, json.loads(error.value.read())
-
-    def stream(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        for line in self.open("POST", "/v1/chat/completions", {"model": "small", "stream": True, **body}):
-            if line.startswith(b"data: ") and line.strip() != b"data: [DONE]":
-                yield json.loads(line[6:])
-
-    def close(self) -> None:
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        self.log.close()
-
-
 @pytest.fixture(scope="module")
-def server(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """`vllm serve` with what docs/speculate.md tells an operator to give."""
     from benchmarks.vllm_speculation import TOOLS
     from toolc.compiler import Options, compile_tools
 
     folder = tmp_path_factory.mktemp("server")
     tools = [*TOOLS, {**TOOLS[0], "name": "send", "x-toolc": {"read_only": False}}]
-    made = compile_tools(tools, model, options=Options(protocol="hermes")).bundle
+    made = compile_tools(tools, str(model), options=Options(protocol="hermes")).bundle
     made.write(folder / "tools.toolc", standalone=True)
-    one = Server(model, folder)
-    yield one
-    one.close()
+    exports, words = operators_commands()
+    variables = environment(**exports, TOOLC_BUNDLES=str(folder), VLLM_API_KEY=KEY)
+    with serving(model, folder / "log", variables, words[3:]) as found:
+        yield found
+
+
+def open_(server: Server, path: str, body: Any, key: str = KEY) -> Any:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    return urllib.request.urlopen(urllib.request.Request(server.url + path, data, headers), timeout=300)
+
+
+def ask(server: Server, path: str, body: Any) -> Any:
+    return json.loads(open_(server, path, body).read())
+
+
+def refused(server: Server, path: str, body: Any, key: str = KEY) -> tuple[int, Any]:
+    with pytest.raises(urllib.error.HTTPError) as error:
+        open_(server, path, body, key)
+    return error.value.code, json.loads(error.value.read())
+
+
+def stream(server: Server, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for line in open_(server, "/v1/chat/completions", {"model": "small", "stream": True, **body}):
+        if line.startswith(b"data: ") and line.strip() != b"data: [DONE]":
+            yield json.loads(line[6:])
 
 
 ASKED = {
@@ -195,17 +147,17 @@ def said(chunks: list[dict[str, Any]]) -> str:
 
 def test_outputs_are_handed_in_while_the_answer_is_on_its_way(server: Server) -> None:
     """The same text, whether outputs are handed in or not; afterwards the response is unknown."""
-    plain = said(list(server.stream(ASKED)))
+    plain = said(list(stream(server, ASKED)))
     chunks = []
-    for chunk in server.stream(ASKED):
+    for chunk in stream(server, ASKED):
         if not chunks:
             path = f"/v1/cache-tool-output/{chunk['id']}"
             other = {**CALL, "params": {**CALL["params"], "amount": 1}}
-            told = server.ask("POST", path, [CALL, other])
+            told = ask(server, path, [CALL, other])
         chunks.append(chunk)
     assert told == {"cached": 2}
     assert said(chunks) == plain
-    code, body = server.refused(path, [CALL])
+    code, body = refused(server, path, [CALL])
     assert code == 404 and "no such request" in body["error"]["message"]
 
 
@@ -214,17 +166,17 @@ def test_what_is_inserted_stands_between_the_delimiters_of_its_message(server: S
     from toolc.runtime import Bundle, Reader
     from toolc.runtime.speculate.turns import turns_of
 
-    bundle = Bundle.open(next(Path(server.log.name).parent.glob("*.toolc")))
+    bundle = Bundle.open(server.log.parent / "tools.toolc")
     marked = {**ASKED["vllm_xargs"], "toolc_tools": "convert,get_weather"}
     reader = Reader(bundle, "required/one")
-    reader.feed_text(said(list(server.stream({**ASKED, "vllm_xargs": marked}))))
+    reader.feed_text(said(list(stream(server, {**ASKED, "vllm_xargs": marked}))))
     reader.finish()
     call = {"name": reader.calls[0].name, "params": dict(reader.calls[0].arguments), "output": '{"value": 8}'}
     asked = {**ASKED, "skip_special_tokens": False, "vllm_xargs": {**marked, "toolc_resident": 1}}
     chunks = []
-    for chunk in server.stream(asked):
+    for chunk in stream(server, asked):
         if not chunks:
-            server.ask("POST", f"/v1/cache-tool-output/{chunk['id']}", [call])
+            ask(server, f"/v1/cache-tool-output/{chunk['id']}", [call])
         chunks.append(chunk)
     first, inserted, second = turns_of(said(chunks), "<|im_end|>", "<|im_start|>assistant\n")
     assert inserted.text == '\n<|im_start|>tool\n{"value": 8}<|im_end|>\n<|im_start|>assistant\n'
@@ -242,7 +194,7 @@ def test_what_is_inserted_stands_between_the_delimiters_of_its_message(server: S
     ],
 )
 def test_bodies_that_are_refused(server: Server, body: Any, code: int, text: str) -> None:
-    found, about = server.refused("/v1/cache-tool-output/chatcmpl-1", body)
+    found, about = refused(server, "/v1/cache-tool-output/chatcmpl-1", body)
     assert found == code and text in about["error"]["message"]
 
 
@@ -252,23 +204,23 @@ def test_entries_that_are_refused_are_named(server: Server) -> None:
         ({**CALL, "name": "nothing"}, "no such tool"),
         ({**CALL, "output": "a" * (65 << 10)}, "output_bytes"),
     ):
-        stream = server.stream(ASKED)
-        path = f"/v1/cache-tool-output/{next(stream)['id']}"
-        code, about = server.refused(path, [CALL, bad])
+        chunks = stream(server, ASKED)
+        path = f"/v1/cache-tool-output/{next(chunks)['id']}"
+        code, about = refused(server, path, [CALL, bad])
         assert code == 400 and text in about["error"]["message"] and about["error"]["param"] == "1"
-        assert list(stream)
+        assert list(chunks)
 
 
 def test_both_paths_ask_for_the_key(server: Server) -> None:
     for path in ("/v1/cache-tool-output/chatcmpl-1", "/cache-tool-output/chatcmpl-1"):
-        assert server.refused(path, [CALL], key="other")[0] == 401
-        assert server.refused(path, [CALL])[0] == 404
+        assert refused(server, path, [CALL], key="other")[0] == 401
+        assert refused(server, path, [CALL])[0] == 404
 
 
 def test_a_bundle_that_is_gone_ends_its_own_request(server: Server) -> None:
     missing = {**ASKED, "vllm_xargs": {"toolc_bundle": "missing"}}
-    code, _ = server.refused("/v1/chat/completions", {"model": "small", **missing})
+    code, _ = refused(server, "/v1/chat/completions", {"model": "small", **missing})
     assert code in (400, 500)
-    assert said(list(server.stream(ASKED))).startswith("<tool_call>")
+    assert said(list(stream(server, ASKED))).startswith("<tool_call>")
     free = {**ASKED, "vllm_xargs": {}, "max_tokens": 5}
-    assert server.ask("POST", "/v1/chat/completions", {"model": "small", **free})["choices"]
+    assert ask(server, "/v1/chat/completions", {"model": "small", **free})["choices"]
