@@ -15,8 +15,9 @@ Invariants   a request is admitted by the front end's `Gate` or refused there (s
              V1: the same on the host, from the list of output tokens; vLLM does not run it under speculative decoding.
 Slots        one row of the decoder for each slot of vLLM (V2) or place in its batch (V1); a slot without a bundle
              costs nothing but its share of a step that others need.
-Cut          vLLM ends a request at its last token whatever the mask says. There a token is allowed, too, after which
-             the text would be whole: prose that goes on is reported as "length", and no end of turn hides the cut.
+Cut          vLLM ends a request at its last token whatever the mask says. Where a budget leaves the end of turn only,
+             the V1 runner allows each token, too, after which the text is whole: prose that goes on is reported as
+             "length". V2 does so where the tables say it, at the last token; prose may end there as "stop".
 Forced       a token that vLLM forces against the mask (the end of a thinking budget, a replayed trace) ends the
              constraint of its request: only the end of turn stays allowed. Give the entry that begins after the
              reasoning, or one that reads it.
@@ -55,6 +56,9 @@ _LOG = logging.getLogger(__name__)
 REFUSED = ("min_tokens", "allowed_token_ids", "bad_words")
 OWN = ("regex", "choice", "grammar")
 """Structured outputs that only their own fields ask for; the others follow from `tools` or `response_format`, too."""
+
+WHOLE = 64
+"""Masks of texts that a budget cuts, kept with each bundle."""
 
 _SHELF = Shelf(copies=Admitted())
 
@@ -455,8 +459,34 @@ class _Row:
         matcher = self.matcher
         if self.refused:
             matcher.bundle.host.expand(matcher.bundle.host.rows, mask)  # the end of turn
+        elif self._is_cut and matcher.closing in matcher.bundle.tables.end_of_turn_tokens and not matcher.depth:
+            mask[: matcher.bundle.vocab.words] = whole_after(matcher)
         else:
             matcher.fill(mask)
+
+
+def whole_after(matcher: Matcher) -> np.ndarray:
+    """uint32 [ceil(V / 32)]: tokens after which the text is whole, and the end of turn.
+
+    Each token is tried, which takes half a second for prose; the result is kept with the bundle.
+    """
+    kept: dict[tuple[int, int], np.ndarray] = matcher.bundle.__dict__.setdefault("_whole_after", {})
+    key = matcher.state, matcher.counter
+    if key not in kept:
+        probe = matcher.fork()
+        probe.limit(None)
+        ends = set(map(int, probe.bundle.tables.end_of_turn_tokens))
+        bits = np.zeros(32 * probe.bundle.vocab.words, dtype=np.uint8)
+        for token in map(int, probe.allowed_tokens()):
+            if token in ends:
+                bits[token] = 1
+            elif probe.try_advance(token):
+                bits[token] = probe.bound == 1
+                probe.rollback()
+        while len(kept) >= WHOLE:
+            kept.pop(next(iter(kept)))
+        kept[key] = np.packbits(bits, bitorder="little").view(np.uint32)
+    return kept[key]
 
 
 class ToolcLogitsProcessor(V1Interface, V2Interface):
