@@ -165,7 +165,6 @@ def test_the_store_changes_no_answer(specs: Path) -> None:
     Path("answer.json").write_text('{"const": 1}')
     assert _into_store().exit_code == 0
     for spec, *options in (
-        ("a.json", "--protocol", "hermes"),
         ("a.json", "--response", "answer.json"),
         ("g.lark", "--protocol", "hermes"),
         ("g.lark", "--strict"),

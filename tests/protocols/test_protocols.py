@@ -341,7 +341,7 @@ def test_errors(tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(GrammarError, match="has no template"):
         parse_protocol("tool{name, arguments}: name arguments\ncall{tools, tools_b}: tools\n", "x")
     with pytest.raises(SpecError, match="has no tools"):
-        compile_tools({"type": "object"}, vocab_for("json"), options=Options(protocol="json"))
+        compile_tools({"type": "object"}, vocab_for("json"), options=Options(protocol="json", response=True))
     with pytest.raises(VocabError, match="ends a turn"):
         compile_tools(TOOLS, "builtin", options=Options(protocol="harmony"))
 
