@@ -35,6 +35,9 @@ class _Here(Shelf):
     def open(self, name: str) -> Any:
         return bundle("brackets")
 
+    def _find(self, name: str) -> tuple[Any, None]:
+        return self.open(name), None
+
 
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from tests.speculate.small import bias, bundle, causal, encoder, service
 from tests.speculate.test_server import CALL, FUNCTIONS, Server, post
 from toolc.compiler import Options, compile_tools
 from toolc.runtime import Call, Reader, write_call
-from toolc.runtime.speculate import engine as engine_module
+from toolc.runtime.speculate import drafting as drafting_module
 from toolc.runtime.speculate import server as server_module
 from toolc.runtime.speculate.causal import CausalModel
 from toolc.runtime.speculate.chat import Chat
@@ -133,8 +133,8 @@ def test_what_grows_with_a_request_is_not_on_the_loop(
 
 def test_a_draft_that_takes_long_holds_no_other_request_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own goes on, too, without it."""
-    held = Held(engine_module.write_call)
-    monkeypatch.setattr(engine_module, "write_call", held)
+    held = Held(drafting_module.write_call)
+    monkeypatch.setattr(drafting_module, "write_call", held)
     of = notes()
 
     async def main() -> None:
@@ -155,7 +155,7 @@ def test_a_draft_that_takes_long_holds_no_other_request_up(monkeypatch: pytest.M
 def test_long_arguments_that_are_handed_in(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """No text is sought for them. That alone stopped the server for a minute."""
     sought: list[Any] = []
-    monkeypatch.setattr(engine_module, "write_call", lambda *given: sought.append(given))
+    monkeypatch.setattr(drafting_module, "write_call", lambda *given: sought.append(given))
     of, slowest, done = notes(), [0.0], threading.Event()
 
     def watch() -> None:
