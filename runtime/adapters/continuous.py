@@ -79,7 +79,6 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         default: str | None = None,
         logits_width: int | None = None,
     ) -> None:
-        self._names = list(bundles)
         self._default = default
         self._slots = slots
         # One row more takes the writes of rows without a slot.
@@ -92,6 +91,8 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
             history=0,
             logits_width=logits_width,
         )
+        # The decoder holds equal bundles once: names of equal ones have one number.
+        self._numbers = {name: self._here.add_bundle(bundle) for name, bundle in bundles.items()}
         self._begin = self._here.fork()
         self._free = list(range(slots))
         self._held: dict[str, tuple[int, weakref.ref[Any], int]] = {}  # request -> slot, its state, its position
@@ -125,9 +126,9 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
             if mine:
                 raise DecodeError("the request names no bundle", found=", ".join(sorted(mine)), expected="toolc_bundle")
             return None
-        if name not in self._names:
-            raise DecodeError("no such bundle", found=repr(name), expected="one of " + ", ".join(self._names))
-        number = self._names.index(name)
+        if name not in self._numbers:
+            raise DecodeError("no such bundle", found=repr(name), expected="one of " + ", ".join(self._numbers))
+        number = self._numbers[name]
         bundle = self._begin.arena.bundle(number)
         choice = Choice(bundle, mine.get("toolc_entry", "start"), mine.get("toolc_budget"))
         entry_state(bundle, choice.entry)
