@@ -33,7 +33,7 @@ class Toolc:
     def __init__(self, path: str, size: int, eos: int) -> None:
         sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
         from benchmarks import engine
-        from toolc.runtime.masks import mask_logits_
+        from toolc.runtime.device.masks import mask_logits_
 
         self.engine, self.place, self.mask_logits_ = engine, (path, eos), mask_logits_
 

@@ -56,7 +56,7 @@ def look() -> None:
 def check_breaks(count: int) -> None:
     """Raise UnsupportedError if counters are held against more bounds in one place than a bundle has room for; no
     place is named."""
-    from toolc.runtime.tables import MAX_BREAKS  # numpy: who only sets limits does without
+    from toolc.runtime.format.tables import MAX_BREAKS  # numpy: who only sets limits does without
 
     if count > MAX_BREAKS:
         raise UnsupportedError(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import unidata_version
 
-from toolc.runtime.container import blake
+from toolc.runtime.format.container import blake
 from toolc.runtime.store.key import key_of
 
 from .errors import GrammarError
@@ -19,7 +19,7 @@ from .fit import check_fit
 from .options import BUILTIN, Options, version
 
 if TYPE_CHECKING:
-    from toolc.runtime.vocab import Vocab
+    from toolc.runtime.format.vocab import Vocab
 
     from .specs import Spec
 
@@ -88,7 +88,7 @@ def source_key(
     Raises:
         ToolcError: it would not be compiled so: an option does not fit it, or there is no such protocol.
     """
-    from toolc.runtime.vocab import Vocab
+    from toolc.runtime.format.vocab import Vocab
 
     from .lift.vocab import load_vocab
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolc.runtime.requests import KIND
+from toolc.runtime.serving.requests import KIND
 
 from .errors import GrammarError, VocabError
 from .fit import check_fit
@@ -29,8 +29,8 @@ from .specs.marks import MARKS, request_of
 from .specs.model import with_strictness
 
 if TYPE_CHECKING:
-    from toolc.runtime.bundle import Bundle
-    from toolc.runtime.vocab import Vocab
+    from toolc.runtime.format.bundle import Bundle
+    from toolc.runtime.format.vocab import Vocab
 
     from .grammar.assemble import Assembled
 
@@ -285,10 +285,10 @@ def _compile(
     options: Options,
     clock: _Clock,
 ) -> Compiled:
-    from toolc.runtime.bundle import Bundle
-    from toolc.runtime.container import blake
+    from toolc.runtime.format.bundle import Bundle
+    from toolc.runtime.format.container import blake
+    from toolc.runtime.format.vocab import Vocab
     from toolc.runtime.store.key import key_of
-    from toolc.runtime.vocab import Vocab
 
     from .automata.pushdown import build_automaton
     from .grammar.pieces import inlined, read_pieces, shared

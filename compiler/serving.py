@@ -1,6 +1,7 @@
 """Compile what requests of a server ask for: one tokenizer and protocol, one content after the other.
 
-Leaves out   the process that this runs in: see runtime/serving/worker.py. What a request asks for: runtime/requests.py.
+Leaves out   the process that this runs in: see runtime/serving/worker.py. What a request asks for:
+             runtime/serving/requests.py.
 Invariants   `key` is the key of what `compile` gives.
 """
 
@@ -10,14 +11,14 @@ import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolc.runtime.requests import KIND
+from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
 from .options import Options, cores
 from .warmup import is_cold, warm_up
 
 if TYPE_CHECKING:
-    from toolc.runtime.bundle import Bundle
+    from toolc.runtime.format.bundle import Bundle
     from toolc.runtime.serving.worker import Setup
 
     from .specs import Spec

@@ -3,7 +3,8 @@
 An engine reads calls by the parser that it was started with; masks write them as a protocol says. Where the model's
 chat template writes another form, the model was trained on that one, and one of the two is named wrongly.
 
-Leaves out   which protocol a parser reads (toolc.runtime.parsers), templates of people (the engine's own rendering).
+Leaves out   which protocol a parser reads (toolc.runtime.serving.parser_table), templates of people
+             (the engine's own rendering).
 Invariants   a template is run in Jinja's sandbox, since it comes from a checkpoint; nothing of it is kept. Only jinja2
              is needed, and only here. What is read is the text behind the prompt, up to the end of the turn.
 Source       transformers 5.23, utils/chat_template_utils.py: how templates are run.
@@ -19,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolc.runtime.errors import DecodeError
-from toolc.runtime.parsers import TOOL_PARSERS, protocols_of
+from toolc.runtime.serving.parser_table import TOOL_PARSERS, protocols_of
 
 from .errors import SpecError, ToolcError
 from .options import Options
 from .specs.model import quote
 
 if TYPE_CHECKING:
-    from toolc.runtime.bundle import Bundle
+    from toolc.runtime.format.bundle import Bundle
 
     from .grammar.protocol import Protocol
 
@@ -215,7 +216,7 @@ def _vocab(protocol: Protocol) -> Any:
 
 def _reads(held: Bundle, text: str) -> bool:
     """Whether a text, perhaps with an end of turn and what stands behind it, is read as the known call."""
-    from toolc.runtime.whole import read_calls
+    from toolc.runtime.calls.whole_text import read_calls
 
     names = [held.vocab.shown(token) for token in held.vocab.end_of_turn]
     cuts = {len(text), len(text.rstrip()), *(text.find(end) for end in names if end in text)}

@@ -13,43 +13,43 @@ from . import errors
 from .errors import BundleError, DecodeError, RequestError, StoreError, ToolcError
 
 if TYPE_CHECKING:
-    from .batch import BatchMatcher
-    from .bundle import Bundle
-    from .calls import Call, Event
-    from .constraint import Constraint
-    from .decoder import Decoder
-    from .matcher import Matcher
-    from .reader import Reader
-    from .requests import read_request
+    from .adapters.constraint import Constraint
+    from .calls.events import Call, Event
+    from .calls.reader import Reader
+    from .calls.text_stream import TextStream
+    from .calls.writer import Written, write_call, write_calls
+    from .device.decoder import Decoder
+    from .format.bundle import Bundle
+    from .format.tables import Tables
+    from .format.vocab import Vocab, find_vocab, vocab_cache_dir
+    from .host.batch import BatchMatcher
+    from .host.matcher import Matcher
+    from .serving.requests import read_request
     from .store.fetch import load
     from .store.store import Store, open_store
-    from .tables import Tables
-    from .text import TextStream
-    from .vocab import Vocab, find_vocab, vocab_cache_dir
-    from .writer import Written, write_call, write_calls
 
 _HOME = {
-    "BatchMatcher": "batch",
-    "Bundle": "bundle",
-    "Constraint": "constraint",
-    "Decoder": "decoder",
-    "Call": "calls",
-    "Event": "calls",
-    "Matcher": "matcher",
+    "BatchMatcher": "host.batch",
+    "Bundle": "format.bundle",
+    "Constraint": "adapters.constraint",
+    "Decoder": "device.decoder",
+    "Call": "calls.events",
+    "Event": "calls.events",
+    "Matcher": "host.matcher",
     "Store": "store.store",
-    "Reader": "reader",
-    "Tables": "tables",
-    "TextStream": "text",
-    "Vocab": "vocab",
-    "find_vocab": "vocab",
+    "Reader": "calls.reader",
+    "Tables": "format.tables",
+    "TextStream": "calls.text_stream",
+    "Vocab": "format.vocab",
+    "find_vocab": "format.vocab",
     "load": "store.fetch",
     "open_store": "store.store",
-    "read_calls": "whole",
-    "read_request": "requests",
-    "Written": "writer",
-    "vocab_cache_dir": "vocab",
-    "write_call": "writer",
-    "write_calls": "writer",
+    "read_calls": "calls.whole_text",
+    "read_request": "serving.requests",
+    "Written": "calls.writer",
+    "vocab_cache_dir": "format.vocab",
+    "write_call": "calls.writer",
+    "write_calls": "calls.writer",
 }
 
 __all__ = [

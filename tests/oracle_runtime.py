@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from toolc.compiler.lift.close import close_arrays
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.comb import rows_at
-from toolc.runtime.tables import END_OF_TURN, Tables, without_close
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.tables import END_OF_TURN, Tables, without_close
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.selection.comb import rows_at
 
 Stack = list[tuple[int, int]]
 DEAD = (0, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from .facts import Facts
 from .filling import Filling

@@ -18,7 +18,7 @@ Source       the summary edges of Reps, Horwitz, Sagiv 1995, kept backwards.
 
 from __future__ import annotations
 
-from toolc.runtime.memory import kernel, read_int, read_long, write_int, write_long
+from toolc.runtime.jit.memory import kernel, read_int, read_long, write_int, write_long
 
 from .workspace import (
     ACTIONS,

@@ -10,8 +10,8 @@ from itertools import chain
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
-from toolc.runtime.order import ascend
+from toolc.runtime.jit.memory import BARE, kernel
+from toolc.runtime.jit.sort import ascend
 
 from ..regex import charset
 from .offsets import offsets

@@ -9,8 +9,8 @@ Invariants   state 0 is the empty set; numbers follow discovery; states are expa
 
 from __future__ import annotations
 
-from toolc.runtime.memory import kernel, read_int, read_long, write_int, write_long
-from toolc.runtime.tables import MAX_BREAKS
+from toolc.runtime.format.tables import MAX_BREAKS
+from toolc.runtime.jit.memory import kernel, read_int, read_long, write_int, write_long
 
 from .closures import apart, call, close, done, join, link, tell
 from .workspace import (

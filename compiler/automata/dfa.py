@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget, look
 from .minimise import minimise_table, number

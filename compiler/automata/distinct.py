@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
-from toolc.runtime.order import ascend
+from toolc.runtime.jit.memory import kernel
+from toolc.runtime.jit.sort import ascend
 
 
 @kernel()

@@ -6,7 +6,7 @@ may have at most, or -1. A state that two tasks would share, equal but for the s
 Leaves out   nodes about which there is something to decide, such as repeats that may be counted: nfa.py is asked
              (`Filling.run`). The moves inside of terminals and literals (splice.py), those at borders of regions
              (seams.py).
-Invariants   states are numbered as they are met. Indices are not checked (see runtime/memory.py).
+Invariants   states are numbered as they are met. Indices are not checked (see runtime/jit/memory.py).
 Arrays       int32; `kind` [nodes], `item` [·] the nodes inside of node n from item_offset[n] on, behind the names of
              rules; `own` [nodes] states inside of a terminal or literal; `height` [nodes]; `deeper` [nodes]: whether
              some texts are higher than others, so that a call has a shallow frame too; `mark` [nodes]: of the name of
@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, address_of, kernel, read_int, read_long, write_int, write_long
-from toolc.runtime.tables import ARGUMENTS
+from toolc.runtime.format.tables import ARGUMENTS
+from toolc.runtime.jit.memory import BARE, address_of, kernel, read_int, read_long, write_int, write_long
 
 from .facts import Facts
 from .nodes import CALL, CHOICE, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, TERMINAL

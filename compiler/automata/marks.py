@@ -10,7 +10,7 @@ what their pasts (pasts.py) have in common:
     tools   those whose calls they belong to; none where one belongs to no tool
 
 Leaves out   where regions are made (nfa.py), what was read on the ways to NFA states (pasts.py), reading
-             (runtime/reader.py), choosing among the tools (runtime/subset.py).
+             (runtime/calls/reader.py), choosing among the tools (runtime/selection/subset.py).
 Invariants   frames without marked rules cost nothing here: their states are "around" and take the kind of their call.
              Marks and sets of tools are numbered by the first state, then the first stack symbol, that has them.
 Arrays       docs/architecture.md, `state_mark`, `symbol_mark`, `mark`, `tool_offset`, `tool_members`.
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolc.runtime.tables import AROUND, REASONING, STRING, TEXT, UNSETTLED, VALUE
+from toolc.runtime.format.tables import AROUND, REASONING, STRING, TEXT, UNSETTLED, VALUE
 
 from .pasts import UNKNOWN, in_common, last_read, spread, stay
 

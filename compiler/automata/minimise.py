@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 # Rows of a partition, int32 [·, elements]: the elements set by set, the place of each there, and its set; of each set
 # where it begins and ends there, and how many of its elements, the first ones, are marked.

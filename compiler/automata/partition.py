@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from .dfa import Dfa, make_dfa
 from .offsets import offsets

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel, read_long, write_long
-from toolc.runtime.tables import ARGUMENTS, AROUND, KEY, STRING, UNSETTLED, VALUE
+from toolc.runtime.format.tables import ARGUMENTS, AROUND, KEY, STRING, UNSETTLED, VALUE
+from toolc.runtime.jit.memory import kernel, read_long, write_long
 
 from .workspace import (
     CALL,

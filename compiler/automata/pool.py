@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel, read_int, read_long, write_int, write_long
+from toolc.runtime.jit.memory import BARE, kernel, read_int, read_long, write_int, write_long
 
 
 class Pool:

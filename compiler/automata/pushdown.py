@@ -23,7 +23,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget, check_breaks
 from ..errors import GrammarError, UnsupportedError

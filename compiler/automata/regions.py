@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
-from toolc.runtime.tables import ARGUMENTS, KEY, NAME, REASONING, STRING, TEXT, VALUE
+from toolc.runtime.format.tables import ARGUMENTS, KEY, NAME, REASONING, STRING, TEXT, VALUE
+from toolc.runtime.jit.memory import BARE, kernel
 
 from ..grammar.ir import Mark
 

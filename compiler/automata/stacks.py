@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel, write_int
+from toolc.runtime.jit.memory import kernel, write_int
 
 from .workspace import (
     BENEATH,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from .pool import Pool, intern, room
 from .workspace import sort

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
+from toolc.runtime.jit.memory import grown, kernel
 
 from .dfa import Dfa, make_dfa
 

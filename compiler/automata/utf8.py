@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from .dfa import Dfa, make_dfa
 

@@ -1,7 +1,7 @@
 """The memory of determinisation: what its kernels read and fill in, as arrays behind one table of addresses.
 
 Leaves out   what happens in there (closures.py, determinise.py).
-Arrays       by address, see runtime/memory.py; `Workspace` keeps them alive and grows them. Everything that has a
+Arrays       by address, see runtime/jit/memory.py; `Workspace` keeps them alive and grows them. Everything that has a
              number is an interned sequence in a pool (pool.py); fields about such numbers have a place for each.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import address_of, kernel, read_int, read_long, write_int, write_long
+from toolc.runtime.jit.memory import address_of, kernel, read_int, read_long, write_int, write_long
 
 from .pool import Pool, intern_at, room
 

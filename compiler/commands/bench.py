@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.container import replace_file
-from toolc.runtime.matcher import Matcher
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.container import replace_file
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.host.matcher import Matcher
 
 from ..errors import ToolcError
 from ..lift.vocab import load_vocab

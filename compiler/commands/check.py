@@ -4,7 +4,7 @@ The text is read byte by byte, each as if it were a token, so no tokenizer's way
 depth of a recursive grammar a token of several brackets may open more than single bytes may.) A delimiter of the
 protocol that is a token of its own is read as that token, wherever it stands, as the tokenizer would.
 
-Leaves out   reading, and the place where it ends: see runtime/whole.py.
+Leaves out   reading, and the place where it ends: see runtime/calls/whole_text.py.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import click
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.whole import read_whole
+from toolc.runtime.calls.whole_text import read_whole
+from toolc.runtime.format.bundle import Bundle
 
 from .terminal import NOT_ACCEPTED, note, print_json, refuse_usage, standard_input
 

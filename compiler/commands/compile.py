@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.vocab import find_vocab, vocab_cache_dir
+from toolc.runtime.format.vocab import find_vocab, vocab_cache_dir
 
 from ..budget import Budget
 from ..errors import ReportError, ToolcError

@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.container import replace_file
+from toolc.runtime.format.container import replace_file
 from toolc.runtime.store.signing import SigningKey
 from toolc.runtime.store.store import open_store
 

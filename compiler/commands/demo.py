@@ -1,6 +1,6 @@
 """``toolc demo``: a small transformer with random weights decodes tool calls, with a bundle and without.
 
-Leaves out   the model and the loop (runtime/random_model.py, the only place that needs torch), masks and states.
+Leaves out   the model and the loop (runtime/adapters/random_model.py, which alone needs torch), masks, states.
 Invariants   one seed for the weights and one for each side's sampling: a run repeats on the same machine.
 """
 
@@ -21,7 +21,7 @@ from .terminal import NOT_ACCEPTED, Progress, console, note, print_json
 from .warmup import warm
 
 if TYPE_CHECKING:
-    from toolc.runtime.random_model import Decoded
+    from toolc.runtime.adapters.random_model import Decoded
 
 SPEC = "weather.json"
 
@@ -54,7 +54,7 @@ def run(rows: int, seed: int, as_json: bool) -> None:
     """Decode both sides and show them; exit code 1 unless every constrained output is valid."""
     if find_spec("torch") is None:
         raise ToolcError("the demo needs torch, which is not installed", hint="pip install 'toolc[torch]'")
-    from toolc.runtime.random_model import RandomModel, decode, use_one_thread
+    from toolc.runtime.adapters.random_model import RandomModel, decode, use_one_thread
 
     use_one_thread()
     with Progress(quiet=as_json) as progress:
@@ -119,7 +119,7 @@ def _print(spec: Spec, held: Side, free: Side, parameters: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from toolc.runtime.random_model import BIAS, BIAS_PER_STEP
+    from toolc.runtime.adapters.random_model import BIAS, BIAS_PER_STEP
 
     rows = len(held.verdicts)
     table = Table(title=f"{rows} calls by a transformer of {parameters:,} random weights", show_lines=False)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.tables import FINISHED, PUSH
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.tables import FINISHED, PUSH
 
 MOST_STATES = 240  # of one frame: more cannot be read
 MOST_DRAWN = 6_000  # of all frames together: a page of more does not open

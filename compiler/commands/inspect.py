@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.relocate import device_bytes
+from toolc.runtime.device.relocate import device_bytes
+from toolc.runtime.format.bundle import Bundle
 
 from ..paths import path_text
 from .outputs import output_file
@@ -82,7 +82,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
 
 def _page(opened: Bundle, bundle: str, target: Path) -> None:
     """Write the page for a browser."""
-    from toolc.runtime.container import replace_file
+    from toolc.runtime.format.container import replace_file
 
     from .page import page
 

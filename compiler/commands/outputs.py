@@ -1,6 +1,6 @@
 """Which file an output option names, decided before a command works.
 
-Leaves out   writing it (runtime/container.py, `replace_file`).
+Leaves out   writing it (runtime/format/container.py, `replace_file`).
 """
 
 from __future__ import annotations

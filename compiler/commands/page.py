@@ -14,9 +14,9 @@ import re
 from collections import deque
 from typing import Any
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.matcher import Matcher
-from toolc.runtime.tables import FINISHED
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.tables import FINISHED
+from toolc.runtime.host.matcher import Matcher
 
 from ..schema.report import unpack
 from .graph import COLUMN, ROW, Edge, Frame, frames_of, label

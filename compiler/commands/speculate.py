@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from toolc.runtime.container import replace_file
+from toolc.runtime.format.container import replace_file
 from toolc.runtime.speculate.chart import draw
 from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide, Price
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.container import TEMPORARY
 from toolc.runtime.errors import BundleError, StoreError
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.container import TEMPORARY
 from toolc.runtime.store.key import check_key, key_of
 from toolc.runtime.store.signing import SigningKey, read_allowed
 from toolc.runtime.store.store import BUNDLE, VOCAB, Put, Store, Stored, is_vocab, open_store

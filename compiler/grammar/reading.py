@@ -1,4 +1,4 @@
-"""What a bundle tells about the arguments of a protocol, so that they can be read back (runtime/arguments.py).
+"""What a bundle tells about the arguments of a protocol, so that they can be read back (runtime/calls/arguments.py).
 
     {"encoding": "json"}                                   one object of JSON
     {"encoding": "bare", "quote", "constants"}             one object, bare keys, strings between quotes

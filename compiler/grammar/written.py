@@ -28,7 +28,7 @@ from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Repeat, Sequence
 from .pieces import inlined, shared
 
 if TYPE_CHECKING:
-    from toolc.runtime.vocab import Vocab
+    from toolc.runtime.format.vocab import Vocab
 
 _UTF8 = frozenset((*range(0xC0), *range(0xC2, 0xF5)))
 """The bytes that occur in UTF-8."""

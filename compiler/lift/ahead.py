@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
-from toolc.runtime.order import ascend
+from toolc.runtime.jit.memory import grown, kernel
+from toolc.runtime.jit.sort import ascend
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, PUSH

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from ..automata.workspace import PUSH
 from .children import count_bits

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime import ways
-from toolc.runtime.bounds import Closing, act, owing, phase
-from toolc.runtime.memory import kernel
-from toolc.runtime.tables import NEVER
+from toolc.runtime.format.tables import NEVER
+from toolc.runtime.jit.memory import kernel
+from toolc.runtime.selection import shortest_paths as ways
+from toolc.runtime.selection.completion_automaton import Closing, act, owing, phase
 
 _SWEEPS = 12  # what still grows after so many opens frames without end, or goes far against the order of the states
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from .children import count_bits, count_of
 from .simulate import UNLIMITED, simulate

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel, largest_in
+from toolc.runtime.jit.memory import grown, kernel, largest_in
 
 from ..automata.pool import intern, room
 from .pieces import HEAD

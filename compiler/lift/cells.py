@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from ..automata.offsets import offsets
 from .ahead import Ahead

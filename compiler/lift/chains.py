@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel, largest_in
-from toolc.runtime.order import ascend
-from toolc.runtime.tables import Tables
+from toolc.runtime.format.tables import Tables
+from toolc.runtime.jit.memory import grown, kernel, largest_in
+from toolc.runtime.jit.sort import ascend
 
 
 def chain_keys(t: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

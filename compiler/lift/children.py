@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba.extending import intrinsic
 
-from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.jit.memory import BARE, kernel
 
 from ..automata.workspace import PUSH
 

@@ -23,11 +23,12 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime import bounds, ways
-from toolc.runtime.bounds import MANY, Closing, lows_of, phases, ranges_of, returns_of
-from toolc.runtime.comb import CombRows
-from toolc.runtime.tables import FINISHED, NEVER, PUSH, ZERO, Tables
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.tables import FINISHED, NEVER, PUSH, ZERO, Tables
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.selection import completion_automaton as bounds
+from toolc.runtime.selection import shortest_paths as ways
+from toolc.runtime.selection.comb import CombRows
+from toolc.runtime.selection.completion_automaton import MANY, Closing, lows_of, phases, ranges_of, returns_of
 
 from ..automata.distinct import distinct_numbers
 from ..budget import Budget, check_breaks
@@ -60,7 +61,7 @@ def close_arrays(
     held: Mapping[int, tuple[int, int]] | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """The arrays of the shortest close and, with an encoder, of the forced tokens, which the tables need not have; and
-    the least weight (runtime/ways.py) that leads out of every close cell, int32.
+    the least weight (runtime/selection/shortest_paths.py) that leads out of every close cell, int32.
 
     Args:
         rows, profiles: see `Lifted`.

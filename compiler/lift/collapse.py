@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel, largest_in
+from toolc.runtime.jit.memory import grown, kernel, largest_in
 
 
 class Collapsed(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import grown, kernel
+from toolc.runtime.jit.memory import grown, kernel
 
 from ..automata.pool import intern
 from .simulate import UNKNOWN, UNLIMITED, simulate

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.bounds import MANY, act, largest, most, owing, phase, step
-from toolc.runtime.memory import BARE, kernel
-from toolc.runtime.tables import NEVER
+from toolc.runtime.format.tables import NEVER
+from toolc.runtime.jit.memory import BARE, kernel
+from toolc.runtime.selection.completion_automaton import MANY, act, largest, most, owing, phase, step
 
 from ..automata.workspace import ADD_ONE
 from .children import next_child

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.jit.memory import BARE, kernel
 
 from ..automata.workspace import ADD_ONE
 from .children import next_child

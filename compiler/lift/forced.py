@@ -2,8 +2,8 @@
 
 From the tables of a bundle: `state_forced`, `forced_…` of docs/architecture.md.
 
-Leaves out   the encoder (../vocab/encode.py), the bounds of states (close.py, runtime/bounds.py), use
-             (runtime/kernels.py, runtime/step.py).
+Leaves out   the encoder (../vocab/encode.py), the bounds of states (close.py), their use (runtime/host/kernels.py,
+             runtime/device/torch_step.py).
 Invariants   the bytes of a list of forced tokens are the only way on from its state, whatever the counters; the last
              token ends where the encoder cuts in any case, before a special token, or with one.
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.bounds import MANY, Closing, most, op_at, owes
-from toolc.runtime.memory import kernel
-from toolc.runtime.tables import NEVER, Tables
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.tables import NEVER, Tables
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.jit.memory import kernel
+from toolc.runtime.selection.completion_automaton import MANY, Closing, most, op_at, owes
 
 from ..automata.offsets import offsets
 from ..budget import Budget

@@ -5,7 +5,7 @@ every cell a mask row and an exit profile; every profile and every stack symbol 
 cells likewise.
 
 Leaves out   the shortest close (close.py), the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py,
-             rows.py), the file (runtime/bundle.py).
+             rows.py), the file (runtime/format/bundle.py).
 Invariants   numbers follow discovery over the automaton's own numbers, so equal inputs give equal tables.
 Arrays       docs/architecture.md, "bundle arrays".
 """
@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.comb import CombRows
-from toolc.runtime.tables import Tables, without_close
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.tables import Tables, without_close
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.selection.comb import CombRows
 
 from ..automata.distinct import distinct_numbers, distinct_rows
 from ..automata.marks import Marks

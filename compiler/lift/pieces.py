@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel
+from toolc.runtime.jit.memory import BARE, kernel
 
 from ..automata.pool import Pool, intern, room
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import copy_row, kernel
+from toolc.runtime.jit.memory import copy_row, kernel
 
 from ..automata.pool import Pool, intern, room
 from .children import count_bits

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, copy_row, kernel, largest_in
+from toolc.runtime.jit.memory import BARE, copy_row, kernel, largest_in
 
 from .slices import UnitAutomata
 from .walk import row_at

@@ -1,6 +1,6 @@
 """Token bytes → the flat trie and the slices of a vocab file; parts of that trie.
 
-Leaves out   reading tokenizers (../vocab), the file (runtime/vocab.py).
+Leaves out   reading tokenizers (../vocab), the file (runtime/format/vocab.py).
 Invariants   equal token tables give equal arrays; tokens without bytes are in no node and no slice.
 Arrays       docs/architecture.md, "vocab arrays".
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolc.runtime.memory import kernel, largest_in
+from toolc.runtime.jit.memory import kernel, largest_in
 
 from .slices import DEAD, UnitAutomata
 

@@ -1,6 +1,6 @@
 """Tokenizer → the vocab file of a tokenizer, cached by the content of its source.
 
-Leaves out   reading tokenizer formats (../vocab), the arrays (trie.py, slices.py), the file (runtime/vocab.py).
+Leaves out   reading tokenizer formats (../vocab), the arrays (trie.py, slices.py), the file (runtime/format/vocab.py).
 Invariants   a cached file is the one that would be made: its key covers the tokenizer's files, the end-of-turn
              names, the unit automata and the file format. A cache that cannot be read or written costs time and
              nothing else.
@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import toolc.runtime.vocab as runtime_vocab
-from toolc.runtime.container import replace_file
+import toolc.runtime.format.vocab as runtime_vocab
 from toolc.runtime.errors import BundleError
-from toolc.runtime.vocab import Vocab, vocab_cache_dir
+from toolc.runtime.format.container import replace_file
+from toolc.runtime.format.vocab import Vocab, vocab_cache_dir
 
 from ..vocab.load import fingerprint, load_tokens
 from ..vocab.table import TokenTable

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.memory import BARE, kernel, largest_in
+from toolc.runtime.jit.memory import BARE, kernel, largest_in
 
 from ..automata.pool import intern, room
 from .children import Children, next_child

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import copy_row, grown, kernel
+from toolc.runtime.jit.memory import copy_row, grown, kernel
 
 from .children import count_bits
 from .slices import DEAD

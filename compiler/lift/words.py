@@ -1,6 +1,6 @@
 """A vocabulary as the kernels want it: the whole trie, and per slice the trie of what lies outside of it.
 
-Leaves out   the vocab file (runtime/vocab.py), unit automata (slices.py).
+Leaves out   the vocab file (runtime/format/vocab.py), unit automata (slices.py).
 Invariants   made once per Vocab object and kept on it; slices are cut out of the trie at first use.
 """
 
@@ -10,8 +10,8 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from toolc.runtime.memory import fixed
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.jit.memory import fixed
 
 from .behind import Behind, find_behind
 from .children import Children, index_children

@@ -15,9 +15,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.container import Contents, blake, open_container, quick
 from toolc.runtime.errors import BundleError
-from toolc.runtime.vocab import vocab_cache_dir
+from toolc.runtime.format.container import Contents, blake, open_container, quick
+from toolc.runtime.format.vocab import vocab_cache_dir
 
 from .part import Part
 

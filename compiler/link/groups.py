@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolc.runtime.container import blake
+from toolc.runtime.format.container import blake
 
 from ..grammar import ir
 from ..grammar.analysis import leaves

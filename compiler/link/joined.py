@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.comb import CombRows
-from toolc.runtime.memory import copy, kernel, read_int
-from toolc.runtime.tables import NEVER, PUSH
+from toolc.runtime.format.tables import NEVER, PUSH
+from toolc.runtime.jit.memory import copy, kernel, read_int
+from toolc.runtime.selection.comb import CombRows
 
 from ..automata.offsets import offsets
 from .part import DELTA, GROUPS, READ, Part

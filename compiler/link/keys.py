@@ -18,7 +18,7 @@ import os
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 _SECRET = np.frombuffer(bytearray(os.urandom(48)), np.uint64)
 

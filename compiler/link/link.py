@@ -16,9 +16,9 @@ from operator import itemgetter
 
 import numpy as np
 
-from toolc.runtime.container import blake
-from toolc.runtime.tables import END_OF_TURN, NEVER, Tables
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.container import blake
+from toolc.runtime.format.tables import END_OF_TURN, NEVER, Tables
+from toolc.runtime.format.vocab import Vocab
 
 from ..automata.marks import with_led
 from ..automata.pushdown import Automaton, build_automaton

@@ -23,9 +23,9 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.comb import CombRows, rows_at
-from toolc.runtime.memory import address_of
-from toolc.runtime.tables import POP, PUSH, Tables
+from toolc.runtime.format.tables import POP, PUSH, Tables
+from toolc.runtime.jit.memory import address_of
+from toolc.runtime.selection.comb import CombRows, rows_at
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE

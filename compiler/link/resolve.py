@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
-from toolc.runtime.order import ascend
-from toolc.runtime.tables import PUSH, Tables
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.tables import PUSH, Tables
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.jit.memory import kernel
+from toolc.runtime.jit.sort import ascend
 
 from ..automata.distinct import distinct_numbers, distinct_rows
 from ..automata.offsets import offsets

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 from ..automata.pushdown import Automaton
 from ..automata.workspace import ADD_ONE, POP, PUSH

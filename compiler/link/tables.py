@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import copy, kernel
-from toolc.runtime.tables import Tables
+from toolc.runtime.format.tables import Tables
+from toolc.runtime.jit.memory import copy, kernel
 
 from ..automata.marks import Marks
 from ..automata.offsets import offsets

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.bounds import phase
-from toolc.runtime.memory import kernel
-from toolc.runtime.tables import NEVER
+from toolc.runtime.format.tables import NEVER
+from toolc.runtime.jit.memory import kernel
+from toolc.runtime.selection.completion_automaton import phase
 
 from ..automata.pool import intern, room
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.memory import kernel, largest_in
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.jit.memory import kernel, largest_in
 
 from .split import STUB
 from .walk import Nodes

@@ -1,6 +1,6 @@
 """The parameters of a tool and the types of each, or of every part: what reading back needs where values are not JSON.
 
-Leaves out   how they are written (writer.py), how they are read (runtime/arguments.py).
+Leaves out   how they are written (writer.py), how they are read (runtime/calls/arguments.py).
 """
 
 from __future__ import annotations

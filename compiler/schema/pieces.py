@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from toolc.runtime.json_text import packed
+from toolc.runtime.calls.json_text import packed
 
 from ..budget import Budget
 from .common import Common

@@ -3,7 +3,7 @@
 Values in the path and the query are percent-encoded; the body follows as JSON. Query parameters stand in the declared
 order, those that are not required may be left out.
 
-Two parameters of one segment are told apart by what stands between them (runtime/request_line.py), or refused.
+Two parameters of one segment are told apart by what stands between them (runtime/calls/request_line.py), or refused.
 
 Leaves out   headers and cookies, and optional parameters that are no scalars: a request line cannot say them.
 Invariants   a parameter that allows strings and other values reads as channel.py says.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolc.runtime.request_line import parting, path_pieces, query_name
+from toolc.runtime.calls.request_line import parting, path_pieces, query_name
 
 from ..errors import UnsupportedError
 from ..regex import Chars, charset, to_text

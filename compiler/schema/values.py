@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from toolc.runtime.json_text import decimal
+from toolc.runtime.calls.json_text import decimal
 
 from ..errors import SchemaError
 from ..specs.exact_numbers import TooLong, is_too_long, write_json

@@ -13,7 +13,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from toolc.runtime.json_text import exact, last_zeros
+from toolc.runtime.calls.json_text import exact, last_zeros
 
 MAX_DIGITS = 4000  # Python reads integers of up to 4300, and time grows with the square
 _LONGEST = 2 * MAX_DIGITS  # characters of a number that no float stands for

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from toolc.runtime.container import blake
-from toolc.runtime.json_text import packed
+from toolc.runtime.calls.json_text import packed
+from toolc.runtime.format.container import blake
 
 from ..errors import SpecError
 from .exact_numbers import write_json

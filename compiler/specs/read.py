@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.requests import is_request, is_response_format
+from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
 from .callables import is_callable, read_callables

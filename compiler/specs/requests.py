@@ -1,6 +1,6 @@
 """Read bodies of requests, and what may say the schema of a response: a schema, a response format, a Python type.
 
-Leaves out   the forms of bodies and response formats (toolc.runtime.requests), tools (tools.py), annotations
+Leaves out   the forms of bodies and response formats (toolc.runtime.serving.requests), tools (tools.py), annotations
              (callables.py).
 Invariants   places are those of the body. A spec has the tools that the request allows, and its digest is that of the
              request's content where the request asks for nothing but what is asked most.
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from toolc.runtime.requests import KIND, Content, is_response_format, read_request, response_of
+from toolc.runtime.serving.requests import KIND, Content, is_response_format, read_request, response_of
 
 from ..errors import SpecError, ToolcError
 from .callables import schema_of_type

@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolc.runtime.container import Contents, blake, open_container
 from toolc.runtime.errors import BundleError
-from toolc.runtime.vocab import vocab_cache_dir
+from toolc.runtime.format.container import Contents, blake, open_container
+from toolc.runtime.format.vocab import vocab_cache_dir
 
 from .ahead import Ahead
 from .builtin import NAME, builtin_path

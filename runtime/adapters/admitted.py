@@ -24,9 +24,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
-from ..bundle import MAGIC, Bundle
-from ..container import peek_header
 from ..errors import BundleError
+from ..format.bundle import MAGIC, Bundle
+from ..format.container import peek_header
 
 _LOG = logging.getLogger(__name__)
 

@@ -22,16 +22,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..bundle import Bundle
 from ..errors import BundleError, DecodeError
-from ..matcher import checked_budget, entry_state
+from ..format.bundle import Bundle
+from ..host.matcher import checked_budget, entry_state
 from ..store.fetch import cache_dir
 from ..store.folder import Folder
 from ..store.store import open_store
 from .admitted import OPEN, Admitted
 
 if TYPE_CHECKING:
-    from ..vocab import Vocab
+    from ..format.vocab import Vocab
 
 _LOG = logging.getLogger(__name__)
 

@@ -32,11 +32,11 @@ from typing import Any
 import torch
 from transformers.generation.continuous_batching.cb_logits_processors import ContinuousBatchingLogitsProcessor
 
-from ..bundle import Bundle
-from ..decoder import NO_BUNDLE, Decoder
+from ..device.decoder import NO_BUNDLE, Decoder
+from ..device.torch_step import Config
 from ..errors import DecodeError
-from ..matcher import MOST, Matcher, checked_budget, entry_state
-from ..step import Config
+from ..format.bundle import Bundle
+from ..host.matcher import MOST, Matcher, checked_budget, entry_state
 from .choice import PREFIX, Choice, check_most
 from .gather import advance_, mask_
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from .admitted import engine_folder
 
 if TYPE_CHECKING:
-    from ..arena import Arena
+    from ..device.arena import Arena
 
 EVERY_S = 1.0
 """Between two readings of the workers' numbers."""

@@ -17,10 +17,10 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..bundle import Bundle
 from ..errors import DecodeError
-from ..vocab import Vocab
-from ..width import LogitsWidth
+from ..format.bundle import Bundle
+from ..format.vocab import Vocab
+from ..format.width import LogitsWidth
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..decoder import NO_BUNDLE, Decoder
+from ..device.decoder import NO_BUNDLE, Decoder
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
 
 
 class Follower:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import torch
 
-from .. import step
-from ..decoder import Decoder
-from ..masks import mask_logits_
-from ..step import Config
+from ..device import torch_step as step
+from ..device.decoder import Decoder
+from ..device.masks import mask_logits_
+from ..device.torch_step import Config
 
 
 def advance_(decoder: Decoder, bundle: torch.Tensor, config: Config, tokens: torch.Tensor) -> None:
     """Read a token in the rows that have a bundle, in place; a token that is not allowed leaves its row dead."""
     if decoder.backend == "fused":
-        from .. import fused
+        from ..device import triton_step as fused
 
         fused.read_(decoder.arena, bundle, config, tokens)
         return
@@ -32,7 +32,7 @@ def mask_(
 ) -> torch.Tensor:
     """Mask logits [R, at least V] in place; returns them. `left`: None if no row has a budget."""
     if decoder.backend == "fused":
-        from .. import fused
+        from ..device import triton_step as fused
 
         fused.mask_(decoder.arena, bundle, config, *fused.limits_of(left, bundle), logits)
         return logits

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import torch
 
+from ..device.masks import check_logits, mask_logits_
 from ..errors import DecodeError
-from ..masks import check_logits, mask_logits_
-from ..matcher import Matcher, checked_budget
-from ..width import LogitsWidth
+from ..format.width import LogitsWidth
+from ..host.matcher import Matcher, checked_budget
 from .follow import Follower
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
 
 
 RESET = "make a new processor for each call of generate, or call reset()"

@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 
-from ..bundle import Bundle
+from ..calls.reader import Reader
 from ..errors import DecodeError
-from ..matcher import Matcher
-from ..reader import Reader
-from ..vocab import Vocab
-from ..width import LogitsWidth
+from ..format.bundle import Bundle
+from ..format.vocab import Vocab
+from ..format.width import LogitsWidth
+from ..host.matcher import Matcher
 
 _NONE = np.float32(-np.inf)
 

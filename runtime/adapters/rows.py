@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..arena import Arena
-from ..masks import mask_logits_
-from ..relocate import EMPTY_ROW, FULL_ROW
+from ..device.arena import Arena
+from ..device.masks import mask_logits_
+from ..device.relocate import EMPTY_ROW, FULL_ROW
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..bundle import Bundle
-    from ..matcher import Matcher
+    from ..format.bundle import Bundle
+    from ..host.matcher import Matcher
 
 
 class RowTable:

@@ -32,12 +32,12 @@ from sglang.srt.constrained.base_grammar_backend import (
     register_grammar_backend,
 )
 
-from ..bundle import Bundle
+from ..calls.json_text import exact
+from ..device.masks import mask_logits_
 from ..errors import DecodeError, ToolcError
-from ..json_text import exact
-from ..masks import mask_logits_
-from ..matcher import Matcher, entry_state
-from ..width import LogitsWidth
+from ..format.bundle import Bundle
+from ..format.width import LogitsWidth
+from ..host.matcher import Matcher, entry_state
 from .choice import Shelf, memory_limit
 from .rows import RowTable
 

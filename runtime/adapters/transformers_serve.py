@@ -29,13 +29,13 @@ from fastapi import HTTPException
 from transformers.cli.serving import chat_completion
 from transformers.cli.serving.utils import ToolCall
 
-from ..bundle import Bundle
-from ..calls import Event
+from ..calls.events import Event
+from ..calls.reader import Reader
 from ..errors import ToolcError
-from ..reader import Reader
-from ..requests import Request, read_request
+from ..format.bundle import Bundle
 from ..serving.outcomes import Late, Outcomes
 from ..serving.reasoning import OVER, reasoning_after
+from ..serving.requests import Request, read_request
 from ..serving.settings import settings
 from ..serving.worker import Setup
 from .choice import check_most

@@ -37,13 +37,13 @@ from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor as V1Interface
 from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as V2Interface
 
-from ..decoder import NO_BUNDLE, Decoder
+from ..device.decoder import NO_BUNDLE, Decoder
+from ..device.masks import check_logits, mask_logits_
+from ..device.relocate import device_bytes
+from ..device.torch_step import Config
 from ..errors import DecodeError, ToolcError
-from ..masks import check_logits, mask_logits_
-from ..matcher import Matcher
-from ..relocate import device_bytes
-from ..step import Config
-from ..width import LogitsWidth
+from ..format.width import LogitsWidth
+from ..host.matcher import Matcher
 from . import counts
 from .admitted import Admitted
 from .choice import ADMITTED, PREFIX, Choice, Shelf, memory_limit

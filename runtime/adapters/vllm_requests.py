@@ -20,16 +20,16 @@ import logging
 from collections import OrderedDict
 from typing import Any
 
-from ..bundle import Bundle
-from ..calls import Event
+from ..calls.events import Event
+from ..calls.reader import Reader
 from ..errors import DecodeError, ServingError
-from ..reader import Reader
-from ..requests import Content
+from ..format.bundle import Bundle
 from ..serving.gate import Gate
 from ..serving.middleware import Middleware
 from ..serving.outcomes import START, Outcomes
 from ..serving.parsers import protocol_of
 from ..serving.reasoning import OUTSIDE, marks_of, reasoning_after
+from ..serving.requests import Content
 from ..serving.rewrite import Json
 from ..serving.settings import Settings, settings
 from ..serving.worker import Setup

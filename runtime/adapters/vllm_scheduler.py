@@ -42,10 +42,10 @@ from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 from vllm.v1.structured_output.request import StructuredOutputRequest
 
-from ..bundle import Bundle
-from ..calls import Call
+from ..calls.events import Call
+from ..calls.reader import Reader
 from ..errors import DecodeError, ToolcError
-from ..reader import Reader
+from ..format.bundle import Bundle
 from ..speculate.drafting import DraftedSequence, Guess, RestOfCall
 from ..speculate.errors import SpeculateError
 from ..speculate.keys import Scope

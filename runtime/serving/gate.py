@@ -18,11 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..bundle import Bundle
 from ..errors import RequestError, ServingError, ToolcError
-from ..requests import KIND, Request, Start, read_request
+from ..format.bundle import Bundle
 from .outcomes import Late, Outcomes, Refused
 from .reasoning import INSIDE, OUTSIDE, OVER, asked
+from .requests import KIND, Request, Start, read_request
 from .rewrite import MESSAGES, Json, Restore, given_arguments, restoring, rewritten
 from .settings import Settings
 

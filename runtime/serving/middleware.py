@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from ..json_text import exact
+from ..calls.json_text import exact
 from .gate import Admitted, Answer, Gate
 from .rewrite import CHAT, MESSAGES, RESPONSES, Json, Restore
 

@@ -22,15 +22,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..bundle import Bundle
 from ..errors import BundleError, ServingError, ToolcError
+from ..format.bundle import Bundle
 from ..store.fetch import cache_dir, load
 from ..store.folder import Folder
 from ..store.store import BUNDLE, open_store
 from .worker import LENGTH, Setup
 
 if TYPE_CHECKING:
-    from ..requests import Content
+    from .requests import Content
 
 _LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ..parsers import TOOL_PARSERS
+from .parser_table import TOOL_PARSERS
 
 VLLM = {name: parser.protocols[0] for name, parser in TOOL_PARSERS["vllm"].items() if parser.protocols}
 """Name of --tool-call-parser → protocol."""

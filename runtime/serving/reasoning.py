@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..parsers import REASONING_PARSERS, Marks
+from .parser_table import REASONING_PARSERS, Marks
 
 MARKS: tuple[Marks, ...] = tuple(
     sorted({marks for parsers in REASONING_PARSERS.values() for marks in parsers.values() if marks is not None})

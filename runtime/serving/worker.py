@@ -26,8 +26,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from ..bundle import Bundle
 from ..errors import ServingError, StoreError, ToolcError
+from ..format.bundle import Bundle
 from ..store.fetch import cache_dir
 from ..store.folder import Folder
 from ..store.store import BUNDLE, Store, open_store

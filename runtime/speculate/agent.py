@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..calls import Call
+from ..calls.events import Call
 from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
 from .keys import parse_object

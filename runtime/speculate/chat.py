@@ -19,14 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..calls import Call
-from ..reader import Reader
-from ..writer import write_calls
+from ..calls.events import Call
+from ..calls.reader import Reader
+from ..calls.writer import write_calls
 from .agent import Message, calls_of
 from .errors import SpeculateError
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
 
 ROLES = ("system", "user", "assistant", "tool")
 

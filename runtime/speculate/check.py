@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..calls import Call
-from ..reader import Reader
-from ..writer import write_call
+from ..calls.events import Call
+from ..calls.reader import Reader
+from ..calls.writer import write_call
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
 
 _ENTRIES = ("required/one", "required", "start")
 

@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..calls import Event
+from ..calls.events import Event
 
 JSON = "json"
 

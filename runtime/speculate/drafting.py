@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..calls.writer import write_call
 from ..errors import DecodeError
-from ..matcher import Matcher
-from ..writer import write_call
+from ..host.matcher import Matcher
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
-    from ..reader import Reader
+    from ..calls.reader import Reader
+    from ..format.bundle import Bundle
 
 Encode = Callable[[str], list[int]]
 FEW = 8

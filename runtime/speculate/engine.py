@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..arguments import ENCODINGS
-from ..calls import Call
-from ..calls import Event as Said
+from ..calls.arguments import ENCODINGS
+from ..calls.events import Call
+from ..calls.events import Event as Said
+from ..calls.reader import Reader
 from ..errors import ToolcError
-from ..matcher import Matcher
-from ..reader import Reader
+from ..host.matcher import Matcher
 from .drafting import Encode, RestOfCall
 from .errors import SpeculateError
 from .keys import CallKey, Scope
@@ -45,7 +45,7 @@ from .rules import Rules
 from .sampling import Distribution, distribution, verify
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
     from .causal import Feed
 
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..calls import Call
+from ..calls.events import Call
 from .errors import SpeculateError, check_limit
 from .keys import CallKey, Scope, parse_object
 from .rules import Rules

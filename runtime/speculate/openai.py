@@ -32,7 +32,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from ..calls import Call
+from ..calls.events import Call
 from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of, spread
 from .deltas import Gathered, first_choice
 from .errors import SpeculateError

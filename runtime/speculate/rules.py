@@ -20,12 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..json_text import exact
+from ..calls.json_text import exact
 from .errors import SpeculateError
 from .keys import CallKey, Scope, canonical, parse_object
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
 
 
 @dataclass(frozen=True)

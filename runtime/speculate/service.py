@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..calls import Call
+from ..calls.events import Call
 from .agent import ChatModel, Message, Reply, Watch, assistant_message, spread, tool_message
 from .chat import Chat
 from .deltas import call_id

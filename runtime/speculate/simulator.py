@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calls import Call
-from ..text import TextStream
+from ..calls.events import Call
+from ..calls.text_stream import TextStream
 from .agent import ChatModel, Message, Reply, Transcript, Watch, assistant_message, run_agent
 from .clock import run_virtual
 from .executor import Executor, Limits, Sample
@@ -29,7 +29,7 @@ from .rules import Rules, ToolRule
 from .tools import Toolset
 
 if TYPE_CHECKING:
-    from ..bundle import Bundle
+    from ..format.bundle import Bundle
     from .causal import Feed
 
 Seconds = Callable[[Random], float]

@@ -27,7 +27,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..calls import Call
+from ..calls.events import Call
 from .errors import SpeculateError, check_limit
 from .rules import Rules, ToolRule, may_run_early
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bundle import Bundle
 from ..errors import BundleError
-from ..vocab import Vocab, vocab_cache_dir
+from ..format.bundle import Bundle
+from ..format.vocab import Vocab, vocab_cache_dir
 from .signing import PublicKey, read_allowed
 from .store import Store, open_store
 

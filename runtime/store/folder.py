@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..container import TEMPORARY, replace_file
 from ..errors import StoreError
+from ..format.container import TEMPORARY, replace_file
 from .files import Item
 
 LOCK = ".lock"

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgpack
 
-from ..bundle import VERSION
-from ..container import UNSOUND, blake, refuse
 from ..errors import StoreError
-from ..vocab import check_meta
+from ..format.bundle import VERSION
+from ..format.container import UNSOUND, blake, refuse
+from ..format.vocab import check_meta
 
 KEY = re.compile(r"[0-9a-f]{32}\Z")
 FIELDS = {"format": int, "recipe": str, "vocab_digest": str}

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ..bundle import MAGIC, Bundle
-from ..container import MAX_FILE_BYTES, peek_header
 from ..errors import BundleError, StoreError
-from ..vocab import Vocab, find_vocab
+from ..format.bundle import MAGIC, Bundle
+from ..format.container import MAX_FILE_BYTES, peek_header
+from ..format.vocab import Vocab, find_vocab
 from .files import Files
 from .folder import URL, Folder, folder_of
 from .key import KEY, check_key, key_of

@@ -19,7 +19,7 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.ir import Mark
 from toolc.compiler.grammar.reader import read_grammar
-from toolc.runtime.tables import ARGUMENTS, KEY, NAME, REASONING, TEXT
+from toolc.runtime.format.tables import ARGUMENTS, KEY, NAME, REASONING, TEXT
 
 MARKS = {
     "think": Mark("reasoning"), "said": Mark("text"), "tool": Mark("tool", 3), "other": Mark("tool", 0),

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from toolc.compiler.cli import cli
 from toolc.compiler.commands.terminal import BAD_INPUT, BUNDLE, INTERRUPTED, NO_READER, NOT_ACCEPTED, USAGE, guarded
 from toolc.compiler.errors import SpecError
-from toolc.runtime import container
+from toolc.runtime.format import container
 
 FIGURES = ("--main-s", "2", "--guess-s", "0.5", "--tool-s", "1", "--hit-rate", "0.6", "--turns", "3")
 SCHEMA = '{"type": "string", "maxLength": 3}'
@@ -89,7 +89,7 @@ def test_a_command_that_is_ended_takes_away_what_it_began(tmp_path: Path) -> Non
     code = (
         "import os, time, pathlib\n"
         "from toolc.compiler.commands.signals import end_on_signals\n"
-        "from toolc.runtime.container import replace_file\n"
+        "from toolc.runtime.format.container import replace_file\n"
         "end_on_signals()\n"
         "def parts():\n"
         "    yield b'half'\n"

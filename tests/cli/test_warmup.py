@@ -26,7 +26,7 @@ from toolc.compiler.commands import demo
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.warmup import called
 from toolc.runtime import Bundle
-from toolc.runtime.loaded import PATIENCE
+from toolc.runtime.jit.loaded import PATIENCE
 ABC = "abcdefghijklmnopqr"
 with contextlib.redirect_stdout(io.StringIO()):
     demo.run(rows=2, seed=0, as_json=True)

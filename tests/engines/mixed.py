@@ -18,8 +18,8 @@ from typing import Any
 import jsonschema
 
 from toolc.compiler import Options, compile_request
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.requests import Start, read_request
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.serving.requests import Start, read_request
 
 
 def _tool(name: str, **properties: Any) -> dict[str, Any]:

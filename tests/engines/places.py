@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from toolc.runtime.vocab import vocab_cache_dir
+from toolc.runtime.format.vocab import vocab_cache_dir
 
 
 def model_folder() -> Path:

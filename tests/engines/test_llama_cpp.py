@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.cli import cli
 from toolc.compiler.vocab import load_tokens
-from toolc.runtime.bundle import Bundle
 from toolc.runtime.errors import DecodeError
-from toolc.runtime.matcher import Matcher
-from toolc.runtime.width import PADDING, LogitsWidth
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.width import PADDING, LogitsWidth
+from toolc.runtime.host.matcher import Matcher
 
 from ..runtime.peers import peer
 from ..vocab.gguf_files import BYTE, CONTROL, NORMAL, STRING, U32, UNKNOWN, UNUSED, USER, gguf, vocabulary

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from toolc.compiler import Options, compile_schema, compile_tools
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.reader import Reader
+from toolc.runtime.calls.reader import Reader
+from toolc.runtime.format.bundle import Bundle
 
 from .mixed import ALARM, BUDGET, WEATHER, held, judge, messages, requests
 from .places import model_folder

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.whole import read_calls
+from toolc.runtime.calls.whole_text import read_calls
+from toolc.runtime.format.bundle import Bundle
 
 from .mixed import BUDGET, held, judge, messages, requests
 from .places import model_folder

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.kernels import expand_row
-from toolc.runtime.matcher import Matcher
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.host.kernels import expand_row
+from toolc.runtime.host.matcher import Matcher
 
 
 def brute_mask(bundle: Bundle, matcher: Matcher) -> np.ndarray:

@@ -15,7 +15,7 @@ from toolc.compiler.lift.within import SOME
 from toolc.compiler.lift.words import Words
 from toolc.compiler.vocab.table import TokenTable
 from toolc.runtime import Matcher, Vocab
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .brute import brute_mask, rows_by_cell
 from .test_masks import vocab

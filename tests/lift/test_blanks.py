@@ -12,7 +12,7 @@ import pytest
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
 from toolc.compiler.errors import VocabError
 from toolc.runtime import Matcher
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .brute import brute_mask
 from .test_counted_grids import runs

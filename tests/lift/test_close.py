@@ -14,8 +14,8 @@ import pytest
 from toolc.compiler import compile_grammar, compile_schema
 from toolc.compiler.lift import close
 from toolc.runtime import Matcher
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.tables import NEVER
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.tables import NEVER
 
 from ..cases.grammars import GRAMMARS
 from ..oracle_runtime import Oracle

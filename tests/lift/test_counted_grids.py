@@ -19,7 +19,7 @@ from toolc.compiler.errors import BudgetError, GrammarError, UnsupportedError
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab.table import TokenTable
 from toolc.runtime import Matcher, Vocab
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .brute import brute_mask
 

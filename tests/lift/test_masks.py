@@ -18,7 +18,7 @@ from toolc.compiler.lift.regions import Regions
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Matcher, Vocab
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from ..cases.grammars import GRAMMARS
 from ..oracle_runtime import Oracle

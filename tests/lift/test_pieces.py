@@ -9,8 +9,8 @@ from toolc.compiler import compile_grammar
 from toolc.compiler.lift import pieces, scratch
 from toolc.compiler.lift.pieces import HEAD, Pieces
 from toolc.compiler.lift.words import Words
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.matcher import Matcher
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.host.matcher import Matcher
 
 from ..cases.grammars import GRAMMARS
 from .brute import brute_mask

@@ -16,7 +16,7 @@ from toolc.compiler.lift.within import BEHIND, NONE, SOME
 from toolc.compiler.lift.words import STRAYS_TOO, Words
 from toolc.compiler.vocab.table import TokenTable
 from toolc.runtime import Matcher, Vocab
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from ..cases.grammars import GRAMMARS
 from .brute import brute_mask, rows_by_cell

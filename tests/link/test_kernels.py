@@ -15,7 +15,7 @@ from toolc.compiler.link.keys import keys
 from toolc.compiler.link.resolve import _kept, _toggled
 from toolc.compiler.link.walk import bytes_to_call
 from toolc.compiler.link.words import Words
-from toolc.runtime.comb import CombRows, rows_at
+from toolc.runtime.selection.comb import CombRows, rows_at
 
 from ..lift.test_masks import vocab
 

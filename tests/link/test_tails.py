@@ -25,7 +25,7 @@ from toolc.compiler.link import cache, link
 from toolc.compiler.link.tails import with_tails
 from toolc.compiler.pipeline import Compiled
 from toolc.runtime import Matcher, Vocab
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from ..lift.brute import brute_mask
 from .test_link import COUNTED, LIST, OPEN, TREE, bits, compare

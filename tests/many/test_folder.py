@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolc.compiler.cli import cli
-from toolc.runtime.container import TEMPORARY
+from toolc.runtime.format.container import TEMPORARY
 
 
 @pytest.fixture(autouse=True)

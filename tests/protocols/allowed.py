@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolc.runtime import Matcher
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 
 def read_text(matcher: Matcher, data: bytes) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolc.runtime.parsers import TOOL_PARSERS
+from toolc.runtime.serving.parser_table import TOOL_PARSERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocols.md"
 BEGIN, END = "<!-- made by python -m tests.protocols.parsers_table -->", "<!-- end of the table of parsers -->"

@@ -16,7 +16,7 @@ from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.runtime import Call, DecodeError, Reader, read_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.speculate.check import CallChecker
 
 from .test_protocols import BOTH, bundle

@@ -11,9 +11,9 @@ from toolc.compiler import Options, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import GrammarError
 from toolc.runtime import Reader, read_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.calls.writer import write_call
 from toolc.runtime.errors import DecodeError
-from toolc.runtime.writer import write_call
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import masks_allow
 from .vocabularies import vocab_for

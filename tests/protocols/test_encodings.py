@@ -18,7 +18,7 @@ from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.errors import UnsupportedError
 from toolc.runtime import Matcher, Reader, read_calls, write_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import masks_allow
 from .test_protocols import allowed

@@ -13,7 +13,7 @@ import pytest
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.errors import GrammarError
 from toolc.runtime import Matcher, read_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import masks_allow
 from .test_protocols import allowed

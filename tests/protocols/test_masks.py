@@ -13,7 +13,7 @@ from tests.cases.protocols import FAMILIES
 from tests.lift.brute import brute_mask
 from toolc.compiler import Options, compile_tools
 from toolc.runtime import Matcher
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import read_text
 from .test_protocols import CALLS, TOOLS, accepts, allowed, bundle

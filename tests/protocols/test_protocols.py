@@ -18,7 +18,7 @@ from toolc.compiler.commands.check import check
 from toolc.compiler.errors import GrammarError, SpecError, VocabError
 from toolc.compiler.grammar.protocol import FOLDER, load_protocol, parse_protocol, protocol_names
 from toolc.runtime import Matcher, read_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import masks_allow
 from .table import PAGE, example, page

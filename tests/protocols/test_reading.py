@@ -14,7 +14,7 @@ from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.options import LIMITS
 from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call, write_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .test_protocols import BOTH, CALLS, EACH, bundle
 from .vocabularies import vocab_for

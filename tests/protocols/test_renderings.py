@@ -12,7 +12,7 @@ from toolc.compiler import Options, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.grammar.protocol import load_protocol
 from toolc.runtime import read_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import masks_allow
 from .vocabularies import vocab_for

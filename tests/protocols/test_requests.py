@@ -19,7 +19,7 @@ from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import SpecError, UnsupportedError
 from toolc.runtime import DecodeError, Reader, read_calls, write_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .test_masks import equal_walks
 from .vocabularies import vocab_for

@@ -21,7 +21,7 @@ from toolc.compiler.grammar.protocol import load_protocol
 from toolc.compiler.specs import read_spec
 from toolc.compiler.specs.read import schema_spec
 from toolc.runtime import Matcher, Reader
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .allowed import masks_allow, read_text
 from .test_entries import RESPONSE, WRAPPED

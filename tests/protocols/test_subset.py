@@ -18,7 +18,7 @@ from toolc.compiler.lift.lift import Lifted, _Lift
 from toolc.compiler.lift.regions import Regions
 from toolc.compiler.link import link
 from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher, read_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .test_masks import LONG, equal_walks
 from .test_protocols import BOTH, CALLS, EACH, TOOLS

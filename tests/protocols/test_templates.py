@@ -14,7 +14,7 @@ from tests.cases.templates import NO_TOOLS, TEMPLATES, Row
 from toolc.compiler.errors import RequestError, SpecError
 from toolc.compiler.grammar.protocol import load_protocol, protocol_names
 from toolc.compiler.templates import check_parser
-from toolc.runtime.parsers import REASONING_PARSERS, TOOL_PARSERS, protocols_of
+from toolc.runtime.serving.parser_table import REASONING_PARSERS, TOOL_PARSERS, protocols_of
 
 from .parsers_table import PAGE, page
 

@@ -15,7 +15,7 @@ from toolc.compiler.commands.check import check
 from toolc.compiler.errors import UnsatisfiableError, UnsupportedError
 from toolc.compiler.grammar.protocol import load_protocol
 from toolc.runtime import DecodeError, Reader, read_calls, write_calls
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .vocabularies import vocab_for
 

@@ -28,13 +28,13 @@ from . import guarded
 kernels = guarded.load()
 
 from toolc.runtime import BatchMatcher, Bundle, Matcher, Reader, Vocab, checks, packing  # noqa: E402
-from toolc.runtime.bundle import MAGIC, VERSION  # noqa: E402
-from toolc.runtime.container import Contents  # noqa: E402
+from toolc.runtime.calls.writer import write_calls  # noqa: E402
+from toolc.runtime.device.relocate import device_bytes  # noqa: E402
 from toolc.runtime.errors import ToolcError  # noqa: E402
-from toolc.runtime.host import Shared  # noqa: E402
-from toolc.runtime.relocate import device_bytes  # noqa: E402
-from toolc.runtime.tables import ARRAYS, NEVER  # noqa: E402
-from toolc.runtime.writer import write_calls  # noqa: E402
+from toolc.runtime.format.bundle import MAGIC, VERSION  # noqa: E402
+from toolc.runtime.format.container import Contents  # noqa: E402
+from toolc.runtime.format.tables import ARRAYS, NEVER  # noqa: E402
+from toolc.runtime.host.shared import Shared  # noqa: E402
 
 SECONDS = 60
 DECODED = 12

@@ -22,8 +22,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from toolc.runtime import memory
-from toolc.runtime.tables import Tables
+from toolc.runtime.format.tables import Tables
+from toolc.runtime.jit import memory
 
 ADDRESS = 0x2000_0000_0000
 """Where the list is: known to the compiled kernels, which are kept on disk."""
@@ -136,8 +136,8 @@ def load() -> ModuleType:
         importlib.import_module(f"toolc.runtime.{name}")
     vars(memory).update(own)
     try:
-        kernels = importlib.import_module("toolc.runtime.kernels")
-        importlib.import_module("toolc.runtime.sound")
+        kernels = importlib.import_module("toolc.runtime.host.kernels")
+        importlib.import_module("toolc.runtime.format.checks_kernel")
     finally:
         vars(memory).update(before)
     _track_tables()
@@ -165,7 +165,7 @@ def _track_tables() -> None:
 
 
 def _track_what_is_shared() -> None:
-    from toolc.runtime import host
+    from toolc.runtime.host.shared import shared as host
 
     class Shared(host.Shared):
         def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -183,7 +183,7 @@ def _track_what_is_shared() -> None:
 
 
 def _track_sequences() -> None:
-    from toolc.runtime import matcher
+    from toolc.runtime.host.shared import matcher
 
     place = matcher.Seat.place
     fill_mask = matcher._fill_mask

@@ -6,8 +6,8 @@ import itertools
 import random
 from functools import cache
 
-from toolc.runtime.bundle import Bundle
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.vocab import Vocab
 
 from ..oracle_runtime import Machine, Op, reference_lift, reference_vocab
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from toolc.runtime import DecodeError, Decoder
-from toolc.runtime.arena import Arena
-from toolc.runtime.extents import Extents
-from toolc.runtime.fingerprints import row_fingerprints
-from toolc.runtime.relocate import device_bytes, row_keys
+from toolc.runtime.device.arena import Arena
+from toolc.runtime.device.free_list import Extents
+from toolc.runtime.device.relocate import device_bytes, row_keys
+from toolc.runtime.device.row_fingerprints import row_fingerprints
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle

@@ -10,7 +10,7 @@ import pytest
 
 from toolc.compiler import compile_grammar, compile_schema, compile_tools
 from toolc.runtime import BatchMatcher, Bundle, DecodeError, Matcher
-from toolc.runtime.tables import NEVER
+from toolc.runtime.format.tables import NEVER
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from toolc.runtime import DecodeError
-from toolc.runtime.constraint import Constraint
+from toolc.runtime.adapters.constraint import Constraint
 
 from ..oracle_runtime import Oracle
 from .handmade import bundle

@@ -13,8 +13,8 @@ import torch
 
 from toolc.compiler import compile_schema
 from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher
-from toolc.runtime import loops as loops_module
-from toolc.runtime.decoder import PER_ROW
+from toolc.runtime.device import self_loops as loops_module
+from toolc.runtime.device.decoder import PER_ROW
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle
@@ -29,7 +29,7 @@ DEVICES = [
 @pytest.fixture(autouse=True)
 def small_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Slices of the tiny vocabulary count as worth looking at."""
-    monkeypatch.setattr("toolc.runtime.loops.LEAST_LOOP", 1)
+    monkeypatch.setattr("toolc.runtime.device.self_loops.LEAST_LOOP", 1)
     forget_loops()
     yield
     forget_loops()
@@ -134,7 +134,7 @@ def test_logits(size: int, dtype: torch.dtype) -> None:
 
 
 def test_logits_with_strides_and_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolc.runtime import masks as module
+    from toolc.runtime.device import masks as module
 
     monkeypatch.setattr(module, "CHUNK_ELEMENTS", 200)
     made = bundle("brackets")
@@ -312,7 +312,7 @@ def copy(oracle: Oracle | None) -> Oracle | None:
 
 def test_the_fused_backend_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     """Said at once, not at the first mask."""
-    monkeypatch.setattr("toolc.runtime.decoder.find_spec", lambda name: None)
+    monkeypatch.setattr("toolc.runtime.device.decoder.find_spec", lambda name: None)
     with pytest.raises(DecodeError, match="triton, which is not installed"):
         Decoder(bundle("brackets"), 1, backend="fused")
 

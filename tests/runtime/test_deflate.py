@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolc.runtime import deflate
+from toolc.runtime.format import deflate
 
 RNG = random.Random(7)
 DATA = {

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from toolc.runtime import Bundle, BundleError, Matcher, Vocab, find_vocab, vocab_cache_dir
-from toolc.runtime import container as c
-from toolc.runtime.host import Host
-from toolc.runtime.kernels import FIELDS
+from toolc.runtime.format import container as c
+from toolc.runtime.host.kernels import FIELDS
+from toolc.runtime.host.shared import Host
 
 from .handmade import bundle, tiny_vocab
 

@@ -181,7 +181,7 @@ def test_compiles_for_a_gpu_that_is_not_here(name: str) -> None:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
 
-    from toolc.runtime import fused
+    from toolc.runtime.device import triton_step as fused
 
     kernel = getattr(fused, name)
     numbers = {"row_stride", "column_stride", "columns", "batch", "history", "size", "words", "width"}

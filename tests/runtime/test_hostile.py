@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 from toolc.runtime import Bundle, BundleError, Matcher
-from toolc.runtime import container as c
-from toolc.runtime.bundle import MAGIC, VERSION
-from toolc.runtime.checks import _check_numbers, _check_shapes, plain_checks
-from toolc.runtime.meta import check_meta_of
-from toolc.runtime.sound import sound
-from toolc.runtime.tables import Tables
-from toolc.runtime.vocab import MAGIC as VOCAB_MAGIC
-from toolc.runtime.walk import Walker
+from toolc.runtime.format import container as c
+from toolc.runtime.format.bundle import MAGIC, VERSION
+from toolc.runtime.format.checks import _check_numbers, _check_shapes, plain_checks
+from toolc.runtime.format.checks_kernel import sound
+from toolc.runtime.format.meta import check_meta_of
+from toolc.runtime.format.tables import Tables
+from toolc.runtime.format.vocab import MAGIC as VOCAB_MAGIC
+from toolc.runtime.selection.trie_walk import Walker
 
 from .handmade import bundle, tiny_vocab
 

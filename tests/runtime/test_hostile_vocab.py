@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from toolc.runtime import BundleError, Vocab
-from toolc.runtime.container import Contents
-from toolc.runtime.vocab import MAGIC, VERSION
+from toolc.runtime.format.container import Contents
+from toolc.runtime.format.vocab import MAGIC, VERSION
 
 from .handmade import tiny_vocab
 from .test_hostile import Arrays, cut, drop, meta_setter, recast, setter

@@ -11,7 +11,7 @@ import pytest
 KERNELS = """
 import numba
 import numpy as np
-from toolc.runtime.memory import kernel
+from toolc.runtime.jit.memory import kernel
 
 @kernel()
 def fibonacci(n):
@@ -95,7 +95,7 @@ def test_kernels_are_plain_functions_without_numba(tmp_path: Path) -> None:
 
 def test_kernels_of_one_signature_work_where_the_disk_is_full(tmp_path: Path) -> None:
     (tmp_path / "later.py").write_text(
-        "from toolc.runtime.memory import kernel\n@kernel('int64(int64)')\ndef tripled(n):\n    return 3 * n\n"
+        "from toolc.runtime.jit.memory import kernel\n@kernel('int64(int64)')\ndef tripled(n):\n    return 3 * n\n"
     )
     code = (
         "import warnings, numba.core.caching as caching\n"
@@ -137,7 +137,7 @@ def test_a_warm_compile_loads_little_of_numba(repository: Path, tmp_path: Path) 
 def test_what_an_earlier_version_kept_is_compiled_anew(tmp_path: Path) -> None:
     """numba reads the types of all that it keeps of a kernel, also where the kernel has changed since."""
     pair = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
-    code = "from toolc.runtime.memory import kernel\n@kernel()\ndef first(pair):\n    return pair.a\n"
+    code = "from toolc.runtime.jit.memory import kernel\n@kernel()\ndef first(pair):\n    return pair.a\n"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
     (tmp_path / "pairs.py").write_text(pair)
     for n, source in enumerate(("from pairs import Pair\n" + code, pair + code)):

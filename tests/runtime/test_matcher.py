@@ -192,7 +192,7 @@ def test_a_token_that_is_a_bool_is_refused_as_its_number() -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 8])
 def test_small_row_cache(rows: int) -> None:
-    from toolc.runtime.host import Host, Shared
+    from toolc.runtime.host.shared import Host, Shared
 
     made = bundle("brackets")
     shared = Shared(made.vocab, row_bytes=rows * 4 * made.vocab.words)
@@ -211,7 +211,7 @@ def test_small_row_cache(rows: int) -> None:
 
 
 def test_every_prefix_of_a_slice() -> None:
-    from toolc.runtime.host import Host, Shared
+    from toolc.runtime.host.shared import Host, Shared
 
     made = bundle("brackets", 97)
     t, v = made.tables, made.vocab

@@ -18,8 +18,8 @@ import torch
 
 from benchmarks.gpu import captured
 from toolc.runtime import BatchMatcher, Bundle, Decoder, Matcher
+from toolc.runtime.adapters.constraint import Constraint
 from toolc.runtime.adapters.rows import RowTable
-from toolc.runtime.constraint import Constraint
 
 from ..oracle_runtime import Oracle
 from .handmade import bundle

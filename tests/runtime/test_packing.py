@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolc.runtime import packing
-from toolc.runtime.columns import read_columns  # loads the kernels, too
+from toolc.runtime.format import packing
+from toolc.runtime.format.unpack_kernel import read_columns  # loads the kernels, too
 
 assert read_columns
 NUMBERS = st.one_of(

@@ -10,7 +10,7 @@ import pytest
 
 from toolc.compiler import Options, compile_tools
 from toolc.runtime.errors import RequestError
-from toolc.runtime.requests import Content, Start, is_request, read_request
+from toolc.runtime.serving.requests import Content, Start, is_request, read_request
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}}
 ANSWER: dict[str, Any] = {"type": "object", "properties": {"y": {"type": "boolean"}}}

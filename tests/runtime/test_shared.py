@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from toolc.runtime import Decoder, Matcher
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from ..oracle_runtime import Oracle, bits_of
 from .handmade import bundle

@@ -245,7 +245,7 @@ def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pyte
 
 def test_bundles_make_place_in_v2(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit for one bundle, the second one waits for the first one's request to go; a third request ends."""
-    from toolc.runtime.relocate import device_bytes
+    from toolc.runtime.device.relocate import device_bytes
 
     most = max(device_bytes(bundle(kind))["total_bytes"] for kind in ("brackets", "words"))
     monkeypatch.setenv("TOOLC_DEVICE_BYTES", str(most + 100))

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolc.runtime.tables import NEVER
-from toolc.runtime.ways import _LEVELS, _dequeue, _enqueue
+from toolc.runtime.format.tables import NEVER
+from toolc.runtime.selection.shortest_paths import _LEVELS, _dequeue, _enqueue
 
 STEPS = st.one_of(st.integers(0, 3), st.integers(0, 5000), st.integers(0, NEVER))
 

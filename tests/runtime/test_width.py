@@ -20,9 +20,9 @@ from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.pipeline import BuiltinTokenizerWarning
 from toolc.compiler.vocab import builtin_path, load_tokens
 from toolc.runtime import BatchMatcher, Bundle, DecodeError, Decoder, Matcher
+from toolc.runtime.adapters.constraint import Constraint
 from toolc.runtime.adapters.huggingface import ToolcLogitsProcessor
-from toolc.runtime.constraint import Constraint
-from toolc.runtime.width import PADDING, LogitsWidthWarning, least_width
+from toolc.runtime.format.width import PADDING, LogitsWidthWarning, least_width
 
 from . import handmade
 

@@ -67,7 +67,7 @@ def test_more_bounds_than_a_bundle_tells_apart(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UnsupportedError, match="66 bounds of lengths") as caught:
         compile_schema({"type": "object", "properties": {"b": {}, "a": _lengths(34)}})
     assert caught.value.place is not None and caught.value.place.endswith("(schema#/properties/a)")
-    monkeypatch.setattr("toolc.runtime.tables.MAX_BREAKS", 3)  # of the rest of a compile, which counts otherwise
+    monkeypatch.setattr("toolc.runtime.format.tables.MAX_BREAKS", 3)  # of the rest of a compile, which counts otherwise
     with pytest.raises(UnsupportedError, match="4 bounds of lengths") as caught:
         compile_schema({"type": "array", "items": _lengths(3)})
     assert caught.value.place is not None and "schema#/items" in caught.value.place

@@ -11,7 +11,7 @@ from toolc.compiler import Options, compile_schema
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import ToolcError
 from toolc.compiler.lift.vocab import load_vocab
-from toolc.runtime.bundle import Bundle
+from toolc.runtime.format.bundle import Bundle
 
 from .judge import Judge, schema_of
 

@@ -12,10 +12,10 @@ from toolc.compiler import Options, compile_spec
 from toolc.compiler.specs.requests import request_spec
 from toolc.runtime import Bundle
 from toolc.runtime.errors import BundleError
-from toolc.runtime.requests import Content
 from toolc.runtime.serving.gate import Answer, Gate
 from toolc.runtime.serving.outcomes import Held, Late, Refused
 from toolc.runtime.serving.reasoning import INSIDE, OUTSIDE
+from toolc.runtime.serving.requests import Content
 from toolc.runtime.serving.settings import Settings
 
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}

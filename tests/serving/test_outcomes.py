@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from toolc.compiler import Options, compile_request
-from toolc.runtime.requests import Content, read_request
 from toolc.runtime.serving.outcomes import Late, Outcomes, Refused
+from toolc.runtime.serving.requests import Content, read_request
 from toolc.runtime.serving.worker import Setup, one_at_a_time
 from toolc.runtime.store.store import open_store
 

@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletionChunk
 from tests.cases.protocols import FAMILIES
 from tests.protocols.test_protocols import CALLS, bundle
 from toolc.runtime import Call, Reader
-from toolc.runtime.calls import Event
+from toolc.runtime.calls.events import Event
 from toolc.runtime.speculate.agent import calls_of
 from toolc.runtime.speculate.deltas import Deltas, Gathered, call_id
 

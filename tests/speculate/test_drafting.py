@@ -10,8 +10,8 @@ import pytest
 
 from tests.speculate.small import bundle, encoder
 from toolc.runtime import DecodeError, Matcher, Reader
+from toolc.runtime.calls.writer import write_call
 from toolc.runtime.speculate.drafting import DraftedSequence, Guess, RestOfCall
-from toolc.runtime.writer import write_call
 
 END = tuple(int(token) for token in bundle().tables.end_of_turn_tokens)
 

@@ -9,7 +9,7 @@ import pickle
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.vocab import builtin_path, load_tokens
 from toolc.compiler.vocab.train_builtin import CONTROL, SIZE, corpus, train
-from toolc.runtime.vocab import Vocab
+from toolc.runtime.format.vocab import Vocab
 
 CORPUS = "5575a69d120392069be97d8c09a0f287"  # BLAKE2b-128 of the training text
 

@@ -1,0 +1,1 @@
+"""Read calls of tools from text or tokens, and write them."""

@@ -1,0 +1,462 @@
+"""The step as Triton kernels: one reads a token per row, one masks logits, one gives masks as bits.
+
+Leaves out   the state and who may use it: see decoder.py. The same as tensor operations: see step.py, which this equals
+             bit for bit.
+Invariants   nothing is allocated and nothing read on the host: a step can be captured in a CUDA graph. Loops end where
+             the token and the chain end, so no bound on them is compiled in.
+Trusts       what kernels.py does, of tables that relocate.py has moved by as much as their bundle stands further on.
+Launches     one for each. What a launch costs the host goes with its arguments, so the arena's tables are
+             one of them: their addresses, which the kernels look up.
+Masking      a program masks a stretch of one row, 32 logits for a word of bits. Where none of the 32 is allowed, which
+             is most of most masks, they are written together, by whole vectors; where some are, one by one, and only
+             in stretches that have such words. No logit is read.
+Arrays       as in arena.py and decoder.py, all contiguous (tokens that are not are copied); logits by their strides.
+Interpreter  with TRITON_INTERPRET=1 the kernels run on the CPU, which is how they are tested where there is no GPU.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+from .relocate import TABLES
+
+if TYPE_CHECKING:
+    from .arena import Arena
+    from .torch_step import Config
+
+BLOCK_WORDS = 64  # a program masks so many times 32 logits
+
+
+def _place(name: str) -> tl.constexpr:
+    return tl.constexpr(TABLES.index(name))
+
+
+SYMBOL_CLASS, CLASS_BASE = _place("symbol_class"), _place("class_base")
+SPECIAL_SYMBOL, SPECIAL_BASE = _place("special_symbol"), _place("special_base")
+TOKEN_OFFSET, TOKEN_BYTES = _place("token_offset"), _place("token_bytes")
+STATE_CELL, STATE_BREAK = _place("state_cell"), _place("state_break")
+STATE_LOOP, LOOP_BITS = _place("state_loop"), _place("loop_bits")
+CELL_ROW, CELL_EXIT, CELL_DELTA = _place("cell_row"), _place("cell_exit"), _place("cell_delta")
+DELTA, PUSH = _place("delta"), _place("push")
+SYMBOL_BASE, RETURN_OFFSET, RETURN = _place("symbol_base"), _place("return_offset"), _place("return")
+CHAIN_OFFSET, CHAIN, CHAIN_CELL = _place("chain_offset"), _place("chain"), _place("chain_cell")
+CHAIN_BREAK, CHAIN_ROW, CHAIN_EXIT = _place("chain_break"), _place("chain_row"), _place("chain_exit")
+DENSE, FINISHED_ROW = _place("dense"), _place("finished_row")
+SOFT_DEPTH, CAPACITY = _place("soft_depth"), _place("capacity")
+STATE_CLOSE, CLOSE_BREAK = _place("state_close"), _place("close_break")
+CLOSE_TOKEN, CLOSE_AFTER, CHAIN_AFTER = _place("close_token"), _place("close_after"), _place("chain_after")
+OWED_FIRST, OWED_BREAK, OWED = _place("owed_first"), _place("owed_break"), _place("owed")
+
+
+@triton.jit
+def _table(addresses, place: tl.constexpr):  # type: ignore[no-untyped-def]
+    return tl.load(addresses + place).to(tl.pointer_type(tl.int32))
+
+
+@triton.jit
+def _phase(breaks, owner, count: tl.constexpr, c):  # type: ignore[no-untyped-def]
+    total = 0
+    for b in range(count):
+        span = tl.load(breaks + (owner * count + b) * 2 + 1)
+        past = c - tl.load(breaks + (owner * count + b) * 2) + span
+        total += tl.minimum(tl.maximum(past, 0), span)
+    return total
+
+
+@triton.jit
+def _act(action, c):  # type: ignore[no-untyped-def]
+    return tl.where(action == 0, c, tl.where(action == 1, c + 1, action - 2))
+
+
+@triton.jit
+def _owes(addresses, closes: tl.constexpr, symbols, frames, counts, k):  # type: ignore[no-untyped-def]
+    """Tokens that frame k needs once what is above it is over."""
+    symbol = symbols + tl.load(frames + k)
+    first = tl.load(_table(addresses, OWED_FIRST) + symbol)
+    phase = _phase(_table(addresses, OWED_BREAK), symbol, closes, tl.load(counts + k))
+    return tl.load(_table(addresses, OWED) + first + phase)
+
+
+@triton.jit
+def advance_kernel(  # type: ignore[no-untyped-def]
+    tokens,
+    bundle_of_row,
+    state_of_row,
+    counter_of_row,
+    depth_of_row,
+    stack,
+    saved,
+    error,
+    length,
+    kept,
+    log_state,
+    log_counter,
+    log_depth,
+    log_stack,
+    log_saved,
+    addresses,
+    batch,
+    history,
+    size,
+    words,
+    width,
+    breaks: tl.constexpr,
+    modes: tl.constexpr,
+):
+    """Program r reads the token of row r."""
+    r = tl.program_id(0)
+    bundle = tl.load(bundle_of_row + r)
+    q = tl.load(state_of_row + r)
+    if (bundle >= 0) & (q > 1):
+        c = tl.load(counter_of_row + r)
+        depth = tl.load(depth_of_row + r)
+        frames = stack + r * width
+        counts = saved + r * width
+        given = tl.load(tokens + r)
+        token = given.to(tl.int32)
+        n = tl.load(length + r)
+        if history > 0:
+            place = (n % history) * batch + r
+            tl.store(log_state + place, q)
+            tl.store(log_counter + place, c)
+            tl.store(log_depth + place, depth)
+            for k in range(depth):
+                tl.store(log_stack + place * width + k, tl.load(frames + k))
+                tl.store(log_saved + place * width + k, tl.load(counts + k))
+        mode = 0
+        if depth >= tl.load(_table(addresses, SOFT_DEPTH) + bundle):
+            mode = modes - 1
+        if (given < 0) | (given >= size):
+            q = 0
+        else:
+            offset = _table(addresses, TOKEN_OFFSET) + token
+            maps = tl.load(_table(addresses, SPECIAL_BASE) + bundle)
+            special = tl.load(_table(addresses, SPECIAL_SYMBOL) + maps + token)
+            at = tl.load(offset)
+            stop = tl.load(offset + 1)
+            if special >= 0:
+                stop = at + 1
+            if at == stop:
+                q = 0
+            loop = tl.load(_table(addresses, STATE_LOOP) + q)
+            word = tl.load(_table(addresses, LOOP_BITS) + loop * words + (token >> 5))
+            if ((word >> (token & 31)) & 1) != 0:
+                stop = at
+            classes = _table(addresses, SYMBOL_CLASS) + tl.load(_table(addresses, CLASS_BASE) + bundle)
+            token_bytes = _table(addresses, TOKEN_BYTES)
+            state_cell = _table(addresses, STATE_CELL)
+            state_break = _table(addresses, STATE_BREAK)
+            cell_delta = _table(addresses, CELL_DELTA)
+            delta = _table(addresses, DELTA)
+            while (at < stop) & (q > 0):
+                symbol = special
+                if special < 0:
+                    symbol = tl.load(token_bytes + at)
+                at += 1
+                if q == 1:
+                    q = 0
+                else:
+                    cell = tl.load(state_cell + q) + _phase(state_break, q, breaks, c)
+                    base = tl.load(cell_delta + cell)
+                    entry = base + tl.load(classes + symbol)
+                    op = 0
+                    if tl.load(delta + 2 * entry) == base:
+                        op = tl.load(delta + 2 * entry + 1)
+                    kind = op & 7
+                    number = op >> 3
+                    if kind < 4:
+                        q = number
+                        c = _act(kind, c)
+                    elif kind == 4:
+                        q = 0
+                        if depth < tl.load(_table(addresses, CAPACITY) + bundle):
+                            push = _table(addresses, PUSH) + 4 * number
+                            q = tl.load(push + 1 + tl.where(mode > 0, 1, 0))
+                            tl.store(frames + depth, tl.load(push))
+                            tl.store(counts + depth, _act(tl.load(push + 3), c))
+                            depth += 1
+                            tl.debug_barrier()
+                        c = 0
+                    else:
+                        q = 0
+                        if depth > 0:
+                            depth -= 1
+                            under = tl.load(_table(addresses, SYMBOL_BASE) + bundle) + tl.load(frames + depth)
+                            back = tl.load(_table(addresses, RETURN_OFFSET) + under)
+                            found = _table(addresses, RETURN) + 2 * (back + number)
+                            if tl.load(found) == back:
+                                value = tl.load(found + 1)
+                                q = value >> 2
+                                c = _act(value & 3, tl.load(counts + depth))
+        tl.store(state_of_row + r, q)
+        tl.store(counter_of_row + r, c)
+        tl.store(depth_of_row + r, depth)
+        tl.store(length + r, n + 1)
+        tl.store(kept + r, tl.minimum(tl.load(kept + r) + 1, history))
+        if q == 0:
+            tl.store(error + r, 1)
+
+
+@triton.jit
+def _bits(  # type: ignore[no-untyped-def]
+    r,
+    bundle,
+    word,
+    state_of_row,
+    counter_of_row,
+    depth_of_row,
+    stack,
+    saved,
+    length,
+    budget,
+    addresses,
+    words,
+    width,
+    breaks: tl.constexpr,
+    closes: tl.constexpr,
+    modes: tl.constexpr,
+):
+    """Some words of the mask of row r, which has a bundle."""
+    q = tl.load(state_of_row + r)
+    depth = tl.load(depth_of_row + r)
+    most = tl.load(budget + r)
+    row = tl.load(_table(addresses, FINISHED_ROW) + bundle)
+    frames = stack + r * width
+    counts = saved + r * width
+    symbols = 0
+    profile = -1
+    only = -1
+    need = 0
+    below = 0
+    limited = (most > 0) & (q > 1)
+    if q > 1:
+        c = tl.load(counter_of_row + r)
+        mode = 0
+        if depth >= tl.load(_table(addresses, SOFT_DEPTH) + bundle):
+            mode = modes - 1
+        cell = tl.load(_table(addresses, STATE_CELL) + q)
+        cell += _phase(_table(addresses, STATE_BREAK), q, breaks, c)
+        row = tl.load(_table(addresses, CELL_ROW) + cell * modes + mode)
+        profile = tl.load(_table(addresses, CELL_EXIT) + cell * modes + mode)
+        if limited:
+            symbols = tl.load(_table(addresses, SYMBOL_BASE) + bundle)
+            place = tl.load(_table(addresses, STATE_CLOSE) + q)
+            place += _phase(_table(addresses, CLOSE_BREAK), q, closes, c)
+            for k in range(depth):
+                below += _owes(addresses, closes, symbols, frames, counts, k)
+            need = tl.load(_table(addresses, CLOSE_AFTER) + place * modes + mode) + below
+            only = tl.load(_table(addresses, CLOSE_TOKEN) + place * modes + mode)
+    dense = _table(addresses, DENSE)
+    inside = word < words
+    bits = tl.load(dense + row.to(tl.int64) * words + word, mask=inside, other=0)
+    while (profile >= 0) & (depth > 0):
+        depth -= 1
+        if limited:
+            below -= _owes(addresses, closes, symbols, frames, counts, depth)
+        base = tl.load(_table(addresses, CHAIN_OFFSET) + profile)
+        entry = base + tl.load(frames + depth)
+        chain = _table(addresses, CHAIN) + 2 * entry
+        profile = -1
+        if tl.load(chain) == base:
+            number = tl.load(chain + 1)
+            cell = tl.load(_table(addresses, CHAIN_CELL) + number)
+            cell += _phase(_table(addresses, CHAIN_BREAK), number, breaks, tl.load(counts + depth))
+            more = tl.load(_table(addresses, CHAIN_ROW) + cell)
+            bits |= tl.load(dense + more.to(tl.int64) * words + word, mask=inside, other=0)
+            profile = tl.load(_table(addresses, CHAIN_EXIT) + cell)
+            if limited:
+                need = tl.maximum(need, tl.load(_table(addresses, CHAIN_AFTER) + cell) + below)
+    if limited & (only >= 0) & (need >= tl.maximum(most - tl.load(length + r), 0)):
+        bits = tl.where(word == only >> 5, 1 << (only & 31), 0)
+    return bits
+
+
+@triton.jit
+def fill_kernel(  # type: ignore[no-untyped-def]
+    out,
+    bundle_of_row,
+    state_of_row,
+    counter_of_row,
+    depth_of_row,
+    stack,
+    saved,
+    length,
+    budget,
+    addresses,
+    words,
+    width,
+    breaks: tl.constexpr,
+    closes: tl.constexpr,
+    modes: tl.constexpr,
+    block: tl.constexpr,
+):
+    """Program (row, part) writes `block` words of a row's mask."""
+    r = tl.program_id(0)
+    bundle = tl.load(bundle_of_row + r)
+    word = tl.program_id(1) * block + tl.arange(0, block)
+    bits = tl.full([block], -1, tl.int32)
+    if bundle >= 0:
+        bits = _bits(
+            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, length, budget, addresses,
+            words, width, breaks, closes, modes,
+        )  # fmt: skip
+    tl.store(out + r.to(tl.int64) * words + word, bits, mask=word < words)
+
+
+@triton.jit
+def mask_kernel(  # type: ignore[no-untyped-def]
+    logits,
+    row_stride,
+    column_stride,
+    columns,
+    bundle_of_row,
+    state_of_row,
+    counter_of_row,
+    depth_of_row,
+    stack,
+    saved,
+    length,
+    budget,
+    addresses,
+    size,
+    words,
+    width,
+    breaks: tl.constexpr,
+    closes: tl.constexpr,
+    modes: tl.constexpr,
+    block: tl.constexpr,
+):
+    """Program (row, part) masks 32 x block logits of a row."""
+    r = tl.program_id(0)
+    bundle = tl.load(bundle_of_row + r)
+    if bundle >= 0:
+        word = tl.program_id(1) * block + tl.arange(0, block)
+        bits = _bits(
+            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, length, budget, addresses,
+            words, width, breaks, closes, modes,
+        )  # fmt: skip
+        # Bits past the vocabulary are set in the full row.
+        past = tl.minimum(tl.maximum((word + 1) * 32 - size, 0), 32)
+        bits &= tl.where(past > 0, (1 << (32 - tl.maximum(past, 1))) - 1, -1)
+        lane = word[:, None] * 32 + tl.arange(0, 32)[None, :]
+        place = logits + r.to(tl.int64) * row_stride + lane.to(tl.int64) * column_stride
+        whole = (word + 1) * 32 <= columns
+        tl.store(place, float("-inf"), mask=((bits == 0) & whole)[:, None])
+        mixed = ((bits != 0) & (bits != -1)) | ~whole
+        if tl.max(mixed.to(tl.int32), 0) > 0:
+            allowed = ((bits[:, None] >> tl.arange(0, 32)[None, :]) & 1) != 0
+            tl.store(place, float("-inf"), mask=mixed[:, None] & ~allowed & (lane < columns))
+
+
+def advance_(
+    arena: Arena,
+    bundle_of_row: torch.Tensor,
+    config: Config,
+    error: torch.Tensor,
+    length: torch.Tensor,
+    kept: torch.Tensor,
+    log: Config,
+    history: int,
+    tokens: torch.Tensor,
+) -> None:
+    """Read a token per row, in place.
+
+    Args:
+        error, length, kept: bool and int64 [B], as in decoder.py.
+        log: where rows stood in the last `history` steps; not looked at without history.
+        tokens: integers [B].
+    """
+    k, rows = arena.limits, bundle_of_row.shape[0]
+    if rows:
+        advance_kernel[(rows,)](
+            tokens.contiguous(),
+            bundle_of_row,
+            *config,
+            error.view(torch.uint8),
+            length,
+            kept,
+            *log,
+            arena.addresses,
+            rows,
+            history,
+            k.size,
+            arena.words,
+            config.stack.shape[1],
+            breaks=k.breaks,
+            modes=k.modes,
+            num_warps=1,
+        )
+
+
+def read_(arena: Arena, bundle_of_row: torch.Tensor, config: Config, tokens: torch.Tensor) -> None:
+    """As `advance_`, of rows of which no more is kept than where they stand."""
+    error = torch.zeros_like(bundle_of_row, dtype=torch.bool)
+    length, kept = (torch.zeros_like(bundle_of_row, dtype=torch.int64) for _ in range(2))
+    advance_(arena, bundle_of_row, config, error, length, kept, config, 0, tokens)
+
+
+def limits_of(left: torch.Tensor | None, bundle_of_row: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lengths and budgets, int64 [B], of rows of which is known what their budgets leave, -1 without one."""
+    # Budgets are as they were at a row's first token, and 0 for none: as if each had read one.
+    read = torch.ones_like(bundle_of_row, dtype=torch.int64)
+    return read, torch.zeros_like(read) if left is None else left.to(torch.int64) + 1
+
+
+def fill(
+    arena: Arena, bundle_of_row: torch.Tensor, config: Config, length: torch.Tensor, budget: torch.Tensor
+) -> torch.Tensor:
+    """int32 [B, words]: masks as bits; all bits for a row without bundle. Budgets as of `mask_`."""
+    k, rows = arena.limits, bundle_of_row.shape[0]
+    out = torch.empty((rows, arena.words), dtype=torch.int32, device=bundle_of_row.device)
+    if rows:
+        fill_kernel[(rows, triton.cdiv(arena.words, BLOCK_WORDS))](
+            out,
+            bundle_of_row,
+            *config,
+            length,
+            budget,
+            arena.addresses,
+            arena.words,
+            config.stack.shape[1],
+            breaks=k.breaks,
+            closes=k.closes,
+            modes=k.modes,
+            block=BLOCK_WORDS,
+            num_warps=2,
+        )
+    return out
+
+
+def mask_(
+    arena: Arena,
+    bundle_of_row: torch.Tensor,
+    config: Config,
+    length: torch.Tensor,
+    budget: torch.Tensor,
+    logits: torch.Tensor,
+) -> None:
+    """Mask logits [B, at least V] in place; `budget` int64 [B]: the most that `length` may become, 0 for any."""
+    k, (rows, columns) = arena.limits, logits.shape
+    if rows:
+        mask_kernel[(rows, triton.cdiv(columns, 32 * BLOCK_WORDS))](
+            logits,
+            *logits.stride(),
+            columns,
+            bundle_of_row,
+            *config,
+            length,
+            budget,
+            arena.addresses,
+            k.size,
+            arena.words,
+            config.stack.shape[1],
+            breaks=k.breaks,
+            closes=k.closes,
+            modes=k.modes,
+            block=BLOCK_WORDS,
+            num_warps=2,
+        )

@@ -1,0 +1,1 @@
+"""The file format: containers, tables, their checks, bundles and vocabularies."""

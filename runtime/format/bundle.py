@@ -1,0 +1,217 @@
+"""A bundle: the tables of one compiled constraint, what is known about it, and the vocabulary it was lifted to.
+
+Leaves out   the container: see container.py. The checks of the tables: see checks.py. Decoding: matcher.py, decoder.py.
+Invariants   a `Bundle` that exists has been checked in full and belongs to its vocabulary (same digest).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import BundleError
+from .checks import check_tables
+from .container import UNSOUND, Buffer, Contents, open_container, refuse
+from .tables import ARRAYS, CLIMBING, COMBS, NEVER, Tables, tools_of
+from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
+
+if TYPE_CHECKING:
+    from ..host.shared import Host
+
+MAGIC = b"TOOLCBND"
+VERSION = 7
+_MOST_PACKED = 2 << 20  # bytes of an array: larger ones are quicker to map
+VOCAB_FILE = "vocab_file"
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Tables, meta and vocab of one compiled constraint; checked when made.
+
+    Attributes:
+        tables: the arrays.
+        meta: docs/architecture.md, "bundle arrays", `meta`.
+        vocab: the vocabulary that the rows number.
+        name: the file, as errors call it.
+    """
+
+    tables: Tables
+    meta: dict[str, Any]
+    vocab: Vocab
+    name: str = "<bundle>"
+
+    def __post_init__(self) -> None:
+        _check_meta(self.name, self.meta)
+        if self.meta["vocab_digest"] != self.vocab.digest:
+            raise refuse(
+                self.name,
+                "meta/vocab_digest",
+                f"{self.vocab.digest} ({self.vocab.name})",
+                self.meta["vocab_digest"],
+                "this vocab belongs to another tokenizer; compile the bundle for it, or give the right one",
+                "the vocab does not fit",
+            )
+        if self.meta["vocab_size"] != self.vocab.size:
+            raise refuse(self.name, "meta/vocab_size", self.meta["vocab_size"], self.vocab.size, UNSOUND)
+        check_tables(self.name, self.tables, self.meta, self.vocab)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled without what matchers keep here, addresses of this process among it."""
+        return Bundle, (self.tables, self.meta, self.vocab, self.name)
+
+    @staticmethod
+    def open(
+        path: str | os.PathLike[str] | Buffer,
+        vocab: Vocab | str | os.PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> Bundle:
+        """Map and verify a bundle file.
+
+        Args:
+            path: the bundle, or the bytes of one.
+            name: how errors call it; the path if absent.
+            vocab: its vocab, or the file; otherwise the embedded one, `<digest>.vocab` beside the bundle, or the cache.
+
+        Raises:
+            BundleError: a file cannot be trusted, the vocab does not fit, or none was found.
+        """
+        held = open_container(path, MAGIC, VERSION, name=name)
+        arrays = dict(held.arrays)
+        embedded = arrays.pop(VOCAB_FILE, None)
+        check_names(held.name, arrays, {key: dtype for key, (dtype, _) in ARRAYS.items()})
+        if embedded is not None and (embedded.dtype != np.uint8 or embedded.ndim != 1):
+            raise refuse(held.name, VOCAB_FILE, f"{embedded.dtype} {list(embedded.shape)}", "uint8 [·]", UNSOUND)
+        _check_meta(held.name, held.meta)
+        beside = path if isinstance(path, str | os.PathLike) else None
+        found = _find(held.name, beside, held.meta, embedded, vocab)
+        bundle = Bundle(Tables.from_arrays(arrays, held.addresses), held.meta, found, held.name)
+        bundle.__dict__["_digest"] = held.digest if embedded is None else None
+        return bundle
+
+    def write(self, path: str | os.PathLike[str], standalone: bool = False) -> str:
+        """Write the bundle file, with the vocab inside if `standalone`; returns the digest of the file."""
+        if not standalone:
+            return self._contents.write(path)
+        vocab = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
+        return self._pack({**self.tables.arrays(), VOCAB_FILE: vocab}).write(path)
+
+    def encode(self) -> bytes:
+        """The bundle file, without the vocab, as bytes."""
+        return self._contents.encode()
+
+    def _pack(self, arrays: dict[str, np.ndarray]) -> Contents:
+        known = vars(self.tables).get("addresses")  # else no kernel asks for them
+        return Contents(MAGIC, VERSION, self.meta, arrays, CLIMBING, COMBS, _MOST_PACKED, known)
+
+    @cached_property
+    def _contents(self) -> Contents:
+        """The bundle file without the vocab: packed once for its digest and for writing."""
+        return self._pack(self.tables.arrays())
+
+    @cached_property
+    def digest(self) -> str:
+        """The content address, hex, of the bundle file without an embedded vocab."""
+        if known := self.__dict__.get("_digest"):
+            return str(known)
+        return self._contents.digest
+
+    @property
+    def entry(self) -> dict[str, int]:
+        """Name to local state of the places where a text may begin."""
+        return dict(self.meta["entry"])
+
+    @cached_property
+    def min_tokens(self) -> dict[str, int | None]:
+        """By entry: a run with a budget of so many tokens, end of turn included, ends; None where no bound is known."""
+        t = self.tables
+        found = {}
+        for name, state in self.meta["entry"].items():
+            # Counters begin at 0.
+            past = sum(min(max(count - at, 0), count) for at, count in t.close_break[state].tolist())
+            need = int(t.close_bound[t.state_close[state] + past])
+            found[name] = need if need < NEVER else None
+        return found
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools of the spec, if it had any; of a subset those that were chosen."""
+        some = self.meta.get("subset")
+        return [tool for tool in tools_of(self.meta) if some is None or tool["name"] in some]
+
+    def subset(self, tools: Iterable[str]) -> Bundle:
+        """The same for some of the tools only: an overlay that shares all but a few rows; nothing is compiled.
+
+        Its masks are those of a bundle that was compiled for these tools alone. It takes some milliseconds to make:
+        keep it for requests with the same choice.
+
+        Args:
+            tools: names; their order does not matter.
+
+        Raises:
+            DecodeError: a tool is unknown, none was named, or calls of different tools can look alike to their end.
+        """
+        from ..selection.subset import subset
+
+        return subset(self, tools)
+
+    def renamed(self, name: str) -> Bundle:
+        """The same under another name in errors."""
+        return replace(self, name=name)
+
+    @property
+    def host(self) -> Host:
+        """The host's packed tables and expanded rows, made at first use and shared by all matchers."""
+        found = self.__dict__.get("_host")
+        if found is None:
+            from ..host.shared import Host
+
+            with _LOCK:
+                found = self.__dict__.get("_host")
+                if found is None:
+                    found = self.__dict__["_host"] = Host(self)
+        return found
+
+
+_LOCK = threading.Lock()
+
+
+def _check_meta(name: str, meta: dict[str, Any]) -> None:
+    digest = check_meta(name, meta, "vocab_digest", str)
+    if len(digest) != 32 or any(c not in "0123456789abcdef" for c in digest):
+        raise refuse(name, "meta/vocab_digest", repr(digest)[:80], "32 hexadecimal digits", UNSOUND)
+    check_meta(name, meta, "vocab_size", int)
+
+
+def _find(
+    name: str,
+    path: str | os.PathLike[str] | None,
+    meta: dict[str, Any],
+    embedded: np.ndarray | None,
+    given: Vocab | str | os.PathLike[str] | None,
+) -> Vocab:
+    if isinstance(given, Vocab):
+        return given
+    if given is not None:
+        return Vocab.open(given)
+    if embedded is not None:
+        return Vocab.open(embedded, name=f"{name}#{VOCAB_FILE}")
+    digest: str = meta["vocab_digest"]
+    found = find_vocab(digest, beside=path)
+    if found is None:
+        places = ", ".join(str(place) for place in vocab_places(digest, path))
+        source = meta.get("tokenizer") or meta.get("vocab_source")
+        raise BundleError(
+            "the vocab file of the bundle was not found" + (f" (tokenizer {source})" if source else ""),
+            place=f"{name}#meta/vocab_digest",
+            found="none of " + places,
+            expected=f"the vocab {digest}",
+            hint="give the vocab, put it beside the bundle, or compile with --standalone",
+        )
+    return Vocab.open(Path(found))

@@ -1,0 +1,368 @@
+"""The checks of a bundle's tables that make every later index safe.
+
+Leaves out   the tables (tables.py), the same as one pass of a kernel (sound.py), the file's own checks (container.py).
+Invariants   after `check_tables` no step, mask or row expansion can read outside an array, whatever its counter
+             (which `phase` clamps) and whatever its stack symbols (which come from `push`); the stack's ends are
+             checked while running. No loop of a kernel is longer than a token, a row, or `max_chain`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..jit.loaded import kernels_pay
+from .container import DTYPES, UNSOUND, refuse
+from .meta import check_meta_of
+from .tables import (
+    ARRAYS,
+    END_OF_TURN,
+    FIELD_OF,
+    MAX_BREAKS,
+    MAX_CAPACITY,
+    MAX_COUNT,
+    MAX_RANGE_CELLS,
+    NEVER,
+    POP,
+    PUSH,
+    STRING,
+    UNSETTLED,
+    Tables,
+    tools_of,
+)
+from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_range
+
+_WANTED = [
+    (key, field, DTYPES[dtype], tail) for (key, (dtype, tail)), (_, field) in zip(ARRAYS.items(), FIELD_OF, strict=True)
+]
+
+
+def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
+    """Refuse tables that any index could leave.
+
+    In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded (sound.py):
+    symbols, states, transitions, pushes, returns, chains, rows, marks, the close, the longest chain.
+    """
+    _check_shapes(name, t)
+    _check_numbers(name, t, meta)
+    check_meta_of(name, meta, t.states)
+    if not _sound(t, meta, vocab):
+        plain_checks(name, t, meta, vocab)
+
+
+def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
+    """What sound.py checks, one by one, and what is wrong."""
+    _check_symbols(name, t, vocab.size)
+    cells, rows, profiles = t.cells, t.rows, int(t.chain_offset.size)
+    _check_cells(name, t, "state_cell", "state_break", cells)
+    check_range(name, "cell_row", t.cell_row, 0, rows)
+    check_range(name, "cell_exit", t.cell_exit, -1, profiles)
+    check_range(name, "cell_delta", t.cell_delta, 0, int(t.delta.shape[0]) - t.classes + 1)
+    _check_ops(name, t)
+    _check_returns(name, t)
+    _check_chains(name, t)
+    _check_rows(name, t, vocab)
+    _check_marks(name, t, meta)
+    _check_close(name, t, vocab)
+    _check_longest_chain(name, t, int(meta["max_chain"]))
+
+
+def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
+    """Whether the kernel of sound.py has been through and found nothing; numba is not loaded for it."""
+    if not kernels_pay(lambda: sum(array.nbytes for array in t.arrays().values())):
+        return False
+    from .checks_kernel import sound
+
+    return sound(t, meta, vocab, len(tools_of(meta)))
+
+
+def _check_shapes(name: str, t: Tables) -> None:
+    bound: dict[str, int] = {}
+    for key, field, dtype, tail in _WANTED:
+        array: np.ndarray = getattr(t, field)
+        if array.dtype is not dtype and array.dtype != dtype:
+            raise refuse(name, f"{key}/dtype", array.dtype.name, dtype.name, UNSOUND)
+        shape = array.shape
+        if not tail and len(shape) == 1:
+            continue
+        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in zip(tail, shape[1:])]
+        if len(shape) != 1 + len(tail) or list(shape[1:]) != want:
+            shown = ", ".join(["·", *map(str, tail)])
+            raise refuse(name, f"{key}/shape", list(shape), f"[{shown}]", UNSOUND)
+    _check_sizes(
+        name,
+        t,
+        (
+            ("special_token", ("special_symbol",)),
+            ("state_cell", ("state_break", "state_mark")),
+            ("return_offset", ("symbol_mark",)),
+            ("cell_delta", ("cell_row", "cell_exit")),
+            ("chain_cell", ("chain_break",)),
+            ("chain_row", ("chain_exit",)),
+            ("row_slice", ("row_units", "row_dense", "row_list")),
+            ("state_cell", ("state_close", "close_break", "state_forced", "forced_after")),
+            ("close_bound", ("close_token", "close_after")),
+            ("return_offset", ("owed_first", "owed_break")),
+            ("chain_row", ("chain_after",)),
+        ),
+    )
+    if t.states < 2:
+        raise refuse(name, "state_cell/shape", t.states, "at least 2: dead and finished", UNSOUND)
+    if t.chain_row.size > MAX_RANGE_CELLS:
+        raise refuse(name, "chain_row/shape", t.chain_row.size, f"at most {MAX_RANGE_CELLS} chain cells", UNSOUND)
+    if t.rows < 1:
+        raise refuse(name, "row_slice/shape", t.rows, "at least 1 row", UNSOUND)
+
+
+def _check_sizes(name: str, t: Tables, same: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+    """Refuse arrays that do not have as many entries as the one that they belong to."""
+    for first, others in same:
+        for other in others:
+            size, found = len(getattr(t, first)), len(getattr(t, other))
+            if size != found:
+                raise refuse(name, f"{other}/shape", found, f"{size}, as {first}", UNSOUND)
+
+
+def _check_symbols(name: str, t: Tables, size: int) -> None:
+    symbols = t.symbol_class.size
+    if symbols <= END_OF_TURN:
+        raise refuse(name, "symbol_class/shape", symbols, "256 bytes and at least end of turn", UNSOUND)
+    check_range(name, "symbol_class", t.symbol_class, 0, symbols)
+    check_range(name, "special_token", t.special_token, 0, size)
+    check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
+    check_range(name, "special_symbol", t.special_symbol, 256, symbols)
+
+
+def _check_numbers(name: str, t: Tables, meta: dict[str, Any]) -> None:
+    for key, low, high in (
+        ("soft_depth", 0, MAX_CAPACITY),
+        ("capacity", 0, MAX_CAPACITY),
+        ("max_chain", 0, MAX_CAPACITY),
+        ("modes", 1, 2),
+        ("stack_symbols", 0, MAX_COUNT),
+    ):
+        value = check_meta(name, meta, key, int)
+        if not low <= value <= high:
+            raise refuse(name, f"meta/{key}", value, f"{low} to {high}", UNSOUND)
+    for key, found, place in (
+        ("modes", t.modes, "cell_row/shape"),
+        ("stack_symbols", int(t.return_offset.size), "return_offset/shape"),
+    ):
+        if meta[key] != found:
+            raise refuse(name, place, found, f"{meta[key]}, as meta/{key}", UNSOUND)
+    if not 0 < t.modes <= 2:
+        raise refuse(name, "cell_row/shape", t.modes, "1 or 2 modes", UNSOUND)
+
+
+def _check_breaks(name: str, field: str, breaks: np.ndarray) -> None:
+    if breaks.shape[1] > MAX_BREAKS:
+        raise refuse(name, f"{field}/shape", breaks.shape[1], f"at most {MAX_BREAKS} breakpoints", UNSOUND)
+    check_range(name, field, breaks, 0, MAX_COUNT)
+
+
+def _check_cells(name: str, t: Tables, first: str, breaks: str, total: int, shared: bool = False) -> None:
+    """Cells of owners lie one after the other, as many as each has phases; or where `shared` every phase has one."""
+    starts, pairs = getattr(t, first), getattr(t, breaks)
+    _check_breaks(name, breaks, pairs)
+    check_range(name, first, starts, 0, total)
+    count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    past = np.flatnonzero(starts + count > total)
+    if past.size:
+        at, hint = int(past[0]), "phases reach past the cells"
+        raise refuse(name, f"{first}/{at}", int(starts[at] + count[at]), f"at most {total}", UNSOUND, hint)
+    if shared:
+        return
+    end = np.cumsum(count)
+    apart = np.flatnonzero(starts != end - count)
+    if apart.size:
+        at, hint = int(apart[0]), f"cells lie one after the other, as {breaks} has them"
+        raise refuse(name, f"{first}/{at}", int(starts[at]), str(int((end - count)[at])), UNSOUND, hint)
+    if end.size and int(end[-1]) != total or not end.size and total:
+        raise refuse(name, first, f"{int(end[-1]) if end.size else 0} cells", f"{total}", UNSOUND, "cells of nobody")
+
+
+def _check_phases(name: str, field: str, breaks: np.ndarray) -> None:
+    """Every count of a breakpoint begins a phase: counters that breakpoints tell apart ascend."""
+    at, count = breaks[:, :, 0].astype(np.int64), breaks[:, :, 1]
+    before = np.maximum.accumulate(np.where(count > 0, at, 0), axis=1)
+    before = np.concatenate([np.zeros((len(at), 1), np.int64), before[:, :-1]], axis=1)
+    bad = np.argwhere((count > 0) & (at - count < before))
+    if bad.size:
+        owner = int(bad[0, 0])
+        raise refuse(name, f"{field}/{owner}", breaks[owner].tolist(), "breakpoints one after the other", UNSOUND)
+
+
+def _check_comb(name: str, field: str, comb: np.ndarray, columns: int) -> None:
+    """Every entry lies in a column of its owner, or is free, which is (-1, 0)."""
+    owner = np.ascontiguousarray(comb[:, 0])
+    check_range(name, f"{field}/owner", owner, -1, owner.size)
+    column = np.arange(owner.size, dtype=np.int32) - owner
+    bad = np.where(owner < 0, comb[:, 1] != 0, column.view(np.uint32) >= columns)
+    if bad.any():
+        at = int(np.argmax(bad))
+        wanted = f"(-1, 0), or an owner whose {columns} columns it is in"
+        raise refuse(name, f"{field}/{at}", comb[at].tolist(), wanted, UNSOUND, "an entry of nobody")
+
+
+def _check_ops(name: str, t: Tables) -> None:
+    """Passes over whole columns without picking out entries: this is the longest table of a bundle."""
+    op = np.ascontiguousarray(t.delta[:, 1])
+    kind = op & 7
+    if op.size and (int(op.min()) < 0 or int(kind.max()) > POP):
+        raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 5", UNSOUND)
+
+    def most(some: np.ndarray) -> int:
+        """The largest number among some ops; 0 if there is none."""
+        return int((op * some).max(initial=0)) >> 3
+
+    for field, some, limit in (
+        ("delta/state", kind < PUSH, t.states),
+        ("delta/push", kind == PUSH, int(t.push.shape[0])),
+    ):
+        if some.any() if limit == 0 else most(some) >= limit:
+            raise refuse(name, field, most(some), f"0 to {limit - 1}", UNSOUND, "out of range")
+    if ((op > 0) & (op < PUSH)).any():
+        raise refuse(name, "delta/op", "a counter action on the dead state", "op 0", UNSOUND)
+    pops = kind == POP
+    if t.return_offset.size and pops.any():
+        last = int(t.return_offset.max()) + most(pops)
+        if last >= t.return_.shape[0]:
+            raise refuse(
+                name,
+                "return",
+                t.return_.shape[0],
+                f"at least {last + 1} entries",
+                UNSOUND,
+                "a pop reaches past the comb",
+            )
+    _check_comb(name, "delta", t.delta, t.classes)
+
+
+def _check_returns(name: str, t: Tables) -> None:
+    symbols = int(t.return_offset.size)
+    check_range(name, "push/stack symbol", t.push[:, 0], 0, symbols)
+    check_range(name, "push/state", t.push[:, 1:3], 0, t.states)
+    check_range(name, "push/action", t.push[:, 3], 0, 4)
+    check_range(name, "return_offset", t.return_offset, 0, int(t.return_.shape[0]) + 1)
+    owned = t.return_[t.return_[:, 0] >= 0]
+    check_range(name, "return/value", owned[:, 1], 0, t.states * 4)
+    _check_comb(name, "return", t.return_, MAX_COUNT)
+
+
+def _check_chains(name: str, t: Tables) -> None:
+    profiles, symbols = int(t.chain_offset.size), int(t.return_offset.size)
+    check_range(name, "chain_offset", t.chain_offset, 0, int(t.chain.shape[0]) - symbols + 1)
+    owned = t.chain[t.chain[:, 0] >= 0]
+    check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
+    _check_comb(name, "chain", t.chain, symbols)
+    _check_cells(name, t, "chain_cell", "chain_break", int(t.chain_row.size))
+    check_range(name, "chain_row", t.chain_row, 0, t.rows)
+    check_range(name, "chain_exit", t.chain_exit, -1, profiles)
+
+
+def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
+    check_range(name, "row_slice", t.row_slice, -1, int(vocab.slice_token_offset.size) - 1)
+    check_range(name, "row_units", t.row_units, -1, MAX_COUNT)
+    check_range(name, "row_dense", t.row_dense, -1, int(t.dense.shape[0]))
+    if t.list_offset.size < 1:
+        raise refuse(name, "list_offset/shape", 0, "one more than there are lists", UNSOUND)
+    check_range(name, "row_list", t.row_list, 0, int(t.list_offset.size) - 1)
+    check_offsets(name, "list_offset", t.list_offset, int(t.list_tokens.size))
+    check_range(name, "list_tokens", t.list_tokens, 0, vocab.size)
+    check_ascending(name, "list_tokens", t.list_tokens, t.list_offset)
+    if t.list_base.size != t.list_offset.size - 1:
+        raise refuse(name, "list_base/shape", int(t.list_base.size), f"{t.list_offset.size - 1}, the lists", UNSOUND)
+    check_range(name, "list_base", t.list_base, -1, int(t.list_base.size))
+    if (t.list_base[t.list_base[t.list_base >= 0]] >= 0).any():
+        raise refuse(name, "list_base", "a base that has a base", "bases without one", UNSOUND)
+    if t.dense.shape[1] != vocab.words:
+        raise refuse(name, "dense/shape", t.dense.shape[1], f"{vocab.words} words", UNSOUND)
+    if vocab.size % 32 and (t.dense[:, -1] >> np.uint32(vocab.size % 32)).any():
+        raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {vocab.size}", UNSOUND)
+
+
+def _check_marks(name: str, t: Tables, meta: dict[str, Any]) -> None:
+    """Marks name sets of tools, and those tools of the spec."""
+    tools = tools_of(meta)
+    check_range(name, "state_mark", t.state_mark, 0, int(t.mark.shape[0]))
+    check_range(name, "symbol_mark", t.symbol_mark, 0, int(t.mark.shape[0]))
+    check_range(name, "mark/kind", t.mark[:, 0], UNSETTLED, STRING + 1)
+    check_range(name, "mark/age", t.mark[:, 1], -1, 1 << 8)
+    check_range(name, "mark/ended", t.mark[:, 3], 0, 2)
+    if t.tool_offset.size < 1:
+        raise refuse(name, "tool_offset/shape", 0, "one more than there are sets of tools", UNSOUND)
+    check_range(name, "mark/tools", t.mark[:, 2], -1, int(t.tool_offset.size) - 1)
+    check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
+    check_range(name, "tool_members", t.tool_members, 0, len(tools))
+    check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
+    check_range(name, "narrowing", t.narrowing, 0, t.states)
+    check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
+
+
+def _check_close(name: str, t: Tables, vocab: Vocab) -> None:
+    _check_cells(name, t, "state_close", "close_break", int(t.close_bound.size), t.knows_no_close)
+    _check_phases(name, "close_break", t.close_break)
+    _check_cells(name, t, "owed_first", "owed_break", int(t.owed.size), t.knows_no_close)
+    _check_phases(name, "owed_break", t.owed_break)
+    check_range(name, "close_token", t.close_token, -1, vocab.size)
+    if t.forced_offset.size < 1:
+        raise refuse(name, "forced_offset/shape", 0, "one more than there are lists", UNSOUND)
+    check_range(name, "state_forced", t.state_forced, 0, int(t.forced_offset.size) - 1)
+    check_offsets(name, "forced_offset", t.forced_offset, int(t.forced_tokens.size))
+    check_range(name, "forced_tokens", t.forced_tokens, 0, vocab.size)
+    check_range(name, "close_bound", t.close_bound, NEVER * t.knows_no_close, NEVER + 1)
+    for field in ("close_after", "owed", "chain_after", "forced_after"):
+        check_range(name, field, getattr(t, field), 0, NEVER + 1)
+
+
+def _check_longest_chain(name: str, t: Tables, most: int) -> None:
+    """The longest path of exit profiles is at most `most`; so there is no cycle either.
+
+    Nodes are the start rows of the chain comb (profiles that share one share their records).
+    """
+    if t.chain_offset.size == 0:
+        return
+    symbols = int(t.return_offset.size)
+    count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    # Only chains with a further profile make longer paths.
+    exits = np.concatenate([np.zeros(1, np.int64), np.cumsum(t.chain_exit >= 0)])
+    further = exits[t.chain_cell + count] > exits[t.chain_cell]
+    bases, node_of_profile = np.unique(t.chain_offset, return_inverse=True)
+    entry = np.flatnonzero(t.chain[:, 0] >= 0)
+    owner = t.chain[entry, 0]
+    entry, owner = entry[further[t.chain[entry, 1]]], owner[further[t.chain[entry, 1]]]
+    node = np.minimum(np.searchsorted(bases, owner), bases.size - 1)
+    mine = (bases[node] == owner) & (entry >= owner) & (entry < owner + max(symbols, 1))
+    entry, node = entry[mine], node[mine]
+    number = t.chain[entry, 1]
+    # One edge for each (entry, cell of its chain) that has a further profile.
+    count[~further] = 0
+    source = np.repeat(np.arange(t.chain_cell.size), count)
+    within = np.arange(source.size) - np.repeat(np.cumsum(count) - count, count)
+    target = t.chain_exit[t.chain_cell[source] + within]
+    pairs = np.unique(np.stack([source[target >= 0], node_of_profile[target[target >= 0]]], axis=1), axis=0)
+    first = np.searchsorted(pairs[:, 0], number)
+    degree = np.searchsorted(pairs[:, 0], number, side="right") - first
+    if int(degree.sum()) > MAX_RANGE_CELLS:
+        raise refuse(name, "chain", int(degree.sum()), f"at most {MAX_RANGE_CELLS} records in all", UNSOUND)
+    start = np.repeat(node, degree)
+    offset = np.arange(start.size) - np.repeat(np.cumsum(degree) - degree, degree)
+    stop = pairs[np.repeat(first, degree) + offset, 1]
+    edges = np.unique(np.stack([start, stop], axis=1), axis=0)
+    length = np.ones(bases.size, dtype=np.int64)
+    for _ in range(most + 1):
+        if int(length.max()) > most:
+            break
+        longer = length.copy()
+        np.maximum.at(longer, edges[:, 0], length[edges[:, 1]] + 1)
+        if (longer == length).all():
+            return
+        length = longer
+    raise refuse(
+        name,
+        "chain_exit",
+        f"a chain of {int(length.max())} profiles or a cycle",
+        f"at most {most}, as meta/max_chain",
+        UNSOUND,
+    )

@@ -1,0 +1,302 @@
+"""Run all checks of a bundle's tables in one kernel. It says whether they are sound, but not what is wrong.
+
+Leaves out   what is wrong: the plain passes of checks.py find that. checks.py runs this kernel first if numba is
+             already loaded; it runs the plain passes if numba is not loaded, or if this kernel finds a fault.
+Invariants   if `sound` accepts tables, no plain pass refuses them; tests/runtime/test_hostile.py tries both on every
+             edit. Checks run in the order of the list and stop at the first that fails: earlier checks bound the
+             numbers that later checks use as indices.
+             The list is built once, with names; for each bundle only the numbers behind the names are filled in.
+Arrays       checks int64 [n, 9]: a kind, then its arguments; what they mean is said at each kind.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+
+from ..jit.memory import kernel
+from ..jit.memory import read_int as _int
+from .tables import END_OF_TURN, FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED, Tables
+
+if TYPE_CHECKING:
+    from .vocab import Vocab
+
+# (address, count, stride, low, high): count numbers, stride apart, from low to high - 1
+RANGE = 0
+# (address, count, total, values or 0): offsets from 0 to total that never fall; within each stretch values ascend
+OFFSETS = 1
+# (first, count, breaks, B, total, shared, clear): cells of owners lie one after the other, or are shared by all where
+# `shared`; with `clear` every count of a breakpoint begins a phase
+CELLS = 2
+# (delta, count, states, pushes, pops, classes): a comb of so many columns, of ops
+OPS = 3
+# (comb, count, low, high, columns): a comb, and its values
+COMB = 4
+# (bases, count): bases have no base
+BASES = 5
+# (dense, rows, words, shift): no bits from `shift` on in the last word of a row
+BITS = 6
+# (offsets, profiles, chain, entries, chain_cell, chain_break, B, chain_exit): with `most` (argument): the longest chain
+CHAINS = 7
+# (address, count): values that ascend
+ASCENDING = 8
+MOST_WORK = 1 << 24  # steps of the search for the longest chain; more is left to the plain pass
+
+
+@numba.njit
+def _short(check, most):  # type: ignore[no-untyped-def]
+    """The longest path of exit profiles has at most `most` of them; profiles with one offset are one."""
+    offsets, profiles, chain, entries = check[1], check[2], check[3], check[4]
+    cells, breaks, width, exits = check[5], check[6], check[7], check[8]
+    if profiles == 0:
+        return True
+    if most < 1:
+        return False
+    length = np.ones(entries + 1, np.int64)  # from the offset of a profile, which may be the end
+    work = 0
+    for _ in range(most + 1):
+        longer = False
+        work += entries
+        for place in range(entries):
+            base = _int(chain, 2 * place)
+            if base < 0 or base >= entries:
+                continue
+            number = _int(chain, 2 * place + 1)
+            first = _int(cells, number)
+            last = first
+            for k in range(width):
+                last += _int(breaks, 2 * (number * width + k) + 1)
+            work += last - first
+            if work > MOST_WORK:
+                return False
+            for x in range(first, last + 1):
+                further = _int(exits, x)
+                if further >= 0 and length[_int(offsets, further)] >= length[base]:
+                    length[base] = length[_int(offsets, further)] + 1
+                    longer = True
+            if length[base] > most:
+                return False
+        if not longer:
+            return True
+    return False
+
+
+@numba.njit(inline="always")
+def _unowned(owner, value, place, columns):  # type: ignore[no-untyped-def]
+    """Whether an entry of a comb is neither free, which is (-1, 0), nor in a column of its owner."""
+    if owner == -1:
+        return value != 0
+    return (owner < 0) | (owner > place) | (place - owner >= columns)
+
+
+@kernel("int64(int64[:, ::1], int64)")
+def passes(checks, most):  # type: ignore[no-untyped-def]
+    """1 if every check passes."""
+    for n in range(checks.shape[0]):
+        kind, a, count, b, c, d = checks[n, 0], checks[n, 1], checks[n, 2], checks[n, 3], checks[n, 4], checks[n, 5]
+        bad = False
+        if kind == RANGE:
+            for i in range(count):
+                v = _int(a, i * b)
+                bad |= (v < c) | (v >= d)
+        elif kind == OFFSETS:
+            if count < 1 or _int(a, 0) != 0 or _int(a, count - 1) != b:
+                return 0
+            for i in range(1, count):
+                bad |= _int(a, i) < _int(a, i - 1)
+            if bad:
+                return 0
+            if c:
+                for i in range(1, count):
+                    for k in range(_int(a, i - 1) + 1, _int(a, i)):
+                        bad |= _int(c, k) <= _int(c, k - 1)
+        elif kind == CELLS:
+            shared, clear = checks[n, 6], checks[n, 7]
+            end = 0
+            for i in range(count):
+                first = _int(a, i)
+                bad |= (first != end) & (shared == 0)
+                end = first + 1
+                past = 0
+                for k in range(c):
+                    span = _int(b, 2 * (i * c + k) + 1)
+                    end += span
+                    if clear != 0 and span > 0:
+                        bad |= _int(b, 2 * (i * c + k)) - span < past
+                        past = _int(b, 2 * (i * c + k))
+                bad |= (first < 0) | (end > d)
+            bad |= (end != d) & (shared == 0)
+        elif kind == OPS:
+            for i in range(count):
+                owner, op = _int(a, 2 * i), _int(a, 2 * i + 1)
+                limit = b
+                if op & 7 == 4:
+                    limit = c
+                if op & 7 == 5:
+                    limit = d
+                bad |= (op < 0) | (op & 7 > 5) | (op >> 3 >= limit) | ((op > 0) & (op < 4))
+                bad |= _unowned(owner, op, i, checks[n, 6])
+        elif kind == COMB:
+            for i in range(count):
+                owner, v = _int(a, 2 * i), _int(a, 2 * i + 1)
+                bad |= (owner >= 0) & ((v < b) | (v >= c))
+                bad |= _unowned(owner, v, i, d)
+        elif kind == BASES:
+            for i in range(count):
+                base = _int(a, i)
+                if base >= 0:
+                    bad |= _int(a, base) >= 0
+        elif kind == BITS:
+            for i in range(count):
+                bad |= (_int(a, (i + 1) * b - 1) & 0xFFFFFFFF) >> c != 0
+        elif kind == ASCENDING:
+            for i in range(1, count):
+                bad |= _int(a, i) <= _int(a, i - 1)
+        elif not _short(checks[n], most):
+            return 0
+        if bad:
+            return 0
+    return 1
+
+
+class _Plan:
+    """The checks of all bundles: every argument is the place of a number that a bundle has, or a constant.
+
+    Attributes:
+        place: int64 [checks, 9], into the numbers of a bundle, in the order of `sound`, and `constants` behind them.
+    """
+
+    def __init__(self) -> None:
+        self._place = {name: n for n, name in enumerate((*map(_at, FIELDS), *map(_size, FIELDS), *COUNTS))}
+        self.constants: list[int] = []
+        self._checks: list[list[int]] = []
+        self._within(0, "symbols", "symbol_class")
+        self._within(0, "tokens", "special_token", "list_tokens", "forced_tokens")
+        self._within(256, "symbols", "special_symbol")
+        self._ascending("special_token")
+        self._cells("state_cell", "state_break", "cells")
+        self._within(0, "rows", "cell_row", "chain_row")
+        self._within(-1, "profiles", "cell_exit", "chain_exit")
+        self._within(0, "delta bases", "cell_delta")
+        self._add(OPS, _at("delta"), "delta", "states", "push", "pops", "classes")
+        self._columns("push", (0, "groups"), (0, "states"), (0, "states"), (0, 4))
+        self._within(0, "return bases", "return_offset")
+        self._add(COMB, _at("return_"), "return", 0, "returns", MAX_COUNT)
+        self._within(0, "chain bases", "chain_offset")
+        self._add(COMB, _at("chain"), "chain", 0, _size("chain_cell"), "groups")
+        self._cells("chain_cell", "chain_break", _size("chain_row"))
+        self._within(-1, "slices", "row_slice")
+        self._within(-1, MAX_COUNT, "row_units")
+        self._within(-1, "dense", "row_dense")
+        self._within(0, "lists", "row_list")
+        self._offsets("list_offset", "list_tokens", ascend=True)
+        self._within(-1, "lists", "list_base")
+        self._add(BASES, _at("list_base"), "lists")
+        self._add(BITS, _at("dense"), "dense with a part of a word", "words", "bits of the last word")
+        self._within(0, "mark", "state_mark", "symbol_mark")
+        self._columns("mark", (UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "sets"), (0, 2))
+        self._offsets("tool_offset", "tool_members", ascend=True)
+        self._within(0, "tools", "tool_members")
+        self._within(0, "states", "narrowing")
+        self._ascending("narrowing")
+        self._cells("state_close", "close_break", _size("close_bound"), "no close", 1)
+        self._cells("owed_first", "owed_break", _size("owed"), "no close", 1)
+        self._within(-1, "tokens", "close_token")
+        self._within(0, "forced", "state_forced")
+        self._offsets("forced_offset", "forced_tokens", ascend=False)
+        self._within("least bound", NEVER + 1, "close_bound")
+        self._within(0, NEVER + 1, "close_after", "owed", "chain_after", "forced_after")
+        chains = _at("chain_offset"), "profiles", _at("chain"), "chain"
+        self._add(CHAINS, *chains, _at("chain_cell"), _at("chain_break"), "chain_break width", _at("chain_exit"))
+        self.place = np.array(self._checks, np.int64)
+
+    def _add(self, *check: int | str) -> None:
+        self._checks.append([self._number(argument) for argument in (*check, *(9 - len(check)) * (0,))])
+
+    def _number(self, argument: int | str) -> int:
+        if isinstance(argument, str):
+            return self._place[argument]
+        if argument not in self.constants:
+            self.constants.append(argument)
+        return len(self._place) + self.constants.index(argument)
+
+    def _within(self, low: int | str, high: int | str, *fields: str) -> None:
+        for field in fields:
+            self._add(RANGE, _at(field), _size(field), 1, low, high)
+
+    def _columns(self, field: str, *limits: tuple[int, int | str]) -> None:
+        for number, (low, high) in enumerate(limits):
+            self._add(RANGE, f"column {number} of {field}", field, len(limits), low, high)
+
+    def _cells(self, first: str, breaks: str, total: str, shared: int | str = 0, clear: int = 0) -> None:
+        self._within(0, MAX_COUNT, breaks)
+        self._add(CELLS, _at(first), _size(first), _at(breaks), f"{breaks} width", total, shared, clear)
+
+    def _offsets(self, offset: str, values: str, *, ascend: bool) -> None:
+        self._add(OFFSETS, _at(offset), _size(offset), _size(values), _at(values) if ascend else 0)
+
+    def _ascending(self, field: str) -> None:
+        self._add(ASCENDING, _at(field), _size(field))
+
+
+def _at(field: str) -> str:
+    return f"address of {field}"
+
+
+def _size(field: str) -> str:
+    return f"size of {field}"
+
+
+# The numbers of a bundle behind the address and the size of every array, as `_counts` gives them.
+COUNTS = (
+    *("symbols", "tokens", "cells", "rows", "profiles", "states", "groups", "slices", "lists", "sets", "forced"),
+    *("tools", "words", "bits of the last word", "dense with a part of a word", "classes", "no close", "least bound"),
+    *("delta", "push", "return", "chain", "dense", "mark"),
+    *("delta bases", "return bases", "chain bases", "pops", "returns"),
+    *("state_break width", "chain_break width", "close_break width", "owed_break width"),
+    *(f"column {number} of {field}" for field in ("push", "mark") for number in range(4)),
+)
+
+
+def _counts(t: Tables, vocab: Vocab, tools: int) -> list[int]:
+    states, groups, bits = t.states, t.return_offset.size, vocab.size % 32
+    delta, push, returns, chain = len(t.delta), len(t.push), len(t.return_), len(t.chain)
+    dense, mark = len(t.dense), len(t.mark)
+    pops = returns - int(t.return_offset.max()) if groups else MAX_COUNT
+    of_push, of_mark = t.addresses["push"], t.addresses["mark"]
+    return [
+        *(t.symbol_class.size, vocab.size, t.cells, t.rows, t.chain_offset.size, states, groups),
+        *(vocab.slice_token_offset.size - 1, t.list_base.size, t.tool_offset.size - 1, t.forced_offset.size - 1),
+        *(tools, vocab.words, bits, dense if bits else 0, t.classes, t.knows_no_close, NEVER * t.knows_no_close),
+        *(delta, push, returns, chain, dense, mark),
+        *(delta - t.classes + 1, returns + 1, chain - groups + 1, pops, states * 4),
+        *(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]),
+        *(of_push, of_push + 4, of_push + 8, of_push + 12, of_mark, of_mark + 4, of_mark + 8, of_mark + 12),
+    ]
+
+
+_plan = cache(_Plan)
+
+
+def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
+    """Whether every index of the tables stays inside; shapes, sizes and the meta have been checked.
+
+    False where something is wrong, and where the plain passes must look.
+    """
+    fits = (
+        t.symbol_class.size > END_OF_TURN
+        and t.list_offset.size > 0
+        and t.list_base.size == t.list_offset.size - 1
+        and t.dense.shape[1] == vocab.words
+        and min(t.tool_offset.size, t.forced_offset.size) > 0
+        and max(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]) <= 64
+    )
+    if not fits:
+        return False
+    plan = _plan()
+    sizes = [array.size for array in t.arrays().values()]
+    numbers = [*t.addresses.values(), *sizes, *_counts(t, vocab, tools), *plan.constants]
+    return bool(passes(np.array(numbers, np.int64)[plan.place], int(meta["max_chain"])))

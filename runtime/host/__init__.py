@@ -1,0 +1,1 @@
+"""The host runtime: masks of one sequence or a batch, by numba kernels on the CPU."""

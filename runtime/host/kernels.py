@@ -1,0 +1,602 @@
+"""Numba kernels of the host: advance sequences by a token, fill their masks, expand rows; one sequence or a batch.
+
+Leaves out   who owns the arrays, growth, errors: see host.py, matcher.py, batch.py. Checks of indices: see checks.py.
+Invariants   a refused token leaves its configuration as it was. Kernels never release the interpreter's lock, so no
+             thread ever sees half a row, and several may share a bundle.
+Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and of its vocabulary, then numbers.
+             seat int64 [len(SEAT)]: one sequence: the address of its `host` (0: unconstrained), of its history and
+             frames, how many of those there are, its position in the history, and its budget: at which position the
+             text has to be over (0: none). Seats of a batch are rows.
+             history int32 [n, 5]: a configuration: state, counter, depth, top frame (-1: none), frames used.
+             frames int32 [m, 3]: parent frame, stack symbol, saved counter. Frames are shared by configurations, so
+             a stack is a linked list and undoing a token is one step back in `history`.
+             prefix uint32 [·, words]: bitmaps of prefixes of the slices; those of slice i start at `prefix_first[i]`:
+             its first 0, 1, 2, … times `prefix_stride` tokens, then all of them. So every prefix is at most half a
+             stride of toggles away from one.
+             slots uint32 [slot_count, words]: rows expanded lately, by any bundle of the vocabulary; slot_tag int64
+             [slot_count]: which one: number of the bundle's host << 32 | row. A row has one place where it can be.
+Trusts       every number of the tables is inside of what it indexes (sound.py), for every phase of any counter, and for
+             every stack symbol, which come from `push`; chains end (`max_chain`); a base of lists has none. What a
+             caller hands over is its own matter: symbols below `symbols`, rows at most `rows`, room for frames.
+Cost         expanding a row costs about as much as copying one (0.3 to 1.5 microseconds for 128k tokens), a first touch
+             of fresh memory five times that: so the cache is small and used over and over.
+Addresses    Arrays are handed over by address, since the dispatch of an array costs more than reading a token. Whoever
+             writes an address into `host` or a seat keeps that array alive and in place as long as the table is used.
+Source       docs/architecture.md, "Reading a symbol"; tests/oracle_runtime.py is the plain twin.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from ..jit.memory import combine as _combine
+from ..jit.memory import copy as _copy
+from ..jit.memory import fill as _set
+from ..jit.memory import kernel
+from ..jit.memory import read_byte as _byte
+from ..jit.memory import read_int as _int
+from ..jit.memory import read_long as _long
+from ..jit.memory import toggle as _toggle
+from ..jit.memory import write_int as _set_int
+from ..jit.memory import write_long as _set_long
+
+# Places in `host`. First addresses: arrays of a bundle, of its vocabulary, of what bundles share. Then numbers.
+TABLES = (
+    "symbol_class",
+    "special_token",
+    "special_symbol",
+    "state_cell",
+    "state_break",
+    "cell_row",
+    "cell_exit",
+    "cell_delta",
+    "delta",
+    "push",
+    "return_offset",
+    "return",
+    "chain_offset",
+    "chain",
+    "chain_cell",
+    "chain_break",
+    "chain_row",
+    "chain_exit",
+    "row_slice",
+    "row_units",
+    "row_dense",
+    "row_list",
+    "list_offset",
+    "list_tokens",
+    "list_base",
+    "dense",
+    "state_close",
+    "close_break",
+    "close_bound",
+    "close_token",
+    "close_after",
+    "owed_first",
+    "owed_break",
+    "owed",
+    "chain_after",
+)
+VOCAB = ("token_offset", "token_bytes", "slice_token_offset", "slice_tokens", "slice_units")
+SHARED = ("prefix_first", "prefix", "slots", "slot_tag")
+NUMBERS = (
+    "specials",
+    "symbols",
+    "breaks",
+    "close_breaks",
+    "modes",
+    "soft_depth",
+    "capacity",
+    "tokens",
+    "words",
+    "rows",
+    "prefix_stride",
+    "slot_count",
+    "tag",
+)
+FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + NUMBERS)}
+(
+    SYMBOL_CLASS,
+    SPECIAL_TOKEN,
+    SPECIAL_SYMBOL,
+    STATE_CELL,
+    STATE_BREAK,
+    CELL_ROW,
+    CELL_EXIT,
+    CELL_DELTA,
+    DELTA,
+    PUSH,
+    RETURN_OFFSET,
+    RETURN,
+    CHAIN_OFFSET,
+    CHAIN,
+    CHAIN_CELL,
+    CHAIN_BREAK,
+    CHAIN_ROW,
+    CHAIN_EXIT,
+    ROW_SLICE,
+    ROW_UNITS,
+    ROW_DENSE,
+    ROW_LIST,
+    LIST_OFFSET,
+    LIST_TOKENS,
+    LIST_BASE,
+    DENSE,
+    STATE_CLOSE,
+    CLOSE_BREAK,
+    CLOSE_BOUND,
+    CLOSE_TOKEN,
+    CLOSE_AFTER,
+    OWED_FIRST,
+    OWED_BREAK,
+    OWED,
+    CHAIN_AFTER,
+    TOKEN_OFFSET,
+    TOKEN_BYTES,
+    SLICE_TOKEN_OFFSET,
+    SLICE_TOKENS,
+    SLICE_UNITS,
+    PREFIX_FIRST,
+    PREFIX,
+    SLOTS,
+    SLOT_TAG,
+    SPECIALS,
+    SYMBOLS,
+    BREAKS,
+    CLOSE_BREAKS,
+    MODES,
+    SOFT_DEPTH,
+    CAPACITY,
+    TOKENS,
+    WORDS,
+    ROWS,
+    PREFIX_STRIDE,
+    SLOT_COUNT,
+    TAG,
+) = range(len(FIELDS))
+
+SEAT = ("host", "history", "frames", "history_size", "frames_size", "position", "budget")
+HOST, HISTORY, FRAMES, HISTORY_SIZE, FRAMES_SIZE, POSITION, BUDGET = range(len(SEAT))
+
+REFUSED, ACCEPTED, FULL, OVERFLOW, STAYED = 0, 1, 2, 3, 4  # what reading a token returns
+
+# ---------------------------------------------------------------- one symbol
+
+
+@numba.njit(inline="always")
+def _phase(breaks, owner, count, c):  # type: ignore[no-untyped-def]
+    total = 0
+    for b in range(owner * count, owner * count + count):
+        span = _int(breaks, 2 * b + 1)
+        past = c - _int(breaks, 2 * b) + span
+        if past > 0:
+            total += min(past, span)
+    return total
+
+
+@numba.njit(inline="always")
+def _act(action, c):  # type: ignore[no-untyped-def]
+    if action == 0:
+        return c
+    if action == 1:
+        return c + 1
+    return action - 2
+
+
+@numba.njit
+def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # type: ignore[no-untyped-def]
+    """One symbol; (state, counter, depth, top, used, code), where the rest counts only if the code is ACCEPTED."""
+    if q == 1:
+        return 1, c, depth, top, used, (ACCEPTED if symbol == 256 else REFUSED)
+    cell = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
+    base = _int(_long(host, CELL_DELTA), cell)
+    delta = _long(host, DELTA)
+    entry = 2 * (base + _int(_long(host, SYMBOL_CLASS), symbol))
+    if _int(delta, entry) != base:
+        return 0, c, depth, top, used, REFUSED
+    op = _int(delta, entry + 1)
+    kind, number = op & 7, op >> 3
+    if kind < 4:
+        return number, _act(kind, c), depth, top, used, (ACCEPTED if number else REFUSED)
+    if kind == 4:
+        push = _long(host, PUSH)
+        state = _int(push, 4 * number + 1 + mode)
+        if depth >= _long(host, CAPACITY):
+            return 0, c, depth, top, used, OVERFLOW
+        if state == 0:
+            return 0, c, depth, top, used, REFUSED
+        if used >= frames_size:
+            return 0, c, depth, top, used, FULL
+        _set_int(frames, 3 * used, top)
+        _set_int(frames, 3 * used + 1, _int(push, 4 * number))
+        _set_int(frames, 3 * used + 2, _act(_int(push, 4 * number + 3), c))
+        return state, 0, depth + 1, used, used + 1, ACCEPTED
+    if depth == 0:
+        return 0, c, depth, top, used, REFUSED
+    base = _int(_long(host, RETURN_OFFSET), _int(frames, 3 * top + 1))
+    returns = _long(host, RETURN)
+    value = _int(returns, 2 * (base + number) + 1)
+    if _int(returns, 2 * (base + number)) != base or value >> 2 == 0:
+        return 0, c, depth, top, used, REFUSED
+    return value >> 2, _act(value & 3, _int(frames, 3 * top + 2)), depth - 1, _int(frames, 3 * top), used, ACCEPTED
+
+
+@numba.njit(inline="always")
+def _mode(host, depth):  # type: ignore[no-untyped-def]
+    return _long(host, MODES) - 1 if depth >= _long(host, SOFT_DEPTH) else 0
+
+
+# ---------------------------------------------------------------- tokens
+
+
+@numba.njit
+def _walk(seat, host, symbols, start, stop, narrow):  # type: ignore[no-untyped-def]
+    """Read symbols (uint8 if `narrow`, else int32) as one token, into the next configuration."""
+    position = _long(seat, POSITION)
+    if position + 1 >= _long(seat, HISTORY_SIZE):
+        return FULL
+    if start == stop:
+        return REFUSED
+    frames, frames_size = _long(seat, FRAMES), _long(seat, FRAMES_SIZE)
+    here = _long(seat, HISTORY) + 20 * position
+    q, c, depth, top, used = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 4)
+    mode = _mode(host, depth)
+    for i in range(start, stop):
+        symbol = np.int64(_byte(symbols + i)) if narrow else _int(symbols, i)
+        q, c, depth, top, used, code = _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode)
+        if code != ACCEPTED:
+            return code
+    _set_int(here, 5, q)
+    _set_int(here, 6, c)
+    _set_int(here, 7, depth)
+    _set_int(here, 8, top)
+    _set_int(here, 9, used)
+    _set_long(seat, POSITION, position + 1)
+    return ACCEPTED
+
+
+@numba.njit
+def _read(seat, host, token):  # type: ignore[no-untyped-def]
+    if token < 0 or token >= _long(host, TOKENS):
+        return REFUSED
+    special, count = _long(host, SPECIAL_TOKEN), _long(host, SPECIALS)
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if _int(special, middle) < token:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and _int(special, low) == token:
+        return _walk(seat, host, _long(host, SPECIAL_SYMBOL), low, low + 1, False)
+    offset = _long(host, TOKEN_OFFSET)
+    return _walk(seat, host, _long(host, TOKEN_BYTES), _int(offset, token), _int(offset, token + 1), True)
+
+
+_I32 = numba.types.Array(numba.int32, 1, "C", readonly=True)
+_ROWS = numba.types.Array(numba.uint32, 2, "C")
+_MASK = numba.types.Array(numba.uint32, 1, "C")
+_BYTES = numba.types.Array(numba.uint8, 1, "C")
+_NUMBERS = numba.types.Array(numba.int32, 1, "C")
+
+
+@kernel(numba.int64(numba.int64, numba.int64))
+def advance_token(seat, token):  # type: ignore[no-untyped-def]
+    """Read a token into the configuration after the seat's; the codes above."""
+    return _read(seat, _long(seat, HOST), token)
+
+
+@kernel(numba.int64(numba.int64, _I32))
+def advance_symbols(seat, symbols):  # type: ignore[no-untyped-def]
+    """The same for symbols (each < `symbols`, checked by the caller) read as one token."""
+    return _walk(seat, _long(seat, HOST), np.int64(symbols.ctypes.data), 0, symbols.size, False)
+
+
+@kernel(numba.void(numba.int64, _BYTES))
+def possible_symbols(seat, out):  # type: ignore[no-untyped-def]
+    """out uint8 [symbols] = 1 where the symbol alone would be accepted, else 0. Needs one free frame."""
+    host, frames, frames_size = _long(seat, HOST), _long(seat, FRAMES), _long(seat, FRAMES_SIZE)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    q, c, depth, top, used = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 4)
+    mode = _mode(host, depth)
+    for symbol in range(_long(host, SYMBOLS)):
+        out[symbol] = _step(host, frames, frames_size, q, c, depth, top, used, np.int64(symbol), mode)[5] == ACCEPTED
+
+
+# ---------------------------------------------------------------- rows and masks
+
+
+@numba.njit
+def _prefix(host, s, stop):  # type: ignore[no-untyped-def]
+    """(address of the bitmap nearest to the prefix of slice s that ends at place `stop` of `slice_tokens`, its end)."""
+    stride = _long(host, PREFIX_STRIDE)
+    first = _int(_long(host, SLICE_TOKEN_OFFSET), s)
+    last = _int(_long(host, SLICE_TOKEN_OFFSET), s + 1)
+    whole = (last - first) // stride
+    k = (stop - first + stride // 2) // stride
+    here = first + k * stride
+    if k > whole or last - stop < abs(here - stop):
+        k, here = whole + 1, last
+    return _long(host, PREFIX) + 4 * _long(host, WORDS) * (_int(_long(host, PREFIX_FIRST), s) + k), here
+
+
+@numba.njit
+def _stop(host, s, units):  # type: ignore[no-untyped-def]
+    """Where the tokens of slice s of at most so many units end in `slice_tokens`; all if units < 0."""
+    low = _int(_long(host, SLICE_TOKEN_OFFSET), s)
+    high = _int(_long(host, SLICE_TOKEN_OFFSET), s + 1)
+    if units >= 0:
+        held = _long(host, SLICE_UNITS)
+        while low < high:
+            middle = (low + high) >> 1
+            if _int(held, middle) <= units:
+                low = middle + 1
+            else:
+                high = middle
+    return high
+
+
+@numba.njit
+def _expand(host, row, out):  # type: ignore[no-untyped-def]
+    """The row at an address: its slice, bit row, list and base of the list, each toggling what is there."""
+    words = _long(host, WORDS)
+    if row == _long(host, ROWS):
+        _set(out, 0, 4 * words)
+        for i in range(_long(host, SPECIALS)):
+            if _int(_long(host, SPECIAL_SYMBOL), i) == 256:
+                _toggle(out, _int(_long(host, SPECIAL_TOKEN), i))
+        return
+    s, dense = _int(_long(host, ROW_SLICE), row), _int(_long(host, ROW_DENSE), row)
+    if s >= 0:
+        stop = _stop(host, s, _int(_long(host, ROW_UNITS), row))
+        nearest, here = _prefix(host, s, stop)
+        _copy(out, nearest, 4 * words)
+        tokens = _long(host, SLICE_TOKENS)
+        for i in range(min(here, stop), max(here, stop)):
+            _toggle(out, _int(tokens, i))
+        if dense >= 0:
+            _combine(out, _long(host, DENSE) + 4 * words * dense, words, True)
+    elif dense >= 0:
+        _copy(out, _long(host, DENSE) + 4 * words * dense, 4 * words)
+    else:
+        _set(out, 0, 4 * words)
+    number = _int(_long(host, ROW_LIST), row)
+    tokens = _long(host, LIST_TOKENS)
+    while number >= 0:  # twice at most: a base has none
+        for i in range(_int(_long(host, LIST_OFFSET), number), _int(_long(host, LIST_OFFSET), number + 1)):
+            _toggle(out, _int(tokens, i))
+        number = _int(_long(host, LIST_BASE), number)
+
+
+@numba.njit
+def _row(host, row):  # type: ignore[no-untyped-def]
+    """The address of a row's bits, good until the next call."""
+    tag = _long(host, TAG) | row
+    slot = (tag * 0x9E3779B1 >> 20) & (_long(host, SLOT_COUNT) - 1)
+    place = _long(host, SLOTS) + 4 * _long(host, WORDS) * slot
+    tags = _long(host, SLOT_TAG)
+    if _long(tags, slot) != tag:
+        _expand(host, row, place)
+        _set_long(tags, slot, tag)
+    return place
+
+
+@numba.njit
+def _first(host, q, c, depth):  # type: ignore[no-untyped-def]
+    """(row, exit profile) of a configuration."""
+    if q == 1:
+        return _long(host, ROWS), -1
+    modes = _long(host, MODES)
+    x = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
+    place = x * modes + _mode(host, depth)
+    return _int(_long(host, CELL_ROW), place), _int(_long(host, CELL_EXIT), place)
+
+
+@numba.njit
+def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
+    """(row, exit profile, chain cell) of a profile under the frame `top`; row -1 if there is none."""
+    base = _int(_long(host, CHAIN_OFFSET), e)
+    chain = _long(host, CHAIN)
+    entry = 2 * (base + _int(frames, 3 * top + 1))
+    if _int(chain, entry) != base:
+        return -1, -1, 0
+    number = _int(chain, entry + 1)
+    x = _int(_long(host, CHAIN_CELL), number) + _phase(
+        _long(host, CHAIN_BREAK), number, _long(host, BREAKS), _int(frames, 3 * top + 2)
+    )
+    return _int(_long(host, CHAIN_ROW), x), _int(_long(host, CHAIN_EXIT), x), x
+
+
+@numba.njit
+def _owes(host, frames, top):  # type: ignore[no-untyped-def]
+    """Tokens that the frame `top` needs once the one above it is left."""
+    g = _int(frames, 3 * top + 1)
+    x = _int(_long(host, OWED_FIRST), g) + _phase(
+        _long(host, OWED_BREAK), g, _long(host, CLOSE_BREAKS), _int(frames, 3 * top + 2)
+    )
+    return _int(_long(host, OWED), x)
+
+
+@numba.njit
+def _owed(host, frames, top):  # type: ignore[no-untyped-def]
+    total = 0
+    while top >= 0:
+        total += _owes(host, frames, top)
+        top = _int(frames, 3 * top)
+    return total
+
+
+@numba.njit
+def _close_cell(host, q, c):  # type: ignore[no-untyped-def]
+    return _int(_long(host, STATE_CLOSE), q) + _phase(_long(host, CLOSE_BREAK), q, _long(host, CLOSE_BREAKS), c)
+
+
+@kernel(numba.int64(numba.int64))
+def bound_of(seat):  # type: ignore[no-untyped-def]
+    """A bound on the tokens from here to the end of turn, that included; NEVER (tables.py) or more: none is known."""
+    host = _long(seat, HOST)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    q = _int(here, 0)
+    if q == 1:
+        return 0
+    x = _close_cell(host, q, _int(here, 1))
+    return _int(_long(host, CLOSE_BOUND), x) + _owed(host, _long(seat, FRAMES), _int(here, 3))
+
+
+@kernel(numba.int64(numba.int64))
+def owed_of(seat):  # type: ignore[no-untyped-def]
+    """A bound on the tokens that the frames below need after what is above them is over."""
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    return _owed(_long(seat, HOST), _long(seat, FRAMES), _int(here, 3))
+
+
+@numba.njit
+def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
+    """The only token that the budget leaves; -1: all that the mask allows."""
+    frames = _long(seat, FRAMES)
+    position = _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 20 * position
+    q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
+    if q == 1:
+        return -1
+    place = _close_cell(host, q, c) * _long(host, MODES) + _mode(host, depth)
+    below = _owed(host, frames, top)
+    need = _int(_long(host, CLOSE_AFTER), place) + below
+    row, e = _first(host, q, c, depth)
+    while e >= 0 and top >= 0:
+        below -= _owes(host, frames, top)
+        row, e, x = _next(host, frames, e, top)
+        if row >= 0:
+            need = max(need, _int(_long(host, CHAIN_AFTER), x) + below)
+        top = _int(frames, 3 * top)
+    if need < budget - position:
+        return -1
+    return _int(_long(host, CLOSE_TOKEN), place)
+
+
+@kernel(numba.int64(numba.int64))
+def closing_token(seat):  # type: ignore[no-untyped-def]
+    """The only token that the budget leaves; -1: all that the mask allows."""
+    budget = _long(seat, BUDGET)
+    return _closing(seat, _long(seat, HOST), budget) if budget > 0 else -1
+
+
+@numba.njit
+def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
+    """The mask of a seat into `size` words at an address."""
+    words, frames = _long(host, WORDS), _long(seat, FRAMES)
+    budget = _long(seat, BUDGET)
+    if budget > 0:
+        token = _closing(seat, host, budget)
+        if token >= 0:
+            _set(mask, 0, 4 * size)
+            _toggle(mask, token)
+            return
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    top = _int(here, 3)
+    row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
+    _copy(mask, _row(host, row), 4 * words)
+    if size > words:
+        _set(mask + 4 * words, 0, 4 * (size - words))
+    while e >= 0 and top >= 0:
+        row, e, _ = _next(host, frames, e, top)
+        if row >= 0:
+            _combine(mask, _row(host, row), words, False)
+        top = _int(frames, 3 * top)
+
+
+@kernel(numba.int64(numba.int64, _MASK))
+def fill_mask(seat, mask):  # type: ignore[no-untyped-def]
+    """mask = the allowed tokens; 0, or -1 if the mask is too short (and unchanged)."""
+    host = _long(seat, HOST)
+    if mask.size < _long(host, WORDS):
+        return -1
+    _fill(seat, host, np.int64(mask.ctypes.data), mask.size)
+    return 0
+
+
+@kernel(numba.int64(numba.int64, _NUMBERS))
+def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
+    """The rows whose union is the mask, into `out`; returns how many (at most the longest chain + 1)."""
+    host, frames = _long(seat, HOST), _long(seat, FRAMES)
+    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    top = _int(here, 3)
+    row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
+    count = 0
+    while row >= 0:
+        out[count] = row
+        count += 1
+        if e < 0 or top < 0:
+            break
+        row, e, _ = _next(host, frames, e, top)
+        top = _int(frames, 3 * top)
+    return count
+
+
+@kernel(numba.void(numba.int64, numba.int64, _MASK))
+def expand_row(host, row, out):  # type: ignore[no-untyped-def]
+    """out uint32 [words] = the row."""
+    _expand(host, row, np.int64(out.ctypes.data))
+
+
+@kernel(numba.void(_I32, _I32, _I32, numba.int64, _ROWS))
+def prefix_rows(slice_token_offset, slice_tokens, prefix_first, stride, out):  # type: ignore[no-untyped-def]
+    """out = `prefix`, see above; zeros before."""
+    words = out.shape[1]
+    for s in range(slice_token_offset.size - 1):
+        here, last, row = slice_token_offset[s], slice_token_offset[s + 1], prefix_first[s]
+        while here < last:
+            for w in range(words):
+                out[row + 1, w] = out[row, w]
+            row += 1
+            for _ in range(min(stride, last - here)):
+                out[row, slice_tokens[here] >> 5] ^= np.uint32(1) << np.uint32(slice_tokens[here] & 31)
+                here += 1
+
+
+# ---------------------------------------------------------------- batches
+
+
+@kernel(numba.int64(numba.int64, numba.int64, _ROWS, numba.int64))
+def fill_masks(seats, count, masks, words):  # type: ignore[no-untyped-def]
+    """Row r of masks uint32 [count, at least words] = the mask of seat r; all bits for a seat without bundle.
+
+    0, or -1 if the masks have another shape (and are unchanged).
+    """
+    if masks.shape[0] != count or masks.shape[1] < words:
+        return -1
+    mask, size = np.int64(masks.ctypes.data), masks.shape[1]
+    for r in range(count):
+        seat = seats + 8 * len(SEAT) * r
+        host = _long(seat, HOST)
+        if host == 0:
+            _set(mask + 4 * size * r, 255, 4 * size)
+        else:
+            _fill(seat, host, mask + 4 * size * r, size)
+    return 0
+
+
+@kernel(numba.int64(numba.int64, numba.int64, numba.int64, numba.int64, numba.int64))
+def advance_tokens(seats, count, tokens, start, codes):  # type: ignore[no-untyped-def]
+    """Each seat from `start` on reads its token of int64 [count]: its code into codes int64 [count].
+
+    Seats without bundle and finished ones read anything and stay as they are. Returns -1 if every code is ACCEPTED or
+    STAYED, the number of the first seat whose code is FULL (those after it have not read), else `count`.
+    """
+    found = -1
+    for r in range(count):
+        if r >= start:
+            seat = seats + 8 * len(SEAT) * r
+            host = _long(seat, HOST)
+            code = STAYED
+            if host != 0 and _int(_long(seat, HISTORY), 5 * _long(seat, POSITION)) != 1:
+                code = _read(seat, host, _long(tokens, r))
+            _set_long(codes, r, code)
+            if code == FULL:
+                return r
+        code = _long(codes, r)
+        if code == REFUSED or code == OVERFLOW:  # noqa: SIM109 - see memory.largest_in
+            found = count
+    return found

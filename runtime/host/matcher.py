@@ -1,0 +1,480 @@
+"""One sequence on the host: which tokens may come next, and what the text read so far amounts to.
+
+Leaves out   the tables: see bundle.py. The loops: see kernels.py. Batches: see decoder.py.
+Invariants   a refused token changes nothing. Configurations are kept for every token read, so `rollback` is exact and
+             costs nothing. A matcher belongs to one thread at a time; the bundle may be shared.
+Arrays       kernels.py: seat int64 [7], history int32 [n, 5], frames int32 [m, 3].
+Finished     after the end of turn only the end-of-turn ids are allowed. Reading one counts as a
+             token, for `rollback` too, and changes nothing else; a finished row of a batch reads none.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from ..errors import DecodeError
+from ..format.tables import END_OF_TURN, FINISHED, NEVER
+from ..format.width import LogitsWidth
+from . import kernels
+
+if TYPE_CHECKING:
+    from ..format.bundle import Bundle
+    from .shared import Host
+
+_advance_token = kernels.advance_token
+_fill_mask = kernels.fill_mask
+_ACCEPTED = kernels.ACCEPTED
+_index = operator.index  # a kernel would cut a float
+_FULL = kernels.FULL
+MOST = 1 << 62  # a budget above every length; a larger one means the same
+# Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages not reached stay untouched.
+FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
+
+
+class Seat:
+    """The memory of one sequence: configurations and frames, and the kernels' way to them.
+
+    Attributes:
+        row: int64 [7], kernels.py; may be a row of a batch's seats.
+        history, frames: int32 [n, 5] and [m, 3].
+    """
+
+    __slots__ = ("frames", "history", "row")
+
+    def __init__(self, row: np.ndarray, host: Host, state: int) -> None:
+        self.row = row
+        row[kernels.HOST] = host.address
+        self.place(np.empty((FRESH_HISTORY, 5), dtype=np.int32), np.empty((FRESH_FRAMES, 3), dtype=np.int32))
+        self.begin(state)
+
+    def place(self, history: np.ndarray, frames: np.ndarray) -> None:
+        """Take these arrays."""
+        self.history, self.frames = history, frames
+        self.row[kernels.HISTORY], self.row[kernels.HISTORY_SIZE] = history.ctypes.data, history.shape[0]
+        self.row[kernels.FRAMES], self.row[kernels.FRAMES_SIZE] = frames.ctypes.data, frames.shape[0]
+
+    def begin(self, state: int, counter: int = 0, stack: Iterable[tuple[int, int]] = ()) -> None:
+        """One configuration, without a history."""
+        depth = 0
+        for symbol, saved in stack:
+            if depth == self.frames.shape[0]:
+                self.place(self.history, _doubled(self.frames))
+            self.frames[depth] = (depth - 1, symbol, saved)
+            depth += 1
+        self.history[0] = (state, counter, depth, depth - 1, depth)
+        self.row[kernels.POSITION] = 0
+
+    def grow(self) -> None:
+        """Twice the room of what is full."""
+        position = int(self.row[kernels.POSITION])
+        if position + 2 > self.history.shape[0]:
+            self.place(_doubled(self.history), self.frames)
+        else:
+            assert self.history[position, 4] <= self.frames.shape[0]
+            self.place(self.history, _doubled(self.frames))
+
+    def move(self, row: np.ndarray) -> None:
+        """Take another row."""
+        row[:] = self.row
+        self.row = row
+
+    def copied(self, row: np.ndarray) -> Seat:
+        """An independent copy whose row is another."""
+        twin = object.__new__(Seat)
+        row[:] = self.row
+        twin.row = row
+        twin.place(np.empty_like(self.history), np.empty_like(self.frames))
+        count = int(row[kernels.POSITION]) + 1
+        twin.history[:count] = self.history[:count]
+        used = int(self.here()[4])
+        twin.frames[:used] = self.frames[:used]
+        return twin
+
+    def here(self) -> np.ndarray:
+        """int32 [5]: the configuration."""
+        return self.history[self.row[kernels.POSITION]]
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    """The same with as many rows more, whose values nobody reads before they are written."""
+    wide = np.empty((2 * array.shape[0], array.shape[1]), dtype=array.dtype)
+    wide[: array.shape[0]] = array
+    return wide
+
+
+def entry_state(bundle: Bundle, entry: str) -> int:
+    """The local state of an entry."""
+    entries = bundle.meta["entry"]
+    if entry not in entries:
+        raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
+    return int(entries[entry])
+
+
+def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
+    """A budget of so many tokens from an entry on, as seats hold it: 0 for none."""
+    if budget is None:
+        return 0
+    need = bundle.min_tokens[entry]
+    if need is None:
+        raise DecodeError(
+            "this bundle can keep no budget: no bound on the tokens it needs is known",
+            place=f"{bundle.name}, entry {entry}",
+            hint="the tokenizer lacks tokens to write the shortest text with, or a count is too large",
+        )
+    wanted = _tokens(budget)
+    if wanted < need:
+        raise DecodeError(
+            "the budget is too small",
+            place=f"{bundle.name}, entry {entry}",
+            found=f"{budget} tokens",
+            expected=f"at least {need}, with the end of turn",
+        )
+    return min(wanted, MOST)
+
+
+def _tokens(budget: int) -> int:
+    """A budget that was asked for."""
+    try:
+        return int(operator.index(budget))
+    except TypeError:
+        shown = repr(budget)[:80]
+        raise DecodeError("a budget is no number of tokens", found=shown, expected="an integer, or None") from None
+
+
+def shown_form(mask: object) -> str:
+    """The form of what was given as a mask, for errors."""
+    if not isinstance(mask, np.ndarray):
+        return type(mask).__name__
+    return f"{mask.dtype} {list(mask.shape)}, contiguous: {mask.flags.c_contiguous}"
+
+
+class Matcher:
+    """The state of one sequence under a bundle.
+
+    Args:
+        bundle: the constraint.
+        entry: the name of the entry where the text begins; see `Bundle.entry`.
+        budget: how many tokens there may be, the end of turn among them; at least `Bundle.min_tokens` of the entry.
+            Masks then allow only what can still end in time, and near the end one token at a time that leads there.
+        logits_width: how many logits the model has, if they are to be checked against the vocabulary; see `Decoder`.
+    """
+
+    __slots__ = ("_host", "_place", "_row", "_seat", "_start", "bundle")
+
+    def __init__(
+        self, bundle: Bundle, entry: str = "start", budget: int | None = None, logits_width: int | None = None
+    ) -> None:
+        if logits_width is not None:
+            LogitsWidth(bundle.vocab, logits_width).check_given([bundle])
+        self._open(bundle, entry_state(bundle, entry))
+        self._row[kernels.BUDGET] = checked_budget(bundle, entry, budget)
+
+    def _open(self, bundle: Bundle, state: int) -> None:
+        self.bundle = bundle
+        self._host = bundle.host
+        self._start = state
+        self._row = np.zeros(len(kernels.SEAT), dtype=np.int64)
+        self._place: int = self._row.ctypes.data
+        self._seat = Seat(self._row, self._host, state)
+
+    @classmethod
+    def from_tokens(cls, bundle: Bundle, tokens: Iterable[int], entry: str = "start") -> Matcher:
+        """A matcher that has read the tokens."""
+        matcher = cls(bundle, entry)
+        for token in tokens:
+            matcher.advance(token)
+        return matcher
+
+    @classmethod
+    def at_configuration(cls, bundle: Bundle, state: int, counter: int, stack: Iterable[tuple[int, int]]) -> Matcher:
+        """A matcher put where another backend stands; it cannot be rolled back before that."""
+        twin = object.__new__(cls)
+        twin._open(bundle, state)
+        twin._seat.begin(state, counter, stack)
+        return twin
+
+    def fill(self, mask: np.ndarray) -> None:
+        """Set the bits of the allowed tokens, and clear all others.
+
+        Args:
+            mask: uint32 [at least ceil(V / 32)], contiguous; bit t is in word t >> 5 at t & 31.
+        """
+        try:
+            if not _fill_mask(self._place, mask):
+                return
+        except TypeError as error:
+            raise DecodeError(
+                "the mask has another form",
+                found=shown_form(mask),
+                expected="a numpy array of uint32, one dimension, contiguous, writable",
+            ) from error
+        raise DecodeError("the mask is too short", found=f"{mask.size} words", expected=f"at least {self._host.words}")
+
+    @property
+    def bound(self) -> int | None:
+        """So many tokens, the end of turn among them, are enough to end from here; None where no bound is known."""
+        found = int(kernels.bound_of(self._place))
+        return found if found < NEVER else None
+
+    @property
+    def left(self) -> int | None:
+        """How many tokens the budget leaves; None without a budget."""
+        budget = int(self._row[kernels.BUDGET])
+        return max(budget - len(self), 0) if budget else None
+
+    def limit(self, left: int | None) -> None:
+        """Set the budget anew: so many tokens may follow, at least `bound`; None for any number."""
+        wanted = None if left is None else _tokens(left)
+        if wanted is not None and (self.bound is None or wanted < max(1, self.bound)):
+            raise DecodeError(
+                "the budget is too small",
+                place=f"{self.bundle.name}, token {len(self)}",
+                found=f"{wanted} tokens",
+                expected="no budget: no bound is known" if self.bound is None else f"at least {max(1, self.bound)}",
+            )
+        self._row[kernels.BUDGET] = 0 if wanted is None else len(self) + min(wanted, MOST)
+
+    @property
+    def closing(self) -> int | None:
+        """The only token that the budget leaves, where it leaves one."""
+        token = int(kernels.closing_token(self._place))
+        return None if token < 0 else token
+
+    def forced(self) -> np.ndarray:
+        """int32 [·]: tokens that come next whatever is sampled, as the tokenizer itself writes them; often none.
+
+        The grammar has one way on from here; the tokens end where the tokenizer cuts whatever follows. They may be
+        read at once (`advance` each), or checked as drafts. None where the budget does not leave them.
+        """
+        t = self.bundle.tables
+        q = self.state
+        tokens = t.forced_tokens[t.forced_offset[t.state_forced[q]] : t.forced_offset[t.state_forced[q] + 1]]
+        left = self.left
+        if left is not None and tokens.size:
+            below = int(kernels.owed_of(self._place))
+            if int(t.forced_after[q]) + below > left - tokens.size:
+                return tokens[:0]
+        return tokens
+
+    def rows(self) -> list[int]:
+        """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
+
+        A budget is not looked at: where `closing` is a token, that one alone is the mask.
+        """
+        out = np.empty(self.bundle.meta["max_chain"] + 1, dtype=np.int32)
+        count = kernels.rows_of_mask(self._place, out)
+        return [int(row) for row in out[:count]]
+
+    def allowed_tokens(self) -> np.ndarray:
+        """int32 [·], ascending: the ids that may come next."""
+        mask = np.empty(self._host.words, dtype=np.uint32)
+        self.fill(mask)
+        return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).astype(np.int32)
+
+    def advance(self, token: int) -> None:
+        """Read one token.
+
+        Raises:
+            DecodeError: the token is not allowed here; the matcher is unchanged.
+        """
+        try:
+            code = _advance_token(self._place, _index(token))
+        except (TypeError, OverflowError):
+            code = self._advance(token)
+        if code != _ACCEPTED:
+            if code == _FULL:
+                code = self._advance(token)
+            if code != _ACCEPTED:
+                raise self._refusal(token, code)
+
+    def try_advance(self, token: int) -> bool:
+        """Read one token; False, and unchanged, if it is not allowed here."""
+        code = self._advance(token)
+        if code == kernels.OVERFLOW:
+            raise self._refusal(token, code)
+        return code == _ACCEPTED
+
+    def _advance(self, token: int) -> int:
+        try:
+            number = np.int64(_index(token))  # a bool is a number to Python, and none to a kernel
+        except TypeError:
+            raise DecodeError("a token is no integer", found=repr(token)[:80]) from None
+        except OverflowError:
+            return kernels.REFUSED
+        while (code := int(_advance_token(self._place, number))) == _FULL:
+            self._seat.grow()
+        return code
+
+    def _read(self, symbols: np.ndarray) -> int:
+        while (code := int(kernels.advance_symbols(self._place, symbols))) == _FULL:
+            self._seat.grow()
+        return code
+
+    def advance_bytes(self, data: bytes) -> int:
+        """Read bytes, each as if it were a token; returns how many were accepted, and stays after those.
+
+        Each accepted byte counts as one token for `rollback`.
+        """
+        symbol = np.zeros(1, dtype=np.int32)
+        reader = symbol.view()
+        reader.flags.writeable = False
+        for count, byte in enumerate(data):
+            symbol[0] = byte
+            if self._read(reader) != _ACCEPTED:
+                return count
+        return len(data)
+
+    def _possible(self) -> np.ndarray:
+        out = np.zeros(self.bundle.tables.symbol_class.size, dtype=np.uint8)
+        if self._seat.here()[4] >= self._seat.frames.shape[0]:
+            self._seat.place(self._seat.history, _doubled(self._seat.frames))
+        kernels.possible_symbols(self._place, out)
+        return out
+
+    def expected_bytes(self) -> bytes:
+        """The bytes that may come next, ascending."""
+        return bytes(np.flatnonzero(self._possible()[:256]).tolist())
+
+    def expected_special(self) -> list[int]:
+        """The ids of special tokens that may come next, ascending."""
+        t = self.bundle.tables
+        return [int(i) for i in t.special_token[self._possible()[t.special_symbol] != 0]]
+
+    @property
+    def is_complete(self) -> bool:
+        """The text so far is a whole one: the end of turn may come, or has come."""
+        return bool(self._possible()[END_OF_TURN])
+
+    @property
+    def is_finished(self) -> bool:
+        """The end of turn was read."""
+        return bool(self._seat.here()[0] == FINISHED)
+
+    @property
+    def state(self) -> int:
+        """The local state."""
+        return int(self._seat.here()[0])
+
+    @property
+    def counter(self) -> int:
+        return int(self._seat.here()[1])
+
+    @property
+    def depth(self) -> int:
+        """Frames on the stack."""
+        return int(self._seat.here()[2])
+
+    @property
+    def stack(self) -> list[tuple[int, int]]:
+        """(stack symbol, saved counter) of every frame, the top last."""
+        found = []
+        top = int(self._seat.here()[3])
+        while top >= 0:
+            parent, symbol, saved = map(int, self._seat.frames[top])
+            found.append((symbol, saved))
+            top = parent
+        return found[::-1]
+
+    def __len__(self) -> int:
+        """How many tokens were read and not rolled back."""
+        return int(self._row[kernels.POSITION])
+
+    def rollback(self, count: int = 1) -> None:
+        """Forget the last tokens."""
+        try:
+            back = operator.index(count)
+        except TypeError:
+            back = -1
+        if not 0 <= back <= len(self):
+            raise DecodeError("cannot roll back", found=f"{count!r} tokens", expected=f"0 to {len(self)}")
+        self._row[kernels.POSITION] -= back
+
+    def reset(self) -> None:
+        """Back to the entry, with no history."""
+        self._row[kernels.POSITION] = 0
+
+    def fork(self) -> Matcher:
+        """An independent copy, history included; ``copy`` and ``deepcopy`` make one, too."""
+        return Matcher.of_seat(self.bundle, self._start, self._seat)
+
+    def __copy__(self) -> Matcher:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Matcher cannot be pickled: send its bundle and its tokens, and use Matcher.from_tokens")
+
+    @classmethod
+    def of_seat(cls, bundle: Bundle, start: int, seat: Seat) -> Matcher:
+        """A matcher at a copy of a seat of the bundle; `start` is where `reset` goes."""
+        twin = object.__new__(cls)
+        twin.bundle, twin._host, twin._start = bundle, bundle.host, start
+        twin._row = np.zeros(len(kernels.SEAT), dtype=np.int64)
+        twin._place = twin._row.ctypes.data
+        twin._seat = seat.copied(twin._row)
+        return twin
+
+    def refusal(self, token: int) -> DecodeError:
+        """The error that `advance` raises for a token that is not allowed here."""
+        probe = self.fork()
+        return self._refusal(token, probe._advance(token))
+
+    def _refusal(self, token: int, code: int) -> DecodeError:
+        bundle, token = self.bundle, int(operator.index(token))  # which may be a bool
+        place = f"{bundle.name}, token {len(self)}, state {self.state}, depth {self.depth}"
+        if code == kernels.OVERFLOW:
+            return DecodeError(
+                f"token {token} pushes past the capacity of the stack: the bundle is unsound",
+                place=place,
+                found=f"more than {bundle.meta['capacity']} frames",
+                hint="compile the bundle again, and report this",
+            )
+        if not 0 <= token < bundle.vocab.size:
+            return DecodeError("no such token", place=place, found=str(token), expected=f"0 to {bundle.vocab.size - 1}")
+        accepted = ""
+        text = bundle.vocab.token(token)
+        if text and token not in bundle.tables.special_token:
+            probe = self.fork()
+            symbols = np.frombuffer(text, dtype=np.uint8).astype(np.int32)
+            for n in range(len(text), 0, -1):
+                part = symbols[:n].copy()
+                part.flags.writeable = False
+                found = probe._read(part)
+                if found == _ACCEPTED:
+                    accepted = f", of which {text[:n]!r} would be accepted"
+                    break
+        special = [bundle.vocab.shown(i) for i in self.expected_special()]
+        wanted = [s for s in (_shown_bytes(self.expected_bytes()), ", ".join(special)) if s]
+        return DecodeError(
+            "the token is not allowed here",
+            place=place,
+            found=f"token {token}, {bundle.vocab.shown(token)}{accepted}",
+            expected="one of " + " ".join(wanted) if wanted else "nothing: this state allows no symbol",
+        )
+
+
+def _shown_bytes(data: bytes) -> str:
+    """Byte set as a person reads it: ranges of ASCII quoted, others as hex."""
+    parts: list[str] = []
+    i = 0
+    while i < len(data):
+        j = i
+        while j + 1 < len(data) and data[j + 1] == data[j] + 1:
+            j += 1
+        low, high = data[i], data[j]
+        if j - i >= 2:
+            parts.append(f"{_shown_byte(low)}-{_shown_byte(high)}")
+        else:
+            parts.extend(_shown_byte(b) for b in data[i : j + 1])
+        i = j + 1
+    return " ".join(parts)
+
+
+def _shown_byte(byte: int) -> str:
+    return repr(chr(byte)) if 32 <= byte < 127 else f"0x{byte:02x}"

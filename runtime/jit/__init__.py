@@ -1,0 +1,1 @@
+"""Support for numba kernels: their cache on disk, memory by address, sorting."""

@@ -1,0 +1,426 @@
+"""The shortest close of a choice of tools, from that of the whole bundle.
+
+Most close cells stay: their close token leads where it led. The others, before the name of a tool is settled, get the
+best of all tokens that are left. Where that takes more than before, what tokens can cost is looked at anew, from the
+states that can come to such a cell within a token.
+
+Leaves out   the transitions of the choice (subset.py), the bounds of the whole (compiler/lift/close.py).
+Invariants   those of the shortest close (docs/architecture.md) hold for the tables of the choice. Nothing becomes
+             cheaper by a token that the choice does not have.
+Trusts       what bounds.py does, and marks that name tools. All checked on opening.
+Upper bounds What a token can cost below a frame is taken over all ends of tokens, not only those that can come there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import DecodeError
+from ..format.container import UNSOUND, refuse
+from ..format.tables import FINISHED, NEVER, Tables
+from ..format.vocab import Vocab
+from ..jit.memory import copy_row, grown, kernel, largest_in
+from .completion_automaton import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, returns_of, step
+from .shortest_paths import rows_of, signs_of, tokens_along, ways_out
+from .stack_depths import depths_of
+
+_FAR = 1 << 20  # a distance that no token has
+
+
+class Texts(NamedTuple):
+    """The tokens of a vocabulary.
+
+    node_…: as in the vocab file;  height int32 [nodes]: bytes of the longest token below;  plain bool [V]: the token is
+    matched by its bytes;  symbol int32 [V]: the special symbol of the others;  special int32 [·, 2]: symbol and token.
+    """
+
+    node_byte: np.ndarray
+    node_depth: np.ndarray
+    node_skip: np.ndarray
+    node_token_offset: np.ndarray
+    node_tokens: np.ndarray
+    token_offset: np.ndarray
+    token_bytes: np.ndarray
+    height: np.ndarray
+    plain: np.ndarray
+    symbol: np.ndarray
+    special: np.ndarray
+
+
+@kernel()
+def heights(depth, skip, out):  # type: ignore[no-untyped-def]
+    """out int32 [nodes] = bytes of the longest way below each node."""
+    for i in range(depth.size - 1, -1, -1):
+        child = i + 1
+        while child < skip[i]:
+            out[i] = max(out[i], out[child] + 1)
+            child = skip[child]
+
+
+@kernel()
+def _cost_of(a, t, q, low, high, token, mode, st, frames):  # type: ignore[no-untyped-def]
+    """The bound above the frame after a token; NEVER if it cannot be read, or goes on below the frame."""
+    st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
+    begin, end = t.token_offset[token], t.token_offset[token + 1]
+    if not t.plain[token]:
+        begin, end = 0, 1
+    if begin == end:
+        return NEVER
+    for i in range(begin, end):
+        depth = i - begin + 1
+        symbol = np.int64(t.token_bytes[i]) if t.plain[token] else np.int64(t.symbol[token])
+        code = step(a, st, frames, depth, symbol, mode)
+        if code >= 2 and i + 1 == end:
+            return 0
+        if code != 1:
+            return NEVER
+    depth = end - begin
+    return min(NEVER, most(a, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4])
+
+
+@kernel()
+def keep(a, t, order, state, begun, before, close_token, st, frames):  # type: ignore[no-untyped-def]
+    """Give cells their bounds as before where their close tokens keep them.
+
+    Args:
+        begun: see `Depths`.
+        order: int64 [·]: close cells, the smallest bound first, since each needs those after its tokens.
+        state: int32 [close cells].
+        before: int32 [close cells]: the bounds; a.bound receives those that stay.
+    """
+    for x in order:
+        kept = True
+        for mode in range(a.modes):
+            token = close_token[x, mode]
+            if mode > 0 and not begun[state[x]]:
+                continue
+            if token < 0 or (
+                _cost_of(a, t, np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x]), token, mode, st, frames)
+                >= before[x]
+            ):
+                kept = False
+        if kept:
+            a.bound[x] = before[x]
+
+
+@kernel()
+def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no-untyped-def]
+    """Into result int64 [3]: the largest and the least bound after a token of these nodes, and the token of the latter.
+
+    reach int32 [states]: where it is more than the bytes that can follow in the frame, nothing below is looked at.
+    """
+    i = begin
+    while i < end:
+        depth = np.int64(t.node_depth[i])
+        code = step(a, st, frames, depth, np.int64(t.node_byte[i]), mode)
+        if code == 0:
+            i = t.node_skip[i]
+            continue
+        for k in range(t.node_token_offset[i], t.node_token_offset[i + 1]):
+            token = t.node_tokens[k]
+            if t.plain[token]:
+                value = np.int64(0)
+                if code == 1:
+                    value += most(a, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4]
+                _found(result, value, token)
+        if code >= 2 or (st[depth, 3] < 0 and reach[st[depth, 0]] > t.height[i]):
+            i = t.node_skip[i]
+        else:
+            i += 1
+
+
+@kernel()
+def _found(result, value, token):  # type: ignore[no-untyped-def]
+    value = min(value, NEVER)
+    result[0] = max(result[0], value)
+    if value < result[1]:
+        result[1] = value
+        result[2] = token
+
+
+@kernel()
+def _specials(a, t, mode, st, frames, result):  # type: ignore[no-untyped-def]
+    """The same for the special tokens from st[0]."""
+    for k in range(t.special.shape[0]):
+        code = step(a, st, frames, np.int64(1), np.int64(t.special[k, 0]), mode)
+        if code == 1:
+            _found(result, most(a, st[1, 0], st[1, 1], st[1, 2]) + st[1, 4], t.special[k, 1])
+        elif code >= 2:
+            _found(result, np.int64(0), t.special[k, 1])
+
+
+@kernel()
+def _tokens(a, t, q, low, high, mode, near, st, frames, result):  # type: ignore[no-untyped-def]
+    """The same for all tokens from a state."""
+    result[0], result[1], result[2] = 0, NEVER, -1
+    st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
+    _walk(a, t, 0, t.node_byte.size, mode, near, st, frames, result)
+    _specials(a, t, mode, st, frames, result)
+
+
+@kernel()
+def renew(a, t, cells, state, begun, near, close_token, st, frames):  # type: ignore[no-untyped-def]
+    """Bounds and close tokens of the cells that have none, by every token, until none gets better.
+
+    begun: see `Depths`;  near: int32 [states], all 0.
+    """
+    result = np.zeros(3, np.int64)
+    chosen = np.zeros(a.modes, np.int32)
+    going = True
+    while going:
+        going = False
+        for x in cells:
+            worst = 0
+            for mode in range(a.modes):
+                if mode > 0 and not begun[state[x]]:
+                    chosen[mode] = chosen[0]
+                    continue
+                _tokens(
+                    a, t, np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x]), mode, near, st, frames, result
+                )
+                worst = max(worst, result[1] + 1)
+                chosen[mode] = result[2]
+            if worst < a.bound[x]:
+                a.bound[x] = worst
+                copy_row(close_token, x, chosen)
+                going = True
+
+
+@kernel()
+def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped-def]
+    """reach int32 [states], with 0 for dearer states and a large number for the others, becomes at most how many
+    symbols are read in its frame and those above until a dearer state or stack symbol."""
+    states = reach.size
+    classes = largest_in(a.symbol_class) + 1
+    source = np.empty(1024, np.int32)
+    target = np.empty(1024, np.int32)
+    weight = np.empty(1024, np.int32)
+    count = 0
+    for q in range(2, states):
+        cell = a.state_cell[q]
+        cells = 1
+        for b in range(a.state_break.shape[1]):
+            cells += a.state_break[q, b, 1]
+        for x in range(cell, cell + cells):
+            base = a.cell_delta[x]
+            last = 0
+            for k in range(classes):
+                if a.delta[base + k, 0] != base or a.delta[base + k, 1] == last:
+                    continue
+                op = last = a.delta[base + k, 1]
+                kind, number = op & 7, op >> 3
+                if op == 0 or kind > 4:
+                    continue
+                first, end = 0, 0
+                if kind == 4:
+                    g = a.push[number, 0]
+                    first, end = a.back_offset[g], a.back_offset[g + 1]
+                    if dearer_symbol[g]:
+                        reach[q] = min(reach[q], 1)
+                while count + 3 + end - first > source.size:
+                    source, target, weight = grown(source), grown(target), grown(weight)
+                if kind < 4:
+                    source[count], target[count], weight[count] = q, number, 1
+                    count += 1
+                else:
+                    for entered in range(1, 1 + a.modes):
+                        source[count], target[count], weight[count] = q, a.push[number, entered], 1
+                        count += 1
+                    for i in range(first, end):
+                        source[count], target[count], weight[count] = q, a.back[i] >> 2, 2
+                        count += 1
+    going = True
+    while going:
+        going = False
+        for e in range(count - 1, -1, -1):
+            found = reach[target[e]] + weight[e]
+            if found < reach[source[e]]:
+                reach[source[e]] = found
+                going = True
+
+
+@kernel()
+def costs(a, t, cells, state, begun, reach, after, st, frames):  # type: ignore[no-untyped-def]
+    """after int32 [close cells, modes] becomes at least the largest bound after a token, of these cells.
+
+    What lies below a first byte depends on nothing but its op where the counter may be any: most of that is remembered.
+    """
+    result = np.zeros(3, np.int64)
+    known = np.full((1 << 14, 2), -1, np.int64)  # first byte and op; the largest bound
+    for mode in range(a.modes):
+        known[:, 0] = -1
+        for x in cells:
+            if mode > 0 and not begun[state[x]]:
+                continue
+            q, low, high = np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x])
+            largest = np.int64(0)
+            following = np.int64(0)
+            while following < t.node_byte.size:
+                node, following = following, np.int64(t.node_skip[following])
+                op = op_at(a, q, low, np.int64(a.symbol_class[t.node_byte[node]]))
+                if op == 0:
+                    continue
+                key = np.int64(op) << 8 | t.node_byte[node]
+                slot = (key * 0x9E3779B1 >> 12) & (known.shape[0] - 1)
+                if low > 0 or high < MANY or known[slot, 0] != key:
+                    result[0] = 0
+                    st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
+                    _walk(a, t, node, following, mode, reach, st, frames, result)
+                    if low == 0 and high == MANY:
+                        known[slot, 0], known[slot, 1] = key, result[0]
+                    largest = max(largest, result[0])
+                else:
+                    largest = max(largest, known[slot, 1])
+            result[0] = largest
+            st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
+            _specials(a, t, mode, st, frames, result)
+            after[x, mode] = max(after[x, mode], result[0])
+
+
+@kernel()
+def costs_below(a, t, cells, state, crossed, reach, st, frames, worst):  # type: ignore[no-untyped-def]
+    """worst int32 [states] becomes at least the largest bound after an end of any token, read from these cells."""
+    result = np.zeros(3, np.int64)
+    for x in cells:
+        result[0] = 0
+        for mode in range(a.modes):
+            if mode > 0 and not crossed[state[x]]:
+                continue
+            for node in range(t.node_byte.size):
+                if t.height[node] == 0 or reach[state[x]] > t.height[node]:
+                    continue
+                depth = t.node_depth[node]
+                st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = (
+                    state[x],
+                    a.low[x],
+                    a.high[x],
+                    -1,
+                    0,
+                )
+                _walk(a, t, node + 1, t.node_skip[node], mode, reach, st, frames, result)
+        worst[state[x]] = max(worst[state[x]], result[0])
+
+
+def texts_of(vocab: Vocab, tables: Tables) -> Texts:
+    height = vocab.__dict__.get("_height")
+    if height is None:
+        height = np.zeros(vocab.node_byte.size, np.int32)
+        heights(vocab.node_depth, vocab.node_skip, height)
+        vocab.__dict__["_height"] = height
+    symbol = np.zeros(vocab.size, np.int32)
+    symbol[tables.special_token] = tables.special_symbol
+    special = np.stack([tables.special_symbol, tables.special_token], axis=1).astype(np.int32)
+    return Texts(
+        vocab.node_byte, vocab.node_depth, vocab.node_skip, vocab.node_token_offset, vocab.node_tokens,
+        vocab.token_offset, vocab.token_bytes, height, symbol == 0, symbol, special,
+    )  # fmt: skip
+
+
+class Partition(NamedTuple):
+    """Cells of owners: owner int32 [cells], low and high int32 [cells]; counters of each."""
+
+    owner: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @staticmethod
+    def of(t: Tables, first: str, breaks: str, size: int) -> Partition:
+        """Raises BundleError: the cells do not lie in the order of their owners, as every compile leaves them."""
+        starts, pairs = getattr(t, first), getattr(t, breaks)
+        count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+        if int(count.sum()) != size or (starts != np.cumsum(count) - count).any():
+            raise refuse(
+                "a choice of tools", first, "cells apart", f"one after the other, as {breaks} has them", UNSOUND
+            )
+        _, low, high = ranges_of(lows_of(pairs), count.size)
+        return Partition(np.repeat(np.arange(count.size, dtype=np.int32), count), low, high)
+
+
+def closing_of(
+    t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int], soft_depth: int, name: str
+) -> dict[str, np.ndarray] | None:
+    """The arrays of the shortest close that are other ones when transitions are taken out; None where none are known.
+
+    Args:
+        t: the tables before.
+        delta: the transitions that are left.
+        entries: where texts may begin.
+        soft_depth: from which depth on tokens are read in mode 1.
+        name: of the bundle, for errors.
+
+    Raises DecodeError: some state has no way to the end any more. In mode 1 a frame takes its lowest texts alone, and
+    they may be those of a tool that is left out.
+    """
+    if (t.close_bound >= NEVER).all():
+        return None
+    cells = Partition.of(t, "state_close", "close_break", int(t.close_bound.size))
+    owed_of = Partition.of(t, "owed_first", "owed_break", int(t.owed.size))
+    texts = texts_of(vocab, t)
+    reached, begun, crossed = depths_of(t, vocab, delta, entries, soft_depth)
+    back_offset, back = returns_of(t, reached)
+    bound = np.full(t.close_bound.size, NEVER, np.int32)
+    first = np.append(t.state_close, np.int32(bound.size))
+    alive = np.zeros((0, 4), np.uint64)
+    a = Closing.of(t, delta, (back_offset, back), (first, t.close_break, cells.low, cells.high), bound, alive)
+    depth = vocab.longest + 2
+    st, frames = np.zeros((depth, 5), np.int64), np.zeros((depth, 5), np.int64)
+    live = (cells.owner > FINISHED) & reached[cells.owner] & (t.close_bound < NEVER)
+    bound[t.state_close[FINISHED]] = 0
+    order = np.argsort(t.close_bound, kind="stable")
+    close_token = t.close_token.copy()
+    keep(a, texts, order[live[order]], cells.owner, begun, t.close_bound, close_token, st, frames)
+    near = np.zeros(t.states, np.int32)
+    signs = signs_of(t, vocab)
+    _, policy, order = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
+    tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, close_token)
+    renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, begun, near, close_token, st, frames)
+    if (live & (bound >= NEVER)).any():
+        raise DecodeError(
+            "the tools of this bundle cannot be chosen from",
+            place=name,
+            found="deep texts in which only a call of another tool is low enough",
+            hint="compile the tools that are wanted, or all with a larger soft_depth",
+        )
+    close_token[bound >= NEVER] = -1
+    owed = np.zeros(t.owed.size, np.int32)
+    owed_cells(a, owed_of.owner, owed_of.low, owed_of.high, owed)
+    found = {"close_bound": bound, "close_token": close_token, "owed": owed}
+    dearer_state = np.zeros(t.states, bool)
+    dearer_state[cells.owner[live & (bound > t.close_bound)]] = True
+    dearer_symbol = np.zeros(t.return_offset.size, bool)
+    dearer_symbol[owed_of.owner[owed > t.owed]] = True
+    if not dearer_state.any() and not dearer_symbol.any():
+        return found
+    reach = np.where(dearer_state, 0, _FAR).astype(np.int32)
+    distances(a, dearer_state, dearer_symbol, reach)
+    after = t.close_after.copy()
+    touched = np.flatnonzero(live & (reach[cells.owner] <= vocab.longest))
+    costs(a, texts, touched, cells.owner, begun, reach, after, st, frames)
+    returned = np.zeros(t.states, bool)
+    returned[back >> 2] = True
+    below = np.flatnonzero(live & returned[cells.owner] & (reach[cells.owner] < vocab.longest))
+    worst = np.zeros(t.states, np.int32)
+    costs_below(a, texts, below, cells.owner, crossed, reach, st, frames, worst)
+    symbol_of = np.repeat(np.arange(t.return_offset.size), np.diff(back_offset))
+    worst_of_symbol = np.zeros(t.return_offset.size, np.int32)
+    np.maximum.at(worst_of_symbol, symbol_of, worst[back >> 2])
+    found["close_after"] = after
+    found["chain_after"] = _chain_after(t, worst_of_symbol)
+    found["state_forced"] = np.where(reach < _FAR, 0, t.state_forced).astype(np.int32)
+    return found
+
+
+def _chain_after(t: Tables, worst: np.ndarray) -> np.ndarray:
+    """`chain_after`, raised to the worst below each stack symbol int32 [stack symbols]."""
+    of_chain = np.zeros(t.chain_cell.size, np.int32)
+    for base in np.unique(t.chain_offset).tolist():
+        mine = np.flatnonzero(t.chain[base : base + worst.size, 0] == base)
+        np.maximum.at(of_chain, t.chain[base + mine, 1], worst[mine])
+    count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    place = np.repeat(t.chain_cell - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    after = t.chain_after.copy()
+    np.maximum.at(after, place, np.repeat(of_chain, count))
+    return after

@@ -1,0 +1,474 @@
+"""Least ways out of every state: in bytes, and then in tokens.
+
+Leaves out   what other tokens cost, which cells have bounds (compiler/lift/close.py; closing.py).
+Values       counters are intervals, as in bounds.py.
+Trusts       what walk.py does, and that close cells lie side by side, one for each phase of a counter; weights are no
+             less than 0 and at most NEVER. All checked on opening.
+Source       Knuth 1977 (a generalization of Dijkstra's algorithm).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..format.tables import FINISHED, NEVER, Tables
+from ..format.vocab import Vocab
+from ..jit.memory import BARE, kernel
+from .comb import CombRows, rows_at
+from .completion_automaton import Closing, act, largest, owing, phase, phases
+
+_RARE = 1000  # weight of a byte that is no token by itself
+_LEVELS = 32  # of the queue of least weights, for values of 31 bits
+
+
+@kernel()
+def distinct_ops(offset, column, value, weight, rank):  # type: ignore[no-untyped-def]
+    """The ops of rows, each once, with the class of least weight, then rank, that has it.
+
+    Args:
+        offset, column, value: see `CombRows`.
+        weight, rank: int32 [classes]; a class of weight NEVER is never read.
+
+    Returns:
+        offset int32 [rows + 2], op int32 [·], class int32 [·]: the same with ops.
+    """
+    ends = np.zeros(offset.size, np.int32)
+    op_of, class_of = np.empty(column.size, np.int32), np.empty(column.size, np.int32)
+    end = 0
+    for r in range(offset.size - 1):
+        for e in range(offset[r], offset[r + 1]):
+            k, op = column[e], value[e]
+            if weight[k] >= NEVER:
+                continue
+            i = end - 1
+            while i >= ends[r] and op_of[i] != op:
+                i -= 1
+            if i < ends[r]:
+                op_of[end] = op
+                class_of[end] = k
+                end += 1
+            elif (weight[k], rank[k]) < (weight[class_of[i]], rank[class_of[i]]):
+                class_of[i] = k
+        ends[r + 1] = end
+    return ends, op_of[:end], class_of[:end]
+
+
+@kernel(**BARE)
+def _level(value, now):  # type: ignore[no-untyped-def]
+    """The number of the highest bit in which two values differ, from 1; 0 for equal ones."""
+    differs, level = value ^ now, 0
+    while differs > 0:
+        differs >>= 1
+        level += 1
+    return level
+
+
+@kernel(**BARE)
+def _enqueue(queue, n, now, value, x):  # type: ignore[no-untyped-def]
+    """Put entry n into a queue, a cell with a value that is no less than the last one that was taken out.
+
+    Args:
+        queue: a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): the first entry of each level int32 [32], -1 for
+            none; entries int32 [·, 3]: value, cell, next one of the level.
+        now: the value that was taken out last.
+    """
+    first, entry = queue
+    level = _level(value, now)
+    entry[n, 0], entry[n, 1], entry[n, 2] = value, x, first[level]
+    first[level] = n
+
+
+@kernel(**BARE)
+def _dequeue(queue, now):  # type: ignore[no-untyped-def]
+    """Take out a cell of the least value: that value, and the cell, -1 where the queue is empty."""
+    first, entry = queue
+    if first[0] < 0:
+        level = 1
+        while level < _LEVELS and first[level] < 0:
+            level += 1
+        if level == _LEVELS:
+            return now, np.int64(-1)
+        n = np.int64(first[level])
+        now = np.int64(entry[n, 0])
+        while n >= 0:
+            now = min(now, np.int64(entry[n, 0]))
+            n = np.int64(entry[n, 2])
+        n = np.int64(first[level])
+        first[level] = -1
+        while n >= 0:  # each goes to a lower level
+            after = np.int64(entry[n, 2])
+            _enqueue(queue, n, now, np.int64(entry[n, 0]), np.int64(entry[n, 1]))
+            n = after
+    n = np.int64(first[0])
+    first[0] = entry[n, 2]
+    return now, np.int64(entry[n, 1])
+
+
+@kernel()
+def least_ways(  # type: ignore[no-untyped-def]
+    first, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value, policy
+):
+    """Least weights to leave the frame from every close cell, and the first class of such a way.
+
+    A *term* is an op of a cell. It waits for one cell that it needs and that has no value yet; when that one has got
+    its value, the term goes on to the next; when it needs no more, its cell has a candidate.
+
+    Args:
+        first … high: as in `Closing`;  row: int32 [close cells], the row of ops;  offset, op_of, class_of: those, see
+            `distinct_ops`.
+        weight, rank: int32 [classes]; among equally short ways the class of least rank.
+        value: int32 [close cells], receives the least weight; NEVER but for those that are known already and have no
+            ops;  policy: int32, all -1, receives the class.
+
+    Returns:
+        int64 [·]: the cells that got a value, the least first.
+    """
+    cells = row.size
+    terms = np.zeros(cells + 1, np.int64)
+    for x in range(cells):
+        terms[x + 1] = terms[x] + offset[row[x] + 1] - offset[row[x]]
+    count = terms[cells]
+    owner = np.empty(count, np.int32)
+    following = np.empty(count, np.int32)  # the next term that waits for the same cell
+    part = np.zeros(count, np.int32)  # which range of cells it is at, and where in it
+    at = np.full(count, -1, np.int32)
+    above = np.zeros(count, np.int32)  # largest values so far: of what is entered, and of what follows below
+    below = np.zeros(count, np.int32)
+    waiting = np.full(cells, -1, np.int32)
+    settled = np.zeros(cells, np.bool_)
+    settled[first[1]] = True  # the finished state; its value is 0
+    queue = np.full(_LEVELS, -1, np.int32), np.empty((count + cells, 3), np.int32)
+    entries = 0
+    for x in range(cells):
+        if value[x] < NEVER:
+            _enqueue(queue, entries, np.int64(0), np.int64(value[x]), x)
+            entries += 1
+    now, order, done = np.int64(0), np.empty(cells, np.int64), 0
+    ready = np.empty(count + 1, np.int32)  # terms to look at
+    for x in range(cells):
+        for t in range(terms[x], terms[x + 1]):
+            owner[t] = x
+    todo = count
+    for t in range(count):
+        ready[t] = count - 1 - t
+    while True:
+        while todo > 0:
+            todo -= 1
+            t = ready[todo]
+            x = owner[t]
+            e = offset[row[x]] + t - terms[x]
+            op = np.int64(op_of[e])
+            kind, number = op & 7, op >> 3
+            waits = False
+            while kind != 5:
+                p = part[t]
+                least, most = np.int64(low[x]), np.int64(high[x])  # counters
+                if kind < 4:
+                    if p == 1:
+                        break
+                    q, least, most = number, act(kind, least), act(kind, most)
+                elif p < modes:
+                    q, least, most = np.int64(push[number, 1 + p]), np.int64(0), np.int64(0)
+                else:
+                    g = push[number, 0]
+                    i = back_offset[g] + p - modes
+                    if i >= back_offset[g + 1]:
+                        break
+                    q, then, action = np.int64(back[i] >> 2), np.int64(back[i] & 3), np.int64(push[number, 3])
+                    least, most = act(then, act(action, least)), act(then, act(action, most))
+                y = last = np.int64(first[q])
+                if first[q + 1] > first[q] + 1:
+                    last = y + phase(breaks, q, most)
+                    y = max(np.int64(at[t]), y + phase(breaks, q, least))
+                while y <= last and settled[y]:
+                    v = 0 if q == 1 else value[y]
+                    if kind < 4 or p < modes:
+                        above[t] = max(above[t], v)
+                    else:
+                        below[t] = max(below[t], v)
+                    y += 1
+                if y <= last:
+                    at[t] = y
+                    following[t] = waiting[y]
+                    waiting[y] = t
+                    waits = True
+                    break
+                part[t] += 1
+                at[t] = -1
+            k = class_of[e]
+            found = weight[k] + above[t] + below[t]
+            if waits or found >= NEVER or found > value[x]:
+                continue
+            if found == value[x]:
+                if (rank[k], k) < (rank[policy[x]], policy[x]):
+                    policy[x] = k
+                continue
+            value[x] = found
+            policy[x] = k
+            _enqueue(queue, entries, now, np.int64(found), x)
+            entries += 1
+        now, x = _dequeue(queue, now)
+        if x < 0:
+            return order[:done]
+        if settled[x]:
+            continue
+        settled[x] = True
+        order[done] = x
+        done += 1
+        t = waiting[x]
+        while t >= 0:
+            ready[todo] = t
+            todo += 1
+            t = following[t]
+
+
+@kernel()
+def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, stack, close_token):  # type: ignore[no-untyped-def]
+    """Fewest tokens along each state's own shortest way, into a.bound; and the first of them.
+
+    Args:
+        order: int64 [·]: close cells by their least weight; each needs only those before it.
+        policy: int32 [close cells]: the class of each on its shortest way.
+        symbol_of_class: int32 [classes]: the symbol that stands for the class.
+        special_of_symbol: int32 [symbols]: the token of a special symbol, -1 for none.
+        t: `Bytes`.
+        stack: int64 [longest token + 1, 4], scratch.
+        close_token: int32 [close cells, modes], receives the token; -1 for none.
+    """
+    state_cell, state_break, cell_delta, delta = a.state_cell, a.state_break, a.cell_delta, a.delta
+    first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
+    state_of = np.zeros(bound.size, np.int32)
+    for owner in range(state_cell.size):
+        state_of[first[owner] : first[owner + 1]] = owner
+    for x in order:
+        worst, pushed = np.int64(0), False
+        for mode in range(a.modes):
+            if mode > 0 and not pushed:
+                close_token[x, mode] = close_token[x, 0]  # modes differ in what is entered
+                continue
+            q, low, high = np.int64(state_of[x]), np.int64(a.low[x]), np.int64(a.high[x])
+            best, chosen = np.int64(NEVER), np.int64(-1)
+            top, node, depth, before = 0, np.int64(-1), 0, np.int64(0)
+            going = True
+            while going and q != 1:
+                y = last = np.int64(first[q])
+                if first[q + 1] > y + 1:
+                    y, last = y + phase(breaks, q, low), y + phase(breaks, q, high)
+                k = np.int64(policy[y])
+                if k < 0:
+                    break
+                base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)])
+                op = np.int64(delta[base + k, 1]) if delta[base + k, 0] == base else np.int64(0)
+                while y < last and going:  # one op must close from all of them
+                    y += 1
+                    base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, np.int64(a.low[y]))])
+                    other = np.int64(delta[base + k, 1]) if delta[base + k, 0] == base else np.int64(0)
+                    going = policy[y] == k and other == op
+                if not going:
+                    break
+                symbol = np.int64(symbol_of_class[k])
+                if symbol >= 256:
+                    going = False
+                    if depth > 0:
+                        break
+                    token = np.int64(special_of_symbol[symbol])
+                else:
+                    if depth < 2:
+                        node = np.int64(t.first_child[symbol] if depth == 0 else t.second_child[before, symbol])
+                        if node < 0:
+                            break
+                    else:
+                        end = t.node_skip[node]
+                        node += 1
+                        while node < end and t.node_byte[node] != symbol:
+                            node = np.int64(t.node_skip[node])
+                        if node >= end:
+                            break
+                    before = symbol
+                    depth += 1
+                    token = np.int64(t.node_token[node])
+                kind, number = op & 7, op >> 3
+                if kind < 4:
+                    q, low, high = number, act(kind, low), act(kind, high)
+                elif kind == 4:
+                    pushed = True
+                    g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
+                    low, high = act(action, low), act(action, high)
+                    stack[top, 0], stack[top, 1], stack[top, 2] = g, low, high
+                    stack[top, 3] = owing(back_offset, back, first, breaks, bound, g, low, high)
+                    top += 1
+                    q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
+                elif top > 0:
+                    top -= 1
+                    base = np.int64(a.return_offset[stack[top, 0]])
+                    if a.return_[base + number, 0] != base:
+                        break
+                    value = np.int64(a.return_[base + number, 1])
+                    q, low, high = value >> 2, act(value & 3, stack[top, 1]), act(value & 3, stack[top, 2])
+                else:
+                    going = False
+                if token >= 0:
+                    after = np.int64(1)
+                    if kind != 5 or going:
+                        after += largest(first, breaks, bound, q, low, high)
+                        for i in range(top):
+                            after += stack[i, 3]
+                    if after < best:
+                        best, chosen = after, token
+            close_token[x, mode] = chosen
+            worst = max(worst, best)
+        bound[x] = worst
+
+
+# -- what a bundle reads ----------------------------------------------------------------------------------------------
+
+
+class Bytes(NamedTuple):
+    """What tokens there are for bytes.
+
+    alone bool [256]: the byte is a token;  run int32 [256]: longest token of this byte only;  first_child int32 [256],
+    second_child int32 [256, 256]: the node of a first byte, and of the first two, -1 for none: these nodes have many
+    brothers;  node_token int32 [nodes]: the first token that ends at a node and is matched by its text, -1 for none;
+    node_byte, node_skip: the trie;  order int32 [256]: bytes, those that stand best for others last.
+    """
+
+    alone: np.ndarray
+    run: np.ndarray
+    first_child: np.ndarray
+    second_child: np.ndarray
+    node_token: np.ndarray
+    node_byte: np.ndarray
+    node_skip: np.ndarray
+    order: np.ndarray
+
+
+def bytes_of(v: Vocab, special: np.ndarray) -> Bytes:
+    """Worked out once for a vocabulary and the ids that are matched as special tokens."""
+    held: dict[bytes, Bytes] = v.__dict__.setdefault("_bytes", {})
+    found = held.get(special.tobytes())
+    if found is not None:
+        return found
+    is_special = np.zeros(v.size, bool)
+    is_special[special] = True
+    length = np.diff(v.token_offset)
+    some = np.flatnonzero(length > 0)
+    start = v.token_offset[some]
+    one = np.zeros(some.size, bool)
+    if some.size:
+        one = np.minimum.reduceat(v.token_bytes, start) == np.maximum.reduceat(v.token_bytes, start)
+    plain = ~is_special[some]
+    some, first, one = some[plain], v.token_bytes[start[plain]].astype(np.int64), one[plain]
+    run = np.zeros(256, np.int32)
+    np.maximum.at(run, first[one], length[some][one].astype(np.int32))
+    alone = np.zeros(256, bool)
+    alone[first[length[some] == 1]] = True
+    first_child = np.full(256, -1, np.int32)
+    roots = np.flatnonzero(v.node_depth == 1)
+    first_child[v.node_byte[roots]] = roots
+    second_child = np.full((256, 256), -1, np.int32)
+    seconds = np.flatnonzero(v.node_depth == 2)
+    parents = roots[np.searchsorted(roots, seconds) - 1]
+    second_child[v.node_byte[parents], v.node_byte[seconds]] = seconds
+    node_token = np.full(v.node_byte.size, -1, np.int32)
+    places = np.flatnonzero(~is_special[v.node_tokens])[::-1]
+    node_token[np.searchsorted(v.node_token_offset, places, side="right") - 1] = v.node_tokens[places]
+    order = np.array(sorted(range(256), key=lambda b: (bool(alone[b]), int(run[b]), -b)), np.int32)
+    found = Bytes(alone, run, first_child, second_child, node_token, v.node_byte, v.node_skip, order)
+    held[special.tobytes()] = found
+    return found
+
+
+class Signs(NamedTuple):
+    """What a bundle reads, and what stands for it.
+
+    weight, rank, symbol int32 [classes]: of each symbol class;  token int32 [symbols]: of each special symbol, -1 for
+    none;  byte: see `Bytes`.
+    """
+
+    weight: np.ndarray
+    rank: np.ndarray
+    symbol: np.ndarray
+    token: np.ndarray
+    byte: Bytes
+
+
+def signs_of(t: Tables, vocab: Vocab) -> Signs:
+    """Weights, ranks and symbols.
+
+    A class stands for that of its bytes of which the vocabulary has the longest runs: text that must only be long
+    then takes few tokens.
+    """
+    byte = bytes_of(vocab, t.special_token)
+    token = np.full(t.symbol_class.size, -1, np.int32)
+    token[t.special_symbol[::-1]] = t.special_token[::-1]
+    weight, rank = np.full(t.classes, NEVER, np.int32), np.zeros(t.classes, np.int32)
+    symbol = np.zeros(t.classes, np.int32)
+    k = t.symbol_class[byte.order]  # the best of a class is the last
+    weight[k], rank[k], symbol[k] = np.where(byte.alone[byte.order], 1, _RARE), 256 - np.arange(256), byte.order
+    for s in range(256, t.symbol_class.size):
+        k = int(t.symbol_class[s])
+        if token[s] >= 0:
+            weight[k], rank[k], symbol[k] = 1, 0, s
+    return Signs(weight, rank, symbol, token, byte)
+
+
+class Rows(NamedTuple):
+    """ops: the rows of the comb of transitions, by cell;  of_close int32 [close cells]: the row of each; the finished
+    state has the last, without ops."""
+
+    ops: CombRows
+    of_close: np.ndarray
+
+
+def rows_of(a: Closing, ops: CombRows | None = None) -> Rows:
+    """The rows of close cells, from those of cells if they are known."""
+    ops = ops or rows_at(a.delta, a.cell_delta, int(a.symbol_class.max()) + 1)
+    cell = a.state_cell
+    if a.low.size != cell.size or a.state_break.shape[1]:
+        state = np.repeat(np.arange(cell.size), np.diff(a.close_first))
+        cell = cell[state] + phases(a.state_break[state], a.low)
+    of_close = ops.of[cell].astype(np.int32)
+    of_close[a.close_first[FINISHED]] = ops.rows
+    return Rows(ops, of_close)
+
+
+class Ops(NamedTuple):
+    """offset int32 [rows + 2], op, symbol int32 [·]: the different ops of each row of `Rows`, and a class of each."""
+
+    offset: np.ndarray
+    op: np.ndarray
+    symbol: np.ndarray
+
+
+def ops_of(rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
+    """See `distinct_ops`."""
+    return Ops(*distinct_ops(rows.ops.offset, rows.ops.column, rows.ops.value, weight, rank))
+
+
+def ways_out(
+    a: Closing, rows: Rows, signs: Signs, known: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least weight to leave the frame from every close cell, int32, the first class of such a way, and the cells
+    that have one by their weight, int64 [·].
+
+    Args:
+        known: close cells without ops whose weights int32 [·] are known.
+    """
+    ops = ops_of(rows, signs.weight, signs.rank)
+    value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
+    value[known] = weight
+    order = least_ways(
+        a.close_first, a.close_break, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol, signs.weight,
+        signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy,
+    )  # fmt: skip
+    return value, policy, order
+
+
+def tokens_along(
+    a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, close_token: np.ndarray
+) -> None:
+    """`tokens_on_the_way` for these close cells."""
+    stack = np.zeros((vocab.longest + 1, 4), np.int64)
+    tokens_on_the_way(a, order, policy, signs.symbol, signs.token, signs.byte, stack, close_token)

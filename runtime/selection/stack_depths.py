@@ -1,0 +1,125 @@
+"""How deep frames lie, and so which states mode 1 concerns: what is reached from where texts may begin.
+
+Mode 1 is that of tokens that begin at or above the soft depth. Such a token may leave frames, as many as it has symbols
+that leave one, and go on in one that lies lower; what it opens there it enters as mode 1 does.
+
+Leaves out   what the modes are for (docs/architecture.md, "The automaton").
+Trusts       what bounds.py does; an entry of ``delta`` lies in a column of its owner, or is free. Checked on opening.
+Upper bounds A frame is as deep as on the deepest way to it, whatever stands on the other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..format.tables import FINISHED, POP, Tables
+from ..format.vocab import Vocab
+from ..jit.memory import kernel, largest_in
+from .completion_automaton import returns_of
+
+
+class Depths(NamedTuple):
+    """Of states.
+
+    reached bool [states]: some text leads there.
+    begun bool [states]: a token may begin there in mode 1.
+    crossed bool [states]: a token in mode 1 may come there, or begin there.
+    """
+
+    reached: np.ndarray
+    begun: np.ndarray
+    crossed: np.ndarray
+
+
+def depths_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int], soft_depth: int) -> Depths:
+    """The depths of states.
+
+    Args:
+        delta: the transitions that there are.
+        entries: where texts may begin.
+        soft_depth: from which depth on tokens are read in mode 1.
+    """
+    starts = np.array([FINISHED, *entries], np.int32)
+    offset, back = returns_of(t, np.ones(t.states, bool))
+    leaving = _most_leaving(t, vocab) if t.modes > 1 else 0
+    depth = np.full(t.states, -1, np.int32)
+    depth[starts] = 0
+    _deepest(
+        t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, offset, back, t.modes, soft_depth,
+        leaving, starts, depth,
+    )  # fmt: skip
+    reached = depth >= 0
+    two = t.modes > 1
+    return Depths(reached, reached & two & (depth >= soft_depth), reached & two & (depth + leaving >= soft_depth))
+
+
+def _most_leaving(t: Tables, vocab: Vocab) -> int:
+    """The most symbols of a token that some state leaves a frame on."""
+    classes = np.zeros(int(t.symbol_class.max()) + 1, bool)
+    rows = np.flatnonzero((t.delta[:, 1] & 7 == POP) & (t.delta[:, 0] >= 0))
+    classes[rows - t.delta[rows, 0]] = True
+    leaves = np.append(0, np.cumsum(classes[t.symbol_class[:256]][vocab.token_bytes]))
+    return max(1, int((leaves[vocab.token_offset[1:]] - leaves[vocab.token_offset[:-1]]).max()))
+
+
+@kernel()
+def _deepest(  # type: ignore[no-untyped-def]
+    symbol_class,
+    state_cell,
+    state_break,
+    cell_delta,
+    delta,
+    push,
+    back_offset,
+    back,
+    modes,
+    most,
+    leaving,
+    starts,
+    depth,
+):
+    """depth int32 [states], -1 but for starts, becomes the largest depth of a frame in which each state lies, up to
+    ``most``."""
+    todo, waits, count = np.empty(depth.size, np.int32), np.zeros(depth.size, np.bool_), 0
+    for q in starts:
+        if not waits[q]:
+            waits[q] = True
+            todo[count] = q
+            count += 1
+    classes = largest_in(symbol_class) + 1
+    while count > 0:
+        count -= 1
+        q = todo[count]
+        waits[q] = False
+        cells = 1
+        for b in range(state_break.shape[1]):
+            cells += state_break[q, b, 1]
+        for x in range(state_cell[q], state_cell[q] + cells):
+            base, last = cell_delta[x], 0
+            for k in range(classes):
+                if delta[base + k, 0] != base or delta[base + k, 1] == last:
+                    continue
+                op = last = delta[base + k, 1]
+                kind, number = op & 7, op >> 3
+                if op == 0 or kind > 4:
+                    continue
+                first, end, entered = 0, 1, 0
+                if kind == 4:
+                    entered = 1 + (modes > 1 and depth[q] + leaving >= most)
+                    first, end = back_offset[push[number, 0]] - entered, back_offset[push[number, 0] + 1]
+                for i in range(first, end):
+                    if kind < 4:
+                        r, found = number, depth[q]
+                    elif i < first + entered:
+                        r, found = push[number, 1 + i - first], min(most, depth[q] + 1)
+                    else:
+                        r, found = back[i] >> 2, depth[q]
+                    if found > depth[r]:
+                        depth[r] = found
+                        if not waits[r]:
+                            waits[r] = True
+                            todo[count] = r
+                            count += 1

@@ -1,0 +1,197 @@
+"""Walk the vocabulary's trie through the tables of a bundle: tokens that may come next, and where they leave the frame.
+
+The compiler walks automata before there are tables (compiler/lift/walk.py); this walks tables, for the few rows that a
+choice among the tools changes.
+
+Leaves out   what becomes of the rows: see subset.py.
+Trusts       cells of a state are there for every phase; a base and any class lie inside of ``delta``, a base of
+             `return` and any R inside of it; ops name states and pushes, pushes states and stack symbols; node_skip is
+             past its node, node_depth at most the longest token. An entry counts for its owner alone. All checked on
+             opening.
+Arrays       `Machine` and `Trie` as in docs/architecture.md; delta_before is delta as it was before transitions were
+             taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), where the
+             transitions begin; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
+             frame is named by the depth of the byte that pushed it, so backing up needs no undo.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..format.tables import Tables
+from ..format.vocab import Vocab
+from ..jit.memory import kernel
+
+
+class Machine(NamedTuple):
+    """Tables that say how symbols are read."""
+
+    symbol_class: np.ndarray
+    state_cell: np.ndarray
+    state_break: np.ndarray
+    cell_delta: np.ndarray
+    delta: np.ndarray
+    delta_before: np.ndarray
+    push: np.ndarray
+    return_offset: np.ndarray
+    return_: np.ndarray
+
+
+class Trie(NamedTuple):
+    """The trie of a vocabulary."""
+
+    node_byte: np.ndarray
+    node_depth: np.ndarray
+    node_skip: np.ndarray
+    node_token_offset: np.ndarray
+    node_tokens: np.ndarray
+
+
+@kernel()
+def transitions(m, q, c):  # type: ignore[no-untyped-def]
+    """Where the transitions of a state begin, in ``delta``."""
+    cell = m.state_cell[q]
+    for b in range(m.state_break.shape[1]):
+        count = m.state_break[q, b, 1]
+        cell += min(max(c - m.state_break[q, b, 0] + count, 0), count)
+    return m.cell_delta[cell]
+
+
+@kernel()
+def find(m, base, symbol):  # type: ignore[no-untyped-def]
+    """The op on a symbol among the transitions from ``base`` on, and whether it was taken out."""
+    place = base + m.symbol_class[symbol]
+    if m.delta[place, 0] != base:
+        return 0, False
+    return m.delta[place, 1], m.delta[place, 1] != m.delta_before[place, 1]
+
+
+@kernel()
+def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # type: ignore[no-untyped-def]
+    """Walk parts of the trie.
+
+    Args:
+        starts: int32 [·, 4], the first ``count`` are walked: first node, node after the last, state, counter.
+        tokens: int32, receives the tokens that stay alive or leave the frame with their last byte.
+        records: int32 [·, 2], receives node and R where the walk leaves the frame with tokens below.
+        result: int64 [3], receives how many of each, and whether a transition was missing that had been taken out.
+    """
+    found = 0
+    left = 0
+    missing = 0
+    for s in range(count):
+        i = starts[s, 0]
+        end = starts[s, 1]
+        if i >= end:
+            continue
+        base = t.node_depth[i] - 1
+        st[base, 0] = starts[s, 2]
+        st[base, 1] = starts[s, 3]
+        st[base, 2] = -1
+        st[base, 3] = transitions(m, starts[s, 2], starts[s, 3])
+        while i < end:
+            depth = t.node_depth[i]
+            q = st[depth - 1, 0]
+            c = st[depth - 1, 1]
+            top = st[depth - 1, 2]
+            op, taken = find(m, st[depth - 1, 3], t.node_byte[i])
+            if taken:
+                missing = 1
+            if op == 0:
+                i = t.node_skip[i]
+                continue
+            kind = op & 7
+            value = op >> 3
+            inside = True
+            if kind < 4:
+                q = value
+                c = c if kind == 0 else c + 1 if kind == 1 else kind - 2
+            elif kind == 4:
+                action = m.push[value, 3]
+                frames[depth, 0] = m.push[value, 0]
+                frames[depth, 1] = c if action == 0 else c + 1 if action == 1 else action - 2
+                frames[depth, 2] = top
+                top = depth
+                q = m.push[value, 1 + mode]
+                c = 0
+            elif top >= 0:
+                base = m.return_offset[frames[top, 0]]
+                back = m.return_[base + value, 1] if m.return_[base + value, 0] == base else 0
+                q = back >> 2
+                action = back & 3
+                c = frames[top, 1]
+                c = c if action == 0 else c + 1 if action == 1 else action - 2
+                top = frames[top, 2]
+            else:
+                inside = False
+            if inside and q == 0:
+                i = t.node_skip[i]
+                continue
+            for k in range(t.node_token_offset[i], t.node_token_offset[i + 1]):
+                tokens[found] = t.node_tokens[k]
+                found += 1
+            if not inside:
+                if t.node_skip[i] > i + 1:
+                    records[left, 0] = i
+                    records[left, 1] = value
+                    left += 1
+                i = t.node_skip[i]
+                continue
+            st[depth, 0] = q
+            st[depth, 1] = c
+            st[depth, 2] = top
+            if t.node_skip[i] > i + 1:
+                st[depth, 3] = transitions(m, q, c)
+            i += 1
+    result[0] = found
+    result[1] = left
+    result[2] = missing
+
+
+class Walker:
+    """Walks of one bundle; ``delta`` in place of the table's own."""
+
+    def __init__(self, tables: Tables, vocab: Vocab, delta: np.ndarray) -> None:
+        t = tables
+        self.machine = Machine(
+            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.delta, t.push,
+            t.return_offset, t.return_,
+        )  # fmt: skip
+        self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
+        self._st = np.zeros((vocab.longest + 2, 4), np.int32)
+        self._frames = np.zeros((vocab.longest + 2, 3), np.int32)
+        self._tokens = np.zeros(vocab.size + 1, np.int32)
+        self._records = np.zeros((vocab.node_byte.size + 1, 2), np.int32)
+        self._result = np.zeros(3, np.int64)
+        special = zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True)
+        self._special = [(token, symbol) for token, symbol in special]
+        self._ordinary = np.ones(vocab.size, bool)  # a special token is never read by its bytes
+        self._ordinary[t.special_token] = False
+
+    def whole(self, q: int, c: int, mode: int) -> tuple[np.ndarray, list[tuple[int, int]], bool]:
+        """From a state: tokens, records, and whether something is missing that had been there."""
+        tokens, records, missing = self.below([(0, self.trie.node_byte.size, q, c)], mode)
+        more = []
+        base = transitions(self.machine, q, c)
+        for token, symbol in self._special:
+            op, taken = find(self.machine, base, symbol)
+            missing = missing or bool(taken)
+            if op:
+                more.append(token)
+        return np.sort(np.concatenate([tokens, np.array(more, np.int32)])), records, missing
+
+    def below(
+        self, starts: list[tuple[int, int, int, int]], mode: int
+    ) -> tuple[np.ndarray, list[tuple[int, int]], bool]:
+        """From configurations at nodes of the trie: the same, without special tokens."""
+        begin = np.array(starts, np.int32).reshape(-1, 4)
+        walk(
+            self.machine, self.trie, begin, len(starts), mode, self._st, self._frames, self._tokens, self._records,
+            self._result,
+        )  # fmt: skip
+        found, left, missing = self._result.tolist()
+        tokens = self._tokens[:found]
+        records = [(node, r) for node, r in self._records[:left].tolist()]
+        return np.sort(tokens[self._ordinary[tokens]]), records, bool(missing)
