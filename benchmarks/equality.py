@@ -28,10 +28,11 @@ from collections import Counter
 import numpy as np
 import torch
 
-from tests.oracle_runtime import Oracle, bits_of
 from tests.runtime.handmade import bundle
+from tests.slow_lift import bits_of
 from toolc.compiler import Options, compile_schema, compile_tools
-from toolc.runtime import BatchMatcher, Bundle, Constraint, Decoder, Matcher
+from toolc.runtime import BatchMatcher, Bundle, Constraint, Decoder, Matcher, subset
+from toolc.runtime.reference import Sequence
 
 KINDS = ("brackets", "counted", "words")
 SCHEMA = {
@@ -48,15 +49,15 @@ TRITON = importlib.util.find_spec("triton") is not None and (
 )
 
 
-def copy(oracle: Oracle | None) -> Oracle | None:
-    return None if oracle is None else Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
+def copy(oracle: Sequence | None) -> Sequence | None:
+    return None if oracle is None else oracle.copy()
 
 
 def compiled() -> list[Bundle]:
     """Bundles with forced tokens, and a choice of tools."""
     tight = Options(whitespace="compact")
     tools = compile_tools("tools_specs/weather.json", options=tight).bundle
-    return [compile_schema(SCHEMA, options=tight).bundle, tools, tools.subset(["weather_stations"])]
+    return [compile_schema(SCHEMA, options=tight).bundle, tools, subset(tools, ["weather_stations"])]
 
 
 class Equality:
@@ -82,7 +83,7 @@ class Equality:
         self.rows = rows
         self.module = Constraint(self.bundles, budgets=True)
         self.modules: dict[int, torch.nn.Module] = {}
-        self.oracles: list[list[Oracle] | None] = [None] * rows  # the trail of each, where it stands last
+        self.oracles: list[list[Sequence] | None] = [None] * rows  # the trail of each, where it stands last
         for row in range(rows):
             self.begin(row)
 
@@ -97,14 +98,14 @@ class Equality:
         self.host.set_row(row, self.bundles[number] if number >= 0 else None, budget=budget)
         for decoder in self.decoders:
             decoder.reset_rows([row], number, budget=budget)
-        self.oracles[row] = [Oracle.start(self.bundles[number], budget=budget)] if number >= 0 else None
+        self.oracles[row] = [Sequence.start(self.bundles[number], budget=budget)] if number >= 0 else None
         self.counts["begun"] += 1
 
-    def here(self, row: int) -> Oracle | None:
+    def here(self, row: int) -> Sequence | None:
         trail = self.oracles[row]
         return None if trail is None else trail[-1]
 
-    def want(self, oracle: Oracle | None) -> np.ndarray:
+    def want(self, oracle: Sequence | None) -> np.ndarray:
         if oracle is None:
             return np.full(self.size, True)
         allowed = np.zeros(self.size, bool)
@@ -132,8 +133,12 @@ class Equality:
             for row in range(count):
                 oracle = self.here(row)
                 if oracle is not None:
-                    matcher = decoder.matcher(row)
-                    assert (matcher.state, matcher.counter, matcher.stack) == (oracle.q, oracle.c, oracle.stack)
+                    matcher = Matcher.at(decoder.configuration(row))
+                    assert (matcher.state, matcher.counter, matcher.stack) == (
+                        oracle.state,
+                        oracle.counter,
+                        oracle.stack,
+                    )
                     assert int(decoder.bound()[row]) == oracle.bound(), decoder.backend
         for row in range(count):
             oracle = self.here(row)
@@ -153,8 +158,8 @@ class Equality:
         found = []
         for row, mask in enumerate(wanted):
             oracle, live = self.here(row), np.flatnonzero(mask).tolist()
-            if oracle is not None and oracle.tables.modes == 1 and len(oracle.stack) > 30:
-                live = [token for token in live if b"[" not in oracle.vocab.token(token)] or live
+            if oracle is not None and oracle.bundle.tables.modes == 1 and len(oracle.stack) > 30:
+                live = [token for token in live if b"[" not in oracle.bundle.vocab.token(token)] or live
             found.append(int(self.pick.choice(live)))
         return found
 
@@ -181,7 +186,7 @@ class Equality:
             decoder.advance_(torch.tensor(tokens, device=decoder.device))
         for row, token in enumerate(tokens):
             trail = self.oracles[row]
-            if trail is not None and trail[-1].q != 1:
+            if trail is not None and trail[-1].state != 1:
                 after = copy(trail[-1])
                 assert after is not None and after.advance(token)
                 trail.append(after)
@@ -190,7 +195,7 @@ class Equality:
             self.rollback()
         for row in range(len(self.oracles)):
             oracle = self.here(row)
-            if pick.random() < (0.3 if oracle is None or oracle.q == 1 else 0.01):
+            if pick.random() < (0.3 if oracle is None or oracle.state == 1 else 0.01):
                 self.begin(row)
 
     def rollback(self) -> None:
@@ -216,7 +221,7 @@ class Equality:
         """Tokens that are not allowed: the host stays, a decoder's row is dead until it is rolled back."""
         row = self.pick.randrange(len(self.oracles))
         oracle = self.here(row)
-        if oracle is None or oracle.q == 1:
+        if oracle is None or oracle.state == 1:
             return
         token = self.pick.randrange(-3, self.size + 3)
         trial = copy(oracle)
@@ -230,7 +235,7 @@ class Equality:
             assert bool(twin.error[row]) != fine, decoder.backend
             if not fine:
                 ends = set(np.flatnonzero(twin.mask_(torch.zeros(len(tokens), self.size))[row].numpy() == 0).tolist())
-                assert ends == {int(t) for t in oracle.tables.end_of_turn_tokens}, decoder.backend
+                assert ends == {int(t) for t in oracle.bundle.tables.end_of_turn_tokens}, decoder.backend
         self.counts["refusals"] += 1
 
     def draft(self, tree: bool) -> None:
@@ -238,7 +243,7 @@ class Equality:
         parents = [self.pick.randrange(-1, n) if tree else n - 1 for n in range(count)]
         rows = len(self.oracles)
         tokens = np.zeros((rows, count), np.int64)
-        nodes: list[list[Oracle | None]] = [[copy(self.here(row))] for row in range(rows)]
+        nodes: list[list[Sequence | None]] = [[copy(self.here(row))] for row in range(rows)]
         dead: list[list[bool]] = [[False] for _ in range(rows)]
         for row in range(rows):
             for n, parent in enumerate(parents):
@@ -248,7 +253,7 @@ class Equality:
                 tokens[row, n] = token
                 after = copy(before)
                 fails = dead[row][parent + 1] or (
-                    after is not None and before is not None and before.q != 1 and not after.advance(token)
+                    after is not None and before is not None and before.state != 1 and not after.advance(token)
                 )
                 nodes[row].append(after)
                 dead[row].append(fails)

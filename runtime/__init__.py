@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .calls.events import Call, Event
     from .calls.reader import Reader
     from .calls.text_stream import TextStream
+    from .calls.whole_text import read_calls
     from .calls.writer import Written, write_call, write_calls
     from .device.decoder import Decoder
     from .format.bundle import Bundle
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .format.vocab import Vocab, find_vocab, vocab_cache_dir
     from .host.batch import BatchMatcher
     from .host.matcher import Matcher
+    from .selection.subset import subset
     from .serving.requests import read_request
     from .store.fetch import load
     from .store.store import Store, open_store
@@ -47,6 +49,7 @@ _HOME = {
     "read_calls": "calls.whole_text",
     "read_request": "serving.requests",
     "Written": "calls.writer",
+    "subset": "selection.subset",
     "vocab_cache_dir": "format.vocab",
     "write_call": "calls.writer",
     "write_calls": "calls.writer",
@@ -77,6 +80,7 @@ __all__ = [
     "open_store",
     "read_calls",
     "read_request",
+    "subset",
     "vocab_cache_dir",
     "write_call",
     "write_calls",

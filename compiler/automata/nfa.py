@@ -18,6 +18,8 @@ from itertools import chain
 
 import numpy as np
 
+from toolc.runtime.format.ops import END_OF_TURN
+
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .blame import largest_rule
@@ -31,7 +33,6 @@ from .seams import begin_twins, finish_borders, finish_entered, finish_loops, fi
 from .splice import splice_literals, splice_terminals
 from .tries import share_tries
 
-END_OF_TURN = 256  # the first symbol that is not a byte
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
 EXPAND_LIMIT = 200_000  # no repeat is copied into more states than this
 UNGUARDED = -1

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.tables import FINISHED, PUSH
+from toolc.runtime.format.ops import FINISHED, PUSH
 
 MOST_STATES = 240  # of one frame: more cannot be read
 MOST_DRAWN = 6_000  # of all frames together: a page of more does not open

@@ -15,7 +15,7 @@ from collections import deque
 from typing import Any
 
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.tables import FINISHED
+from toolc.runtime.format.ops import FINISHED
 from toolc.runtime.host.matcher import Matcher
 
 from ..schema.report import unpack

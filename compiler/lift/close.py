@@ -23,7 +23,8 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.format.tables import FINISHED, NEVER, PUSH, ZERO, Tables
+from toolc.runtime.format.ops import FINISHED, PUSH, ZERO
+from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection import completion_automaton as bounds
 from toolc.runtime.selection import shortest_paths as ways

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from toolc.runtime.format.tables import END_OF_TURN, PUSH
+from toolc.runtime.format.ops import END_OF_TURN, PUSH
 from toolc.runtime.jit.memory import kernel, largest_in
 
 from .split import STUB

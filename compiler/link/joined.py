@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.tables import NEVER, PUSH
+from toolc.runtime.format.ops import PUSH
+from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import copy, kernel, read_int
 from toolc.runtime.selection.comb import CombRows
 

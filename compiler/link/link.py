@@ -17,7 +17,8 @@ from operator import itemgetter
 import numpy as np
 
 from toolc.runtime.format.container import blake
-from toolc.runtime.format.tables import END_OF_TURN, NEVER, Tables
+from toolc.runtime.format.ops import END_OF_TURN
+from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 
 from ..automata.marks import with_led

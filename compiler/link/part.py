@@ -23,7 +23,8 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.format.tables import POP, PUSH, Tables
+from toolc.runtime.format.ops import POP, PUSH
+from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import address_of
 from toolc.runtime.selection.comb import CombRows, rows_at
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolc.runtime.format.tables import PUSH, Tables
+from toolc.runtime.format.ops import PUSH
+from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.jit.sort import ascend

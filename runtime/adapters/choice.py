@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BundleError, DecodeError
 from ..format.bundle import Bundle
-from ..host.matcher import checked_budget, entry_state
+from ..format.entries import checked_budget, entry_state
+from ..selection.subset import subset
 from ..store.fetch import cache_dir
 from ..store.folder import Folder
 from ..store.store import open_store
@@ -166,7 +167,7 @@ class Shelf:
             key = bundle, tools
             found = self._subsets.get(key)
             if found is None:
-                found = self._subsets[key] = bundle.subset(sorted(tools))
+                found = self._subsets[key] = subset(bundle, sorted(tools))
                 while len(self._subsets) > SUBSETS:
                     self._subsets.popitem(last=False)
             self._subsets.move_to_end(key)

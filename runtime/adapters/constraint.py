@@ -18,8 +18,8 @@ from ..device import torch_step as step
 from ..device.arena import Arena
 from ..device.torch_step import Config
 from ..errors import DecodeError
+from ..format.entries import checked_budget, entry_state
 from ..format.width import LogitsWidth, least_width
-from ..host.matcher import checked_budget, entry_state
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle

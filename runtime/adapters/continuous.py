@@ -15,7 +15,7 @@ Slots        one for each request that is alive. The argument of a row is slot +
 Refusals     an error within a step would end every request, so `add_request` refuses what cannot be met, to its caller;
              and a request waits, unscheduled, while those that are alive hold all slots.
 Budgets      `max_new_tokens` of a request is its budget, or `toolc_budget=`; both are refused where they cannot be
-             kept (0: none). For a choice of tools install `bundle.subset(…)` under a name of its own.
+             kept (0: none). For a choice of tools install `subset(bundle, …)` under a name of its own.
 Reader       a per-request processor gets no tokens and a plain one no requests, so there are two: the first keeps the
              tokens of the step for the second.
 Source       transformers 5.23, generation/continuous_batching/cb_logits_processors.py, scheduler.py.
@@ -36,7 +36,8 @@ from ..device.decoder import NO_BUNDLE, Decoder
 from ..device.torch_step import Config
 from ..errors import DecodeError
 from ..format.bundle import Bundle
-from ..host.matcher import MOST, Matcher, checked_budget, entry_state
+from ..format.entries import MAX_BUDGET, checked_budget, entry_state
+from ..host.matcher import Matcher
 from .choice import PREFIX, Choice, check_most
 from .gather import advance_, mask_
 
@@ -212,7 +213,7 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         here = 0 if refused else self._begin.arena.global_state(number, matcher.state)
         # A request that was reset counts what it said before as a part of its prompt.
         most = None if state.max_new_tokens is None else state.max_new_tokens + len(state.initial_tokens) - prompt
-        budget = min(choice.within(most) or 0, MOST)
+        budget = min(choice.within(most) or 0, MAX_BUDGET)
         numbers = torch.tensor([number, here, matcher.counter, matcher.depth, fed, budget])
         at = self._begin
         parts = at.bundle_of_row, at.state, at.counter, at.depth, at.length, at.budget

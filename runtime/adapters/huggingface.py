@@ -22,8 +22,9 @@ import torch
 
 from ..device.masks import check_logits, mask_logits_
 from ..errors import DecodeError
+from ..format.entries import checked_budget
 from ..format.width import LogitsWidth
-from ..host.matcher import Matcher, checked_budget
+from ..host.matcher import Matcher
 from .follow import Follower
 
 if TYPE_CHECKING:

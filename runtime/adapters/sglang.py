@@ -36,8 +36,9 @@ from ..calls.json_text import exact
 from ..device.masks import mask_logits_
 from ..errors import DecodeError, ToolcError
 from ..format.bundle import Bundle
+from ..format.entries import entry_state
 from ..format.width import LogitsWidth
-from ..host.matcher import Matcher, entry_state
+from ..host.matcher import Matcher
 from .choice import Shelf, memory_limit
 from .rows import RowTable
 

@@ -33,6 +33,7 @@ from ..calls.events import Event
 from ..calls.reader import Reader
 from ..errors import ToolcError
 from ..format.bundle import Bundle
+from ..selection.subset import subset
 from ..serving.outcomes import Late, Outcomes
 from ..serving.reasoning import OVER, reasoning_after
 from ..serving.requests import Request, read_request
@@ -174,7 +175,7 @@ def _constrained(args: tuple[Any, ...]) -> tuple[Any, ...]:
     except ToolcError:
         start = request.start(bundle, OVER)
     if start.tools is not None:
-        bundle = bundle.subset(start.tools)
+        bundle = subset(bundle, start.tools)
     check_most(bundle, start.entry, None, config.max_new_tokens)
     budget = config.max_new_tokens if bundle.min_tokens[start.entry] is not None else None
     mask = ToolcLogitsProcessor(bundle, entry=start.entry, budget=budget)

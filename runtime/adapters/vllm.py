@@ -44,6 +44,7 @@ from ..device.torch_step import Config
 from ..errors import DecodeError, ToolcError
 from ..format.width import LogitsWidth
 from ..host.matcher import Matcher
+from ..host.shared import host_of
 from . import counts
 from .admitted import Admitted
 from .choice import ADMITTED, PREFIX, Choice, Shelf, memory_limit
@@ -458,7 +459,7 @@ class _Row:
         """Write the mask."""
         matcher = self.matcher
         if self.refused:
-            matcher.bundle.host.expand(matcher.bundle.host.rows, mask)  # the end of turn
+            host_of(matcher.bundle).expand(matcher.bundle.tables.rows, mask)  # the end of turn
         elif self._is_cut and matcher.closing in matcher.bundle.tables.end_of_turn_tokens and not matcher.depth:
             mask[: matcher.bundle.vocab.words] = whole_after(matcher)
         else:

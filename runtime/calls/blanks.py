@@ -11,8 +11,15 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from typing import TYPE_CHECKING
 
-BLANKS = b" \t\n\r"
+from ..format.ops import PUSH, kind_of
+
+if TYPE_CHECKING:
+    from ..reference import Configuration
+
+BLANKS = b" \n\t\r"
+_MOST_BLANKS = 256  # that a grammar may ask for in one place
 _JSON = re.compile(rb'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
 _PYTHON = re.compile(rb'"(?:[^"\\]|\\.)*"|' rb"'(?:[^'\\]|\\.)*'" rb"|[\"'\[\](){}]", re.DOTALL)
 _OPEN, _OPEN_PYTHON = re.compile(rb"[\[{]"), re.compile(rb"[\[({]")
@@ -46,6 +53,30 @@ def goes_on(bracket: int, following: bytes) -> bool:
 def is_cut(before: int, after: int) -> bool:
     """Whether a blank between two bytes would stand inside of a number or a word."""
     return before in _WORD and after in _WORD
+
+
+def fewest_blanks(at: Configuration, symbol: int) -> bytes | None:
+    """The fewest blanks after which a symbol can be read; None where it cannot be. None of them opens a frame."""
+    twin = at.copy()
+    wave, seen = [(at.state, at.counter, b"")], {(at.state, at.counter)}
+    for _ in range(_MOST_BLANKS):
+        after = []
+        for state, counter, blanks in wave:
+            for blank in BLANKS:
+                twin.state, twin.counter = state, counter
+                op = twin.op(blank)
+                if not op or kind_of(op) >= PUSH:
+                    continue
+                twin.step(op, 0)
+                if twin.op(symbol):
+                    return blanks + bytes((blank,))
+                if (twin.state, twin.counter) not in seen:
+                    seen.add((twin.state, twin.counter))
+                    after.append((twin.state, twin.counter, blanks + bytes((blank,))))
+        wave = after
+        if not wave:
+            return None
+    return None
 
 
 class Scanner:

@@ -29,26 +29,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..errors import DecodeError
-from ..format.tables import (
-    ARGUMENTS,
-    AROUND,
-    DEAD,
-    END_OF_TURN,
-    FINISHED,
-    KEY,
-    NAME,
-    POP,
-    PUSH,
-    REASONING,
-    STRING,
-    TEXT,
-    UNSETTLED,
-    VALUE,
-    tools_of,
-)
+from ..format.ops import DEAD, END_OF_TURN, FINISHED, POP, PUSH, kind_of
+from ..format.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE, tools_of
+from ..reference import Configuration, Machine
 from .arguments import Part, decode, read_only
-from .blanks import BLANKS, Place, Scanner, first_of, goes_on, is_cut
-from .configuration import Configuration, Machine
+from .blanks import BLANKS, Place, Scanner, fewest_blanks, first_of, goes_on, is_cut
 from .events import Call, Event, Unfinished
 
 if TYPE_CHECKING:
@@ -535,7 +520,7 @@ class Reader:
         """Do what an op says that reads a symbol."""
         at = self._at
         before = at.state
-        kind = op & 7
+        kind = kind_of(op)
         self._begins.append(self._read_end if self._kind >= ARGUMENTS else len(self._data))
         self._data += shown
         self._read_end = len(self._data)
@@ -544,7 +529,7 @@ class Reader:
             if self._led == len(at.stack) and shown in _BRACKETS:
                 self._around, self._led = ARGUMENTS, -1
         elif kind == PUSH:
-            if len(at.stack) >= at.machine.capacity:
+            if at.overflows(op):
                 raise self._refusal("more frames than the stack has room for: the bundle is unsound")
             at.step(op, mode)
             self._arounds.append(self._around)
@@ -617,10 +602,10 @@ class Reader:
             self._take(op, shown, mode)
             return
         begin = self._gap if self._gap >= 0 else len(self._data)
-        supplied = None if op or place is not Place.INSIDE else self._at.blanks_before(symbol)
+        supplied = None if op or place is not Place.INSIDE else fewest_blanks(self._at, symbol)
         if place is Place.INSIDE and not op and not supplied and behind_blanks:
             # The blanks before the symbol were read as those of another gap: as if they had been passed over.
-            op, supplied, begin = self._before.op(symbol), self._before.blanks_before(symbol), self._blanks_from
+            op, supplied, begin = self._before.op(symbol), fewest_blanks(self._before, symbol), self._blanks_from
             if (op or supplied) and len(self._before.stack) == len(self._at.stack):
                 self._at = self._before.copy()
             else:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import DecodeError
-from ..format.tables import END_OF_TURN
+from ..format.ops import END_OF_TURN
 from .blanks import BLANKS
 from .reader import Reader, Refusal, text_bytes
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle
-    from .configuration import Configuration
+    from ..reference import Configuration
     from .events import Call
 
 _DIGITS = b"0123456789"

@@ -31,13 +31,13 @@ import torch
 
 from ..errors import DecodeError
 from ..format.container import refuse
+from ..format.rows import expanded
 from .free_list import Extents
 from .relocate import (
     EMPTY_ROW,
     GROUPS,
     TABLES,
     Limits,
-    expanded,
     key_of,
     lengths,
     relocated,
@@ -203,7 +203,7 @@ class Arena:
         return needs
 
     def _empty_key(self, bundle: Bundle) -> bytes:
-        return key_of(np.zeros(bundle.vocab.words, np.int32))
+        return key_of(np.zeros(bundle.vocab.words, np.uint32))
 
     def _make_room(self, fresh: Sequence[Bundle], grow: bool, kept: set[int]) -> None:
         """See that the bundles fit, by growth, and by eviction where there is a limit."""
@@ -393,7 +393,7 @@ class Arena:
         place = torch.tensor([self._row_of_key[key] for key in fresh], dtype=torch.int64, device=self.device)
         done = 0
         for part in expanded(bundle, some):
-            self.table["dense"][place[done : done + len(part)]] = torch.from_numpy(part).to(self.device)
+            self.table["dense"][place[done : done + len(part)]] = torch.from_numpy(part.view(np.int32)).to(self.device)
             done += len(part)
 
     def _write(self, name: str, start: int, array: np.ndarray) -> None:

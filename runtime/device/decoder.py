@@ -29,9 +29,11 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 import torch
 
 from ..errors import DecodeError
-from ..format.tables import FINISHED, NEVER
+from ..format.entries import MAX_BUDGET, checked_budget, entry_state
+from ..format.ops import FINISHED
+from ..format.tables import NEVER
 from ..format.width import LogitsWidth
-from ..host.matcher import MOST, Matcher, checked_budget, entry_state
+from ..reference import Configuration, Machine, refusal
 from . import torch_step as step
 from .arena import Arena
 from .masks import check_apart, check_logits, mask_logits_
@@ -386,7 +388,7 @@ class Decoder:
         what came after their end of turn; rows without bundle read nothing.
         """
         if isinstance(counts, int):
-            counts = torch.full_like(self.length, max(-MOST, min(counts, MOST)))
+            counts = torch.full_like(self.length, max(-MAX_BUDGET, min(counts, MAX_BUDGET)))
         given = torch.as_tensor(counts)
         check_integers("counts", given, (), (1,), (self.batch_size,))
         counts = torch.where(self.bundle_of_row >= 0, given.to(self.device, torch.int64), 0)
@@ -410,16 +412,16 @@ class Decoder:
         self.length.sub_(counts)
         self.kept.sub_(counts)
 
-    def matcher(self, row: int) -> Matcher:
-        """A host matcher where a row stands; it copies from the device."""
+    def configuration(self, row: int) -> Configuration:
+        """Where a row stands, copied from the device: for the reference, or `Matcher.at`."""
         row = self._row(row)
         number = int(self.bundle_of_row[row])
         if number < 0:
             raise DecodeError("the row has no bundle", found=f"row {row}", expected="a constrained row")
         depth = int(self.depth[row])
-        frames = list(zip(self.stack[row, :depth].tolist(), self.saved[row, :depth].tolist(), strict=True))
+        frames = zip(self.stack[row, :depth].tolist(), self.saved[row, :depth].tolist(), strict=True)
         state = self.arena.local_state(number, int(self.state[row]))
-        return Matcher.at_configuration(self.arena.bundle(number), state, int(self.counter[row]), frames)
+        return Configuration(Machine(self.arena.bundle(number)), state, int(self.counter[row]), frames)
 
     def limit_(self, left: torch.Tensor | Sequence[int] | int | None, rows: Rows = None) -> None:
         """Set budgets anew: so many tokens may follow; None for any number.
@@ -437,9 +439,9 @@ class Decoder:
             given = left
         else:
             several = [left] if isinstance(left, int) else list(left)
-            given = torch.tensor([max(-1, min(operator.index(n), MOST)) for n in several], dtype=torch.int64)
+            given = torch.tensor([max(-1, min(operator.index(n), MAX_BUDGET)) for n in several], dtype=torch.int64)
         check_integers("budgets", given, (), (1,), (index.numel(),))
-        wanted = given.to(self.device, torch.int64).clamp(max=MOST).expand(index.numel())
+        wanted = given.to(self.device, torch.int64).clamp(max=MAX_BUDGET).expand(index.numel())
         if self.check:
             need = self.bound()[index].clamp(min=1)
             short = ((wanted < need) | (need >= NEVER)) & (self.bundle_of_row[index] >= 0)
@@ -676,8 +678,7 @@ class Decoder:
     def _refusal(self, tokens: torch.Tensor, refused: torch.Tensor) -> DecodeError:
         rows = refused.nonzero().view(-1).tolist()
         token = int(tokens[rows[0]])
-        matcher = self.matcher(rows[0])
-        error = matcher.refusal(token)
+        error = refusal(self.configuration(rows[0]), token, int(self.length[rows[0]]))
         error.place = f"row {rows[0]} of {self.batch_size}, {error.place}"
         if len(rows) > 1:
             error.hint = f"{len(rows)} rows have such a token; none has read its token"

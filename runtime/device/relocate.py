@@ -11,13 +11,14 @@ Arrays       docs/architecture.md, with all numbers relocated; arena.py lists th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..format.tables import POP, PUSH, Tables
-from .row_fingerprints import row_fingerprints
+from ..format.ops import POP, PUSH
+from ..format.rows import expanded
+from ..format.tables import Tables
 from .self_loops import Loops, longest_step, loops_of
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 TABLES = (*(name for names in GROUPS.values() for name in names), "token_bytes", "token_offset")
 
 EMPTY_ROW, FULL_ROW = 0, 1
-
-CHUNK = 1024  # rows expanded at once: 16 MB with a vocabulary of 128,000
 
 
 class Limits(NamedTuple):
@@ -165,20 +164,8 @@ def special_map(bundle: Bundle) -> np.ndarray:
     return symbols
 
 
-def expanded(bundle: Bundle, rows: np.ndarray | None = None) -> Iterator[np.ndarray]:
-    """int32 [·, words] a chunk at a time: the given rows, or all; the one after the last is that of the end of turn."""
-    host = bundle.host
-    numbers = np.arange(host.rows + 1) if rows is None else rows
-    for start in range(0, numbers.size, CHUNK):
-        some = numbers[start : start + CHUNK].tolist()
-        out = np.empty((len(some), host.words), dtype=np.uint32)
-        for n, row in enumerate(some):
-            host.expand(row, out[n])
-        yield out.view(np.int32)
-
-
 def key_of(row: np.ndarray) -> bytes:
-    """The content address of a row, int32 [words]."""
+    """The content address of a row, uint32 [words]."""
     return hashlib.blake2b(row.data, digest_size=16).digest()
 
 
@@ -204,7 +191,8 @@ def device_bytes(bundle: Bundle) -> dict[str, int]:
     for name, length in lengths(bundle).items():
         count[name] += length
     count["special"] += v.size
-    rows = np.union1d(row_fingerprints(bundle), np.uint64(0)).size + 1  # 0: the empty row; and the full one
+    empty = key_of(np.zeros(v.words, np.uint32))
+    rows = len({empty, *row_keys(bundle)}) + 1  # and the full one
     tables = sum(
         4 * count[group] * int(np.prod(first[name].shape[1:], dtype=np.int64))
         for group, names in GROUPS.items()

@@ -1,8 +1,7 @@
 """What the states of a bundle read without changing: tokens that take no step.
 
 Leaves out   who skips them: see step.py and fused.py.
-Invariants   found from the bundle's own tables, once. `longest_step` expands the rows and so wants numba; the rest is
-             numpy.
+Invariants   found from the bundle's own tables, once. numpy only.
 Trusts       cells of states lie side by side; an entry of ``delta`` lies in a column of its owner. Checked on opening.
 Arrays       as in `Loops`.
 """
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..format.rows import expanded
 from ..format.tables import Tables
 
 if TYPE_CHECKING:
@@ -115,10 +115,11 @@ def _longest_step(bundle: Bundle, state_loop: np.ndarray, bits: np.ndarray) -> i
     number[: int(count[:2].sum())] = -1  # dead and finished: their rows are not asked
     pairs = [np.stack([t.cell_row[cell, mode], number], axis=1) for mode in range(t.modes)]
     pairs.append(np.stack([t.chain_row, np.zeros_like(t.chain_row)], axis=1))
-    row, most = np.zeros(v.words, np.uint32), 1
-    for r, n in np.unique(np.concatenate(pairs), axis=0).tolist():
-        if n >= 0:
-            bundle.host.expand(r, row)
+    some = np.unique(np.concatenate(pairs), axis=0)
+    some, most, done = some[some[:, 1] >= 0], 1, 0
+    for part in expanded(bundle, some[:, 0]):
+        for row, n in zip(part, some[done : done + len(part), 1].tolist()):
             tokens = np.flatnonzero(np.unpackbits((row & ~bits[n]).view(np.uint8), bitorder="little"))
             most = max(most, int(lengths[tokens].max(initial=0)))
+        done += len(part)
     return most

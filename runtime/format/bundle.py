@@ -7,12 +7,10 @@ Invariants   a `Bundle` that exists has been checked in full and belongs to its 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +19,6 @@ from .checks import check_tables
 from .container import UNSOUND, Buffer, Contents, open_container, refuse
 from .tables import ARRAYS, CLIMBING, COMBS, NEVER, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
-
-if TYPE_CHECKING:
-    from ..host.shared import Host
 
 MAGIC = b"TOOLCBND"
 VERSION = 7
@@ -145,41 +140,9 @@ class Bundle:
         some = self.meta.get("subset")
         return [tool for tool in tools_of(self.meta) if some is None or tool["name"] in some]
 
-    def subset(self, tools: Iterable[str]) -> Bundle:
-        """The same for some of the tools only: an overlay that shares all but a few rows; nothing is compiled.
-
-        Its masks are those of a bundle that was compiled for these tools alone. It takes some milliseconds to make:
-        keep it for requests with the same choice.
-
-        Args:
-            tools: names; their order does not matter.
-
-        Raises:
-            DecodeError: a tool is unknown, none was named, or calls of different tools can look alike to their end.
-        """
-        from ..selection.subset import subset
-
-        return subset(self, tools)
-
     def renamed(self, name: str) -> Bundle:
         """The same under another name in errors."""
         return replace(self, name=name)
-
-    @property
-    def host(self) -> Host:
-        """The host's packed tables and expanded rows, made at first use and shared by all matchers."""
-        found = self.__dict__.get("_host")
-        if found is None:
-            from ..host.shared import Host
-
-            with _LOCK:
-                found = self.__dict__.get("_host")
-                if found is None:
-                    found = self.__dict__["_host"] = Host(self)
-        return found
-
-
-_LOCK = threading.Lock()
 
 
 def _check_meta(name: str, meta: dict[str, Any]) -> None:

@@ -15,17 +15,15 @@ import numpy as np
 from ..jit.loaded import kernels_pay
 from .container import DTYPES, UNSOUND, refuse
 from .meta import check_meta_of
+from .ops import END_OF_TURN, POP, PUSH
 from .tables import (
     ARRAYS,
-    END_OF_TURN,
     FIELD_OF,
     MAX_BREAKS,
     MAX_CAPACITY,
     MAX_COUNT,
     MAX_RANGE_CELLS,
     NEVER,
-    POP,
-    PUSH,
     STRING,
     UNSETTLED,
     Tables,

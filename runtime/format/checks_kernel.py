@@ -19,7 +19,8 @@ import numpy as np
 
 from ..jit.memory import kernel
 from ..jit.memory import read_int as _int
-from .tables import END_OF_TURN, FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED, Tables
+from .ops import END_OF_TURN
+from .tables import FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED, Tables
 
 if TYPE_CHECKING:
     from .vocab import Vocab

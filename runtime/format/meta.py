@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import BundleError
 from .container import UNSOUND, refuse
-from .tables import FINISHED
+from .ops import FINISHED
 
 _TEXT = (str, type(None))
 FIELDS: dict[str, tuple[type, ...]] = {

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .ops import END_OF_TURN
+
 # name in the file -> (dtype, shape after the first dimension; "B", "M", "W" are bound by the first that has them)
 ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "symbol_class": ("int32", ()),
@@ -67,10 +69,6 @@ CLIMBING = frozenset(
     "state_cell state_close cell_delta chain_offset chain_cell row_list list_offset list_tokens".split()
 )
 COMBS = frozenset(("delta", "return", "chain"))  # and these by the runs of a row
-DEAD, FINISHED = 0, 1
-END_OF_TURN = 256  # the symbol
-KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and the op kinds that go to a state
-PUSH, POP = 4, 5  # the other op kinds
 UNSETTLED, AROUND, TEXT, REASONING, NAME, ARGUMENTS, KEY, VALUE, STRING = range(-1, 8)  # kinds of marks
 MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30

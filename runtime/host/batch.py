@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ..errors import DecodeError
+from ..format.entries import checked_budget, entry_state
 from ..format.width import LogitsWidth
 from . import kernels
-from .matcher import Matcher, Seat, checked_budget, entry_state, shown_form
+from .matcher import Matcher, Seat, shown_form
+from .shared import host_of
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle
@@ -84,7 +86,7 @@ class BatchMatcher:
         state, limit = self._beginning(bundle, entry, budget)
         held = self._memory[row]
         if held is None or self.bundles[row] is not bundle:
-            self._memory[row] = Seat(self._seats[row], bundle.host, state)
+            self._memory[row] = Seat(self._seats[row], host_of(bundle), state)
             self.bundles[row] = bundle
         else:
             held.begin(state)

@@ -17,9 +17,13 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ..errors import DecodeError
-from ..format.tables import END_OF_TURN, FINISHED, NEVER
+from ..format.entries import MAX_BUDGET, checked_budget, entry_state, whole_tokens
+from ..format.ops import END_OF_TURN, FINISHED
+from ..format.tables import NEVER
 from ..format.width import LogitsWidth
+from ..reference import Configuration, Machine, refusal
 from . import kernels
+from .shared import host_of
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle
@@ -30,7 +34,6 @@ _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
 _index = operator.index  # a kernel would cut a float
 _FULL = kernels.FULL
-MOST = 1 << 62  # a budget above every length; a larger one means the same
 # Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages not reached stay untouched.
 FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
 
@@ -106,45 +109,6 @@ def _doubled(array: np.ndarray) -> np.ndarray:
     return wide
 
 
-def entry_state(bundle: Bundle, entry: str) -> int:
-    """The local state of an entry."""
-    entries = bundle.meta["entry"]
-    if entry not in entries:
-        raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
-    return int(entries[entry])
-
-
-def checked_budget(bundle: Bundle, entry: str, budget: int | None) -> int:
-    """A budget of so many tokens from an entry on, as seats hold it: 0 for none."""
-    if budget is None:
-        return 0
-    need = bundle.min_tokens[entry]
-    if need is None:
-        raise DecodeError(
-            "this bundle can keep no budget: no bound on the tokens it needs is known",
-            place=f"{bundle.name}, entry {entry}",
-            hint="the tokenizer lacks tokens to write the shortest text with, or a count is too large",
-        )
-    wanted = _tokens(budget)
-    if wanted < need:
-        raise DecodeError(
-            "the budget is too small",
-            place=f"{bundle.name}, entry {entry}",
-            found=f"{budget} tokens",
-            expected=f"at least {need}, with the end of turn",
-        )
-    return min(wanted, MOST)
-
-
-def _tokens(budget: int) -> int:
-    """A budget that was asked for."""
-    try:
-        return int(operator.index(budget))
-    except TypeError:
-        shown = repr(budget)[:80]
-        raise DecodeError("a budget is no number of tokens", found=shown, expected="an integer, or None") from None
-
-
 def shown_form(mask: object) -> str:
     """The form of what was given as a mask, for errors."""
     if not isinstance(mask, np.ndarray):
@@ -175,7 +139,7 @@ class Matcher:
 
     def _open(self, bundle: Bundle, state: int) -> None:
         self.bundle = bundle
-        self._host = bundle.host
+        self._host = host_of(bundle)
         self._start = state
         self._row = np.zeros(len(kernels.SEAT), dtype=np.int64)
         self._place: int = self._row.ctypes.data
@@ -190,11 +154,11 @@ class Matcher:
         return matcher
 
     @classmethod
-    def at_configuration(cls, bundle: Bundle, state: int, counter: int, stack: Iterable[tuple[int, int]]) -> Matcher:
+    def at(cls, here: Configuration) -> Matcher:
         """A matcher put where another backend stands; it cannot be rolled back before that."""
         twin = object.__new__(cls)
-        twin._open(bundle, state)
-        twin._seat.begin(state, counter, stack)
+        twin._open(here.machine.bundle, here.state)
+        twin._seat.begin(here.state, here.counter, here.stack)
         return twin
 
     def fill(self, mask: np.ndarray) -> None:
@@ -228,7 +192,7 @@ class Matcher:
 
     def limit(self, left: int | None) -> None:
         """Set the budget anew: so many tokens may follow, at least `bound`; None for any number."""
-        wanted = None if left is None else _tokens(left)
+        wanted = None if left is None else whole_tokens(left)
         if wanted is not None and (self.bound is None or wanted < max(1, self.bound)):
             raise DecodeError(
                 "the budget is too small",
@@ -236,7 +200,7 @@ class Matcher:
                 found=f"{wanted} tokens",
                 expected="no budget: no bound is known" if self.bound is None else f"at least {max(1, self.bound)}",
             )
-        self._row[kernels.BUDGET] = 0 if wanted is None else len(self) + min(wanted, MOST)
+        self._row[kernels.BUDGET] = 0 if wanted is None else len(self) + min(wanted, MAX_BUDGET)
 
     @property
     def closing(self) -> int | None:
@@ -289,13 +253,13 @@ class Matcher:
             if code == _FULL:
                 code = self._advance(token)
             if code != _ACCEPTED:
-                raise self._refusal(token, code)
+                raise self.refusal(token)
 
     def try_advance(self, token: int) -> bool:
         """Read one token; False, and unchanged, if it is not allowed here."""
         code = self._advance(token)
         if code == kernels.OVERFLOW:
-            raise self._refusal(token, code)
+            raise self.refusal(token)
         return code == _ACCEPTED
 
     def _advance(self, token: int) -> int:
@@ -414,7 +378,7 @@ class Matcher:
     def of_seat(cls, bundle: Bundle, start: int, seat: Seat) -> Matcher:
         """A matcher at a copy of a seat of the bundle; `start` is where `reset` goes."""
         twin = object.__new__(cls)
-        twin.bundle, twin._host, twin._start = bundle, bundle.host, start
+        twin.bundle, twin._host, twin._start = bundle, host_of(bundle), start
         twin._row = np.zeros(len(kernels.SEAT), dtype=np.int64)
         twin._place = twin._row.ctypes.data
         twin._seat = seat.copied(twin._row)
@@ -422,59 +386,4 @@ class Matcher:
 
     def refusal(self, token: int) -> DecodeError:
         """The error that `advance` raises for a token that is not allowed here."""
-        probe = self.fork()
-        return self._refusal(token, probe._advance(token))
-
-    def _refusal(self, token: int, code: int) -> DecodeError:
-        bundle, token = self.bundle, int(operator.index(token))  # which may be a bool
-        place = f"{bundle.name}, token {len(self)}, state {self.state}, depth {self.depth}"
-        if code == kernels.OVERFLOW:
-            return DecodeError(
-                f"token {token} pushes past the capacity of the stack: the bundle is unsound",
-                place=place,
-                found=f"more than {bundle.meta['capacity']} frames",
-                hint="compile the bundle again, and report this",
-            )
-        if not 0 <= token < bundle.vocab.size:
-            return DecodeError("no such token", place=place, found=str(token), expected=f"0 to {bundle.vocab.size - 1}")
-        accepted = ""
-        text = bundle.vocab.token(token)
-        if text and token not in bundle.tables.special_token:
-            probe = self.fork()
-            symbols = np.frombuffer(text, dtype=np.uint8).astype(np.int32)
-            for n in range(len(text), 0, -1):
-                part = symbols[:n].copy()
-                part.flags.writeable = False
-                found = probe._read(part)
-                if found == _ACCEPTED:
-                    accepted = f", of which {text[:n]!r} would be accepted"
-                    break
-        special = [bundle.vocab.shown(i) for i in self.expected_special()]
-        wanted = [s for s in (_shown_bytes(self.expected_bytes()), ", ".join(special)) if s]
-        return DecodeError(
-            "the token is not allowed here",
-            place=place,
-            found=f"token {token}, {bundle.vocab.shown(token)}{accepted}",
-            expected="one of " + " ".join(wanted) if wanted else "nothing: this state allows no symbol",
-        )
-
-
-def _shown_bytes(data: bytes) -> str:
-    """Byte set as a person reads it: ranges of ASCII quoted, others as hex."""
-    parts: list[str] = []
-    i = 0
-    while i < len(data):
-        j = i
-        while j + 1 < len(data) and data[j + 1] == data[j] + 1:
-            j += 1
-        low, high = data[i], data[j]
-        if j - i >= 2:
-            parts.append(f"{_shown_byte(low)}-{_shown_byte(high)}")
-        else:
-            parts.extend(_shown_byte(b) for b in data[i : j + 1])
-        i = j + 1
-    return " ".join(parts)
-
-
-def _shown_byte(byte: int) -> str:
-    return repr(chr(byte)) if 32 <= byte < 127 else f"0x{byte:02x}"
+        return refusal(Configuration(Machine(self.bundle), self.state, self.counter, self.stack), token, len(self))

@@ -82,11 +82,12 @@ class Shared:
 
 
 _LOCK = threading.Lock()
+_MAKING = threading.Lock()
 _NUMBERS = itertools.count(1)
 
 
 class Host:
-    """The addresses of one bundle's tables; see `Bundle.host`.
+    """The addresses of one bundle's tables; see `host_of`.
 
     Attributes:
         at: int64 [·], kernels.py, `host`; address: where it is.
@@ -118,3 +119,14 @@ class Host:
     def expand(self, row: int, out: np.ndarray) -> None:
         """One row into `out` uint32 [words]; row number `rows` stands for the end-of-turn ids."""
         kernels.expand_row(self.address, row, out)
+
+
+def host_of(bundle: Bundle) -> Host:
+    """The packed tables and expanded rows of a bundle, made at first use and shared by all its matchers."""
+    found: Host | None = bundle.__dict__.get("_host")
+    if found is None:
+        with _MAKING:
+            found = bundle.__dict__.get("_host")
+            if found is None:
+                found = bundle.__dict__["_host"] = Host(bundle)
+    return found

@@ -20,7 +20,8 @@ import numpy as np
 
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
-from ..format.tables import FINISHED, NEVER, Tables
+from ..format.ops import FINISHED
+from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import copy_row, grown, kernel, largest_in
 from .completion_automaton import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, returns_of, step

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.tables import NEVER, POP, Tables
+from ..format.ops import POP
+from ..format.tables import NEVER, Tables
 from ..jit.memory import fixed, kernel
 
 MANY = 1 << 30  # above every counter

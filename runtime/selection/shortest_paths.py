@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.tables import FINISHED, NEVER, Tables
+from ..format.ops import FINISHED
+from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import BARE, kernel
 from .comb import CombRows, rows_at

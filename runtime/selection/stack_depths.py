@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.tables import FINISHED, POP, Tables
+from ..format.ops import FINISHED, POP
+from ..format.tables import Tables
 from ..format.vocab import Vocab
 from ..jit.memory import kernel, largest_in
 from .completion_automaton import returns_of

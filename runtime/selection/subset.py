@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DecodeError
-from ..format.tables import POP, PUSH, Tables, tools_of, without_close
+from ..format.ops import POP, PUSH
+from ..format.tables import Tables, tools_of, without_close
 from .completion import closing_of
 from .trie_walk import Walker
 
@@ -31,7 +32,18 @@ Record = tuple[int, int]  # node of the trie, R
 
 
 def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
-    """See `Bundle.subset`."""
+    """The same bundle for some of its tools only: it shares all but a few rows, and nothing is compiled.
+
+    Its masks are those of a bundle that was compiled for these tools alone. Making it takes some milliseconds: keep it
+    for requests with the same choice.
+
+    Args:
+        bundle: the whole one, or a subset of it.
+        tools: names; their order does not matter.
+
+    Raises:
+        DecodeError: a tool is unknown, no tools were selected, or calls of different tools can look alike to their end.
+    """
     from ..format.bundle import Bundle
 
     chosen, known = list(dict.fromkeys(tools)), [str(tool["name"]) for tool in bundle.tools]
@@ -42,7 +54,7 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
             )
     if not chosen:
         raise DecodeError(
-            "a choice of no tool at all", place=bundle.name, expected="at least one tool",
+            "no tools selected", place=bundle.name, expected="at least one tool",
             hint='for text without calls take the entry "none"',
         )  # fmt: skip
     if len(chosen) == len(known):

@@ -18,7 +18,8 @@ from toolc.compiler.grammar.specials import resolve_specials
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
 from toolc.compiler.specs import read_spec
-from toolc.runtime.format.tables import ARGUMENTS, AROUND, END_OF_TURN, KEY, REASONING, STRING, TEXT, UNSETTLED, VALUE
+from toolc.runtime.format.ops import END_OF_TURN
+from toolc.runtime.format.tables import ARGUMENTS, AROUND, KEY, REASONING, STRING, TEXT, UNSETTLED, VALUE
 
 UNKNOWN = -1
 MOST = 255

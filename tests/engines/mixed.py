@@ -18,6 +18,7 @@ from typing import Any
 import jsonschema
 
 from toolc.compiler import Options, compile_request
+from toolc.runtime import subset
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.serving.requests import Start, read_request
 
@@ -92,7 +93,7 @@ def held(body: dict[str, Any], tokenizer: Path) -> tuple[Bundle, str]:
     assert request.content is not None
     bundle = _compiled(json.dumps(request.content.document), tokenizer)
     start: Start = request.start(bundle, "")
-    return (bundle if start.tools is None else bundle.subset(start.tools)), start.entry
+    return (bundle if start.tools is None else subset(bundle, start.tools)), start.entry
 
 
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)

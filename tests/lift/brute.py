@@ -11,6 +11,7 @@ from numba import njit
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.host.kernels import expand_row
 from toolc.runtime.host.matcher import Matcher
+from toolc.runtime.host.shared import host_of
 
 
 def brute_mask(bundle: Bundle, matcher: Matcher) -> np.ndarray:
@@ -54,7 +55,7 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
 def rows_by_cell(bundle: Bundle) -> tuple[list[object], list[object]]:
     """What the masks of a bundle are made of, however its rows and profiles are numbered: of every cell and of every
     chain cell, these by profile and stack symbol, the bits of the row and the exit profile, by mode."""
-    t, host = bundle.tables, bundle.host
+    t, host = bundle.tables, host_of(bundle)
     mask = np.empty(host.words, np.uint32)
     bits: dict[int, bytes] = {}
     number: dict[int, int] = {-1: -1}  # of profiles, as they are met

@@ -16,9 +16,9 @@ from toolc.compiler.lift import close
 from toolc.runtime import Matcher
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.tables import NEVER
+from toolc.runtime.reference import Sequence
 
 from ..cases.grammars import GRAMMARS
-from ..oracle_runtime import Oracle
 from .brute import brute_bounds
 from .test_masks import choose, vocab
 
@@ -58,7 +58,7 @@ def compare(held: Bundle, seed: str, count: int) -> list[int]:
     while len(above) < count:
         matcher = Matcher(held)
         for _ in range(50):
-            oracle = Oracle(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
+            oracle = Sequence(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
             after, need, bound = brute_bounds(held, matcher), oracle.need(), oracle.bound()
             if bound < NEVER:
                 assert after.max() <= need, held.vocab.shown(int(after.argmax()))

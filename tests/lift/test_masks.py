@@ -19,9 +19,9 @@ from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Matcher, Vocab
 from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.reference import Sequence
 
 from ..cases.grammars import GRAMMARS
-from ..oracle_runtime import Oracle
 from .brute import brute_mask
 
 VOCABS = ("builtin", "tekken_240911.json", "mistral_instruct_tokenizer_240323.model.v3")
@@ -116,7 +116,7 @@ def test_the_loop_equals_the_plain_oracle(grammar: str) -> None:
     rng = random.Random(grammar)
     matcher = Matcher(held)
     for _ in range(12):
-        oracle = Oracle(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
+        oracle = Sequence(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
         brute = brute_mask(held, matcher)
         assert set(np.flatnonzero(brute).tolist()) == oracle.brute_mask() == oracle.mask()
         matcher.advance(choose(np.flatnonzero(brute), held, rng))

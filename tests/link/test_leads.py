@@ -14,7 +14,7 @@ from toolc.compiler.grammar.ir import Closed, Expr, Grammar, Literal, Ref, Repea
 from toolc.compiler.link import leads
 from toolc.compiler.link.leads import with_leads
 from toolc.compiler.pipeline import Compiled
-from toolc.runtime import Reader
+from toolc.runtime import Reader, subset
 
 from .test_link import compare
 from .test_tails import RAW, along, compiled, own_cache, whole
@@ -51,7 +51,7 @@ def test_masks_calls_and_bounds_are_those_of_the_whole(name: str, as_tokens: boo
         assert [(call.name, call.arguments) for call in found] == calls
     for n in range(6):
         compare(one, other, f"{name} {n}", 40, brute=n < 2)
-    some = [bundle.subset(["get_all", "stop.now-1"]) for bundle in (one, other)]
+    some = [subset(bundle, ["get_all", "stop.now-1"]) for bundle in (one, other)]
     for bundle in (one, some[0]):
         budgets_are_kept(bundle, f"{name}{as_tokens}")
     for n in range(4):

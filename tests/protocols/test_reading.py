@@ -13,7 +13,7 @@ from tests.cases.protocols import FAMILIES
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.commands.check import check
 from toolc.compiler.options import LIMITS
-from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, write_call, write_calls
+from toolc.runtime import DecodeError, Event, Matcher, Reader, read_calls, subset, write_call, write_calls
 from toolc.runtime.format.bundle import Bundle
 
 from .test_protocols import BOTH, CALLS, EACH, bundle
@@ -174,7 +174,7 @@ def test_a_protocol_without_names(tmp_path_factory: pytest.TempPathFactory) -> N
         assert [(call.name, call.arguments) for call in reader.calls] == [("a", {"x": 1}), ("b", {"xy": 2})]
         assert [call.span for call in reader.calls] == [(0, 8), (9, 18)]
     with pytest.raises(DecodeError, match="cannot be chosen from"):
-        held.subset(["a"])
+        subset(held, ["a"])
 
 
 @BOTH

@@ -18,7 +18,7 @@ from tests.cases.requests import CALLS, DOCUMENT, EXAMPLE, PATHS, Requests, para
 from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import SpecError, UnsupportedError
-from toolc.runtime import DecodeError, Reader, read_calls, write_calls
+from toolc.runtime import DecodeError, Reader, read_calls, subset, write_calls
 from toolc.runtime.format.bundle import Bundle
 
 from .test_masks import equal_walks
@@ -100,7 +100,7 @@ def test_a_choice_of_operations(names: tuple[str, ...]) -> None:
                      if f"{method}_{route.strip('/').replace('/', '_').replace('{', '').replace('}', '')}" in names}
              for route, methods in PATHS.items()}  # fmt: skip
     alone = compile_tools({**DOCUMENT, "paths": paths}, options=Options(protocol="restgpt")).bundle
-    some = bundle().subset(names)
+    some = subset(bundle(), names)
     assert set(some.entry) == set(alone.entry)
     for entry in alone.entry:
         equal_walks(some, entry, alone, entry, entry, walks=3)
@@ -222,7 +222,7 @@ def test_a_path_that_another_goes_on_from() -> None:
         assert written is not None and written.text.decode() == text
     assert write_calls(Reader(held, "required"), [("z", {"id": "a"})]) is None
     with pytest.raises(DecodeError, match="cannot be chosen from"):
-        held.subset(["x"])
+        subset(held, ["x"])
 
 
 def test_a_path_that_another_goes_on_from_beside_a_body_of_anything() -> None:

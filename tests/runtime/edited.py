@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from toolc.runtime import subset
+
 from . import guarded
 
 kernels = guarded.load()
@@ -231,7 +233,7 @@ def use(bundle: Bundle, dice: random.Random, decode: bool) -> None:
     """All that is done with a bundle; errors of toolc may come of each part."""
     parts: list[Callable[[], None]] = [lambda: _match(bundle, dice), lambda: _read(bundle, dice), lambda: _more(bundle)]
     for name in [str(tool["name"]) for tool in bundle.tools]:
-        parts.append(lambda name=name: _match(bundle.subset([name]), dice))  # type: ignore[misc]
+        parts.append(lambda name=name: _match(subset(bundle, [name]), dice))  # type: ignore[misc]
         parts.append(lambda name=name: _write(bundle, name))  # type: ignore[misc]
     if decode:
         parts.append(lambda: _decode(bundle, dice))

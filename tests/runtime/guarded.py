@@ -165,7 +165,7 @@ def _track_tables() -> None:
 
 
 def _track_what_is_shared() -> None:
-    from toolc.runtime.host.shared import shared as host
+    from toolc.runtime.host import shared as host
 
     class Shared(host.Shared):
         def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -183,7 +183,7 @@ def _track_what_is_shared() -> None:
 
 
 def _track_sequences() -> None:
-    from toolc.runtime.host.shared import matcher
+    from toolc.runtime.host import matcher
 
     place = matcher.Seat.place
     fill_mask = matcher._fill_mask

@@ -9,7 +9,7 @@ from functools import cache
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.vocab import Vocab
 
-from ..oracle_runtime import Machine, Op, reference_lift, reference_vocab
+from ..slow_lift import Machine, Op, reference_lift, reference_vocab
 
 EOT, CALL = 256, 257
 LETTERS = (ord("a"), ord("b"))

@@ -12,10 +12,10 @@ import torch
 from toolc.runtime import DecodeError, Decoder
 from toolc.runtime.device.arena import Arena
 from toolc.runtime.device.free_list import Extents
-from toolc.runtime.device.relocate import device_bytes, row_keys
-from toolc.runtime.device.row_fingerprints import row_fingerprints
+from toolc.runtime.device.relocate import device_bytes
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle, bits_of
+from ..slow_lift import bits_of
 from .handmade import bundle
 
 CPU = torch.device("cpu")
@@ -31,13 +31,6 @@ def test_the_prediction_is_what_an_arena_holds(kind: str) -> None:
     assert arena.table["dense"].shape[0] == told["rows"]
     assert told["row_bytes"] == told["rows"] * bundle(kind).vocab.words * 4
     assert arena.table["dense"].unique(dim=0).shape[0] == told["rows"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_fingerprints_are_of_the_content(kind: str) -> None:
-    found = row_fingerprints(bundle(kind)).tolist()
-    keys = row_keys(bundle(kind))
-    assert len(set(found)) == len(set(keys)) == len(set(zip(found, keys, strict=True)))
 
 
 def test_rows_are_stored_once() -> None:
@@ -64,20 +57,20 @@ def test_a_bundle_opened_twice_is_one() -> None:
     assert decoder.bundle_of_row.tolist() == [0, 1, 0]
 
 
-def walk(decoder: Decoder, oracles: list[Oracle], pick: random.Random, steps: int) -> None:
+def walk(decoder: Decoder, oracles: list[Sequence], pick: random.Random, steps: int) -> None:
     for _ in range(steps):
         bits = decoder.fill().numpy().view(np.uint32)
         tokens = []
         for row, oracle in enumerate(oracles):
             live = sorted(oracle.mask())
-            assert (bits[row] == bits_of(live, oracle.vocab.size)).all()
-            tokens.append(pick.choice(live) if live and len(oracle.stack) < oracle.meta["capacity"] - 6 else 0)
+            assert (bits[row] == bits_of(live, oracle.bundle.vocab.size)).all()
+            tokens.append(pick.choice(live) if live and len(oracle.stack) < oracle.bundle.meta["capacity"] - 6 else 0)
         decoder.check = False
         decoder.advance_(torch.tensor(tokens))
         for row, (oracle, token) in enumerate(zip(oracles, tokens, strict=True)):
             if not oracle.advance(token):
                 decoder.reset_rows([row])
-                oracles[row] = Oracle.start(decoder.arena.bundle(int(decoder.bundle_of_row[row])))
+                oracles[row] = Sequence.start(decoder.arena.bundle(int(decoder.bundle_of_row[row])))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -89,7 +82,7 @@ def test_bundles_come_and_go_under_a_limit(seed: int) -> None:
     every.extend(made)
     limit = every.nbytes * 3 // 5
     decoder = Decoder(made[seed % 3], 2, memory_limit=limit)
-    oracles = [Oracle.start(made[seed % 3]) for _ in range(2)]
+    oracles = [Sequence.start(made[seed % 3]) for _ in range(2)]
     evicted = 0
     for _ in range(30):
         walk(decoder, oracles, pick, 5)
@@ -104,7 +97,7 @@ def test_bundles_come_and_go_under_a_limit(seed: int) -> None:
         evicted += len(before - set(decoder.arena.bundles))
         row = pick.randrange(2)
         decoder.reset_rows([row], number)
-        oracles[row] = Oracle.start(new)
+        oracles[row] = Sequence.start(new)
         assert decoder.arena.nbytes <= limit
     assert evicted
 
@@ -115,7 +108,7 @@ def test_holes_are_closed_under_rows_that_run() -> None:
     both = Arena(CPU)
     both.extend([second, third])
     decoder = Decoder([first, second], 1, bundle_of_row=[1], memory_limit=both.nbytes, check=False)
-    oracles = [Oracle.start(second)]
+    oracles = [Sequence.start(second)]
     before = decoder.arena.global_state(1, 2)
     for token in (4, 7, 6):
         decoder.advance_(torch.tensor([token]))
@@ -126,9 +119,9 @@ def test_holes_are_closed_under_rows_that_run() -> None:
     walk(decoder.fork(), oracles, random.Random(1), 6)
 
     decoder.rollback_(2)
-    oracle = Oracle.start(second)
+    oracle = Sequence.start(second)
     assert oracle.advance(4)
-    assert (decoder.fill()[0].numpy().view(np.uint32) == bits_of(oracle.mask(), oracle.vocab.size)).all()
+    assert (decoder.fill()[0].numpy().view(np.uint32) == bits_of(oracle.mask(), oracle.bundle.vocab.size)).all()
 
 
 def test_the_one_used_longest_ago_goes() -> None:
@@ -159,7 +152,7 @@ def test_all_in_use() -> None:
     decoder.reset_rows([0], -1)
     number = decoder.add_bundle(bundle("counted"))
     decoder.reset_rows([0], number)
-    walk(decoder, [Oracle.start(bundle("counted"))], random.Random(1), 10)
+    walk(decoder, [Sequence.start(bundle("counted"))], random.Random(1), 10)
     with pytest.raises(DecodeError, match="memory limit"):
         Decoder(first, 1, memory_limit=limit - 1)
 

@@ -9,32 +9,33 @@ import numpy as np
 import pytest
 
 from toolc.runtime import BatchMatcher, DecodeError, Matcher
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle, bits_of
+from ..slow_lift import bits_of
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(20))]
 
 
-def copy(oracle: Oracle | None) -> Oracle | None:
-    return None if oracle is None else Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
+def copy(oracle: Sequence | None) -> Sequence | None:
+    return None if oracle is None else oracle.copy()
 
 
-def fresh(kind: str | None) -> Oracle | None:
-    return None if kind is None else Oracle.start(bundle(kind))
+def fresh(kind: str | None) -> Sequence | None:
+    return None if kind is None else Sequence.start(bundle(kind))
 
 
-def check(batch: BatchMatcher, oracles: list[Oracle | None]) -> None:
+def check(batch: BatchMatcher, oracles: list[Sequence | None]) -> None:
     masks = np.full((len(batch), batch.vocab.words + 1), 0xAAAAAAAA, np.uint32)
     batch.fill(masks)
     for row, oracle in enumerate(oracles):
         if oracle is None:
             assert (masks[row] == 0xFFFFFFFF).all()
             continue
-        assert (masks[row, :-1] == bits_of(oracle.mask(), oracle.vocab.size)).all() and masks[row, -1] == 0
+        assert (masks[row, :-1] == bits_of(oracle.mask(), oracle.bundle.vocab.size)).all() and masks[row, -1] == 0
         twin = batch.matcher(row)
-        assert (twin.state, twin.counter, twin.stack) == (oracle.q, oracle.c, oracle.stack)
-    assert batch.finished.tolist() == [o is not None and o.q == 1 for o in oracles]
+        assert (twin.state, twin.counter, twin.stack) == (oracle.state, oracle.counter, oracle.stack)
+    assert batch.finished.tolist() == [o is not None and o.state == 1 for o in oracles]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -50,7 +51,7 @@ def test_walks_equal_the_specification(seed: int) -> None:
         tokens = []
         for row, oracle in enumerate(oracles):
             live = [] if oracle is None else sorted(oracle.mask())
-            if oracle is not None and (not live or len(oracle.stack) > oracle.meta["capacity"] - 6):
+            if oracle is not None and (not live or len(oracle.stack) > oracle.bundle.meta["capacity"] - 6):
                 kind = pick.choice(kinds)
                 batch.set_row(row, None if kind is None else bundle(kind))
                 oracles[row] = oracle = fresh(kind)
@@ -59,7 +60,7 @@ def test_walks_equal_the_specification(seed: int) -> None:
             tokens.append(pick.choice(live) if live and pick.random() < 0.9 else pick.randrange(-3, 200))
         want = []
         for oracle, token, trail in zip(oracles, tokens, trails, strict=True):
-            if oracle is None or oracle.q == 1:
+            if oracle is None or oracle.state == 1:
                 want.append(True)
                 continue
             before = copy(oracle)

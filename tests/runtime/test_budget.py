@@ -11,8 +11,9 @@ import pytest
 from toolc.compiler import compile_grammar, compile_schema, compile_tools
 from toolc.runtime import BatchMatcher, Bundle, DecodeError, Matcher
 from toolc.runtime.format.tables import NEVER
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle, bits_of
+from ..slow_lift import bits_of
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(12))]
@@ -48,14 +49,14 @@ def made(name: str) -> Bundle:
     return compile_tools("tools_specs/weather.json").bundle
 
 
-def copy(oracle: Oracle) -> Oracle:
-    return Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
+def copy(oracle: Sequence) -> Sequence:
+    return oracle.copy()
 
 
-def promised(oracle: Oracle) -> int:
+def promised(oracle: Sequence) -> int:
     """The largest bound after a token, as the tables have it: the least budget that leaves the mask whole, less one."""
     low, high = 0, NEVER * 4
-    one = {int(oracle.tables.close_token[oracle.close_cell(), oracle.mode])}
+    one = {int(oracle.bundle.tables.close_token[oracle.close_cell(), oracle.mode])}
     whole = oracle.mask()
     if whole == one:
         return NEVER * 4
@@ -76,11 +77,11 @@ def test_the_tables_keep_their_promises(kind: str) -> None:
     pick = random.Random(5)
     known = 0
     for _ in range(6):
-        oracle = Oracle.start(source)
+        oracle = Sequence.start(source)
         for _ in range(25):
             need, most = oracle.bound(), promised(oracle)
             live = sorted(oracle.mask())
-            if not live or oracle.q == 1 or len(oracle.stack) > source.meta["capacity"] - 6:
+            if not live or oracle.state == 1 or len(oracle.stack) > source.meta["capacity"] - 6:
                 break
             for token in live:
                 after = copy(oracle)
@@ -88,7 +89,7 @@ def test_the_tables_keep_their_promises(kind: str) -> None:
                 assert need >= NEVER or after.bound() <= most  # where nothing is known, nothing is promised
             if need < NEVER:
                 known += 1
-                token = int(oracle.tables.close_token[oracle.close_cell(), oracle.mode])
+                token = int(oracle.bundle.tables.close_token[oracle.close_cell(), oracle.mode])
                 after = copy(oracle)
                 assert after.advance(token) and after.bound() < need
             oracle.advance(pick.choice(live))
@@ -159,9 +160,9 @@ def test_the_host_equals_the_specification() -> None:
         for _ in range(15):
             budget = need + pick.randrange(8)
             entry = next(iter(source.entry))
-            oracle, matcher = Oracle.start(source, entry, budget), Matcher(source, entry, budget)
+            oracle, matcher = Sequence.start(source, entry, budget), Matcher(source, entry, budget)
             mask = np.zeros(source.vocab.words, np.uint32)
-            while oracle.q != 1:
+            while oracle.state != 1:
                 want = oracle.mask_in_budget()
                 matcher.fill(mask)
                 assert (mask == bits_of(want, source.vocab.size)).all()

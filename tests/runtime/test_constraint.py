@@ -13,8 +13,8 @@ import torch
 
 from toolc.runtime import DecodeError
 from toolc.runtime.adapters.constraint import Constraint
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words"]
@@ -32,7 +32,7 @@ READS = ("assert_scalar", "assert_async", "item", "scalar_dense", "sym_", "nonze
 def walk(call: Callable[..., Any], module: Constraint, size: int, steps: int = 14) -> None:
     pick = random.Random(1)
     state = module.start(ROWS)
-    oracles = [None if n < 0 else Oracle.start(bundle(KINDS[n])) for n in ROWS]
+    oracles = [None if n < 0 else Sequence.start(bundle(KINDS[n])) for n in ROWS]
     tokens = [-1] * len(ROWS)
     for _ in range(steps):
         logits = torch.randn(len(ROWS), size)
@@ -44,10 +44,10 @@ def walk(call: Callable[..., Any], module: Constraint, size: int, steps: int = 1
             live = sorted(oracle.mask())
             assert torch.isfinite(masked[row]).nonzero().view(-1).tolist() == live
             assert torch.equal(masked[row, live], logits[row, live])
-            if oracle.tables.modes == 1 and len(oracle.stack) > 20:
-                live = [t for t in live if b"[" not in oracle.vocab.token(t)] or live
+            if oracle.bundle.tables.modes == 1 and len(oracle.stack) > 20:
+                live = [t for t in live if b"[" not in oracle.bundle.vocab.token(t)] or live
             tokens[row] = pick.choice(live)
-            if oracle.q != 1:
+            if oracle.state != 1:
                 assert oracle.advance(tokens[row])
 
 
@@ -87,7 +87,9 @@ def test_export_of_the_whole_step_with_budgets() -> None:
     assert called and not program.range_constraints
     assert not [name for name in called if any(word in name for word in READS)]
     step, pick = program.module(), random.Random(3)
-    oracles = [None if n < 0 else Oracle.start(bundle(KINDS[n]), budget=b) for n, b in zip(rows, budgets, strict=True)]
+    oracles = [
+        None if n < 0 else Sequence.start(bundle(KINDS[n]), budget=b) for n, b in zip(rows, budgets, strict=True)
+    ]
     tokens = [-1] * len(rows)
     for _ in range(max(b for b in budgets if b is not None)):
         masked, state = step(torch.zeros(len(rows), 96), torch.tensor(tokens), state)
@@ -96,9 +98,9 @@ def test_export_of_the_whole_step_with_budgets() -> None:
                 live = sorted(oracle.mask_in_budget())
                 assert torch.isfinite(masked[row]).nonzero().view(-1).tolist() == live
                 tokens[row] = pick.choice(live)
-                if oracle.q != 1:
+                if oracle.state != 1:
                     assert oracle.advance(tokens[row])
-    assert all(oracle is None or oracle.q == 1 for oracle in oracles)
+    assert all(oracle is None or oracle.state == 1 for oracle in oracles)
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from toolc.runtime import DecodeError
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle
 from .handmade import bundle
 
 pytest.importorskip("transformers.generation.continuous_batching")
@@ -68,8 +68,8 @@ def test_steps(seed: int, unknown: bool) -> None:
             live = list(range(96))
             if kind is not None:
                 need = bundle(kind).min_tokens["start"] or 0
-                oracle = Oracle.start(bundle(kind), budget=most if most and most >= need else None)
-                assert all(oracle.q == 1 or oracle.advance(t) for t in text)
+                oracle = Sequence.start(bundle(kind), budget=most if most and most >= need else None)
+                assert all(oracle.state == 1 or oracle.advance(t) for t in text)
                 live = sorted(oracle.mask_in_budget())
                 assert found == live
                 if len(oracle.stack) > 20:
@@ -105,7 +105,7 @@ def test_large_budgets(budget: int | None, most: int | None) -> None:
     made.position_offset = 1
     given = processor.prepare_tensor_args([SimpleNamespace(state=made)])
     masked = processor(processor.reader(torch.tensor([9]), torch.zeros(1, 96)), given)
-    live = sorted(Oracle.start(bundle("brackets")).mask())
+    live = sorted(Sequence.start(bundle("brackets")).mask())
     assert torch.isfinite(masked[0]).nonzero().view(-1).tolist() == live
 
 

@@ -15,8 +15,9 @@ from toolc.compiler import compile_schema
 from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher
 from toolc.runtime.device import self_loops as loops_module
 from toolc.runtime.device.decoder import PER_ROW
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle, bits_of
+from ..slow_lift import bits_of
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(20))]
@@ -42,16 +43,16 @@ def forget_loops() -> None:
             bundle(kind).__dict__.pop(name, None)
 
 
-def check_rows(decoder: Decoder, oracles: list[Oracle | None]) -> None:
+def check_rows(decoder: Decoder, oracles: list[Sequence | None]) -> None:
     bits = decoder.fill().cpu().numpy().view(np.uint32)
     for row, oracle in enumerate(oracles):
         if oracle is None:
             assert (bits[row] == 0xFFFFFFFF).all()
             continue
-        assert (bits[row] == bits_of(oracle.mask(), oracle.vocab.size)).all(), row
-        twin = decoder.matcher(row)
-        assert (twin.state, twin.counter, twin.stack) == (oracle.q, oracle.c, oracle.stack)
-    assert decoder.finished.tolist() == [o is not None and o.q == 1 for o in oracles]
+        assert (bits[row] == bits_of(oracle.mask(), oracle.bundle.vocab.size)).all(), row
+        twin = Matcher.at(decoder.configuration(row))
+        assert (twin.state, twin.counter, twin.stack) == (oracle.state, oracle.counter, oracle.stack)
+    assert decoder.finished.tolist() == [o is not None and o.state == 1 for o in oracles]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -62,17 +63,17 @@ def test_walks_of_mixed_bundles_equal_the_specification(seed: int, device: str) 
     size = 9
     numbers = [pick.randint(-1, 3) for _ in range(size)]
     decoder = Decoder(bundles, size, device, bundle_of_row=numbers)
-    oracles: list[Any] = [None if n < 0 else Oracle.start(bundles[n]) for n in numbers]
+    oracles: list[Any] = [None if n < 0 else Sequence.start(bundles[n]) for n in numbers]
     for _ in range(60):
         check_rows(decoder, oracles)
         tokens = []
         for row, oracle in enumerate(oracles):
             live = [] if oracle is None else sorted(oracle.mask())
             # a row that is stuck, or too deep for a machine without modes, begins again
-            if oracle is not None and (not live or len(oracle.stack) > oracle.meta["capacity"] - 6):
+            if oracle is not None and (not live or len(oracle.stack) > oracle.bundle.meta["capacity"] - 6):
                 number = pick.randrange(4)
                 decoder.reset_rows([row], number)
-                oracles[row] = oracle = Oracle.start(bundles[number])
+                oracles[row] = oracle = Sequence.start(bundles[number])
                 live = sorted(oracle.mask())
             tokens.append(pick.choice(live) if live else pick.randrange(-3, 200))
         decoder.advance_(torch.tensor(tokens, device=device))
@@ -81,10 +82,7 @@ def test_walks_of_mixed_bundles_equal_the_specification(seed: int, device: str) 
         if pick.random() < 0.2:
             order = [pick.randrange(size) for _ in range(size)]
             decoder.reorder_(order)
-            oracles = [
-                None if oracles[i] is None else Oracle(**{**vars(oracles[i]), "stack": list(oracles[i].stack)})
-                for i in order
-            ]
+            oracles = [None if oracles[i] is None else oracles[i].copy() for i in order]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,23 +90,23 @@ def test_refusals_equal_the_specification(kind: str) -> None:
     """Every token of the vocabulary at once, from one configuration: refused and accepted as by brute force."""
     made = bundle(kind)
     pick = random.Random(kind)
-    oracle = Oracle.start(made)
+    oracle = Sequence.start(made)
     size = made.vocab.size
     for _ in range(12):
         decoder = Decoder(made, 1, check=False)
-        decoder.state[0] = decoder.arena.global_state(0, oracle.q)
-        decoder.counter[0], decoder.depth[0] = oracle.c, len(oracle.stack)
+        decoder.state[0] = decoder.arena.global_state(0, oracle.state)
+        decoder.counter[0], decoder.depth[0] = oracle.counter, len(oracle.stack)
         for n, (g, saved) in enumerate(oracle.stack):
             decoder.stack[0, n], decoder.saved[0, n] = g, saved
         decoder.reorder_([0] * (size + 2))
         decoder.advance_(torch.arange(-1, size + 1))
-        want = [oracle.after(oracle.symbols(i)) if 0 <= i < size else None for i in range(-1, size + 1)]
-        if oracle.q != 1:
+        want = [oracle.reads(oracle.symbols(i)) if 0 <= i < size else None for i in range(-1, size + 1)]
+        if oracle.state != 1:
             assert decoder.error.tolist() == [w is None for w in want]
             assert decoder.finished.tolist() == [w is None or w[0] == 1 for w in want]
         for row, w in enumerate(want):
             if w is not None:
-                twin = decoder.matcher(row)
+                twin = Matcher.at(decoder.configuration(row))
                 assert (twin.state, twin.counter, twin.stack) == w
         live = sorted(oracle.mask())
         if not live or len(oracle.stack) > made.meta["capacity"] - 6 or not oracle.advance(pick.choice(live)):
@@ -183,8 +181,8 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
     decoder.reset_rows([1], number)
     decoder.advance_(torch.tensor([4, 4]))
     decoder.advance_(torch.tensor([7, 7]))
-    assert (decoder.matcher(0).depth, decoder.matcher(1).depth) == (2, 1)
-    assert decoder.matcher(1).counter == 1
+    assert (Matcher.at(decoder.configuration(0)).depth, Matcher.at(decoder.configuration(1)).depth) == (2, 1)
+    assert Matcher.at(decoder.configuration(1)).counter == 1
     with pytest.raises(BundleError, match="one tokenizer"):
         decoder.add_bundle(bundle("brackets", 64))
 
@@ -211,8 +209,8 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
         (lambda d: d.limit_(40, [2]), "no such row"),
         (lambda d: d.limit_(torch.tensor([40.5, 40.5])), "budgets do not fit"),
         (lambda d: d.limit_([40, 40, 40]), "budgets do not fit"),
-        (lambda d: d.matcher(-1), "no such row"),
-        (lambda d: d.matcher(7), "no such row"),
+        (lambda d: d.configuration(-1), "no such row"),
+        (lambda d: d.configuration(7), "no such row"),
         (lambda d: d.reorder_([2]), "no such row"),
         (lambda d: d.reorder_([0, -1]), "no such row"),
         (lambda d: d.reorder_(torch.tensor([0.0, 1.0])), "rows do not fit"),
@@ -306,8 +304,8 @@ def test_a_gradient_sees_that_logits_were_masked() -> None:
             loss.backward()
 
 
-def copy(oracle: Oracle | None) -> Oracle | None:
-    return None if oracle is None else Oracle(**{**vars(oracle), "stack": list(oracle.stack)})
+def copy(oracle: Sequence | None) -> Sequence | None:
+    return None if oracle is None else oracle.copy()
 
 
 def test_the_fused_backend_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +322,7 @@ def test_loops_are_found_and_shorten_the_step() -> None:
     assert decoder.arena.limits.steps == 4  # "]]]]"; all of "aaaaa" is one loop
     longest = next(i for i in range(96) if bundle("words").vocab.token(i) == b"aaaaa")
     decoder.advance_(torch.tensor([longest, 4]))
-    assert decoder.matcher(0).state == 2 and decoder.matcher(1).depth == 1
+    assert Matcher.at(decoder.configuration(0)).state == 2 and Matcher.at(decoder.configuration(1)).depth == 1
     assert Decoder(bundle("counted"), 1).arena.table["state_loop"].sum() == 0
 
 
@@ -365,14 +363,14 @@ def test_drafts_rollbacks_forks_and_rebuilds(seed: int, device: str) -> None:
     size, count = 5, 4
     numbers = [0, *(pick.randint(-1, 2) for _ in range(size - 1))]
     decoder = Decoder([bundle(k) for k in kinds], size, device, bundle_of_row=numbers, history=8, check=False)
-    oracles: list[Any] = [None if n < 0 else Oracle.start(bundle(kinds[n])) for n in numbers]
+    oracles: list[Any] = [None if n < 0 else Sequence.start(bundle(kinds[n])) for n in numbers]
     trails: list[list[Any]] = [[] for _ in numbers]
     texts: list[list[int]] = [[] for _ in numbers]
     for turn in range(12):
         for row, oracle in enumerate(oracles):
-            if oracle is not None and (not oracle.mask() or len(oracle.stack) > oracle.meta["capacity"] - 26):
+            if oracle is not None and (not oracle.mask() or len(oracle.stack) > oracle.bundle.meta["capacity"] - 26):
                 decoder.reset_rows([row])
-                oracles[row] = Oracle.start(bundle(kinds[numbers[row]]))
+                oracles[row] = Sequence.start(bundle(kinds[numbers[row]]))
                 trails[row], texts[row] = [], []
         check_rows(decoder, oracles)
         tree = pick.random() < 0.5
@@ -390,7 +388,7 @@ def test_drafts_rollbacks_forks_and_rebuilds(seed: int, device: str) -> None:
                 tokens[row][j] = token
                 fine = legal[row][parents[j] + 1]
                 if above is not None and fine:  # nothing changes after the end of turn
-                    fine = token in above.mask() if above.q == 1 else token >= 0 and above.advance(token)
+                    fine = token in above.mask() if above.state == 1 else token >= 0 and above.advance(token)
                 nodes[row].append(above)
                 legal[row].append(fine)
         draft = decoder.draft(
@@ -418,7 +416,7 @@ def test_drafts_rollbacks_forks_and_rebuilds(seed: int, device: str) -> None:
                 path.append(node)
                 node = parents[node - 1] + 1
             for node in path[::-1]:
-                if oracles[row] is not None and oracles[row].q != 1:
+                if oracles[row] is not None and oracles[row].state != 1:
                     trails[row].append(oracles[row])
                     texts[row].append(tokens[row][node - 1])
                     oracles[row] = nodes[row][node]
@@ -446,9 +444,9 @@ def test_rollback_undoes_a_refusal_and_has_an_end() -> None:
     decoder.advance_(torch.tensor([4, 5]))
     assert decoder.error.tolist() == [True, False]
     decoder.rollback_(torch.tensor([1, 0]))
-    assert decoder.error.tolist() == [False, False] and decoder.matcher(0).depth == 2
+    assert decoder.error.tolist() == [False, False] and Matcher.at(decoder.configuration(0)).depth == 2
     decoder.rollback_(torch.tensor([2, 4]))
-    assert decoder.matcher(0).depth == 1
+    assert Matcher.at(decoder.configuration(0)).depth == 1
     assert decoder.error.tolist() == [False, True]
     with pytest.raises(DecodeError, match="row 0 of 1"):
         Decoder(bundle("brackets"), 1).rollback_(1)
@@ -466,9 +464,9 @@ def test_a_step_keeps_its_tensors_and_bundles_join_in_the_room_left() -> None:
     decoder.reorder_([2, 1, 0])
     held = {**decoder.arena.table, **{k: v for k, v in vars(decoder).items() if isinstance(v, torch.Tensor)}}
     assert places == {name: tensor.data_ptr() for name, tensor in held.items()}
-    oracle = Oracle.start(bundle("words"))
+    oracle = Sequence.start(bundle("words"))
     oracle.advance(7)
-    assert (decoder.fill()[0].numpy().view(np.uint32) == bits_of(oracle.mask(), oracle.vocab.size)).all()
+    assert (decoder.fill()[0].numpy().view(np.uint32) == bits_of(oracle.mask(), oracle.bundle.vocab.size)).all()
     tight = Decoder(bundle("words"), 1)
     with pytest.raises(DecodeError, match="does not fit into the arena"):
         tight.add_bundle(bundle("brackets"), grow=False)
@@ -511,7 +509,7 @@ def test_append() -> None:
     decoder.append_([1, -1])
     decoder.advance_(torch.tensor([7, 7, 99]))
     assert decoder.bundle_of_row.tolist() == [0, 1, -1] and decoder.length.tolist() == [2, 1, 0]
-    assert decoder.matcher(0).depth == 1
+    assert Matcher.at(decoder.configuration(0)).depth == 1
     empty = Decoder([bundle("brackets"), bundle("words")], 0, bundle_of_row=[])
     empty.append_([1, 0])
     empty.advance_(torch.tensor([7, 4]))
@@ -532,7 +530,7 @@ TEXT = [4, 4, 7, 6, 4, 7, 7, 5, 6, 7, 5, 6, 4, 5, 6, 7, 5, 3]  # [[a,[aa],a],[],
 
 def stands(decoder: Decoder, row: int, tokens: list[int]) -> None:
     """A row is where a matcher is that has read the tokens."""
-    one, two = decoder.matcher(row), Matcher.from_tokens(bundle("brackets"), tokens)
+    one, two = Matcher.at(decoder.configuration(row)), Matcher.from_tokens(bundle("brackets"), tokens)
     assert (one.state, one.counter, one.stack) == (two.state, two.counter, two.stack)
     assert bool(decoder.finished[row]) == two.is_finished
     assert decoder.length[row] == len(tokens)

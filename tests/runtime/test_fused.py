@@ -53,7 +53,7 @@ def test_equals_the_tensor_operations(seed: int, extra: int) -> None:
         assert torch.equal(fused.mask_(logits), want)
         tokens = []
         for row, n in enumerate(numbers):
-            live = [] if n < 0 or plain.error[row] else plain.matcher(row).allowed_tokens().tolist()
+            live = [] if n < 0 or plain.error[row] else Matcher.at(plain.configuration(row)).allowed_tokens().tolist()
             tokens.append(pick.choice(live) if live and pick.random() < 0.93 else pick.randrange(-2, 110))
         for decoder in (plain, fused):
             decoder.advance_(torch.tensor(tokens, device=device))
@@ -69,7 +69,7 @@ def test_equals_the_tensor_operations(seed: int, extra: int) -> None:
             assert torch.equal(getattr(plain, name), getattr(fused, name)), name
         for row, n in enumerate(numbers):
             if n >= 0 and int(plain.state[row]):
-                one, two = plain.matcher(row), fused.matcher(row)
+                one, two = Matcher.at(plain.configuration(row)), Matcher.at(fused.configuration(row))
                 assert isinstance(one, Matcher) and one.stack == two.stack
 
 
@@ -88,7 +88,10 @@ def test_bits_drafts_and_checks_equal_the_tensor_operations(seed: int, limited: 
     )
     for turn in range(14):
         assert torch.equal(plain.fill(), fused.fill())
-        live = [[7] if n < 0 else plain.matcher(row).allowed_tokens().tolist() for row, n in enumerate(numbers)]
+        live = [
+            [7] if n < 0 else Matcher.at(plain.configuration(row)).allowed_tokens().tolist()
+            for row, n in enumerate(numbers)
+        ]
         wanted = [
             [pick.choice(row) if pick.random() < 0.8 else pick.randrange(-1, 97) for _ in range(3)] for row in live
         ]
@@ -142,7 +145,10 @@ def test_rollback_by_the_whole_history_after_padding(history: int) -> None:
         for token in [*text, 3, 3]:
             decoder.advance_(torch.tensor([token], device=device))
         decoder.rollback_(history)
-        one, two = decoder.matcher(0), Matcher.from_tokens(bundle("brackets"), text[: len(text) - history])
+        one, two = (
+            Matcher.at(decoder.configuration(0)),
+            Matcher.from_tokens(bundle("brackets"), text[: len(text) - history]),
+        )
         assert (one.state, one.counter, one.stack) == (two.state, two.counter, two.stack)
         assert not decoder.finished[0]
 

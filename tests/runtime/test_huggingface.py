@@ -10,8 +10,8 @@ import torch
 
 from toolc.runtime import DecodeError, Matcher
 from toolc.runtime.adapters.huggingface import ToolcLogitsProcessor
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle
 from .handmade import bundle
 
 transformers = pytest.importorskip("transformers")
@@ -38,13 +38,13 @@ def model(seed: int = 0, size: int = 128, kind: str = "llama") -> Any:
 
 def accepted(kind: str, tokens: list[int]) -> tuple[bool, bool]:
     """(all tokens were allowed, the end of turn was read), by the specification; padding after the end is ignored."""
-    oracle = Oracle.start(bundle(kind))
+    oracle = Sequence.start(bundle(kind))
     for token in tokens:
-        if oracle.q == 1:
+        if oracle.state == 1:
             return all(t in (PAD, END, 3) for t in tokens[tokens.index(token) :]), True
         if not oracle.advance(token):
             return False, False
-    return True, oracle.q == 1
+    return True, oracle.state == 1
 
 
 PROMPT = torch.tensor([[90, 91, 17], [PAD, 8, 9], [30, 31, 32]])

@@ -9,27 +9,28 @@ import numpy as np
 import pytest
 
 from toolc.runtime import Bundle, DecodeError, Matcher
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle, bits_of
+from ..slow_lift import bits_of
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(40))]
 SIZES = [31, 32, 33, 63, 64, 65, 96, 97]
 
 
-def same(matcher: Matcher, oracle: Oracle) -> np.ndarray:
+def same(matcher: Matcher, oracle: Sequence) -> np.ndarray:
     """Check everything visible; returns the mask."""
     words = matcher.bundle.vocab.words
     mask = np.full(words + 2, 0xFFFFFFFF, dtype=np.uint32)
     matcher.fill(mask)
     want = oracle.mask()
-    assert (mask[:words] == bits_of(want, oracle.vocab.size)).all()
+    assert (mask[:words] == bits_of(want, oracle.bundle.vocab.size)).all()
     assert not mask[words:].any()
     assert matcher.allowed_tokens().tolist() == sorted(want)
-    assert (matcher.state, matcher.counter, matcher.stack) == (oracle.q, oracle.c, oracle.stack)
-    assert matcher.is_finished == (oracle.q == 1)
-    assert matcher.is_complete == (oracle.after([256]) is not None)
-    assert matcher.expected_bytes() == bytes(b for b in range(256) if oracle.after([b]) is not None)
+    assert (matcher.state, matcher.counter, matcher.stack) == (oracle.state, oracle.counter, oracle.stack)
+    assert matcher.is_finished == (oracle.state == 1)
+    assert matcher.is_complete == (oracle.reads([256]) is not None)
+    assert matcher.expected_bytes() == bytes(b for b in range(256) if oracle.reads([b]) is not None)
     return mask
 
 
@@ -42,7 +43,7 @@ def test_walks_equal_the_specification(kind: str, form: str, tmp_path: Path) -> 
         made = Bundle.open(tmp_path / "b.toolc", vocab=None if form == "standalone" else made.vocab)
     pick = random.Random(kind)
     for _ in range(3):
-        matcher, oracle = Matcher(made), Oracle.start(made)
+        matcher, oracle = Matcher(made), Sequence.start(made)
         trail = []
         for _ in range(40):
             if len(oracle.stack) > made.meta["capacity"] - 6:
@@ -54,7 +55,7 @@ def test_walks_equal_the_specification(kind: str, form: str, tmp_path: Path) -> 
             live = sorted(oracle.mask())
             if live and pick.random() < 0.8:
                 token = pick.choice(live)
-            before = (oracle.q, oracle.c, list(oracle.stack))
+            before = (oracle.state, oracle.counter, list(oracle.stack))
             accepted = oracle.advance(token)
             assert matcher.try_advance(token) == accepted
             if accepted:
@@ -63,7 +64,7 @@ def test_walks_equal_the_specification(kind: str, form: str, tmp_path: Path) -> 
             if trail and pick.random() < 0.1:
                 back = pick.randint(1, len(trail))
                 matcher.rollback(back)
-                oracle.q, oracle.c, oracle.stack = trail[-back]
+                oracle.state, oracle.counter, oracle.stack = trail[-back]
                 oracle.stack = list(oracle.stack)
                 del trail[-back:]
 
@@ -72,7 +73,7 @@ def test_walks_equal_the_specification(kind: str, form: str, tmp_path: Path) -> 
 def test_mask_widths(size: int) -> None:
     made = bundle("brackets", size)
     assert made.vocab.words == -(-size // 32)
-    matcher, oracle = Matcher(made), Oracle.start(made)
+    matcher, oracle = Matcher(made), Sequence.start(made)
     for token in (4, 4, 7, 7, 5, 6, 7, 5, 0, 3):
         same(matcher, oracle)
         assert oracle.mask() == oracle.brute_mask()
@@ -85,7 +86,7 @@ def test_bit_31() -> None:
     made = bundle("brackets", 97)
     seen = {int(t) & 31 for t in Matcher(made).allowed_tokens()}
     for token in (31, 63, 95):
-        oracle = Oracle.start(made)
+        oracle = Sequence.start(made)
         assert (token in oracle.mask()) == (token in Matcher(made).allowed_tokens())
     assert 31 in seen
 
@@ -108,7 +109,7 @@ def test_fork_reset_and_history() -> None:
 
 def test_long_history_grows() -> None:
     made = bundle("counted")
-    matcher, oracle = Matcher(made), Oracle.start(made)
+    matcher, oracle = Matcher(made), Sequence.start(made)
     for token in [4] + [7, 7, 6, 5][:2] * 1:
         matcher.advance(token)
         oracle.advance(token)
@@ -201,7 +202,7 @@ def test_small_row_cache(rows: int) -> None:
     for kind in ("brackets", "counted"):
         small = Bundle(bundle(kind).tables, bundle(kind).meta, bundle(kind).vocab)
         small.__dict__["_host"] = Host(small, shared)
-        pairs.append((Matcher(small), Oracle.start(small)))
+        pairs.append((Matcher(small), Sequence.start(small)))
     for token in (4, 4, 7, 7, 5, 5):
         for _ in range(2):
             for matcher, oracle in pairs:
@@ -211,7 +212,7 @@ def test_small_row_cache(rows: int) -> None:
 
 
 def test_every_prefix_of_a_slice() -> None:
-    from toolc.runtime.host.shared import Host, Shared
+    from toolc.runtime.host.shared import Host, Shared, host_of
 
     made = bundle("brackets", 97)
     t, v = made.tables, made.vocab
@@ -230,7 +231,7 @@ def test_every_prefix_of_a_slice() -> None:
         assert (shared.arrays["prefix"] == rows).all() and (shared.arrays["prefix_first"] == first).all()
         small = Bundle(t, made.meta, v)
         small.__dict__["_host"] = Host(small, shared)
-        out, oracle = np.zeros(v.words, np.uint32), Oracle.start(made)
+        out, oracle = np.zeros(v.words, np.uint32), Sequence.start(made)
         for row in range(t.rows):
-            small.host.expand(row, out)
+            host_of(small).expand(row, out)
             assert (out == bits_of(oracle.row(row), v.size)).all()

@@ -20,8 +20,8 @@ from benchmarks.gpu import captured
 from toolc.runtime import BatchMatcher, Bundle, Decoder, Matcher
 from toolc.runtime.adapters.constraint import Constraint
 from toolc.runtime.adapters.rows import RowTable
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle
 from .handmade import bundle
 from .test_constraint import KINDS, walk
 
@@ -56,7 +56,7 @@ def legal(decoder: Decoder, pick: random.Random) -> torch.Tensor:
         if int(decoder.bundle_of_row[row]) < 0:
             tokens.append(0)
             continue
-        live = [0] if int(decoder.state[row]) < 2 else decoder.matcher(row).allowed_tokens().tolist()
+        live = [0] if int(decoder.state[row]) < 2 else Matcher.at(decoder.configuration(row)).allowed_tokens().tolist()
         if int(decoder.depth[row]) > 12:
             live = [t for t in live if b"[" not in bundle("brackets").vocab.token(t)] or live
         tokens.append(pick.choice(live))
@@ -108,15 +108,15 @@ def test_a_captured_step_equals_the_specification(backend: str) -> None:
     added, pick = 0, random.Random(3)
     torch.manual_seed(5)
     decoder.reset_rows()
-    oracles = [None if kind is None else Oracle.start(bundle(kind)) for kind in kinds]
+    oracles = [None if kind is None else Sequence.start(bundle(kind)) for kind in kinds]
     for turn in range(120):
         if turn == 60:
             added = decoder.add_bundle(bundle("scrambled-1"), grow=False)
         for row, oracle in enumerate(oracles):
-            if oracle is not None and (oracle.q == 1 or len(oracle.stack) > 12):
+            if oracle is not None and (oracle.state == 1 or len(oracle.stack) > 12):
                 kinds[row] = "scrambled-1" if turn >= 60 and pick.random() < 0.5 else KINDS[0]
                 decoder.reset_rows([row], added if kinds[row] == "scrambled-1" else 0)
-                oracles[row] = Oracle.start(bundle(kinds[row]))
+                oracles[row] = Sequence.start(bundle(kinds[row]))
         noise.copy_(torch.rand(len(ROWS), 104, device="cuda"))
         graph.replay()
         for row, (oracle, token) in enumerate(zip(oracles, tokens.tolist(), strict=True)):

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from ..oracle_runtime import Oracle
+from toolc.runtime.reference import Sequence
+
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(12))]
@@ -17,7 +18,7 @@ def test_rows_and_chains_equal_brute_force(kind: str) -> None:
     made = bundle(kind)
     pick = random.Random(1)
     for _ in range(4):
-        oracle = Oracle.start(made)
+        oracle = Sequence.start(made)
         for _ in range(25):
             allowed = oracle.mask()
             # A push past the capacity is the one thing that rows do not know; keep away from it.

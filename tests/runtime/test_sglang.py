@@ -12,7 +12,8 @@ from typing import Any, Optional
 import pytest
 import torch
 
-from ..oracle_runtime import Oracle
+from toolc.runtime.reference import Sequence
+
 from .handmade import bundle
 from .peers import function, peer
 
@@ -59,10 +60,10 @@ def test_walks(backend: ToolcBackend, form: str, seed: int, monkeypatch: pytest.
         for kind, budget in zip(kinds, budgets, strict=True)
     ]
     oracles = [
-        None if kind is None else Oracle.start(bundle(kind), budget=budget or None)
+        None if kind is None else Sequence.start(bundle(kind), budget=budget or None)
         for kind, budget in zip(kinds, budgets, strict=True)
     ]
-    trails: list[list[Oracle]] = [[] for _ in kinds]
+    trails: list[list[Sequence]] = [[] for _ in kinds]
     if form == "rows":  # the device's form, on the CPU
         table = backend.table(torch.device("cpu"))
         monkeypatch.setattr(
@@ -91,7 +92,7 @@ def test_walks(backend: ToolcBackend, form: str, seed: int, monkeypatch: pytest.
             if len(oracle.stack) > 20:
                 live = [t for t in live if t == 6 or t < 4] or live
             token = pick.choice(live)
-            trails[row].append(Oracle(**{**vars(oracle), "stack": list(oracle.stack)}))
+            trails[row].append(oracle.copy())
             grammar.accept_token(token)
             assert oracle.advance(token)
             twin = grammar.copy()
@@ -114,7 +115,7 @@ def test_draft_tree(backend: ToolcBackend) -> None:
     logits = torch.zeros(5, PADDED)
     grammar.apply_vocab_mask(logits, mask)
     for node, path in ((0, [4]), (1, [4, 4]), (2, [4, 4, 7])):
-        oracle = Oracle.start(bundle("brackets"))
+        oracle = Sequence.start(bundle("brackets"))
         assert all(oracle.advance(t) for t in path)
         assert allowed(logits[node]) == sorted(oracle.mask())
     assert allowed(logits[4]) == list(range(PADDED))  # below a refused node nothing is filled

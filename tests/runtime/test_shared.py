@@ -13,8 +13,9 @@ import torch
 
 from toolc.runtime import Decoder, Matcher
 from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle, bits_of
+from ..slow_lift import bits_of
 from .handmade import bundle
 
 KINDS = ["brackets", "counted", "words"]
@@ -30,12 +31,12 @@ def walk(made: list[Bundle], seed: int, device: bool) -> int:
     """Random walks by a matcher or a decoder of its own; raises where it differs from the specification."""
     pick = random.Random(seed)
     kind = pick.randrange(len(made))
-    oracle = Oracle.start(made[kind])
+    oracle = Sequence.start(made[kind])
     decoder = Decoder(made, 1, bundle_of_row=[kind]) if device else None
     matcher = Matcher(made[kind])
     mask = np.zeros(made[kind].vocab.words, np.uint32)
     for step in range(60):
-        want = bits_of(oracle.mask(), oracle.vocab.size)
+        want = bits_of(oracle.mask(), oracle.bundle.vocab.size)
         if decoder is None:
             matcher.fill(mask)
         else:
@@ -46,7 +47,7 @@ def walk(made: list[Bundle], seed: int, device: bool) -> int:
         if len(oracle.stack) > 15:
             live = [t for t in live if t in (0, 3, 6)] or live
         token = pick.choice(live)
-        if oracle.q == 1:
+        if oracle.state == 1:
             break
         oracle.advance(token)
         if decoder is None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from toolc.runtime import DecodeError, TextStream
 
-from ..oracle_runtime import reference_vocab
+from ..slow_lift import reference_vocab
 
 BYTES = [bytes([b]) for b in range(256)]
 VOCAB = reference_vocab(

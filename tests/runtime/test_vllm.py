@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from toolc.runtime import Decoder
+from toolc.runtime.reference import Sequence
 
-from ..oracle_runtime import Oracle
 from .handmade import bundle
 from .peers import peer
 
@@ -158,16 +158,16 @@ class Runner:
         s.total_len.np[slot] += len(tokens)
 
 
-def after(kind: str, tokens: list[int], most: int | None) -> Oracle | None:
+def after(kind: str, tokens: list[int], most: int | None) -> Sequence | None:
     """The specification after the tokens of a request of `max_tokens`, which are its budget where it can be kept."""
     need = bundle(kind).min_tokens["start"]
     assert need is not None
     budget = most if most is not None and most >= need else None
     if budget is not None and len(tokens) == budget - 1:
         budget += 1  # the last token may go on, where the text would be whole after it
-    oracle = Oracle.start(bundle(kind), budget=budget)
+    oracle = Sequence.start(bundle(kind), budget=budget)
     for token in tokens:
-        if oracle.q != 1 and not oracle.advance(token):
+        if oracle.state != 1 and not oracle.advance(token):
             return None
     return oracle
 
@@ -238,7 +238,7 @@ def test_model_runner_v2(seed: int, drafts: int, backend: str, monkeypatch: pyte
                 runner.free.append(slot)
             if kind and len(output) >= most >= (bundle(kind).min_tokens["start"] or 0):
                 oracle = after(kind, output[:most], None)
-                assert oracle is not None and (oracle.q == 1 or 0 in oracle.mask())
+                assert oracle is not None and (oracle.state == 1 or 0 in oracle.mask())
                 ended += 1
     assert resumed and ended
 
@@ -360,7 +360,7 @@ def test_the_processor_is_named_once_where_it_runs(v2: bool, drafts: int, runs: 
 def tail(kind: str, tokens: list[int], most: int) -> list[int] | None:
     """What V1 allows where the budget leaves the end of turn only: what the text is whole after, and the end."""
     oracle = after(kind, tokens, most)
-    if oracle is None or oracle.stack or oracle.q == 1 or not oracle.mask_in_budget() <= ENDS:
+    if oracle is None or oracle.stack or oracle.state == 1 or not oracle.mask_in_budget() <= ENDS:
         return None
     free = after(kind, tokens, None)
     assert free is not None

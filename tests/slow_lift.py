@@ -1,184 +1,32 @@
-"""The specification of the runtime in plain Python, and a slow, obvious lift of hand-made automata.
+"""Lift hand-made automata to a vocabulary slowly and obviously: `reference_lift` walks every token from every cell.
 
-`step`, `advance` and `mask` are docs/architecture.md, "Reading a symbol", over `Tables`, with loops for everything.
-`brute_mask` does not look at rows at all: it tries every token of the vocabulary.
-`reference_lift` makes the tables of a bundle from a `Machine` by walking every token from every cell.
-
-Leaves out   speed, and every check of a file.
+Leaves out   speed. What the tables mean: toolc.runtime.reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from toolc.compiler.lift.close import close_arrays
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.tables import END_OF_TURN, Tables, without_close
+from toolc.runtime.format.tables import without_close
 from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.reference import act
 from toolc.runtime.selection.comb import rows_at
 
 Stack = list[tuple[int, int]]
+
+
 DEAD = (0, 0)
 
 
-# ---------------------------------------------------------------- the specification
-
-
 def phase(breaks: Any, c: int) -> int:
+    """As `Machine.phase` of the reference, over the breakpoints themselves."""
     return sum(min(max(c - at + count, 0), count) for at, count in breaks.tolist())
-
-
-def act(action: int, c: int) -> int:
-    return (c, c + 1, 0, 1)[action]
-
-
-@dataclass
-class Oracle:
-    """One sequence: local state, counter, stack."""
-
-    tables: Tables
-    meta: dict[str, Any]
-    vocab: Vocab
-    q: int
-    c: int = 0
-    stack: Stack = field(default_factory=list)
-    left: int | None = None
-
-    @classmethod
-    def start(cls, bundle: Bundle, entry: str = "start", budget: int | None = None) -> Oracle:
-        return cls(bundle.tables, bundle.meta, bundle.vocab, bundle.meta["entry"][entry], left=budget)
-
-    @property
-    def mode(self) -> int:
-        return self.tables.modes - 1 if len(self.stack) >= self.meta["soft_depth"] else 0
-
-    def symbols(self, token: int) -> list[int]:
-        special = self.tables.special_token.tolist()
-        if token in special:
-            return [int(self.tables.special_symbol[special.index(token)])]
-        return list(self.vocab.token(token)) if token < self.vocab.size else []
-
-    def step(self, q: int, c: int, stack: Stack, symbol: int, mode: int) -> tuple[int, int]:
-        t = self.tables
-        if q == 1:  # finished: end of turn again changes nothing, all else is refused
-            return (1, c) if symbol == END_OF_TURN else DEAD
-        cell = int(t.state_cell[q]) + phase(t.state_break[q], c)
-        base = int(t.cell_delta[cell])
-        owner, op = map(int, t.delta[base + t.symbol_class[symbol]])
-        if owner != base:
-            return DEAD
-        kind, n = op & 7, op >> 3
-        if kind < 4:
-            return n, act(kind, c)
-        if kind == 4:
-            g, free, shallow, action = map(int, t.push[n])
-            stack.append((g, act(action, c)))
-            if len(stack) > self.meta["capacity"]:
-                return DEAD
-            return (shallow if mode else free), 0
-        if not stack:
-            return DEAD
-        g, saved = stack.pop()
-        base = int(t.return_offset[g])
-        owner, v = map(int, t.return_[base + n])
-        if owner != base:
-            return DEAD
-        return v >> 2, act(v & 3, saved)
-
-    def after(self, symbols: Iterable[int]) -> tuple[int, int, Stack] | None:
-        """The configuration after the symbols of one token; None if refused."""
-        q, c, stack, mode = self.q, self.c, list(self.stack), self.mode
-        some = False
-        for symbol in symbols:
-            some = True
-            q, c = self.step(q, c, stack, symbol, mode)
-            if q == 0:
-                return None
-        return (q, c, stack) if some else None
-
-    def advance(self, token: int) -> bool:
-        found = self.after(self.symbols(token))
-        if found is None:
-            return False
-        if self.left is not None and self.q != 1:
-            self.left -= 1
-        self.q, self.c, self.stack = found
-        return True
-
-    def row(self, number: int) -> set[int]:
-        t, v = self.tables, self.vocab
-        s, units, dense, number = (int(a[number]) for a in (t.row_slice, t.row_units, t.row_dense, t.row_list))
-        found: set[int] = set()
-        if s >= 0:
-            some = slice(v.slice_token_offset[s], v.slice_token_offset[s + 1])
-            held = zip(v.slice_tokens[some].tolist(), v.slice_units[some].tolist(), strict=True)
-            found.update(token for token, size in held if units < 0 or size <= units)
-        if dense >= 0:
-            bits = np.unpackbits(t.dense[dense].view(np.uint8), bitorder="little")[: v.size]
-            found ^= set(np.flatnonzero(bits).tolist())
-        while number >= 0:
-            found ^= set(t.list_tokens[t.list_offset[number] : t.list_offset[number + 1]].tolist())
-            number = int(t.list_base[number])
-        return found
-
-    def owed(self, frames: Stack) -> int:
-        t = self.tables
-        return sum(int(t.owed[int(t.owed_first[g]) + phase(t.owed_break[g], saved)]) for g, saved in frames)
-
-    def close_cell(self) -> int:
-        return int(self.tables.state_close[self.q]) + phase(self.tables.close_break[self.q], self.c)
-
-    def bound(self) -> int:
-        """So many tokens are enough to end."""
-        return 0 if self.q == 1 else int(self.tables.close_bound[self.close_cell()]) + self.owed(self.stack)
-
-    def need(self) -> int:
-        """After any token of the mask so many tokens are enough to end."""
-        t, mode = self.tables, self.mode
-        need = int(t.close_after[self.close_cell(), mode]) + self.owed(self.stack)
-        x = int(t.state_cell[self.q]) + phase(t.state_break[self.q], self.c)
-        e, k = int(t.cell_exit[x, mode]), len(self.stack) - 1
-        while e >= 0 and k >= 0:
-            g, saved = self.stack[k]
-            n = int(t.chain[int(t.chain_offset[e]) + g, 1])
-            x = int(t.chain_cell[n]) + phase(t.chain_break[n], saved)
-            need = max(need, int(t.chain_after[x]) + self.owed(self.stack[:k]))
-            e = int(t.chain_exit[x])
-            k -= 1
-        return need
-
-    def mask_in_budget(self) -> set[int]:
-        """The mask, or the close token alone where some token of the mask could cost more than is left."""
-        if self.left is None or self.q == 1:
-            return self.mask()
-        token = int(self.tables.close_token[self.close_cell(), self.mode])
-        return self.mask() if token < 0 or self.need() < max(self.left, 0) else {token}
-
-    def mask(self) -> set[int]:
-        """The allowed tokens, from rows and chains."""
-        t, mode = self.tables, self.mode
-        if self.q == 1:
-            return {int(x) for x in t.end_of_turn_tokens}
-        x = int(t.state_cell[self.q]) + phase(t.state_break[self.q], self.c)
-        bits, e, k = self.row(int(t.cell_row[x, mode])), int(t.cell_exit[x, mode]), len(self.stack) - 1
-        while e >= 0 and k >= 0:
-            g, saved = self.stack[k]
-            base = int(t.chain_offset[e])
-            owner, n = map(int, t.chain[base + g])
-            assert owner == base
-            x = int(t.chain_cell[n]) + phase(t.chain_break[n], saved)
-            bits |= self.row(int(t.chain_row[x]))
-            e = int(t.chain_exit[x])
-            k -= 1
-        return bits
-
-    def brute_mask(self) -> set[int]:
-        """The allowed tokens, by trying each."""
-        return {i for i in range(self.vocab.size) if self.after(self.symbols(i)) is not None}
 
 
 def bits_of(tokens: Iterable[int], size: int) -> np.ndarray:
