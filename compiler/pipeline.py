@@ -290,7 +290,6 @@ def _compile(
     from toolc.runtime.format.vocab import Vocab
     from toolc.runtime.store.key import key_of
 
-    from .automata.pushdown import build_automaton
     from .grammar.pieces import inlined, read_pieces, shared
     from .grammar.specials import resolve_specials
     from .grammar.written import written
@@ -298,6 +297,7 @@ def _compile(
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .link.link import link
+    from .pushdown.pushdown import build_automaton
     from .schema.report import dropped, keyword_counts, misspelt, pack
     from .vocab.encode import encoder
     from .vocab.load import fingerprint

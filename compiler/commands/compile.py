@@ -16,10 +16,11 @@ from ..budget import Budget
 from ..errors import ReportError, ToolcError
 from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
+from ..source import lark_name
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
-from .source import lark_name, read_source, schema_options
+from .source import read_source, schema_options
 from .terminal import (
     Progress,
     console,

@@ -9,7 +9,8 @@ import click
 from ..fit import check_fit
 from ..paths import path_text
 from ..pipeline import grammar_of
-from .source import lark_name, read_source, schema_options
+from ..source import lark_name
+from .source import read_source, schema_options
 from .terminal import print_json
 
 

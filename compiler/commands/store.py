@@ -224,7 +224,8 @@ def key(
     from ..key import source_key
     from ..lift.vocab import load_vocab
     from ..options import BUILTIN
-    from .source import lark_name, read_source, schema_options
+    from ..source import lark_name
+    from .source import read_source, schema_options
 
     options = replace(schema_options(more), soft_depth=more["soft_depth"])
     source, stem = read_source(spec, more["max_spec_bytes"])

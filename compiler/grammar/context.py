@@ -22,12 +22,12 @@ from functools import lru_cache
 from itertools import product
 
 from .. import regex as rx
-from ..automata.dfa import equals
-from ..automata.terminal import terminal_dfa
 from ..budget import look
 from ..errors import UnsatisfiableError, UnsupportedError
 from ..regex import charset
 from ..regex.charset import Ranges
+from ..terminals.dfa import equals
+from ..terminals.terminal import terminal_dfa
 from .analysis import regex_nullable
 from .ir import (
     EMPTY,

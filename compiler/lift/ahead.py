@@ -13,8 +13,8 @@ import numpy as np
 from toolc.runtime.jit.memory import grown, kernel
 from toolc.runtime.jit.sort import ascend
 
-from ..automata.pushdown import Automaton
-from ..automata.workspace import ADD_ONE, PUSH
+from ..pushdown.pushdown import Automaton
+from ..terminals.workspace import ADD_ONE, PUSH
 
 
 class Ahead(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel
 
-from ..automata.workspace import PUSH
+from ..terminals.workspace import PUSH
 from .children import count_bits
 
 _FEWEST = 24  # a walk from a state that lives on fewer bytes is short

@@ -18,7 +18,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import grown, kernel, largest_in
 
-from ..automata.pool import intern, room
+from ..terminals.pool import intern, room
 from .pieces import HEAD
 from .simulate import UNLIMITED
 from .slices import DEAD

@@ -17,7 +17,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel
 
-from ..automata.offsets import offsets
+from ..terminals.offsets import offsets
 from .ahead import Ahead
 from .rows import RowStore
 from .simulate import UNLIMITED

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from toolc.runtime.jit.memory import BARE, kernel
 
-from ..automata.workspace import PUSH
+from ..terminals.workspace import PUSH
 
 _MANY = 8  # children of a node that has a record
 

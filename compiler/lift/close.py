@@ -31,8 +31,8 @@ from toolc.runtime.selection import shortest_paths as ways
 from toolc.runtime.selection.comb import CombRows
 from toolc.runtime.selection.completion_automaton import MANY, Closing, lows_of, phases, ranges_of, returns_of
 
-from ..automata.distinct import distinct_numbers
 from ..budget import Budget, check_breaks
+from ..pushdown.distinct import distinct_numbers
 from ..vocab.encode import Encode
 from . import costs
 from .along import bounds_along

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import grown, kernel
 
-from ..automata.pool import intern
+from ..terminals.pool import intern
 from .simulate import UNKNOWN, UNLIMITED, simulate
 from .walk import row_at
 

@@ -17,7 +17,7 @@ from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
 from toolc.runtime.selection.completion_automaton import MANY, act, largest, most, owing, phase, step
 
-from ..automata.workspace import ADD_ONE
+from ..terminals.workspace import ADD_ONE
 from .children import next_child
 from .walk import is_calm
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import BARE, kernel
 
-from ..automata.workspace import ADD_ONE
+from ..terminals.workspace import ADD_ONE
 from .children import next_child
 
 

@@ -17,8 +17,8 @@ from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection.completion_automaton import MANY, Closing, most, op_at, owes
 
-from ..automata.offsets import offsets
 from ..budget import Budget
+from ..terminals.offsets import offsets
 from ..vocab.encode import Encode
 
 LONGEST = 96  # bytes of a forced text, at most

@@ -22,14 +22,14 @@ from toolc.runtime.format.tables import Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.comb import CombRows
 
-from ..automata.distinct import distinct_numbers, distinct_rows
-from ..automata.marks import Marks
-from ..automata.nfa import END_OF_TURN
-from ..automata.offsets import offsets
-from ..automata.pool import Pool, intern, room
-from ..automata.pushdown import Automaton
 from ..budget import Budget, check_breaks
 from ..errors import VocabError
+from ..pushdown.distinct import distinct_numbers, distinct_rows
+from ..pushdown.marks import Marks
+from ..pushdown.nfa import END_OF_TURN
+from ..pushdown.pushdown import Automaton
+from ..terminals.offsets import offsets
+from ..terminals.pool import Pool, intern, room
 from . import comb
 from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .alike import find_alike

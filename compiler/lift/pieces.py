@@ -19,7 +19,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import BARE, kernel
 
-from ..automata.pool import Pool, intern, room
+from ..terminals.pool import Pool, intern, room
 
 HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 16

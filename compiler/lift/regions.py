@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..automata.distinct import distinct_numbers, distinct_rows
 from ..budget import Budget
+from ..pushdown.distinct import distinct_numbers, distinct_rows
 from .bases import choose_bases, find_regions, rank_bases
 from .collapse import byte_classes
 from .collapsed import Parting, scratch_for_parting, walk_collapsed

@@ -12,7 +12,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import copy_row, kernel
 
-from ..automata.pool import Pool, intern, room
+from ..terminals.pool import Pool, intern, room
 from .children import count_bits
 
 _SKETCH = 4096  # bits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..automata.pool import Pool
+from ..terminals.pool import Pool
 from .pieces import Pieces
 
 _MOST_KEPT = 1 << 26  # bytes; a scratch that has grown larger is given back

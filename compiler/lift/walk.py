@@ -19,7 +19,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import BARE, kernel, largest_in
 
-from ..automata.pool import intern, room
+from ..terminals.pool import intern, room
 from .children import Children, next_child
 from .counting import descend_counting
 from .pieces import HEAD, intern_piece, piece_at

@@ -41,7 +41,8 @@ _bytes_unseen = MOST_STORED  # written since the last look; a process looks when
 def sources_digest() -> bytes:
     """Of the compiler's own files and the runtime's: what other code made is another part."""
     root = Path(__file__).parents[2]
-    files = sorted([*(root / "compiler").rglob("*.py"), *(root / "runtime").glob("*.py")])
+    runtime = (root / "runtime" / folder for folder in ("format", "jit", "selection"))
+    files = sorted(file for folder in (root / "compiler", *runtime) for file in folder.rglob("*.py"))
     return blake(*(part for file in files for part in (str(file.relative_to(root)).encode(), file.read_bytes())))
 
 

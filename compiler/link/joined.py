@@ -18,7 +18,7 @@ from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import copy, kernel, read_int
 from toolc.runtime.selection.comb import CombRows
 
-from ..automata.offsets import offsets
+from ..terminals.offsets import offsets
 from .part import DELTA, GROUPS, READ, Part
 from .walk import Machine, bytes_to_call
 

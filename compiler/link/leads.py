@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from ..automata.nodes import CLOSER, OPENER
 from ..grammar.analysis import expr_nullable, references
 from ..grammar.ir import (
     Choice,
@@ -34,6 +33,7 @@ from ..grammar.ir import (
     sequence,
 )
 from ..grammar.pieces import GAPS
+from ..pushdown.nodes import CLOSER, OPENER
 from .tails import byte_of, marked, named, symbols, written_out
 
 MANY = 32  # calls of fewer tools stay as they are: their parts are those of any other spec

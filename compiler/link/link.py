@@ -21,14 +21,14 @@ from toolc.runtime.format.ops import END_OF_TURN
 from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 
-from ..automata.marks import with_led
-from ..automata.pushdown import Automaton, build_automaton
 from ..budget import Budget
 from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
 from ..lift.ahead import thresholds_ahead
 from ..lift.close import close_arrays
 from ..lift.lift import lift
+from ..pushdown.marks import with_led
+from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
 from ..vocab.encode import Encode
 from .cache import Parts

@@ -28,10 +28,10 @@ from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import address_of
 from toolc.runtime.selection.comb import CombRows, rows_at
 
-from ..automata.pushdown import Automaton
-from ..automata.workspace import ADD_ONE
 from ..lift import comb
 from ..lift.chains import chain_keys
+from ..pushdown.pushdown import Automaton
+from ..terminals.workspace import ADD_ONE
 from .classes import common, leaders, spread
 from .keys import keys
 from .split import STUB

@@ -20,12 +20,12 @@ from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.jit.sort import ascend
 
-from ..automata.distinct import distinct_numbers, distinct_rows
-from ..automata.offsets import offsets
-from ..automata.pool import Pool, intern, room
-from ..automata.pushdown import Automaton
 from ..budget import Budget
 from ..lift.rows import RowStore
+from ..pushdown.distinct import distinct_numbers, distinct_rows
+from ..pushdown.pushdown import Automaton
+from ..terminals.offsets import offsets
+from ..terminals.pool import Pool, intern, room
 from .joined import Joined
 from .part import ROWS, Cut, Part, within
 from .stubs import Apart

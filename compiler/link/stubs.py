@@ -13,8 +13,8 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel
 
-from ..automata.pushdown import Automaton
-from ..automata.workspace import ADD_ONE, POP, PUSH
+from ..pushdown.pushdown import Automaton
+from ..terminals.workspace import ADD_ONE, POP, PUSH
 from .split import DIGITS, STUB
 
 _DIGITS = np.frombuffer(DIGITS, np.uint8)

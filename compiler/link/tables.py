@@ -11,10 +11,10 @@ import numpy as np
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import copy, kernel
 
-from ..automata.marks import Marks
-from ..automata.offsets import offsets
 from ..lift import comb
 from ..lift.chains import lead_to, longest_chain
+from ..pushdown.marks import Marks
+from ..terminals.offsets import offsets
 from .joined import Joined
 from .part import REST, TOKENS
 from .walk import Machine

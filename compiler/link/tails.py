@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .. import regex as rx
-from ..automata.nodes import CLOSER, OPENER, split_literal
 from ..grammar.analysis import expr_nullable, references
 from ..grammar.ir import (
     NOTHING,
@@ -35,6 +34,7 @@ from ..grammar.ir import (
     choice,
     sequence,
 )
+from ..pushdown.nodes import CLOSER, OPENER, split_literal
 
 Opener = bytes | str
 """A symbol that a part begins with: a byte, or a special token by its name."""

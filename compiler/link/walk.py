@@ -19,7 +19,7 @@ from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection.completion_automaton import phase
 
-from ..automata.pool import intern, room
+from ..terminals.pool import intern, room
 
 _NEVER = np.int64(NEVER)
 

@@ -168,10 +168,10 @@ def run_job(job: Job) -> Outcome:
 
 
 def _run(job: Job) -> tuple[str, str, int]:
-    from ..commands.source import lark_name, read_bytes, read_source
     from ..errors import SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
+    from ..source import lark_name, read_bytes, read_file
 
     store = _store(job.store, job.store_bytes)
     signer = None if job.sign is None else _signer(job.sign)
@@ -181,7 +181,7 @@ def _run(job: Job) -> tuple[str, str, int]:
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))
         if os.path.isdir(job.name):
             _refuse_folder(job.name)
-        source, stem = read_source(job.name, job.max_spec_bytes)
+        source, stem = read_file(job.name, job.max_spec_bytes)
     else:
         source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes)
     key = source_key(source, vocab, job.options, lark_name(stem))

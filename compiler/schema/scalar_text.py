@@ -190,7 +190,7 @@ def some_string(shape: Strings) -> bool:
     conditions = len(shape.patterns) + bool(shape.excluded)
     if (conditions < 2 and not odd) or conditions > _MOST_CONDITIONS:
         return True  # lengths were looked at (merge.py)
-    from ..automata.terminal import terminal_dfa
+    from ..terminals.terminal import terminal_dfa
 
     try:
         for one, other in combinations(wanted, 2):

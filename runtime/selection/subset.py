@@ -7,7 +7,7 @@ compiled for these tools alone, on the entries that both have; near the end of a
 few tokens less, since what tokens can cost there is bounded from what the whole bundle knew.
 
 Leaves out   the shortest close (closing.py); marks, and whether tools can be told apart at all
-             (compiler/automata/marks.py).
+             (compiler/pushdown/marks.py).
 Invariants   the whole bundle is not changed; the subset is checked as every bundle is.
 """
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from toolc.compiler.automata import pushdown
-from toolc.compiler.automata.facts import Facts
-from toolc.compiler.automata.interning import read_nodes
-from toolc.compiler.automata.nfa import END_OF_TURN, Choices, Nfa
-from toolc.compiler.automata.nodes import NodePool
-from toolc.compiler.automata.pushdown import Automaton
-from toolc.compiler.automata.terminal import terminal_dfa
-from toolc.compiler.automata.workspace import PUSH
 from toolc.compiler.budget import Budget
 from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown import pushdown
+from toolc.compiler.pushdown.facts import Facts
+from toolc.compiler.pushdown.interning import read_nodes
+from toolc.compiler.pushdown.nfa import END_OF_TURN, Choices, Nfa
+from toolc.compiler.pushdown.nodes import NodePool
+from toolc.compiler.pushdown.pushdown import Automaton
+from toolc.compiler.terminals.terminal import terminal_dfa
+from toolc.compiler.terminals.workspace import PUSH
 
 
 @dataclass

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolc.compiler import Options, compile_schema
-from toolc.compiler.automata.counted import _lengths
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError
+from toolc.compiler.pushdown.counted import _lengths
 
 Graph = tuple[list[list[int]], list[bool], list[bool]]
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.grammar.expressions import plain
 from toolc.compiler import regex as rx
-from toolc.compiler.automata import dfa as algebra
-from toolc.compiler.automata.dfa import Dfa
-from toolc.compiler.automata.minimise import equal_states, minimise_table
-from toolc.compiler.automata.partition import parts
-from toolc.compiler.automata.terminal import terminal_dfa
-from toolc.compiler.automata.texts import from_texts
 from toolc.compiler.regex import parse_regex
+from toolc.compiler.terminals import dfa as algebra
+from toolc.compiler.terminals.dfa import Dfa
+from toolc.compiler.terminals.minimise import equal_states, minimise_table
+from toolc.compiler.terminals.partition import parts
+from toolc.compiler.terminals.terminal import terminal_dfa
+from toolc.compiler.terminals.texts import from_texts
 
 dfas = plain(8).map(terminal_dfa)
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from toolc.compiler.automata import filling as filling_module
-from toolc.compiler.automata.facts import Facts
-from toolc.compiler.automata.filling import ASK, DONE, Filling
-from toolc.compiler.automata.interning import read_nodes
-from toolc.compiler.automata.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool
-from toolc.compiler.automata.pushdown import build_automaton
-from toolc.compiler.automata.regions import OUTSIDE, Region
-from toolc.compiler.automata.splice import piece_of
-from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.ir import Mark
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown import filling as filling_module
+from toolc.compiler.pushdown.facts import Facts
+from toolc.compiler.pushdown.filling import ASK, DONE, Filling
+from toolc.compiler.pushdown.interning import read_nodes
+from toolc.compiler.pushdown.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool
+from toolc.compiler.pushdown.pushdown import build_automaton
+from toolc.compiler.pushdown.regions import OUTSIDE, Region
+from toolc.compiler.pushdown.splice import piece_of
+from toolc.compiler.terminals.terminal import terminal_dfa
 from toolc.runtime.format.tables import ARGUMENTS, KEY, NAME, REASONING, TEXT
 
 MARKS = {

@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from toolc.compiler.automata import nfa as nfa_module
-from toolc.compiler.automata.heads import Heads
-from toolc.compiler.automata.nfa import Nfa
-from toolc.compiler.automata.pushdown import Automaton, build_automaton
 from toolc.compiler.errors import GrammarError
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown import nfa as nfa_module
+from toolc.compiler.pushdown.heads import Heads
+from toolc.compiler.pushdown.nfa import Nfa
+from toolc.compiler.pushdown.pushdown import Automaton, build_automaton
 
 from ..cases.grammars import GRAMMARS
 from .machine import accepts, members, mutate, random_text

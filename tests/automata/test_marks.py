@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolc.compiler.automata import pushdown
-from toolc.compiler.automata.marks import Marks, read_marks
-from toolc.compiler.automata.nfa import Nfa
-from toolc.compiler.automata.workspace import Workspace
 from toolc.compiler.grammar.protocol import protocol_names
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.grammar.specials import resolve_specials
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
+from toolc.compiler.pushdown import pushdown
+from toolc.compiler.pushdown.marks import Marks, read_marks
+from toolc.compiler.pushdown.nfa import Nfa
 from toolc.compiler.specs import read_spec
+from toolc.compiler.terminals.workspace import Workspace
 from toolc.runtime.format.ops import END_OF_TURN
 from toolc.runtime.format.tables import ARGUMENTS, AROUND, KEY, REASONING, STRING, TEXT, UNSETTLED, VALUE
 

@@ -7,10 +7,10 @@ from itertools import chain, product
 
 import pytest
 
-from toolc.compiler.automata.pushdown import _classes, build_automaton
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, GrammarError, UnsatisfiableError
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown.pushdown import _classes, build_automaton
 
 from ..cases.grammars import GRAMMARS
 from ..grammar.recognise import accepts as derives

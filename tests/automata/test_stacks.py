@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolc.compiler.automata.pushdown import Automaton, build_automaton
-from toolc.compiler.automata.workspace import POP, PUSH
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown.pushdown import Automaton, build_automaton
+from toolc.compiler.terminals.workspace import POP, PUSH
 
 from ..cases.grammars import GRAMMARS
 

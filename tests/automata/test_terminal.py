@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.grammar.expressions import anything, plain, texts
 from toolc.compiler import regex as rx
-from toolc.compiler.automata.code_points import class_code_points
-from toolc.compiler.automata.dfa import enumerate_texts, equals, minimise, utf8_texts
-from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, UnsupportedError
 from toolc.compiler.regex import charset
+from toolc.compiler.terminals.code_points import class_code_points
+from toolc.compiler.terminals.dfa import enumerate_texts, equals, minimise, utf8_texts
+from toolc.compiler.terminals.terminal import terminal_dfa
 
 regress = pytest.importorskip("regress")
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from toolc.compiler.automata import nfa as nfa_module
-from toolc.compiler.automata import tries
-from toolc.compiler.automata.pushdown import Automaton, build_automaton
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, GrammarError
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown import nfa as nfa_module
+from toolc.compiler.pushdown import tries
+from toolc.compiler.pushdown.pushdown import Automaton, build_automaton
 
 from ..cases.grammars import GRAMMARS
 from .machine import accepts, members, mutate, random_text

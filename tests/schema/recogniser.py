@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tests.automata.machine import accepts
-from toolc.compiler.automata.pushdown import Automaton, build_automaton
 from toolc.compiler.errors import UnsatisfiableError
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown.pushdown import Automaton, build_automaton
 
 _TOKEN = re.compile(
     r'(?P<blank>[ \t]+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<regex>/(?:\\.|[^/\\\n])+/)'

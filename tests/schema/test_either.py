@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from toolc.compiler import compile_schema
-from toolc.compiler.automata.interning import read_nodes
-from toolc.compiler.automata.terminal import terminal_dfa
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import UnsatisfiableError, UnsupportedError
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown.interning import read_nodes
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
+from toolc.compiler.terminals.terminal import terminal_dfa
 
 from .judge import Judge
 from .recogniser import Recogniser

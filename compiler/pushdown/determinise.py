@@ -12,8 +12,7 @@ from __future__ import annotations
 from toolc.runtime.format.tables import MAX_BREAKS
 from toolc.runtime.jit.memory import kernel, read_int, read_long, write_int, write_long
 
-from .closures import apart, call, close, done, join, link, tell
-from .workspace import (
+from ..terminals.workspace import (
     ACTIONS,
     ALL_DONE,
     BEGUN,
@@ -88,6 +87,7 @@ from .workspace import (
     put,
     tail,
 )
+from .closures import apart, call, close, done, join, link, tell
 
 _BATCH = 512  # states expanded between two looks at the clock, fewer where they have many moves:
 _WORK = 1 << 22  # squares of the numbers of their moves, which may come in no order, and are then put where they belong

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel, write_int
 
-from .workspace import (
+from ..terminals.workspace import (
     BENEATH,
     CALLER_HEAD,
     CALLER_NEXT,

@@ -18,7 +18,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel
 
-from .dfa import Dfa
+from ..terminals.dfa import Dfa
 from .moves import by_state
 
 QUOTE = ord('"')

@@ -29,8 +29,8 @@ from toolc.runtime.format.tables import AROUND, REASONING, STRING, TEXT, UNSETTL
 from .pasts import UNKNOWN, in_common, last_read, spread, stay
 
 if TYPE_CHECKING:
+    from ..terminals.workspace import Workspace
     from .nfa import Nfa
-    from .workspace import Workspace
 
 _MAY_BE = np.array([TEXT, REASONING, VALUE, STRING])  # what a state that is not settled may lie in
 _SEVERAL = 1 << 24  # more than there are tools

@@ -28,6 +28,21 @@ from toolc.runtime.jit.memory import kernel
 from ..budget import Budget, check_breaks
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
+from ..terminals.offsets import offsets
+from ..terminals.terminal import terminal_dfa
+from ..terminals.workspace import (
+    ALL_DONE,
+    APART,
+    BOUNDS,
+    CLASH,
+    FULL,
+    GOES_ON,
+    GROUP,
+    NESTED,
+    ONE_BYTE,
+    PAUSED,
+    Workspace,
+)
 from .determinise import determinise
 from .factor import factor
 from .facts import Facts
@@ -35,10 +50,7 @@ from .interning import read_nodes
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
 from .nodes import NodePool
-from .offsets import offsets
 from .stacks import stack_order
-from .terminal import terminal_dfa
-from .workspace import ALL_DONE, APART, BOUNDS, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
 
 _REVISIONS = 64
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from toolc.runtime.jit.memory import kernel, read_int, read_long, write_int, write_long
 
-from .workspace import (
+from ..terminals.workspace import (
     ACTIONS,
     APART,
     CALLER_HEAD,

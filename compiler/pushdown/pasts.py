@@ -16,7 +16,7 @@ import numpy as np
 from toolc.runtime.format.tables import ARGUMENTS, AROUND, KEY, STRING, UNSETTLED, VALUE
 from toolc.runtime.jit.memory import kernel, read_long, write_long
 
-from .workspace import (
+from ..terminals.workspace import (
     CALL,
     CALL_OFFSET,
     CALLERS,

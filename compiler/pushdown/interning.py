@@ -15,10 +15,10 @@ from typing import NamedTuple
 from ..budget import Budget
 from ..grammar import ir
 from ..regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
+from ..terminals.dfa import Dfa
 from .brackets import call_brackets
 from .counted import count_units
 from .dead import trim
-from .dfa import Dfa
 from .nodes import COUNTED, LITERAL, QUOTE, REF, SPECIAL, TERMINAL, NodePool, split_literal
 
 _QUOTED_BY = Chars(((QUOTE, QUOTE),))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..grammar import ir
 from ..grammar.analysis import strong_components
+from ..terminals.dfa import Dfa
 from .counted import Counted
-from .dfa import Dfa
 
 LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
 _LEAVES = frozenset((LITERAL, TERMINAL, SPECIAL, REF, COUNTED))

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..budget import Budget
-from .dfa import enumerate_texts, from_literal
-from .minimise import equal_states
+from ..terminals.dfa import enumerate_texts, from_literal
+from ..terminals.minimise import equal_states
+from ..terminals.partition import parts
 from .nodes import CALL, CHOICE, LITERAL, REF, REPEAT, SEQUENCE, TERMINAL, NodePool, rewrite
-from .partition import parts
 
 _CUT_ROOM = 4096  # states of a product of terminals that are cut
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel
 
-from .dfa import Dfa
+from ..terminals.dfa import Dfa
 
 if TYPE_CHECKING:
     from .nfa import Nfa

@@ -1,1 +1,0 @@
-"""Grammar to deterministic pushdown automaton."""

@@ -1,0 +1,1 @@
+"""The pushdown automaton: grammars as nondeterministic automata that are made deterministic."""

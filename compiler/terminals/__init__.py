@@ -1,0 +1,1 @@
+"""Terminals: regular expressions as minimal deterministic automata over bytes."""
