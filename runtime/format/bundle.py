@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import BundleError
 from .checks import check_tables
 from .container import UNSOUND, Buffer, Contents, open_container, refuse
-from .tables import ARRAYS, CLIMBING, COMBS, NEVER, Tables, tools_of
+from .tables import CLIMBING, COMBS, NEVER, TABLES, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 MAGIC = b"TOOLCBND"
@@ -80,7 +80,7 @@ class Bundle:
         held = open_container(path, MAGIC, VERSION, name=name)
         arrays = dict(held.arrays)
         embedded = arrays.pop(VOCAB_FILE, None)
-        check_names(held.name, arrays, {key: dtype for key, (dtype, _) in ARRAYS.items()})
+        check_names(held.name, arrays, {key: table.dtype for key, table in TABLES.items()})
         if embedded is not None and (embedded.dtype != np.uint8 or embedded.ndim != 1):
             raise refuse(held.name, VOCAB_FILE, f"{embedded.dtype} {list(embedded.shape)}", "uint8 [·]", UNSOUND)
         _check_meta(held.name, held.meta)

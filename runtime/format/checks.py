@@ -1,6 +1,7 @@
-"""The checks of a bundle's tables that make every later index safe.
+"""Check a bundle's tables, so that every later index is safe.
 
-Leaves out   the tables (tables.py), the same as one pass of a kernel (sound.py), the file's own checks (container.py).
+Leaves out   the tables and the ranges of their numbers (tables.py), the same as one pass of a kernel
+             (checks_kernel.py), the file's own checks (container.py).
 Invariants   after `check_tables` no step, mask or row expansion can read outside an array, whatever its counter
              (which `phase` clamps) and whatever its stack symbols (which come from `push`); the stack's ends are
              checked while running. No loop of a kernel is longer than a token, a row, or `max_chain`.
@@ -15,32 +16,30 @@ import numpy as np
 from ..jit.loaded import kernels_pay
 from .container import DTYPES, UNSOUND, refuse
 from .meta import check_meta_of
-from .ops import END_OF_TURN, POP, PUSH
+from .ops import END_OF_TURN, POP, PUSH, kind_of, number_of, return_of
 from .tables import (
-    ARRAYS,
     FIELD_OF,
     MAX_BREAKS,
     MAX_CAPACITY,
     MAX_COUNT,
     MAX_RANGE_CELLS,
     NEVER,
-    STRING,
-    UNSETTLED,
+    TABLES,
     Tables,
+    counted,
+    counts_of,
     tools_of,
 )
 from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_range
 
-_WANTED = [
-    (key, field, DTYPES[dtype], tail) for (key, (dtype, tail)), (_, field) in zip(ARRAYS.items(), FIELD_OF, strict=True)
-]
+_WANTED = [(key, field, DTYPES[TABLES[key].dtype], TABLES[key]) for key, field in FIELD_OF]
 
 
 def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
     """Refuse tables that any index could leave.
 
-    In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded (sound.py):
-    symbols, states, transitions, pushes, returns, chains, rows, marks, the close, the longest chain.
+    In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded
+    (checks_kernel.py): the range of every number, cells, combs, lists, completions, the longest chain.
     """
     _check_shapes(name, t)
     _check_numbers(name, t, meta)
@@ -50,24 +49,37 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
 
 
 def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
-    """What sound.py checks, one by one, and what is wrong."""
-    _check_symbols(name, t, vocab.size)
-    cells, rows, profiles = t.cells, t.rows, int(t.chain_offset.size)
-    _check_cells(name, t, "state_cell", "state_break", cells)
-    check_range(name, "cell_row", t.cell_row, 0, rows)
-    check_range(name, "cell_exit", t.cell_exit, -1, profiles)
-    check_range(name, "cell_delta", t.cell_delta, 0, int(t.delta.shape[0]) - t.classes + 1)
+    """What checks_kernel.py checks, one by one, and what is wrong."""
+    _check_values(name, t, counts_of(t, vocab, len(tools_of(meta))))
+    check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
+    _check_cells(name, t, "state_cell", "state_break", t.cells)
     _check_ops(name, t)
-    _check_returns(name, t)
-    _check_chains(name, t)
+    owned = t.return_[t.return_[:, 0] >= 0]
+    check_range(name, "return/value", owned[:, 1], 0, return_of(t.states, 0))
+    _check_comb(name, "return", t.return_, MAX_COUNT)
+    owned = t.chain[t.chain[:, 0] >= 0]
+    check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
+    _check_comb(name, "chain", t.chain, int(t.return_offset.size))
+    _check_cells(name, t, "chain_cell", "chain_break", int(t.chain_row.size))
     _check_rows(name, t, vocab)
-    _check_marks(name, t, meta)
-    _check_close(name, t, vocab)
+    check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
+    check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
+    check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
+    _check_close(name, t)
     _check_longest_chain(name, t, int(meta["max_chain"]))
 
 
+def _check_values(name: str, t: Tables, counts: dict[str, int]) -> None:
+    """Every number of a table is in its range (tables.py)."""
+    for key, field, _, table in _WANTED:
+        array = getattr(t, field)
+        for column, (low, high) in enumerate(table.values):
+            part, place = (array[:, column], f"{key}/{table.columns[column]}") if table.columns else (array, key)
+            check_range(name, place, part, low, counts[high] if isinstance(high, str) else high)
+
+
 def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
-    """Whether the kernel of sound.py has been through and found nothing; numba is not loaded for it."""
+    """Whether the kernel of checks_kernel.py has been through and found nothing; numba is not loaded for it."""
     if not kernels_pay(lambda: sum(array.nbytes for array in t.arrays().values())):
         return False
     from .checks_kernel import sound
@@ -76,60 +88,32 @@ def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
 
 
 def _check_shapes(name: str, t: Tables) -> None:
-    bound: dict[str, int] = {}
-    for key, field, dtype, tail in _WANTED:
+    widths: dict[str, int] = {}
+    counted_by: dict[str, tuple[str, int]] = {}
+    for key, field, dtype, table in _WANTED:
         array: np.ndarray = getattr(t, field)
         if array.dtype is not dtype and array.dtype != dtype:
             raise refuse(name, f"{key}/dtype", array.dtype.name, dtype.name, UNSOUND)
-        shape = array.shape
-        if not tail and len(shape) == 1:
-            continue
-        want = [bound.setdefault(n, size) if isinstance(n, str) else n for n, size in zip(tail, shape[1:])]
-        if len(shape) != 1 + len(tail) or list(shape[1:]) != want:
-            shown = ", ".join(["·", *map(str, tail)])
+        shape, width = array.shape, table.width
+        want = [widths.setdefault(n, size) if isinstance(n, str) else n for n, size in zip(width, shape[1:])]
+        if len(shape) != 1 + len(width) or list(shape[1:]) != want:
+            shown = ", ".join(["·", *map(str, width)])
             raise refuse(name, f"{key}/shape", list(shape), f"[{shown}]", UNSOUND)
-    _check_sizes(
-        name,
-        t,
-        (
-            ("special_token", ("special_symbol",)),
-            ("state_cell", ("state_break", "state_mark")),
-            ("return_offset", ("symbol_mark",)),
-            ("cell_delta", ("cell_row", "cell_exit")),
-            ("chain_cell", ("chain_break",)),
-            ("chain_row", ("chain_exit",)),
-            ("row_slice", ("row_units", "row_dense", "row_list")),
-            ("state_cell", ("state_close", "close_break", "state_forced", "forced_after")),
-            ("close_bound", ("close_token", "close_after")),
-            ("return_offset", ("owed_first", "owed_break")),
-            ("chain_row", ("chain_after",)),
-        ),
-    )
-    if t.states < 2:
-        raise refuse(name, "state_cell/shape", t.states, "at least 2: dead and finished", UNSOUND)
+        what, offsets = counted(table.counts)
+        if shape[0] < offsets:
+            raise refuse(name, f"{key}/shape", 0, f"one more than there are {what}", UNSOUND)
+        first, size = counted_by.setdefault(what, (key, shape[0] - offsets))
+        if size != shape[0] - offsets:
+            raise refuse(name, f"{key}/shape", shape[0], f"{size + offsets}, as {first}", UNSOUND)
+    for key, field, least, what in (
+        ("symbol_class", "symbol_class", END_OF_TURN + 1, "256 bytes and at least end of turn"),
+        ("state_cell", "state_cell", 2, "at least 2: dead and finished"),
+        ("row_slice", "row_slice", 1, "at least 1 row"),
+    ):
+        if len(getattr(t, field)) < least:
+            raise refuse(name, f"{key}/shape", len(getattr(t, field)), what, UNSOUND)
     if t.chain_row.size > MAX_RANGE_CELLS:
         raise refuse(name, "chain_row/shape", t.chain_row.size, f"at most {MAX_RANGE_CELLS} chain cells", UNSOUND)
-    if t.rows < 1:
-        raise refuse(name, "row_slice/shape", t.rows, "at least 1 row", UNSOUND)
-
-
-def _check_sizes(name: str, t: Tables, same: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
-    """Refuse arrays that do not have as many entries as the one that they belong to."""
-    for first, others in same:
-        for other in others:
-            size, found = len(getattr(t, first)), len(getattr(t, other))
-            if size != found:
-                raise refuse(name, f"{other}/shape", found, f"{size}, as {first}", UNSOUND)
-
-
-def _check_symbols(name: str, t: Tables, size: int) -> None:
-    symbols = t.symbol_class.size
-    if symbols <= END_OF_TURN:
-        raise refuse(name, "symbol_class/shape", symbols, "256 bytes and at least end of turn", UNSOUND)
-    check_range(name, "symbol_class", t.symbol_class, 0, symbols)
-    check_range(name, "special_token", t.special_token, 0, size)
-    check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
-    check_range(name, "special_symbol", t.special_symbol, 256, symbols)
 
 
 def _check_numbers(name: str, t: Tables, meta: dict[str, Any]) -> None:
@@ -153,17 +137,11 @@ def _check_numbers(name: str, t: Tables, meta: dict[str, Any]) -> None:
         raise refuse(name, "cell_row/shape", t.modes, "1 or 2 modes", UNSOUND)
 
 
-def _check_breaks(name: str, field: str, breaks: np.ndarray) -> None:
-    if breaks.shape[1] > MAX_BREAKS:
-        raise refuse(name, f"{field}/shape", breaks.shape[1], f"at most {MAX_BREAKS} breakpoints", UNSOUND)
-    check_range(name, field, breaks, 0, MAX_COUNT)
-
-
 def _check_cells(name: str, t: Tables, first: str, breaks: str, total: int, shared: bool = False) -> None:
     """Cells of owners lie one after the other, as many as each has phases; or where `shared` every phase has one."""
     starts, pairs = getattr(t, first), getattr(t, breaks)
-    _check_breaks(name, breaks, pairs)
-    check_range(name, first, starts, 0, total)
+    if pairs.shape[1] > MAX_BREAKS:
+        raise refuse(name, f"{breaks}/shape", pairs.shape[1], f"at most {MAX_BREAKS} breakpoints", UNSOUND)
     count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
     past = np.flatnonzero(starts + count > total)
     if past.size:
@@ -206,13 +184,13 @@ def _check_comb(name: str, field: str, comb: np.ndarray, columns: int) -> None:
 def _check_ops(name: str, t: Tables) -> None:
     """Passes over whole columns without picking out entries: this is the longest table of a bundle."""
     op = np.ascontiguousarray(t.delta[:, 1])
-    kind = op & 7
+    kind = kind_of(op)
     if op.size and (int(op.min()) < 0 or int(kind.max()) > POP):
         raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 5", UNSOUND)
 
     def most(some: np.ndarray) -> int:
         """The largest number among some ops; 0 if there is none."""
-        return int((op * some).max(initial=0)) >> 3
+        return int(number_of(int((op * some).max(initial=0))))
 
     for field, some, limit in (
         ("delta/state", kind < PUSH, t.states),
@@ -226,52 +204,14 @@ def _check_ops(name: str, t: Tables) -> None:
     if t.return_offset.size and pops.any():
         last = int(t.return_offset.max()) + most(pops)
         if last >= t.return_.shape[0]:
-            raise refuse(
-                name,
-                "return",
-                t.return_.shape[0],
-                f"at least {last + 1} entries",
-                UNSOUND,
-                "a pop reaches past the comb",
-            )
+            wanted, hint = f"at least {last + 1} entries", "a pop reaches past the comb"
+            raise refuse(name, "return", t.return_.shape[0], wanted, UNSOUND, hint)
     _check_comb(name, "delta", t.delta, t.classes)
 
 
-def _check_returns(name: str, t: Tables) -> None:
-    symbols = int(t.return_offset.size)
-    check_range(name, "push/stack symbol", t.push[:, 0], 0, symbols)
-    check_range(name, "push/state", t.push[:, 1:3], 0, t.states)
-    check_range(name, "push/action", t.push[:, 3], 0, 4)
-    check_range(name, "return_offset", t.return_offset, 0, int(t.return_.shape[0]) + 1)
-    owned = t.return_[t.return_[:, 0] >= 0]
-    check_range(name, "return/value", owned[:, 1], 0, t.states * 4)
-    _check_comb(name, "return", t.return_, MAX_COUNT)
-
-
-def _check_chains(name: str, t: Tables) -> None:
-    profiles, symbols = int(t.chain_offset.size), int(t.return_offset.size)
-    check_range(name, "chain_offset", t.chain_offset, 0, int(t.chain.shape[0]) - symbols + 1)
-    owned = t.chain[t.chain[:, 0] >= 0]
-    check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
-    _check_comb(name, "chain", t.chain, symbols)
-    _check_cells(name, t, "chain_cell", "chain_break", int(t.chain_row.size))
-    check_range(name, "chain_row", t.chain_row, 0, t.rows)
-    check_range(name, "chain_exit", t.chain_exit, -1, profiles)
-
-
 def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
-    check_range(name, "row_slice", t.row_slice, -1, int(vocab.slice_token_offset.size) - 1)
-    check_range(name, "row_units", t.row_units, -1, MAX_COUNT)
-    check_range(name, "row_dense", t.row_dense, -1, int(t.dense.shape[0]))
-    if t.list_offset.size < 1:
-        raise refuse(name, "list_offset/shape", 0, "one more than there are lists", UNSOUND)
-    check_range(name, "row_list", t.row_list, 0, int(t.list_offset.size) - 1)
     check_offsets(name, "list_offset", t.list_offset, int(t.list_tokens.size))
-    check_range(name, "list_tokens", t.list_tokens, 0, vocab.size)
     check_ascending(name, "list_tokens", t.list_tokens, t.list_offset)
-    if t.list_base.size != t.list_offset.size - 1:
-        raise refuse(name, "list_base/shape", int(t.list_base.size), f"{t.list_offset.size - 1}, the lists", UNSOUND)
-    check_range(name, "list_base", t.list_base, -1, int(t.list_base.size))
     if (t.list_base[t.list_base[t.list_base >= 0]] >= 0).any():
         raise refuse(name, "list_base", "a base that has a base", "bases without one", UNSOUND)
     if t.dense.shape[1] != vocab.words:
@@ -280,38 +220,14 @@ def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
         raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {vocab.size}", UNSOUND)
 
 
-def _check_marks(name: str, t: Tables, meta: dict[str, Any]) -> None:
-    """Marks name sets of tools, and those tools of the spec."""
-    tools = tools_of(meta)
-    check_range(name, "state_mark", t.state_mark, 0, int(t.mark.shape[0]))
-    check_range(name, "symbol_mark", t.symbol_mark, 0, int(t.mark.shape[0]))
-    check_range(name, "mark/kind", t.mark[:, 0], UNSETTLED, STRING + 1)
-    check_range(name, "mark/age", t.mark[:, 1], -1, 1 << 8)
-    check_range(name, "mark/ended", t.mark[:, 3], 0, 2)
-    if t.tool_offset.size < 1:
-        raise refuse(name, "tool_offset/shape", 0, "one more than there are sets of tools", UNSOUND)
-    check_range(name, "mark/tools", t.mark[:, 2], -1, int(t.tool_offset.size) - 1)
-    check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
-    check_range(name, "tool_members", t.tool_members, 0, len(tools))
-    check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
-    check_range(name, "narrowing", t.narrowing, 0, t.states)
-    check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
-
-
-def _check_close(name: str, t: Tables, vocab: Vocab) -> None:
+def _check_close(name: str, t: Tables) -> None:
     _check_cells(name, t, "state_close", "close_break", int(t.close_bound.size), t.knows_no_close)
     _check_phases(name, "close_break", t.close_break)
     _check_cells(name, t, "owed_first", "owed_break", int(t.owed.size), t.knows_no_close)
     _check_phases(name, "owed_break", t.owed_break)
-    check_range(name, "close_token", t.close_token, -1, vocab.size)
-    if t.forced_offset.size < 1:
-        raise refuse(name, "forced_offset/shape", 0, "one more than there are lists", UNSOUND)
-    check_range(name, "state_forced", t.state_forced, 0, int(t.forced_offset.size) - 1)
     check_offsets(name, "forced_offset", t.forced_offset, int(t.forced_tokens.size))
-    check_range(name, "forced_tokens", t.forced_tokens, 0, vocab.size)
-    check_range(name, "close_bound", t.close_bound, NEVER * t.knows_no_close, NEVER + 1)
-    for field in ("close_after", "owed", "chain_after", "forced_after"):
-        check_range(name, field, getattr(t, field), 0, NEVER + 1)
+    if t.knows_no_close:
+        check_range(name, "close_bound", t.close_bound, NEVER, NEVER + 1)
 
 
 def _check_longest_chain(name: str, t: Tables, most: int) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..jit.memory import kernel
 from ..jit.memory import read_int as _int
-from .ops import END_OF_TURN
-from .tables import FIELDS, MAX_COUNT, NEVER, STRING, UNSETTLED, Tables
+from .ops import KIND_BITS, KIND_MASK, POP, PUSH, return_of
+from .tables import COUNTED, FIELD_OF, FIELDS, MAX_BREAKS, MAX_COUNT, NEVER, TABLES, Tables, counts_of
 
 if TYPE_CHECKING:
     from .vocab import Vocab
@@ -134,11 +134,11 @@ def passes(checks, most):  # type: ignore[no-untyped-def]
             for i in range(count):
                 owner, op = _int(a, 2 * i), _int(a, 2 * i + 1)
                 limit = b
-                if op & 7 == 4:
+                if op & KIND_MASK == PUSH:
                     limit = c
-                if op & 7 == 5:
+                if op & KIND_MASK == POP:
                     limit = d
-                bad |= (op < 0) | (op & 7 > 5) | (op >> 3 >= limit) | ((op > 0) & (op < 4))
+                bad |= (op < 0) | (op & KIND_MASK > POP) | (op >> KIND_BITS >= limit) | ((op > 0) & (op < PUSH))
                 bad |= _unowned(owner, op, i, checks[n, 6])
         elif kind == COMB:
             for i in range(count):
@@ -171,46 +171,32 @@ class _Plan:
     """
 
     def __init__(self) -> None:
-        self._place = {name: n for n, name in enumerate((*map(_at, FIELDS), *map(_size, FIELDS), *COUNTS))}
+        self._place = {name: n for n, name in enumerate((*map(_at, FIELDS), *map(_size, FIELDS), *COUNTED, *NUMBERS))}
         self.constants: list[int] = []
         self._checks: list[list[int]] = []
-        self._within(0, "symbols", "symbol_class")
-        self._within(0, "tokens", "special_token", "list_tokens", "forced_tokens")
-        self._within(256, "symbols", "special_symbol")
+        for key, field in FIELD_OF:
+            values = TABLES[key].values
+            for column, (low, high) in enumerate(values):
+                if len(values) == 1:
+                    self._add(RANGE, _at(field), _size(field), 1, low, high)
+                else:
+                    self._add(RANGE, f"column {column} of {key}", TABLES[key].counts, len(values), low, high)
         self._ascending("special_token")
         self._cells("state_cell", "state_break", "cells")
-        self._within(0, "rows", "cell_row", "chain_row")
-        self._within(-1, "profiles", "cell_exit", "chain_exit")
-        self._within(0, "delta bases", "cell_delta")
-        self._add(OPS, _at("delta"), "delta", "states", "push", "pops", "classes")
-        self._columns("push", (0, "groups"), (0, "states"), (0, "states"), (0, 4))
-        self._within(0, "return bases", "return_offset")
-        self._add(COMB, _at("return_"), "return", 0, "returns", MAX_COUNT)
-        self._within(0, "chain bases", "chain_offset")
-        self._add(COMB, _at("chain"), "chain", 0, _size("chain_cell"), "groups")
-        self._cells("chain_cell", "chain_break", _size("chain_row"))
-        self._within(-1, "slices", "row_slice")
-        self._within(-1, MAX_COUNT, "row_units")
-        self._within(-1, "dense", "row_dense")
-        self._within(0, "lists", "row_list")
+        self._add(OPS, _at("delta"), "transitions", "states", "pushes", "pops", "classes")
+        self._add(COMB, _at("return_"), "returns", 0, "return values", MAX_COUNT)
+        self._add(COMB, _at("chain"), "chain entries", 0, "chains", "stack symbols")
+        self._cells("chain_cell", "chain_break", "chain cells")
         self._offsets("list_offset", "list_tokens", ascend=True)
-        self._within(-1, "lists", "list_base")
         self._add(BASES, _at("list_base"), "lists")
         self._add(BITS, _at("dense"), "dense with a part of a word", "words", "bits of the last word")
-        self._within(0, "mark", "state_mark", "symbol_mark")
-        self._columns("mark", (UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "sets"), (0, 2))
         self._offsets("tool_offset", "tool_members", ascend=True)
-        self._within(0, "tools", "tool_members")
-        self._within(0, "states", "narrowing")
         self._ascending("narrowing")
-        self._cells("state_close", "close_break", _size("close_bound"), "no close", 1)
-        self._cells("owed_first", "owed_break", _size("owed"), "no close", 1)
-        self._within(-1, "tokens", "close_token")
-        self._within(0, "forced", "state_forced")
+        self._cells("state_close", "close_break", "close cells", "no close", 1)
+        self._cells("owed_first", "owed_break", "owed cells", "no close", 1)
         self._offsets("forced_offset", "forced_tokens", ascend=False)
-        self._within("least bound", NEVER + 1, "close_bound")
-        self._within(0, NEVER + 1, "close_after", "owed", "chain_after", "forced_after")
-        chains = _at("chain_offset"), "profiles", _at("chain"), "chain"
+        self._add(RANGE, _at("close_bound"), _size("close_bound"), 1, "least bound", NEVER + 1)
+        chains = _at("chain_offset"), "profiles", _at("chain"), "chain entries"
         self._add(CHAINS, *chains, _at("chain_cell"), _at("chain_break"), "chain_break width", _at("chain_exit"))
         self.place = np.array(self._checks, np.int64)
 
@@ -224,16 +210,7 @@ class _Plan:
             self.constants.append(argument)
         return len(self._place) + self.constants.index(argument)
 
-    def _within(self, low: int | str, high: int | str, *fields: str) -> None:
-        for field in fields:
-            self._add(RANGE, _at(field), _size(field), 1, low, high)
-
-    def _columns(self, field: str, *limits: tuple[int, int | str]) -> None:
-        for number, (low, high) in enumerate(limits):
-            self._add(RANGE, f"column {number} of {field}", field, len(limits), low, high)
-
     def _cells(self, first: str, breaks: str, total: str, shared: int | str = 0, clear: int = 0) -> None:
-        self._within(0, MAX_COUNT, breaks)
         self._add(CELLS, _at(first), _size(first), _at(breaks), f"{breaks} width", total, shared, clear)
 
     def _offsets(self, offset: str, values: str, *, ascend: bool) -> None:
@@ -251,29 +228,24 @@ def _size(field: str) -> str:
     return f"size of {field}"
 
 
-# The numbers of a bundle behind the address and the size of every array, as `_counts` gives them.
-COUNTS = (
-    *("symbols", "tokens", "cells", "rows", "profiles", "states", "groups", "slices", "lists", "sets", "forced"),
-    *("tools", "words", "bits of the last word", "dense with a part of a word", "classes", "no close", "least bound"),
-    *("delta", "push", "return", "chain", "dense", "mark"),
-    *("delta bases", "return bases", "chain bases", "pops", "returns"),
+# The numbers of a bundle that are not counted by its tables, as `_numbers` gives them.
+NUMBERS = (
+    *("classes", "pops", "return values", "words", "bits of the last word", "dense with a part of a word"),
+    *("no close", "least bound"),
     *("state_break width", "chain_break width", "close_break width", "owed_break width"),
     *(f"column {number} of {field}" for field in ("push", "mark") for number in range(4)),
 )
 
 
-def _counts(t: Tables, vocab: Vocab, tools: int) -> list[int]:
-    states, groups, bits = t.states, t.return_offset.size, vocab.size % 32
-    delta, push, returns, chain = len(t.delta), len(t.push), len(t.return_), len(t.chain)
-    dense, mark = len(t.dense), len(t.mark)
-    pops = returns - int(t.return_offset.max()) if groups else MAX_COUNT
+def _numbers(t: Tables, vocab: Vocab, tools: int) -> list[int]:
+    """Of the names of `COUNTED`, then those of `NUMBERS`."""
+    counts, bits = counts_of(t, vocab, tools), vocab.size % 32
+    pops = counts["returns"] - int(t.return_offset.max()) if t.return_offset.size else MAX_COUNT
     of_push, of_mark = t.addresses["push"], t.addresses["mark"]
     return [
-        *(t.symbol_class.size, vocab.size, t.cells, t.rows, t.chain_offset.size, states, groups),
-        *(vocab.slice_token_offset.size - 1, t.list_base.size, t.tool_offset.size - 1, t.forced_offset.size - 1),
-        *(tools, vocab.words, bits, dense if bits else 0, t.classes, t.knows_no_close, NEVER * t.knows_no_close),
-        *(delta, push, returns, chain, dense, mark),
-        *(delta - t.classes + 1, returns + 1, chain - groups + 1, pops, states * 4),
+        *(counts[name] for name in COUNTED),
+        *(t.classes, pops, return_of(t.states, 0), vocab.words, bits, counts["dense rows"] if bits else 0),
+        *(t.knows_no_close, NEVER * t.knows_no_close),
         *(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]),
         *(of_push, of_push + 4, of_push + 8, of_push + 12, of_mark, of_mark + 4, of_mark + 8, of_mark + 12),
     ]
@@ -288,16 +260,13 @@ def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
     False where something is wrong, and where the plain passes must look.
     """
     fits = (
-        t.symbol_class.size > END_OF_TURN
-        and t.list_offset.size > 0
-        and t.list_base.size == t.list_offset.size - 1
-        and t.dense.shape[1] == vocab.words
-        and min(t.tool_offset.size, t.forced_offset.size) > 0
-        and max(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]) <= 64
+        t.dense.shape[1] == vocab.words
+        and max(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1])
+        <= MAX_BREAKS
     )
     if not fits:
         return False
     plan = _plan()
     sizes = [array.size for array in t.arrays().values()]
-    numbers = [*t.addresses.values(), *sizes, *_counts(t, vocab, tools), *plan.constants]
+    numbers = [*t.addresses.values(), *sizes, *_numbers(t, vocab, tools), *plan.constants]
     return bool(passes(np.array(numbers, np.int64)[plan.place], int(meta["max_chain"])))

@@ -1,8 +1,9 @@
-"""The arrays of a bundle and the numbers that stand in them.
+"""Register the tables of a bundle: their names, shapes, dtypes, the range of their numbers, and what these mean.
 
-Leaves out   the file: see container.py and bundle.py. What makes an index safe: checks.py. The meaning of the arrays:
-             docs/architecture.md.
-Arrays       docs/architecture.md, "bundle arrays"; each is a field here under the same name, `return` as `return_`.
+`TABLES` is the one list: the checks of checks.py and the page docs/format.md are made from it. `Tables` holds the
+arrays of one bundle; each is a field under its name, `return` as `return_`.
+
+Leaves out   the file: container.py, bundle.py. What an op is: ops.py. How tables are read: ../reference.py.
 """
 
 from __future__ import annotations
@@ -10,71 +11,112 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .ops import END_OF_TURN
 
-# name in the file -> (dtype, shape after the first dimension; "B", "M", "W" are bound by the first that has them)
-ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
-    "symbol_class": ("int32", ()),
-    "special_token": ("int32", ()),
-    "special_symbol": ("int32", ()),
-    "state_cell": ("int32", ()),
-    "state_break": ("int32", ("B", 2)),
-    "cell_row": ("int32", ("M",)),
-    "cell_exit": ("int32", ("M",)),
-    "cell_delta": ("int32", ()),
-    "delta": ("int32", (2,)),
-    "push": ("int32", (4,)),
-    "return_offset": ("int32", ()),
-    "return": ("int32", (2,)),
-    "chain_offset": ("int32", ()),
-    "chain": ("int32", (2,)),
-    "chain_cell": ("int32", ()),
-    "chain_break": ("int32", ("B", 2)),
-    "chain_row": ("int32", ()),
-    "chain_exit": ("int32", ()),
-    "state_mark": ("int32", ()),
-    "symbol_mark": ("int32", ()),
-    "mark": ("int32", (4,)),
-    "tool_offset": ("int32", ()),
-    "tool_members": ("int32", ()),
-    "narrowing": ("int32", ()),
-    "row_slice": ("int32", ()),
-    "row_units": ("int32", ()),
-    "row_dense": ("int32", ()),
-    "row_list": ("int32", ()),
-    "list_offset": ("int32", ()),
-    "list_tokens": ("int32", ()),
-    "list_base": ("int32", ()),
-    "dense": ("uint32", ("W",)),
-    "state_close": ("int32", ()),
-    "close_break": ("int32", ("C", 2)),
-    "close_bound": ("int32", ()),
-    "close_token": ("int32", ("M",)),
-    "close_after": ("int32", ("M",)),
-    "owed_first": ("int32", ()),
-    "owed_break": ("int32", ("C", 2)),
-    "owed": ("int32", ()),
-    "chain_after": ("int32", ()),
-    "forced_offset": ("int32", ()),
-    "forced_tokens": ("int32", ()),
-    "state_forced": ("int32", ()),
-    "forced_after": ("int32", ()),
-}
-# How arrays are stored (packing.py): numbers that mostly climb as differences,
-CLIMBING = frozenset(
-    "state_cell state_close cell_delta chain_offset chain_cell row_list list_offset list_tokens".split()
-)
-COMBS = frozenset(("delta", "return", "chain"))  # and these by the runs of a row
+if TYPE_CHECKING:
+    from .vocab import Vocab
+
 UNSETTLED, AROUND, TEXT, REASONING, NAME, ARGUMENTS, KEY, VALUE, STRING = range(-1, 8)  # kinds of marks
 MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30
 MAX_BREAKS = 64  # bounds that counters are held against in one place
 MAX_RANGE_CELLS = 1 << 27
 NEVER = 1 << 29  # a bound on the tokens needed where none is known
+_COUNTERS = ((0, MAX_COUNT),)
+_BOUNDS = ((0, NEVER + 1),)
+
+
+class Table(NamedTuple):
+    """One table of a bundle.
+
+    Attributes:
+        counts: what the first index counts. Tables that count the same are equally long; those that count "… + 1" hold
+            offsets into another table, from 0 on, and one more at the end.
+        meaning: what a number of the table says, for docs/format.md.
+        values: (low, high) of its numbers, low <= number < high: one pair for all, or one for each column; `high` is a
+            number or what is counted. None where the numbers are ops, bits or entries of a comb.
+        width: what the other indices count. B breakpoints of a state, C of its completion, M modes, W words of a row.
+        dtype: of the numbers.
+        columns: what errors call each column, where each has values of its own.
+    """
+
+    counts: str
+    meaning: str
+    values: tuple[tuple[int, int | str], ...] = ()
+    width: tuple[str | int, ...] = ()
+    dtype: str = "int32"
+    columns: tuple[str, ...] = ()
+
+
+# The registry: name in the file → table, in the order of the file.
+TABLES: dict[str, Table] = {
+    "symbol_class": Table("symbols", "class of a byte or special symbol", ((0, "symbols"),)),
+    "special_token": Table("specials", "id that is read as one symbol, ascending", ((0, "tokens"),)),
+    "special_symbol": Table("specials", "its symbol, 256 or more", ((END_OF_TURN, "symbols"),)),
+    "state_cell": Table("states", "first cell of a state", ((0, "cells"),)),
+    "state_break": Table("states", "breakpoint (at, count) of its counter", _COUNTERS, ("B", 2)),
+    "cell_row": Table("cells", "row, by mode", ((0, "rows"),), ("M",)),
+    "cell_exit": Table("cells", "exit profile, by mode; -1 for none", ((-1, "profiles"),), ("M",)),
+    "cell_delta": Table("cells", "base of its row of `delta`", ((0, "transition bases"),)),
+    "delta": Table("transitions", "comb: (owner, op) of a cell and a symbol class", (), (2,)),
+    "push": Table(
+        "pushes",
+        "(stack symbol, state entered in mode 0, in mode 1, action on the caller's counter before it is saved)",
+        ((0, "stack symbols"), (0, "states"), (0, "states"), (0, 4)),
+        (4,),
+        columns=("stack symbol", "state", "state", "action"),
+    ),
+    "return_offset": Table("stack symbols", "base of its row of `return`", ((0, "return bases"),)),
+    "return": Table("returns", "comb: (owner, return) of a stack symbol and a return set", (), (2,)),
+    "chain_offset": Table("profiles", "base of its row of `chain`", ((0, "chain bases"),)),
+    "chain": Table("chain entries", "comb: (owner, chain) of an exit profile and a stack symbol", (), (2,)),
+    "chain_cell": Table("chains", "first chain cell", ((0, "chain cells"),)),
+    "chain_break": Table("chains", "breakpoint of the counter saved beside the stack symbol", _COUNTERS, ("B", 2)),
+    "chain_row": Table("chain cells", "row", ((0, "rows"),)),
+    "chain_exit": Table("chain cells", "next exit profile, -1 for none", ((-1, "profiles"),)),
+    "state_mark": Table("states", "mark of a state", ((0, "marks"),)),
+    "symbol_mark": Table("stack symbols", "mark of the opening and closing symbols of a frame", ((0, "marks"),)),
+    "mark": Table(
+        "marks",
+        "(kind, age, tool set or -1 for any, ended)",
+        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2)),
+        (4,),
+        columns=("kind", "age", "tools", "ended"),
+    ),
+    "tool_offset": Table("tool sets + 1", "first member of a tool set"),
+    "tool_members": Table("tool members", "number of a tool in meta `spec`, ascending in a set", ((0, "tools"),)),
+    "narrowing": Table("deciding states", "state from which some token decides between tools", ((0, "states"),)),
+    "row_slice": Table("rows", "slice whose tokens belong to the row, -1 for none", ((-1, "slices"),)),
+    "row_units": Table("rows", "only tokens of at most so many units, -1 for all", ((-1, MAX_COUNT),)),
+    "row_dense": Table("rows", "dense row that is toggled, -1 for none", ((-1, "dense rows"),)),
+    "row_list": Table("rows", "list of tokens that are toggled", ((0, "lists"),)),
+    "list_offset": Table("lists + 1", "first token of a list"),
+    "list_tokens": Table("list tokens", "id, ascending in a list", ((0, "tokens"),)),
+    "list_base": Table("lists", "list that is toggled too, -1 for none; a base has none itself", ((-1, "lists"),)),
+    "dense": Table("dense rows", "bit t & 31 of word t >> 5: token t", (), ("W",), "uint32"),
+    "state_close": Table("states", "first close cell of a state", ((0, "close cells"),)),
+    "close_break": Table("states", "breakpoint of the close cells", _COUNTERS, ("C", 2)),
+    "close_bound": Table("close cells", "so many tokens are enough to leave the frame, or to end", _BOUNDS),
+    "close_token": Table("close cells", "token that brings this down by one, by mode; -1", ((-1, "tokens"),), ("M",)),
+    "close_after": Table("close cells", "the most that is enough after any token, by mode", _BOUNDS, ("M",)),
+    "owed_first": Table("stack symbols", "first owed cell", ((0, "owed cells"),)),
+    "owed_break": Table("stack symbols", "breakpoint of the saved counter", _COUNTERS, ("C", 2)),
+    "owed": Table("owed cells", "so many tokens are enough to leave the frame once what is above it is over", _BOUNDS),
+    "chain_after": Table("chain cells", "the most that is enough after any token that goes on below", _BOUNDS),
+    "forced_offset": Table("forced lists + 1", "first token of a forced list"),
+    "forced_tokens": Table("forced tokens", "id, in the order of reading", ((0, "tokens"),)),
+    "state_forced": Table("states", "list of the tokens that are the only way on; 0 is empty", ((0, "forced lists"),)),
+    "forced_after": Table("states", "the bound above the frame after them", _BOUNDS),
+}
+# How tables are stored (packing.py): numbers that mostly climb as differences,
+CLIMBING = frozenset(
+    "state_cell state_close cell_delta chain_offset chain_cell row_list list_offset list_tokens".split()
+)
+COMBS = frozenset(("delta", "return", "chain"))  # and these by the runs of a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +193,7 @@ class Tables:
         if addresses is None:
             return Tables(**fields)
         made = object.__new__(Tables)  # nothing is left to do for `__post_init__`
-        made.__dict__.update(fields, addresses={name: addresses[name] for name in ARRAYS})
+        made.__dict__.update(fields, addresses={name: addresses[name] for name in TABLES})
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -216,8 +258,33 @@ class Tables:
         return self.special_token[self.special_symbol == END_OF_TURN]
 
 
-FIELDS = tuple("return_" if name == "return" else name for name in ARRAYS)
-FIELD_OF = list(zip(ARRAYS, FIELDS, strict=True))
+FIELDS = tuple("return_" if name == "return" else name for name in TABLES)
+FIELD_OF = list(zip(TABLES, FIELDS, strict=True))
+
+
+def counted(counts: str) -> tuple[str, int]:
+    """("lists", 1) of "lists + 1", ("rows", 0) of "rows"."""
+    return counts.removesuffix(" + 1"), int(counts.endswith(" + 1"))
+
+
+# What the registry's tables count and name, in the order of `counts_of`.
+COUNTED = (
+    *("tokens", "slices", "tools"),
+    *dict.fromkeys(counted(table.counts)[0] for table in TABLES.values()),
+    *("transition bases", "return bases", "chain bases"),
+)
+
+
+def counts_of(t: Tables, vocab: Vocab, tools: int) -> dict[str, int]:
+    """How many there are of all that is counted: "states" → their number, and so on; shapes have been checked."""
+    found = {"tokens": vocab.size, "slices": int(vocab.slice_token_offset.size) - 1, "tools": tools}
+    for name, field in FIELD_OF:
+        what, more = counted(TABLES[name].counts)
+        found[what] = len(getattr(t, field)) - more
+    found["transition bases"] = found["transitions"] - t.classes + 1
+    found["return bases"] = found["returns"] + 1
+    found["chain bases"] = found["chain entries"] - found["stack symbols"] + 1
+    return found
 
 
 def tools_of(meta: dict[str, Any]) -> list[Any]:
@@ -228,7 +295,7 @@ def tools_of(meta: dict[str, Any]) -> list[Any]:
 
 
 _CLOSE = frozenset(  # the arrays about closing
-    name for name in ARRAYS if any(part in name for part in ("close", "owed", "forced", "chain_after"))
+    name for name in TABLES if any(part in name for part in ("close", "owed", "forced", "chain_after"))
 )
 
 

@@ -35,7 +35,7 @@ from toolc.runtime.device.relocate import device_bytes  # noqa: E402
 from toolc.runtime.errors import ToolcError  # noqa: E402
 from toolc.runtime.format.bundle import MAGIC, VERSION  # noqa: E402
 from toolc.runtime.format.container import Contents  # noqa: E402
-from toolc.runtime.format.tables import ARRAYS, NEVER  # noqa: E402
+from toolc.runtime.format.tables import NEVER, TABLES  # noqa: E402
 from toolc.runtime.host.shared import Shared  # noqa: E402
 
 SECONDS = 60
@@ -65,7 +65,7 @@ def edited(number: int, bundles: list[Bundle]) -> tuple[Bundle, Arrays, Meta, li
 
 
 def _some(dice: random.Random, arrays: Arrays) -> str:
-    return dice.choice([name for name in ARRAYS if arrays[name].size])
+    return dice.choice([name for name in TABLES if arrays[name].size])
 
 
 def _value(dice: random.Random, arrays: Arrays, array: np.ndarray, old: int) -> int:
@@ -135,9 +135,9 @@ def _moved(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
 
 def _sized(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
     """Arrays of one length are cut, or their last row stands several times."""
-    name = dice.choice(list(ARRAYS))
+    name = dice.choice(list(TABLES))
     size = len(arrays[name])
-    names = [name] if dice.random() < 0.3 else [n for n in ARRAYS if len(arrays[n]) == size and n != "dense"]
+    names = [name] if dice.random() < 0.3 else [n for n in TABLES if len(arrays[n]) == size and n != "dense"]
     more = dice.choice((-size, -2, -1, 1, 1, 2, 5))
     for n in names:
         array = arrays[n]
@@ -148,7 +148,7 @@ def _sized(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
 
 def _span(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
     """Breakpoints of an owner, or of all."""
-    name = dice.choice([n for n in ARRAYS if n.endswith("_break")])
+    name = dice.choice([n for n in TABLES if n.endswith("_break")])
     array = arrays[name]
     if not array.size:
         width = dice.choice((1, 2, 65))
