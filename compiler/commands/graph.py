@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.ops import FINISHED, PUSH
+from toolc.runtime.format.ops import FINISHED, KIND_BITS, KIND_MASK, PUSH, state_of_return
 
 MOST_STATES = 240  # of one frame: more cannot be read
 MOST_DRAWN = 6_000  # of all frames together: a page of more does not open
@@ -123,9 +123,9 @@ def _edges(
         symbols_of[number].append(symbol)
     returns: dict[int, set[int]] = {}
     for g, base in enumerate(t.return_offset.tolist()):
-        returns[g] = {int(v) >> 2 for v in t.return_[t.return_[:, 0] == base, 1]}
+        returns[g] = {state_of_return(int(v)) for v in t.return_[t.return_[:, 0] == base, 1]}
     owner, op = t.delta[:, 0], t.delta[:, 1]
-    (used,) = np.nonzero((owner >= 0) & ((op & 7 >= PUSH) | (op >> 3 != 0)))
+    (used,) = np.nonzero((owner >= 0) & ((op & KIND_MASK >= PUSH) | (op >> KIND_BITS != 0)))
     used = used[np.argsort(owner[used], kind="stable")]
     ends = np.searchsorted(owner[used], np.arange(len(owner) + 1)).tolist()
     places, ops = (used - owner[used]).tolist(), op[used].tolist()
@@ -134,7 +134,7 @@ def _edges(
         """The row of a comb that begins there."""
         row = _Row({}, [], False)
         for number, done in zip(places[ends[base] : ends[base + 1]], ops[ends[base] : ends[base + 1]], strict=True):
-            kind, n, symbols = done & 7, done >> 3, symbols_of[number]
+            kind, n, symbols = done & KIND_MASK, done >> KIND_BITS, symbols_of[number]
             if kind < PUSH:
                 row.symbols.setdefault((n, None), []).extend(symbols)
             elif kind == PUSH:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK
 from toolc.runtime.jit.memory import grown, kernel
 from toolc.runtime.jit.sort import ascend
 
@@ -71,7 +72,7 @@ def _ways_back(ops, state_row, pushes, back_offset, back):  # type: ignore[no-un
                 if op == last or op == 0:
                     continue
                 last = op
-                kind, value = op & 7, op >> 3
+                kind, value = op & KIND_MASK, op >> KIND_BITS
                 begin, end = 0, 0
                 if kind <= ADD_ONE:
                     end = 1
@@ -162,8 +163,8 @@ def chain_ahead(jobs, data, data_offset, return_offset, return_, offset, value):
         begin = used
         for k in range(data_offset[jobs[j, 0]] + 2, data_offset[jobs[j, 0] + 1], 2):
             place = base + data[k]
-            target = return_[place, 1] >> 2
-            if return_[place, 0] != base or return_[place, 1] & 3 > ADD_ONE or stamp[target] == j:
+            target = return_[place, 1] >> ACTION_BITS
+            if return_[place, 0] != base or return_[place, 1] & ACTION_MASK > ADD_ONE or stamp[target] == j:
                 continue
             stamp[target] = j
             while used + offset[target + 1] - offset[target] > out.size:

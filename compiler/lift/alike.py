@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK
 from toolc.runtime.jit.memory import kernel
 
 from ..terminals.workspace import PUSH
@@ -71,7 +72,7 @@ def _plain_only(m, begin, run):  # type: ignore[no-untyped-def]
                 continue
             fine = m.state_row[q + 1] - m.state_row[q] == 1 and not m.narrow_state[q]
             for r in range(begin[q], begin[q + 1]):
-                fine = fine and run[r, 2] & 7 < PUSH and out[run[r, 2] >> 3]
+                fine = fine and run[r, 2] & KIND_MASK < PUSH and out[run[r, 2] >> KIND_BITS]
             if not fine:
                 out[q] = False
                 changed = True
@@ -88,7 +89,7 @@ def _hashes(begin, run, plain):  # type: ignore[no-untyped-def]
                 continue
             own, last, after = np.int64(1), np.int64(-1), np.int32(-1)  # the last one's hash, and where it ends
             for r in range(begin[q], begin[q + 1]):
-                now = hashes[run[r, 2] >> 3]
+                now = hashes[run[r, 2] >> KIND_BITS]
                 if now != last or run[r, 0] != after:
                     own = (own ^ after) * 0x9E3779B1 & 0xFFFFFFFFFFFF
                     own = (own ^ run[r, 0] << 40 ^ now) * 0x9E3779B1 & 0xFFFFFFFFFFFF
@@ -124,7 +125,7 @@ def _join(m, classes, a, b, parent, joined):  # type: ignore[no-untyped-def]
         upper, lower = m.state_row[joined[at, 1]], m.state_row[joined[at, 2]]
         at += 1
         for k in classes:
-            p, q = m.ops[upper, k] >> 3, m.ops[lower, k] >> 3
+            p, q = m.ops[upper, k] >> KIND_BITS, m.ops[lower, k] >> KIND_BITS
             if p == q:
                 continue
             x, y = _root(parent, p), _root(parent, q)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection import shortest_paths as ways
@@ -45,10 +46,10 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
     count = np.zeros(offset.size - 1, np.int32)  # edges of each row of ops
     for r in range(count.size):
         for e in range(offset[r], offset[r + 1]):
-            if op_of[e] & 7 < 4:
+            if op_of[e] & KIND_MASK < PUSH:
                 count[r] += 1
-            elif op_of[e] & 7 == 4 and opens:
-                g = a.push[op_of[e] >> 3, 0]
+            elif op_of[e] & KIND_MASK == PUSH and opens:
+                g = a.push[op_of[e] >> KIND_BITS, 0]
                 count[r] += a.modes + back_offset[g + 1] - back_offset[g]
     begin = np.zeros(cells + 1, np.int64)
     for x in range(cells):
@@ -57,16 +58,16 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
     n = 0
     for x in range(cells):
         for e in range(offset[row[x]], offset[row[x] + 1]):
-            kind, number = np.int64(op_of[e] & 7), np.int64(op_of[e] >> 3)
+            kind, number = np.int64(op_of[e] & KIND_MASK), np.int64(op_of[e] >> KIND_BITS)
             low, high = np.int64(a.low[x]), np.int64(a.high[x])
-            if kind < 4:
+            if kind < PUSH:
                 edge[n, 0] = edge[n, 1] = first[number]
                 if first[number + 1] > first[number] + 1:
                     edge[n, 0] += phase(breaks, number, act(kind, low))
                     edge[n, 1] += phase(breaks, number, act(kind, high))
                 edge[n, 2] = 0
                 n += 1
-            elif kind == 4 and opens:
+            elif kind == PUSH and opens:
                 g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                 low, high = act(action, low), act(action, high)
                 owed = min(np.int64(NEVER), owing(back_offset, back, first, breaks, bound, g, low, high))
@@ -76,7 +77,7 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
                     edge[n, 2] = owed if q > 0 else 0
                     n += 1
                 for i in range(back_offset[g], back_offset[g + 1]):
-                    q, then = np.int64(back[i] >> 2), np.int64(back[i] & 3)
+                    q, then = np.int64(back[i] >> ACTION_BITS), np.int64(back[i] & ACTION_MASK)
                     edge[n, 0] = first[q] + phase(breaks, q, act(then, low))
                     edge[n, 1] = first[q] + phase(breaks, q, act(then, high))
                     edge[n, 2] = 0

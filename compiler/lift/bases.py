@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import kernel
 
 from .children import count_bits, count_of
@@ -32,13 +33,13 @@ def _leaves(m, units, row, u):  # type: ignore[no-untyped-def]
         byte = np.int64(-1)
         for k in range(units.first[u], units.first[u + 1]):
             op = m.ops[row, m.symbol_class[units.byte[k]]]
-            if op & 7 > 3:
+            if op & KIND_MASK >= PUSH:
                 return True
             if op != 0 and byte < 0:
                 byte = np.int64(units.byte[k])
         if units.boundary[u] or byte < 0:
             return False
-        row = m.state_row[m.ops[row, m.symbol_class[byte]] >> 3]
+        row = m.state_row[m.ops[row, m.symbol_class[byte]] >> KIND_BITS]
         u = np.int64(units.next_unit[u, byte])
 
 
@@ -162,10 +163,10 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs, found):  # 
                     if op == 0 or op << 8 | v == last:
                         continue
                     last = op << 8 | v
-                    if op & 7 > 3:
+                    if op & KIND_MASK >= PUSH:
                         fine[_root(parent, s)] = False
                         continue
-                    known = place[op >> 3, v]
+                    known = place[op >> KIND_BITS, v]
                     if known >= 0:
                         a = _root(parent, s)
                         b = _root(parent, found[known, 2])
@@ -176,10 +177,10 @@ def find_regions(m, units, limit, seeds, place, parent, fine, pairs, found):  # 
                     if count == found.shape[0]:
                         full = True
                         break
-                    found[count, 0] = op >> 3
+                    found[count, 0] = op >> KIND_BITS
                     found[count, 1] = v
                     found[count, 2] = s
-                    place[op >> 3, v] = count
+                    place[op >> KIND_BITS, v] = count
                     count += 1
     for s in range(seeds.shape[0]):
         parent[s] = _root(parent, s)

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numba.extending import intrinsic
 
+from toolc.runtime.format.ops import KIND_MASK
 from toolc.runtime.jit.memory import BARE, kernel
 
 from ..terminals.workspace import PUSH
@@ -101,7 +102,7 @@ def alive_bytes(ops, symbol_class):  # type: ignore[no-untyped-def]
         for k in range(ops.shape[1]):
             op = ops[r, k]
             if op != 0:
-                goes = np.uint64(0) - np.uint64(op & 7 < PUSH)  # all bits, or none
+                goes = np.uint64(0) - np.uint64(op & KIND_MASK < PUSH)  # all bits, or none
                 for word in range(4):
                     alive[r, word] |= members[k, word]
                     stays[r, word] |= members[k, word] & goes

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.format.ops import FINISHED, PUSH, ZERO
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, FINISHED, KIND_MASK, PUSH, ZERO
 from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection import completion_automaton as bounds
@@ -189,9 +189,9 @@ class _Close:
         found: dict[int, list[np.ndarray]] = {}
         counts = np.diff(self.a.close_first) > 1
         symbol_of = np.repeat(np.arange(self.back_offset.size - 1), np.diff(self.back_offset))
-        some = np.flatnonzero(counts[self.back >> 2] & (self.back & 3 < ZERO))
+        some = np.flatnonzero(counts[self.back >> ACTION_BITS] & (self.back & ACTION_MASK < ZERO))
         for g, v in zip(symbol_of[some].tolist(), self.back[some].tolist(), strict=True):
-            found.setdefault(g, [zero]).append(np.maximum(0, self.lows[v >> 2] - (v & 3)))
+            found.setdefault(g, [zero]).append(np.maximum(0, self.lows[v >> ACTION_BITS] - (v & ACTION_MASK)))
         owed = {g: np.unique(np.concatenate(lows)) for g, lows in found.items()}
         return {g: lows for g, lows in owed.items() if lows.size > 1}
 
@@ -351,7 +351,7 @@ class _Close:
     def _pushing(self) -> np.ndarray:
         """bool [symbol classes]: whether some state pushes on it."""
         t = self.t
-        entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & 7 == PUSH))
+        entry = np.flatnonzero((t.delta[:, 0] >= 0) & (t.delta[:, 1] & KIND_MASK == PUSH))
         found = np.zeros(t.classes, bool)
         found[entry - t.delta[entry, 0]] = True
         return found

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK
 from toolc.runtime.jit.memory import grown, kernel
 
 from ..terminals.pool import intern
@@ -114,8 +115,8 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
             if after == i + 1:
                 i = after
                 continue
-            q = op >> 3
-            action = op & 7
+            q = op >> KIND_BITS
+            action = op & KIND_MASK
             v = np.int64(units.next_unit[u, t.byte[i]])
             if units.boundary[v]:
                 free = limit[q, v]
@@ -168,8 +169,8 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
             todo[waiting, 2] = -1
             waiting += 1
         for n in range(parts - 1, -1, -1):
-            q = part[n, 0] >> 3
-            action = part[n, 0] & 7
+            q = part[n, 0] >> KIND_BITS
+            action = part[n, 0] & KIND_MASK
             if units.boundary[v] and simulate(m, units, limit, np.int64(q), np.int64(v), pairs) == UNLIMITED:
                 continue
             todo[waiting, 0] = i + 1

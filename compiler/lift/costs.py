@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
 from toolc.runtime.selection.completion_automaton import MANY, act, largest, most, owing, phase, step
@@ -95,11 +96,11 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
             if a.bound[other] != a.bound[close]:
                 out[q, 1] = -1
         op = np.int64(-1)
-        if _op(a, np.int64(a.cell_delta[cell]), _CALM) >> 3 == q:  # most states can be told by one byte
+        if _op(a, np.int64(a.cell_delta[cell]), _CALM) >> KIND_BITS == q:  # most states can be told by one byte
             op = _op_of_calm(a, np.int64(a.cell_delta[cell]))
-        if op == q << 3 and out[q, 0] >= 0:
+        if op == q << KIND_BITS and out[q, 0] >= 0:
             out[q, 2] = 2
-        elif op == q << 3 | ADD_ONE and out[q, 1] >= 0:
+        elif op == q << KIND_BITS | ADD_ONE and out[q, 1] >= 0:
             out[q, 2] = 1
             for other in range(cell + 1, beyond):
                 found = _op_of_calm(a, np.int64(a.cell_delta[other]))
@@ -218,13 +219,13 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                     )
                     opened += 1
                     dearest_, least, chosen, pushed = np.int64(0), np.int64(NEVER), np.int64(-1), np.int64(0)
-                kind, number = np.int64(op & 7), np.int64(op >> 3)
+                kind, number = np.int64(op & KIND_MASK), np.int64(op >> KIND_BITS)
                 leaves = False
                 if kind == 0:
                     q = number
-                elif kind < 4:
+                elif kind < PUSH:
                     q, low, high = number, act(kind, low), act(kind, high)
-                elif kind == 4:
+                elif kind == PUSH:
                     q = np.int64(push[number, 1 + mode])
                     if q == 0:
                         i = next_
@@ -246,7 +247,8 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                         i = next_
                         continue
                     after = np.int64(return_[base + number, 1])
-                    q, low, high = after >> 2, act(after & 3, frames[top, 1]), act(after & 3, frames[top, 2])
+                    q, then = after >> ACTION_BITS, after & ACTION_MASK
+                    low, high = act(then, frames[top, 1]), act(then, frames[top, 2])
                     top, owed = frames[top, 3], frames[top, 4]
                 else:
                     leaves = True
@@ -375,6 +377,6 @@ def dearest_below(a, of_state, t, jobs, offset, content, is_special, memo, open_
                 continue  # such a frame never lies on this stack symbol: an empty segment
             back = np.int64(a.return_[place, 1])
             segments[n, 0], segments[n, 1], segments[n, 2] = node + 1, t.skip[node], node
-            segments[n, 3] = back >> 2
-            segments[n, 4], segments[n, 5] = act(back & 3, low), act(back & 3, high)
+            segments[n, 3] = back >> ACTION_BITS
+            segments[n, 4], segments[n, 5] = act(back & ACTION_MASK, low), act(back & ACTION_MASK, high)
     dearest(a, of_state, t, segments, begin, modes, is_special, memo, open_, st, frames, out)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK
 from toolc.runtime.jit.memory import BARE, kernel
 
 from ..terminals.workspace import ADD_ONE
@@ -89,9 +90,9 @@ def descend_counting(m, ahead, packed, children, root, q, place, low, high, spac
             continue
         if op < 0:
             return np.int64(-1)
-        target = op >> 3
+        target = op >> KIND_BITS
         low, high = first - inc, last - inc
-        leads_on = op & 7 <= ADD_ONE and ahead.offset[target + 1] > ahead.offset[target] and after > i + 1
+        leads_on = op & KIND_MASK <= ADD_ONE and ahead.offset[target + 1] > ahead.offset[target] and after > i + 1
         if not leads_on and count > 0 and below[count - 1, 3] == i and below[count - 1, 4] == parent:
             if below[count - 1, 0] == low and below[count - 1, 1] == high:
                 below[count - 1, 3] = after
@@ -106,7 +107,7 @@ def descend_counting(m, ahead, packed, children, root, q, place, low, high, spac
             count += 1
         if not leads_on:
             continue
-        inc += op & 7
+        inc += op & KIND_MASK
         level += 1
         way[level, 0], way[level, 1], way[level, 2] = i, i + 1, after
         way[level, 3], way[level, 4], way[level, 5], way[level, 6] = target, inc, low, high

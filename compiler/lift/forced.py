@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.ops import ACTION_BITS, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
@@ -171,10 +172,10 @@ def _follow(symbol, op, push, return_offset, return_, text, length, end):  # typ
                 break
             text[q0, n] = symbol[q]
             n += 1
-            kind, number = op[q] & 7, op[q] >> 3
-            if kind < 4:
+            kind, number = op[q] & KIND_MASK, op[q] >> KIND_BITS
+            if kind < PUSH:
                 q = number
-            elif kind == 4:
+            elif kind == PUSH:
                 stack[top] = push[number, 0]
                 top += 1
                 q = push[number, 1]
@@ -183,7 +184,7 @@ def _follow(symbol, op, push, return_offset, return_, text, length, end):  # typ
                 base = return_offset[stack[top]]
                 if return_[base + number, 0] != base:
                     break
-                q = return_[base + number, 1] >> 2
+                q = return_[base + number, 1] >> ACTION_BITS
             else:
                 break
         length[q0] = n
@@ -200,16 +201,16 @@ def _afters(a, state, count, text, end, out):  # type: ignore[no-untyped-def]
             for n in range(count[i] + (end[i] > 0)):
                 symbol = np.int64(text[state[i], n] if n < count[i] else end[i])
                 op = op_at(a, q, np.int64(0), np.int64(a.symbol_class[symbol]))
-                kind, number = op & 7, op >> 3
-                if kind < 4:
+                kind, number = op & KIND_MASK, op >> KIND_BITS
+                if kind < PUSH:
                     q = number
-                elif kind == 4:
+                elif kind == PUSH:
                     stack[top] = a.push[number, 0]
                     top += 1
                     q = np.int64(a.push[number, 1 + mode])
                 elif top > 0:
                     top -= 1
-                    q = np.int64(a.return_[a.return_offset[stack[top]] + number, 1] >> 2)
+                    q = np.int64(a.return_[a.return_offset[stack[top]] + number, 1] >> ACTION_BITS)
                 else:
                     left = True
             value, many = np.int64(0), np.int64(MANY)

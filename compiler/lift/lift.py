@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, return_of
 from toolc.runtime.format.tables import Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.comb import CombRows
@@ -121,7 +122,7 @@ class _Lift:
         return_offset, return_ = comb.pack(
             np.searchsorted(key[:, 0], np.arange(a.stack_symbols + 1)).astype(np.int32),
             key[:, 1].copy(),
-            to[:, 0] << 2 | to[:, 1],
+            return_of(to[:, 0], to[:, 1]),
             max(a.completions, 1),
         )
         return Machine(
@@ -213,7 +214,7 @@ class _Lift:
         they have: ``extra`` receives them, and ``trie`` that nothing is left."""
         w, m = self.words, self.machine
         own = np.flatnonzero((outside[:, 0] == BEHIND) & (extra < 0))
-        target = outside[own, 3] >> 3
+        target = outside[own, 3] >> KIND_BITS
         own = own[~self.counts_on[target] & ~m.narrow_state[target]]
         if not own.size or self.a.modes == 2:
             return
@@ -222,7 +223,7 @@ class _Lift:
             some = own[unit_and_byte == key]
             some = some[np.argsort(outside[some, 3], kind="stable")]
             behind, trie_of_ends = w.behind(*divmod(key, 256))
-            states, of = np.unique(outside[some, 3] >> 3, return_inverse=True)
+            states, of = np.unique(outside[some, 3] >> KIND_BITS, return_inverse=True)
             found, named = self._ends(states, trie_of_ends)
             between = np.stack([outside[some, 2], jobs[some, 1]], axis=1)
             of, op, most = of.reshape(-1).astype(np.int32), outside[some, 3].copy(), limit[some]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import BARE, copy_row, kernel, largest_in
 
 from .slices import UnitAutomata
@@ -152,10 +153,10 @@ def _settle(m, units, limit, q0, u0, pairs, begin):  # type: ignore[no-untyped-d
                 if last == (v, op):
                     continue
                 last = v, op
-                kind = op & 7
+                kind = op & KIND_MASK
                 if op == 0:
                     break
-                if kind > 3 or limit[op >> 3, v] == -1:
+                if kind >= PUSH or limit[op >> KIND_BITS, v] == -1:
                     fine = False
                     break
                 if kind > 1 or (kind == 1 and not units.boundary[u]):
@@ -165,15 +166,15 @@ def _settle(m, units, limit, q0, u0, pairs, begin):  # type: ignore[no-untyped-d
                         adds = kind
                     elif adds != kind:
                         mixed = True
-                if limit[op >> 3, v] == UNLIMITED:
+                if limit[op >> KIND_BITS, v] == UNLIMITED:
                     closed = True
-                elif limit[op >> 3, v] != _FOUND:
+                elif limit[op >> KIND_BITS, v] != _FOUND:
                     if found == begin + _MOST:
                         for k in range(begin, found):
                             limit[pairs[k, 0], pairs[k, 1]] = UNKNOWN
                         return at - 1
-                    limit[op >> 3, v] = _FOUND
-                    pairs[found, 0] = op >> 3
+                    limit[op >> KIND_BITS, v] = _FOUND
+                    pairs[found, 0] = op >> KIND_BITS
                     pairs[found, 1] = v
                     pairs[found, 2] = at - 1
                     found += 1
@@ -251,10 +252,10 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
                     found += 1
             i = after
             continue
-        if op & 7 > 3:
+        if op & KIND_MASK >= PUSH:
             return -1
-        q = op >> 3
-        action = op & 7
+        q = op >> KIND_BITS
+        action = op & KIND_MASK
         c = c if action == 0 else c + 1 if action == 1 else action - 2
         so_far = st[depth - 1, 4] + units.boundary[u]
         if units.boundary[u]:
@@ -306,9 +307,9 @@ def copies(m, units, u, q, most):  # type: ignore[no-untyped-def]
                 return -1
         if target == 0:
             return n
-        if target & 7 != 0:
+        if target & KIND_MASK != 0:
             return -1
-        q = target >> 3
+        q = target >> KIND_BITS
     return UNLIMITED
 
 
@@ -346,7 +347,7 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
         stay = 0
         for k in range(probe.size):
             ops[k] = m.ops[row, m.symbol_class[probe[k]]]
-            if ops[k] & 7 > 3:
+            if ops[k] & KIND_MASK >= PUSH:
                 ops[k] = 0
             stay += ops[k] != 0
         if out[j, 0] < 0:
@@ -387,12 +388,12 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
             bound = -1  # of those states, which must agree
             for op in ops:
                 if op != 0:
-                    room = limit[op >> 3, u]
+                    room = limit[op >> KIND_BITS, u]
                     if room == UNKNOWN:
-                        room = simulate(m, units, limit, np.int64(op >> 3), np.int64(u), pairs)
+                        room = simulate(m, units, limit, np.int64(op >> KIND_BITS), np.int64(u), pairs)
                     if bound == -1:
                         bound = room
-                    if room >= 0 and room == bound and (room == UNLIMITED or op & 7 == 1):
+                    if room >= 0 and room == bound and (room == UNLIMITED or op & KIND_MASK == 1):
                         inside += 1
             met = bound == UNLIMITED and not ahead[q]  # the bound is met here too, or what is cut would not be cut
             for k in range(m.threshold_offset[q], m.threshold_offset[q + 1]):

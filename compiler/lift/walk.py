@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import BARE, kernel, largest_in
 
 from ..terminals.pool import intern, room
@@ -184,15 +185,15 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
                     after = np.int64(t.skip[parent]) if parent < t.skip.size else end
                     i = next_child(t.children, m.alive, row, parent, byte, after)
                 continue
-            kind = op & 7
-            value = op >> 3
+            kind = op & KIND_MASK
+            value = op >> KIND_BITS
             top = st[depth - 1, 2]
             if place >> 62 & 1:
                 found = _take(t, i, out, found)
-            if kind < 4:
+            if kind < PUSH:
                 if m.narrow_state[value]:
                     narrowed = 1
-            elif kind == 4:
+            elif kind == PUSH:
                 pushed = 1
                 tallest = max(tallest, st[depth - 1, 4] + 1)
                 if m.narrow_push[value]:
@@ -211,9 +212,9 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
             inc = st[depth - 1, 3]
             height = st[depth - 1, 4]
             action = kind
-            if kind < 4:
+            if kind < PUSH:
                 q = value
-            elif kind == 4:
+            elif kind == PUSH:
                 action = m.push[value, 3]
                 frames[depth, 0] = m.push[value, 0]
                 frames[depth, 1] = c if action == 0 else c + 1 if action == 1 else action - 2
@@ -227,8 +228,8 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
                 action = 0
             else:
                 back = m.return_[m.return_offset[frames[top, 0]] + value, 1]
-                q = back >> 2
-                action = back & 3
+                q = back >> ACTION_BITS
+                action = back & ACTION_MASK
                 c = frames[top, 1]
                 inc = frames[top, 3]
                 top = frames[top, 2]
@@ -462,7 +463,8 @@ def walk_states(  # type: ignore[no-untyped-def]
             if op != 0:
                 keys[last3] = -1 - specials[k, 1]
                 last3 += 1
-            if (op & 7 < 4 and m.narrow_state[op >> 3]) or (op & 7 == 4 and m.narrow_push[op >> 3]):
+            kind, number = op & KIND_MASK, op >> KIND_BITS
+            if (kind < PUSH and m.narrow_state[number]) or (kind == PUSH and m.narrow_push[number]):
                 keys[begin3] = mode | 2
                 narrowed = True
         fresh = key_count[0]
@@ -531,11 +533,11 @@ def walk_chains(m, t, jobs, at, end, st, frames, lists, profiles, limits, out): 
             place = base + data2[first + 2 + 2 * i]
             if m.return_[place, 0] != base:
                 continue  # this stack symbol is never under such a frame
-            action = m.return_[place, 1] & 3
+            action = m.return_[place, 1] & ACTION_MASK
             c = jobs[j, 2]
             segments[used, 0] = node + 1
             segments[used, 1] = t.skip[node]
-            segments[used, 2] = m.return_[place, 1] >> 2
+            segments[used, 2] = m.return_[place, 1] >> ACTION_BITS
             segments[used, 3] = c if action == 0 else c + 1 if action == 1 else action - 2
             segments[used, 4] = 0 if action <= 1 else -1
             segments[used, 5] = node

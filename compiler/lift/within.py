@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import copy_row, grown, kernel
 
 from .children import count_bits
@@ -112,18 +113,18 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
                         if v == last_v and op == last_op:
                             continue
                         last_v, last_op = v, op
-                        if op & 7 != boundary[u]:
+                        if op & KIND_MASK != boundary[u]:
                             counts = False  # units, each once
-                        if op & 7 > 3 or m.narrow_state[op >> 3]:
+                        if op & KIND_MASK >= PUSH or m.narrow_state[op >> KIND_BITS]:
                             fine = False
                             continue
                         k = 0
-                        while k < found and (pairs[k, 0] != op >> 3 or pairs[k, 1] != v):
+                        while k < found and (pairs[k, 0] != op >> KIND_BITS or pairs[k, 1] != v):
                             k += 1
                         if k == found == _MOST_PAIRS:
                             fine = False
                         elif k == found:
-                            pairs[found, 0], pairs[found, 1] = op >> 3, v
+                            pairs[found, 0], pairs[found, 1] = op >> KIND_BITS, v
                             found += 1
         if count == beside.shape[0]:
             beside, alone = grown(beside), grown(alone)
@@ -153,7 +154,7 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
                 other = np.int64(m.ops[row, m.symbol_class[died]])
                 steady &= other == 0 or op == 0 or other == op
                 op = max(op, other)
-            if steady and op & 7 < 4:
+            if steady and op & KIND_MASK < PUSH:
                 out[j, 0], out[j, 1], out[j, 2], out[j, 3] = BEHIND, died, only, op
     return out
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from toolc.runtime.format.ops import END_OF_TURN, PUSH
+from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import kernel, largest_in
 
 from .split import STUB
@@ -139,7 +139,7 @@ def spread(offset, column, value, class_of, state, push):  # type: ignore[no-unt
     for r in range(rows):
         begin = n
         for i in range(offset[r], offset[r + 1]):
-            kind, number = np.int64(value[i] & 7), np.int64(value[i] >> 3)
+            kind, number = np.int64(value[i] & KIND_MASK), np.int64(value[i] >> KIND_BITS)
             if kind < PUSH:
                 number = state[number]
             elif kind == PUSH:
@@ -149,7 +149,7 @@ def spread(offset, column, value, class_of, state, push):  # type: ignore[no-unt
                 while place > begin and columns[place - 1] > others[m]:
                     columns[place], ops[place] = columns[place - 1], ops[place - 1]
                     place -= 1
-                columns[place], ops[place] = others[m], number << 3 | kind
+                columns[place], ops[place] = others[m], number << KIND_BITS | kind
                 n += 1
         ends[r + 1] = n
     ends[rows + 1] = n

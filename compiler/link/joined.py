@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import PUSH
+from toolc.runtime.format.ops import ACTION_BITS, KIND_BITS, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import copy, kernel, read_int
 from toolc.runtime.selection.comb import CombRows
@@ -160,7 +160,7 @@ class Joined:
         out = np.empty((int(base[-1]) + self.width, 2), np.int32)
         out[: base[0]] = out[base[-1] :] = -1, 0
         end = 1 + int(self.symbol_class[256])
-        out[end] = 1, 1 << 3
+        out[end] = 1, 1 << KIND_BITS
         _gather_delta(self.fields(DELTA)[:, 0].copy(), base, self.base["state"], self.base["push"], out)
         return out
 
@@ -244,7 +244,7 @@ def _gather_delta(fields, base, state, push, out):  # type: ignore[no-untyped-de
     flat = out.reshape(-1)
     for n in range(fields.shape[0]):
         begin, rows = np.int64(base[n]), fields[n, 1]
-        add, states, pushes = np.int32(begin), np.int32(state[n] - 2 << 3), np.int32(push[n] << 3)
+        add, states, pushes = np.int32(begin), np.int32(state[n] - 2 << KIND_BITS), np.int32(push[n] << KIND_BITS)
         moved = flat[2 * begin : 2 * (begin + rows)].view(np.uint64)
         copy(moved.ctypes.data, fields[n, 0], 8 * rows)  # first, so that the loop has one array and is vectorised
         for i in range(rows):
@@ -279,6 +279,6 @@ def _move_returns(out, ends, base, state):  # type: ignore[no-untyped-def]
         for i in range(begin, ends[n]):
             if out[i, 0] >= 0:
                 out[i, 0] += base[n]
-            if out[i, 1] >> 2 >= 2:
-                out[i, 1] += (state[n] - 2) << 2
+            if out[i, 1] >> ACTION_BITS >= 2:
+                out[i, 1] += (state[n] - 2) << ACTION_BITS
         begin = ends[n]

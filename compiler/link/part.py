@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.format.ops import POP, PUSH
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, POP, PUSH, return_of
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import address_of
 from toolc.runtime.selection.comb import CombRows, rows_at
@@ -166,7 +166,7 @@ class Part:
     def leaving(self) -> np.ndarray:
         """bool [classes]: with which some state leaves its frame."""
         found = np.zeros(self.arrays["alike"].size, bool)
-        found[self._rows.column[self._rows.value & 7 == POP]] = True
+        found[self._rows.column[self._rows.value & KIND_MASK == POP]] = True
         return found
 
     @cached_property
@@ -206,21 +206,21 @@ def entries_of(a: Automaton, entries: Sequence[tuple[int, Opener]]) -> list[tupl
         q = a.start
         for byte in b"%d;" % k:
             op = int(a.ops[a.state_row[q], a.symbol_class[byte]])
-            if op == 0 or op & 7 >= PUSH:
+            if op == 0 or op & KIND_MASK >= PUSH:
                 raise Apart("an entry is no group")
-            q = op >> 3
+            q = op >> KIND_BITS
         row = a.ops[a.state_row[q]]
         places = np.flatnonzero(row)
         together = sum(1 for other, _ in entries if other == rule)
         if isinstance(opener, str) and opener not in a.specials:
             raise Apart("an entry is no group")
-        if a.thresholds[q] or places.size != together or (row[places] & 7 != PUSH).any():
+        if a.thresholds[q] or places.size != together or (row[places] & KIND_MASK != PUSH).any():
             raise Apart("an entry is no group")
         symbol = opener[0] if isinstance(opener, bytes) else 257 + a.specials.index(opener)
         place = int(a.symbol_class[symbol])
         if row[place] == 0 or np.count_nonzero(a.symbol_class == place) != 1:
             raise Apart("an entry begins with more than its symbol")
-        push = int(row[place]) >> 3
+        push = int(row[place]) >> KIND_BITS
         g, _, _, action = a.pushes[push]
         left = tuple(r for (symbol, r) in sorted(a.returns) if symbol == g)
         for r in left:
@@ -357,7 +357,7 @@ class Cut:
         for (g, r), (target, action) in a.returns.items():
             if self.symbol[g] < 0:
                 continue
-            value = int(self.state[target]) << 2 | action
+            value = return_of(int(self.state[target]), action)
             numbers: tuple[int, ...] = (r,)
             if g in self.stubs.symbol:
                 number, own = self.stubs.symbol[g]

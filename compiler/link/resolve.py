@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolc.runtime.format.ops import PUSH
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
@@ -329,7 +329,7 @@ def near_decisions(a: Automaton, most: int) -> np.ndarray:
     row, symbol = np.divmod(np.flatnonzero(a.ops != 0), a.classes)
     op = a.ops[row, symbol]
     state = np.searchsorted(a.state_row, row, side="right") - 1
-    kind, value = op & 7, op >> 3
+    kind, value = op & KIND_MASK, op >> KIND_BITS
     goes, pushes = kind < PUSH, kind == PUSH
     pushed = a.pushes[value[pushes], 0]
     found = np.zeros(a.state_row.size - 1, bool)

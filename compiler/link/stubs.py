@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK
 from toolc.runtime.jit.memory import kernel
 
 from ..pushdown.pushdown import Automaton
@@ -135,12 +136,12 @@ def _read(ops, state_row, threshold_offset, entries, mark, digits):  # type: ign
             if k < 0:
                 break
             op = np.int64(ops[state_row[q], k])
-            if op & 7 == POP:  # behind its last mark, or with it where it is not in brackets
+            if op & KIND_MASK == POP:  # behind its last mark, or with it where it is not in brackets
                 if marks + (k == mark) == 2:
                     number[n] = value
-                    left[n] = op >> 3
+                    left[n] = op >> KIND_BITS
                 break
-            if op & 7 == PUSH or marks == 2:
+            if op & KIND_MASK == PUSH or marks == 2:
                 break
             if k == mark:
                 marks += 1
@@ -154,7 +155,7 @@ def _read(ops, state_row, threshold_offset, entries, mark, digits):  # type: ign
                 if k < 0 or digit < 0 or marks != 1:
                     break
                 value = digits.size * value + digit
-            q = op >> 3
+            q = op >> KIND_BITS
     return number, left, inside
 
 
@@ -164,6 +165,6 @@ def _openers(ops, opens):  # type: ignore[no-untyped-def]
     found = np.zeros(ops.shape[1], np.bool_)
     for r in range(ops.shape[0]):
         for k in range(ops.shape[1]):
-            if ops[r, k] & 7 == PUSH and opens[ops[r, k] >> 3]:
+            if ops[r, k] & KIND_MASK == PUSH and opens[ops[r, k] >> KIND_BITS]:
                 found[k] = True
     return found

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection.completion_automaton import phase
@@ -134,12 +135,12 @@ def bytes_to_call(row_of, offset, column, value, cells, push, calls, width, most
         last = np.int32(0)
         for i in range(offset[r], offset[r + 1]):
             op = value[i]
-            if op & 7 == 5:
+            if op & KIND_MASK == POP:
                 before[column[i]] = True
-            elif op & 7 == 4:
-                near[r] = min(near[r], np.int32(1 if calls[op >> 3] else 2))
-            elif op >> 3 != last:
-                last = op >> 3
+            elif op & KIND_MASK == PUSH:
+                near[r] = min(near[r], np.int32(1 if calls[op >> KIND_BITS] else 2))
+            elif op >> KIND_BITS != last:
+                last = op >> KIND_BITS
                 into[last + 2] += 1
     for q in range(into.size - 1):
         into[q + 1] += into[q]
@@ -148,8 +149,8 @@ def bytes_to_call(row_of, offset, column, value, cells, push, calls, width, most
         last = np.int32(0)
         for i in range(offset[r], offset[r + 1]):
             op = value[i]
-            if op & 7 < 4 and op >> 3 != last:
-                last = op >> 3
+            if op & KIND_MASK < PUSH and op >> KIND_BITS != last:
+                last = op >> KIND_BITS
                 row_into[into[last + 1]] = r
                 into[last + 1] += 1
     having = np.zeros(rows + 3, np.int64)  # where the states begin that have each row, some of them twice
@@ -189,10 +190,10 @@ def bytes_to_call(row_of, offset, column, value, cells, push, calls, width, most
     for r in range(rows):
         for i in range(offset[r], offset[r + 1]):
             op = value[i]
-            if op & 7 < 4:
-                before[column[i]] |= found[op >> 3] == 1
-            elif op & 7 == 4:
-                before[column[i]] |= not calls[op >> 3] and found[push[op >> 3, 1]] == 1
+            if op & KIND_MASK < PUSH:
+                before[column[i]] |= found[op >> KIND_BITS] == 1
+            elif op & KIND_MASK == PUSH:
+                before[column[i]] |= not calls[op >> KIND_BITS] and found[push[op >> KIND_BITS, 1]] == 1
     return before
 
 
@@ -245,15 +246,15 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
         if delta[place, 0] != base or op == 0:
             i = node_skip[i]
             continue
-        kind = op & 7
-        value = op >> 3
+        kind = op & KIND_MASK
+        value = op >> KIND_BITS
         inside = True
-        if kind < 4:
+        if kind < PUSH:
             q = value
             c = _act(kind, c)
             if narrow_state[q]:
                 decided = 1
-        elif kind == 4:
+        elif kind == PUSH:
             if m.narrow_push[value]:
                 decided = 1
             calls = m.calls_part[value]
@@ -269,8 +270,8 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
             c = np.int64(0)
         elif top >= 0:
             back = m.return_[m.return_offset[frames[top, 0]] + value, 1]
-            q = np.int64(back >> 2)
-            c = np.int64(_act(back & 3, frames[top, 1]))
+            q = np.int64(back >> ACTION_BITS)
+            c = np.int64(_act(back & ACTION_MASK, frames[top, 1]))
             owed = frames[top, 3]
             top = frames[top, 2]
         else:
@@ -373,7 +374,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
                 place = base + symbol_class[node_byte[i]]
                 if delta[place, 0] == base:
                     op = np.int64(delta[place, 1])
-            if op & 7 < 4 and to_call[op >> 3] >= ahead[i]:
+            if op & KIND_MASK < PUSH and to_call[op >> KIND_BITS] >= ahead[i]:
                 op = np.int64(0)  # too far from any call, as in the whole subtree below
             if op != 0:
                 key = op << 8 | np.int64(node_byte[i])
@@ -396,7 +397,8 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
             i = after
         for k in range(specials.shape[0]):
             op = _op(m, q, np.int64(0), specials[k, 0])
-            if (op & 7 < 4 and m.narrow_state[op >> 3]) or (op & 7 == 4 and m.narrow_push[op >> 3]):
+            kind, number = op & KIND_MASK, op >> KIND_BITS
+            if (kind < PUSH and m.narrow_state[number]) or (kind == PUSH and m.narrow_push[number]):
                 decided = np.int64(1)
         out[j, 0] = intern(data, offset, table, count, end)
         out[j, 1] = intern(data2, offset2, table2, count2, end2)
@@ -447,8 +449,9 @@ def walk_chains(m, t, jobs, at, memo, st, frames, lists, profiles, limits, out):
                 slots[slot, 0], slots[slot, 1] = key, known
                 result[2] = 0
                 result[3] = 0
+                c = np.int64(_act(back & ACTION_MASK, np.int64(0)))
                 _walk(
-                    m, t, node + 1, np.int64(t.skip[node]), back >> 2, np.int64(_act(back & 3, np.int64(0))),
+                    m, t, node + 1, np.int64(t.skip[node]), back >> ACTION_BITS, c,
                     np.int64(1), mode, st, frames, tokens, ends[known, 0], records, ends[known, 1], result,
                 )  # fmt: skip
                 known += 1

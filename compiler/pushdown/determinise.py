@@ -9,6 +9,7 @@ Invariants   state 0 is the empty set; numbers follow discovery; states are expa
 
 from __future__ import annotations
 
+from toolc.runtime.format.ops import KIND_BITS
 from toolc.runtime.format.tables import MAX_BREAKS
 from toolc.runtime.jit.memory import kernel, read_int, read_long, write_int, write_long
 
@@ -191,12 +192,12 @@ def _go(w, q, closed, scoped):  # type: ignore[no-untyped-def]
         return 0
     completion = get(w, COMPLETION, target)
     if completion >= 0:
-        return completion << 3 | POP if done(w, q, completion) else -FULL
+        return completion << KIND_BITS | POP if done(w, q, completion) else -FULL
     if get(w, LINKED, target) != q + 1:
         if not link(w, q, target):
             return -FULL
         let(w, LINKED, target, q + 1)
-    return target << 3 | (action if action >= 0 else SET_ZERO if scoped else KEEP)
+    return target << KIND_BITS | (action if action >= 0 else SET_ZERO if scoped else KEEP)
 
 
 @kernel()
@@ -356,7 +357,7 @@ def _expand_calls(w, q, items, called, row):  # type: ignore[no-untyped-def]
         number = _push(w, q, count, k)
         if number < 0:
             return number
-        write_int(row, k, number << 3 | PUSH)
+        write_int(row, k, number << KIND_BITS | PUSH)
     return 0
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format import ops
 from toolc.runtime.jit.memory import address_of, kernel, read_int, read_long, write_int, write_long
 
 from .pool import Pool, intern_at, room
 
-KEEP, ADD_ONE, SET_ZERO, SET_ONE = map(np.int64, range(4))
-PUSH, POP = map(np.int64, (4, 5))
+KEEP, ADD_ONE, SET_ZERO, SET_ONE = map(np.int64, (ops.KEEP, ops.INCREMENT, ops.ZERO, ops.ONE))
+PUSH, POP = map(np.int64, (ops.PUSH, ops.POP))
 # How a kernel ends; errors are handed up as their negatives.
 ALL_DONE, FULL, PAUSED, APART, GROUP, CLASH, BOUNDS = map(np.int64, range(7))
 NESTED, GOES_ON, ONE_BYTE = map(np.int64, range(3))  # what is wrong with a group

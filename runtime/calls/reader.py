@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..errors import DecodeError
-from ..format.ops import DEAD, END_OF_TURN, FINISHED, POP, PUSH, kind_of
+from ..format.ops import DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH, kind_of
 from ..format.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE, tools_of
 from ..reference import Configuration, Machine
 from .arguments import Part, decode, read_only
@@ -771,7 +771,7 @@ class Reader:
                 if view["delta"][base + number, 0] == base
             }
             for op in sorted(ops):
-                kind, n = op & 7, op >> 3
+                kind, n = op & KIND_MASK, op >> KIND_BITS
                 if kind == POP or not op:
                     continue
                 if kind == PUSH:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..format.ops import POP, PUSH
+from ..format.ops import POP, PUSH, action_of_return, kind_of, number_of, op_of, return_of, state_of_return
 from ..format.rows import expanded
 from ..format.tables import Tables
 from .self_loops import Loops, longest_step, loops_of
@@ -231,7 +231,8 @@ def relocated(
     def state(numbers: np.ndarray) -> np.ndarray:
         return np.where(numbers < 2, numbers, numbers + shift)
 
-    kind, number = t.delta[:, 1] & 7, t.delta[:, 1] >> 3
+    back = t.return_[:, 1]
+    kind, number = kind_of(t.delta[:, 1]), number_of(t.delta[:, 1])
     number = np.where(kind < PUSH, state(number), np.where(kind == POP, number, number + base["push"]))
     columns = [min(mode, t.modes - 1) for mode in range(limits.modes)]
     found = {
@@ -242,12 +243,13 @@ def relocated(
         "cell_row": row_of[t.cell_row[:, columns]],
         "cell_exit": _moved(t.cell_exit[:, columns], base["profile"]),
         "cell_delta": t.cell_delta + base["delta"],
-        "delta": np.stack([_moved(t.delta[:, 0], base["delta"]), number << 3 | kind], axis=1),
+        "delta": np.stack([_moved(t.delta[:, 0], base["delta"]), op_of(kind, number)], axis=1),
         # A bundle of one mode reads always in mode 0, also beside others that have two.
         "push": np.stack([t.push[:, 0], state(t.push[:, 1]), state(t.push[:, t.modes]), t.push[:, 3]], axis=1),
         "return_offset": t.return_offset + base["return"],
         "return": np.stack(
-            [_moved(t.return_[:, 0], base["return"]), state(t.return_[:, 1] >> 2) << 2 | t.return_[:, 1] & 3], axis=1
+            [_moved(t.return_[:, 0], base["return"]), return_of(state(state_of_return(back)), action_of_return(back))],
+            axis=1,
         ),
         "chain_offset": t.chain_offset + base["chain"],
         "chain": np.stack([_moved(t.chain[:, 0], base["chain"]), t.chain[:, 1] + base["chain_number"]], axis=1),

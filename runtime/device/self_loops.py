@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..format.ops import KIND_BITS, KIND_MASK
 from ..format.rows import expanded
 from ..format.tables import Tables
 
@@ -62,9 +63,9 @@ def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
     """The states, int64 [·], that take enough bytes to themselves, and which these are, uint8 [·, 32], a bit each."""
     bytes_of = np.bincount(t.symbol_class[:256], minlength=t.classes)
     base, op = t.delta[:, 0], t.delta[:, 1]
-    entry = np.flatnonzero((op & 7 == 0) & (op >> 3 >= 2))  # stays in the frame, and counts nothing
-    entry = entry[base[entry] == t.cell_delta[t.state_cell[op[entry] >> 3]]]
-    state, symbol = op[entry] >> 3, entry - base[entry]
+    entry = np.flatnonzero((op & KIND_MASK == 0) & (op >> KIND_BITS >= 2))  # stays in the frame, and counts nothing
+    entry = entry[base[entry] == t.cell_delta[t.state_cell[op[entry] >> KIND_BITS]]]
+    state, symbol = op[entry] >> KIND_BITS, entry - base[entry]
     likely = np.bincount(state, bytes_of[symbol], t.states) >= LEAST_LOOP  # by the first cell of each
     counts = t.state_break[:, :, 1].any(axis=1)
     found, rows = [np.flatnonzero(likely & ~counts)], []
@@ -90,7 +91,7 @@ def _loops_of_states(t: Tables, states: np.ndarray) -> np.ndarray:
     cell = np.repeat(t.state_cell[states] - first, count) + np.arange(int(count.sum()))
     base = t.cell_delta[cell][:, None]
     entry = t.delta[base + np.arange(t.classes)]
-    loops = (entry[:, :, 0] == base) & (entry[:, :, 1] == np.repeat(states, count)[:, None] << 3)
+    loops = (entry[:, :, 0] == base) & (entry[:, :, 1] == np.repeat(states, count)[:, None] << KIND_BITS)
     return np.logical_and.reduceat(loops, first, axis=0)
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import torch
 
+from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from .relocate import EMPTY_ROW, FULL_ROW, Limits
 
 
@@ -185,8 +186,8 @@ def advance(
         base = at(t["cell_delta"], at(t["state_cell"], q) + phase(t, k, "state_break", q, counter))
         entry = at(t["delta"], base + torch.where(live, column, 0))
         op = torch.where(entry[:, 0] == base, entry[:, 1], 0)
-        kind, number = op & 7, op >> 3
-        pushes, pops = kind == 4, kind == 5
+        kind, number = op & KIND_MASK, op >> KIND_BITS
+        pushes, pops = kind == PUSH, kind == POP
         # go
         next_state, next_counter = number, act(kind, counter)
         # push: frame `depth` takes the stack symbol and the caller's counter
@@ -205,8 +206,8 @@ def advance(
         back = at(t["return_offset"], torch.where(held, symbol_base + under, 0))
         found = at(t["return"], torch.where(held, back + number, 0))
         value = torch.where(held & (found[:, 0] == back), found[:, 1], 0)
-        next_state = torch.where(pops, value >> 2, next_state)
-        next_counter = torch.where(pops, act(value & 3, saved.gather(1, top).squeeze(1)), next_counter)
+        next_state = torch.where(pops, value >> ACTION_BITS, next_state)
+        next_counter = torch.where(pops, act(value & ACTION_MASK, saved.gather(1, top).squeeze(1)), next_counter)
         next_depth = depth + fits.to(torch.int32) - held.to(torch.int32)
         # the end of turn is the last symbol of a token
         state = torch.where(live, next_state, torch.where((length > j) & (state == 1), 0, state))

@@ -22,6 +22,7 @@ import torch
 import triton
 import triton.language as tl
 
+from ..format import ops
 from .relocate import TABLES
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def _place(name: str) -> tl.constexpr:
     return tl.constexpr(TABLES.index(name))
 
 
+KIND_BITS, KIND_MASK = tl.constexpr(ops.KIND_BITS), tl.constexpr(ops.KIND_MASK)
+ACTION_BITS, ACTION_MASK = tl.constexpr(ops.ACTION_BITS), tl.constexpr(ops.ACTION_MASK)
+PUSH_OP = tl.constexpr(ops.PUSH)
 SYMBOL_CLASS, CLASS_BASE = _place("symbol_class"), _place("class_base")
 SPECIAL_SYMBOL, SPECIAL_BASE = _place("special_symbol"), _place("special_base")
 TOKEN_OFFSET, TOKEN_BYTES = _place("token_offset"), _place("token_bytes")
@@ -166,12 +170,12 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                     op = 0
                     if tl.load(delta + 2 * entry) == base:
                         op = tl.load(delta + 2 * entry + 1)
-                    kind = op & 7
-                    number = op >> 3
-                    if kind < 4:
+                    kind = op & KIND_MASK
+                    number = op >> KIND_BITS
+                    if kind < PUSH_OP:
                         q = number
                         c = _act(kind, c)
-                    elif kind == 4:
+                    elif kind == PUSH_OP:
                         q = 0
                         if depth < tl.load(_table(addresses, CAPACITY) + bundle):
                             push = _table(addresses, PUSH) + 4 * number
@@ -190,8 +194,8 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                             found = _table(addresses, RETURN) + 2 * (back + number)
                             if tl.load(found) == back:
                                 value = tl.load(found + 1)
-                                q = value >> 2
-                                c = _act(value & 3, tl.load(counts + depth))
+                                q = value >> ACTION_BITS
+                                c = _act(value & ACTION_MASK, tl.load(counts + depth))
         tl.store(state_of_row + r, q)
         tl.store(counter_of_row + r, c)
         tl.store(depth_of_row + r, depth)

@@ -30,6 +30,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from ..format.ops import ACTION_BITS, ACTION_MASK, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK
+from ..format.ops import PUSH as PUSH_OP
 from ..jit.memory import combine as _combine
 from ..jit.memory import copy as _copy
 from ..jit.memory import fill as _set
@@ -188,8 +190,8 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 @numba.njit
 def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # type: ignore[no-untyped-def]
     """One symbol; (state, counter, depth, top, used, code), where the rest counts only if the code is ACCEPTED."""
-    if q == 1:
-        return 1, c, depth, top, used, (ACCEPTED if symbol == 256 else REFUSED)
+    if q == FINISHED:
+        return 1, c, depth, top, used, (ACCEPTED if symbol == END_OF_TURN else REFUSED)
     cell = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
     base = _int(_long(host, CELL_DELTA), cell)
     delta = _long(host, DELTA)
@@ -197,10 +199,10 @@ def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # t
     if _int(delta, entry) != base:
         return 0, c, depth, top, used, REFUSED
     op = _int(delta, entry + 1)
-    kind, number = op & 7, op >> 3
-    if kind < 4:
+    kind, number = op & KIND_MASK, op >> KIND_BITS
+    if kind < PUSH_OP:
         return number, _act(kind, c), depth, top, used, (ACCEPTED if number else REFUSED)
-    if kind == 4:
+    if kind == PUSH_OP:
         push = _long(host, PUSH)
         state = _int(push, 4 * number + 1 + mode)
         if depth >= _long(host, CAPACITY):
@@ -218,9 +220,10 @@ def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # t
     base = _int(_long(host, RETURN_OFFSET), _int(frames, 3 * top + 1))
     returns = _long(host, RETURN)
     value = _int(returns, 2 * (base + number) + 1)
-    if _int(returns, 2 * (base + number)) != base or value >> 2 == 0:
+    if _int(returns, 2 * (base + number)) != base or value >> ACTION_BITS == 0:
         return 0, c, depth, top, used, REFUSED
-    return value >> 2, _act(value & 3, _int(frames, 3 * top + 2)), depth - 1, _int(frames, 3 * top), used, ACCEPTED
+    c = _act(value & ACTION_MASK, _int(frames, 3 * top + 2))
+    return value >> ACTION_BITS, c, depth - 1, _int(frames, 3 * top), used, ACCEPTED
 
 
 @numba.njit(inline="always")
@@ -345,7 +348,7 @@ def _expand(host, row, out):  # type: ignore[no-untyped-def]
     if row == _long(host, ROWS):
         _set(out, 0, 4 * words)
         for i in range(_long(host, SPECIALS)):
-            if _int(_long(host, SPECIAL_SYMBOL), i) == 256:
+            if _int(_long(host, SPECIAL_SYMBOL), i) == END_OF_TURN:
                 _toggle(out, _int(_long(host, SPECIAL_TOKEN), i))
         return
     s, dense = _int(_long(host, ROW_SLICE), row), _int(_long(host, ROW_DENSE), row)
@@ -386,7 +389,7 @@ def _row(host, row):  # type: ignore[no-untyped-def]
 @numba.njit
 def _first(host, q, c, depth):  # type: ignore[no-untyped-def]
     """(row, exit profile) of a configuration."""
-    if q == 1:
+    if q == FINISHED:
         return _long(host, ROWS), -1
     modes = _long(host, MODES)
     x = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
@@ -439,7 +442,7 @@ def bound_of(seat):  # type: ignore[no-untyped-def]
     host = _long(seat, HOST)
     here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
     q = _int(here, 0)
-    if q == 1:
+    if q == FINISHED:
         return 0
     x = _close_cell(host, q, _int(here, 1))
     return _int(_long(host, CLOSE_BOUND), x) + _owed(host, _long(seat, FRAMES), _int(here, 3))
@@ -459,7 +462,7 @@ def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
     position = _long(seat, POSITION)
     here = _long(seat, HISTORY) + 20 * position
     q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
-    if q == 1:
+    if q == FINISHED:
         return -1
     place = _close_cell(host, q, c) * _long(host, MODES) + _mode(host, depth)
     below = _owed(host, frames, top)
@@ -591,7 +594,7 @@ def advance_tokens(seats, count, tokens, start, codes):  # type: ignore[no-untyp
             seat = seats + 8 * len(SEAT) * r
             host = _long(seat, HOST)
             code = STAYED
-            if host != 0 and _int(_long(seat, HISTORY), 5 * _long(seat, POSITION)) != 1:
+            if host != 0 and _int(_long(seat, HISTORY), 5 * _long(seat, POSITION)) != FINISHED:
                 code = _read(seat, host, _long(tokens, r))
             _set_long(codes, r, code)
             if code == FULL:

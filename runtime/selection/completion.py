@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
-from ..format.ops import FINISHED
+from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import copy_row, grown, kernel, largest_in
@@ -212,18 +212,18 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
                 if a.delta[base + k, 0] != base or a.delta[base + k, 1] == last:
                     continue
                 op = last = a.delta[base + k, 1]
-                kind, number = op & 7, op >> 3
-                if op == 0 or kind > 4:
+                kind, number = op & KIND_MASK, op >> KIND_BITS
+                if op == 0 or kind == POP:
                     continue
                 first, end = 0, 0
-                if kind == 4:
+                if kind == PUSH:
                     g = a.push[number, 0]
                     first, end = a.back_offset[g], a.back_offset[g + 1]
                     if dearer_symbol[g]:
                         reach[q] = min(reach[q], 1)
                 while count + 3 + end - first > source.size:
                     source, target, weight = grown(source), grown(target), grown(weight)
-                if kind < 4:
+                if kind < PUSH:
                     source[count], target[count], weight[count] = q, number, 1
                     count += 1
                 else:
@@ -231,7 +231,7 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
                         source[count], target[count], weight[count] = q, a.push[number, entered], 1
                         count += 1
                     for i in range(first, end):
-                        source[count], target[count], weight[count] = q, a.back[i] >> 2, 2
+                        source[count], target[count], weight[count] = q, a.back[i] >> ACTION_BITS, 2
                         count += 1
     going = True
     while going:
@@ -401,13 +401,13 @@ def closing_of(
     touched = np.flatnonzero(live & (reach[cells.owner] <= vocab.longest))
     costs(a, texts, touched, cells.owner, begun, reach, after, st, frames)
     returned = np.zeros(t.states, bool)
-    returned[back >> 2] = True
+    returned[back >> ACTION_BITS] = True
     below = np.flatnonzero(live & returned[cells.owner] & (reach[cells.owner] < vocab.longest))
     worst = np.zeros(t.states, np.int32)
     costs_below(a, texts, below, cells.owner, crossed, reach, st, frames, worst)
     symbol_of = np.repeat(np.arange(t.return_offset.size), np.diff(back_offset))
     worst_of_symbol = np.zeros(t.return_offset.size, np.int32)
-    np.maximum.at(worst_of_symbol, symbol_of, worst[back >> 2])
+    np.maximum.at(worst_of_symbol, symbol_of, worst[back >> ACTION_BITS])
     found["close_after"] = after
     found["chain_after"] = _chain_after(t, worst_of_symbol)
     found["state_forced"] = np.where(reach < _FAR, 0, t.state_forced).astype(np.int32)

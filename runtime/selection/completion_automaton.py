@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.ops import POP
+from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..jit.memory import fixed, kernel
 
@@ -119,8 +119,10 @@ def owing(back_offset, back, first, breaks, value, g, low, high):  # type: ignor
     """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
     found = np.int64(0)
     for i in range(back_offset[g], back_offset[g + 1]):
-        then = np.int64(back[i] & 3)
-        found = max(found, largest(first, breaks, value, np.int64(back[i] >> 2), act(then, low), act(then, high)))
+        then = np.int64(back[i] & ACTION_MASK)
+        found = max(
+            found, largest(first, breaks, value, np.int64(back[i] >> ACTION_BITS), act(then, low), act(then, high))
+        )
     return found
 
 
@@ -150,10 +152,10 @@ def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
     op = op_at(a, q, low, np.int64(a.symbol_class[symbol]))
     if op == 0:
         return np.int64(0)
-    kind, number = op & 7, op >> 3
-    if kind < 4:
+    kind, number = op & KIND_MASK, op >> KIND_BITS
+    if kind < PUSH:
         q, low, high = number, act(kind, low), act(kind, high)
-    elif kind == 4:
+    elif kind == PUSH:
         q = np.int64(a.push[number, 1 + mode])
         if q == 0:
             return np.int64(0)
@@ -170,7 +172,11 @@ def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
         if a.return_[base + number, 0] != base:
             return np.int64(0)
         back = np.int64(a.return_[base + number, 1])
-        q, low, high = back >> 2, act(back & 3, frames[top, 1]), act(back & 3, frames[top, 2])
+        q, low, high = (
+            back >> ACTION_BITS,
+            act(back & ACTION_MASK, frames[top, 1]),
+            act(back & ACTION_MASK, frames[top, 2]),
+        )
         top, owed = frames[top, 3], frames[top, 4]
     else:
         return 2 + number
@@ -252,20 +258,20 @@ def returns_of(t: Tables, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _returns_of(delta, return_offset, return_, live):  # type: ignore[no-untyped-def]
     completions = 0
     for i in range(delta.shape[0]):
-        if delta[i, 1] & 7 == POP:
-            completions = max(completions, (delta[i, 1] >> 3) + 1)
+        if delta[i, 1] & KIND_MASK == POP:
+            completions = max(completions, (delta[i, 1] >> KIND_BITS) + 1)
     offset = np.zeros(return_offset.size + 1, np.int32)
     for g in range(return_offset.size):
         base = return_offset[g]
         offset[g + 1] = offset[g]
         for place in range(base, base + completions):
-            offset[g + 1] += return_[place, 0] == base and live[return_[place, 1] >> 2]
+            offset[g + 1] += return_[place, 0] == base and live[return_[place, 1] >> ACTION_BITS]
     values = np.empty(offset[-1], np.int32)
     count = 0
     for g in range(return_offset.size):
         base = return_offset[g]
         for place in range(base, base + completions):
-            if return_[place, 0] == base and live[return_[place, 1] >> 2]:
+            if return_[place, 0] == base and live[return_[place, 1] >> ACTION_BITS]:
                 values[count] = return_[place, 1]
                 count += 1
     return offset, values

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.ops import FINISHED
+from ..format.ops import ACTION_BITS, ACTION_MASK, FINISHED, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import BARE, kernel
@@ -161,12 +161,12 @@ def least_ways(  # type: ignore[no-untyped-def]
             x = owner[t]
             e = offset[row[x]] + t - terms[x]
             op = np.int64(op_of[e])
-            kind, number = op & 7, op >> 3
+            kind, number = op & KIND_MASK, op >> KIND_BITS
             waits = False
             while kind != 5:
                 p = part[t]
                 least, most = np.int64(low[x]), np.int64(high[x])  # counters
-                if kind < 4:
+                if kind < PUSH:
                     if p == 1:
                         break
                     q, least, most = number, act(kind, least), act(kind, most)
@@ -177,7 +177,11 @@ def least_ways(  # type: ignore[no-untyped-def]
                     i = back_offset[g] + p - modes
                     if i >= back_offset[g + 1]:
                         break
-                    q, then, action = np.int64(back[i] >> 2), np.int64(back[i] & 3), np.int64(push[number, 3])
+                    q, then, action = (
+                        np.int64(back[i] >> ACTION_BITS),
+                        np.int64(back[i] & ACTION_MASK),
+                        np.int64(push[number, 3]),
+                    )
                     least, most = act(then, act(action, least)), act(then, act(action, most))
                 y = last = np.int64(first[q])
                 if first[q + 1] > first[q] + 1:
@@ -185,7 +189,7 @@ def least_ways(  # type: ignore[no-untyped-def]
                     y = max(np.int64(at[t]), y + phase(breaks, q, least))
                 while y <= last and settled[y]:
                     v = 0 if q == 1 else value[y]
-                    if kind < 4 or p < modes:
+                    if kind < PUSH or p < modes:
                         above[t] = max(above[t], v)
                     else:
                         below[t] = max(below[t], v)
@@ -290,10 +294,10 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     before = symbol
                     depth += 1
                     token = np.int64(t.node_token[node])
-                kind, number = op & 7, op >> 3
-                if kind < 4:
+                kind, number = op & KIND_MASK, op >> KIND_BITS
+                if kind < PUSH:
                     q, low, high = number, act(kind, low), act(kind, high)
-                elif kind == 4:
+                elif kind == PUSH:
                     pushed = True
                     g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                     low, high = act(action, low), act(action, high)
@@ -307,7 +311,11 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     if a.return_[base + number, 0] != base:
                         break
                     value = np.int64(a.return_[base + number, 1])
-                    q, low, high = value >> 2, act(value & 3, stack[top, 1]), act(value & 3, stack[top, 2])
+                    q, low, high = (
+                        value >> ACTION_BITS,
+                        act(value & ACTION_MASK, stack[top, 1]),
+                        act(value & ACTION_MASK, stack[top, 2]),
+                    )
                 else:
                     going = False
                 if token >= 0:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.ops import FINISHED, POP
+from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
 from ..jit.memory import kernel, largest_in
@@ -60,7 +60,7 @@ def depths_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int]
 def _most_leaving(t: Tables, vocab: Vocab) -> int:
     """The most symbols of a token that some state leaves a frame on."""
     classes = np.zeros(int(t.symbol_class.max()) + 1, bool)
-    rows = np.flatnonzero((t.delta[:, 1] & 7 == POP) & (t.delta[:, 0] >= 0))
+    rows = np.flatnonzero((t.delta[:, 1] & KIND_MASK == POP) & (t.delta[:, 0] >= 0))
     classes[rows - t.delta[rows, 0]] = True
     leaves = np.append(0, np.cumsum(classes[t.symbol_class[:256]][vocab.token_bytes]))
     return max(1, int((leaves[vocab.token_offset[1:]] - leaves[vocab.token_offset[:-1]]).max()))
@@ -104,20 +104,20 @@ def _deepest(  # type: ignore[no-untyped-def]
                 if delta[base + k, 0] != base or delta[base + k, 1] == last:
                     continue
                 op = last = delta[base + k, 1]
-                kind, number = op & 7, op >> 3
-                if op == 0 or kind > 4:
+                kind, number = op & KIND_MASK, op >> KIND_BITS
+                if op == 0 or kind == POP:
                     continue
                 first, end, entered = 0, 1, 0
-                if kind == 4:
+                if kind == PUSH:
                     entered = 1 + (modes > 1 and depth[q] + leaving >= most)
                     first, end = back_offset[push[number, 0]] - entered, back_offset[push[number, 0] + 1]
                 for i in range(first, end):
-                    if kind < 4:
+                    if kind < PUSH:
                         r, found = number, depth[q]
                     elif i < first + entered:
                         r, found = push[number, 1 + i - first], min(most, depth[q] + 1)
                     else:
-                        r, found = back[i] >> 2, depth[q]
+                        r, found = back[i] >> ACTION_BITS, depth[q]
                     if found > depth[r]:
                         depth[r] = found
                         if not waits[r]:

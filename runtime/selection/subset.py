@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DecodeError
-from ..format.ops import POP, PUSH
+from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables, tools_of, without_close
 from .completion import closing_of
 from .trie_walk import Walker
@@ -108,7 +108,7 @@ class _Overlay:
         """The transitions, less those that decide for a tool that is left out."""
         t, delta = self.t, self.t.delta.copy()
         op = delta[:, 1]
-        kind, number = op & 7, op >> 3
+        kind, number = op & KIND_MASK, op >> KIND_BITS
         gone = np.zeros(op.size, bool)
         moves = kind < PUSH
         gone[moves] = self.dead_state[number[moves]]
@@ -181,8 +181,8 @@ class _Overlay:
         owner, value = self.t.return_[base + r].tolist()
         if owner != base:
             return None
-        c = (saved, saved + 1, 0, 1)[value & 3]
-        return node + 1, int(self.vocab.node_skip[node]), value >> 2, c
+        c = (saved, saved + 1, 0, 1)[value & ACTION_MASK]
+        return node + 1, int(self.vocab.node_skip[node]), value >> ACTION_BITS, c
 
     def _row(self, tokens: np.ndarray) -> int:
         key = tokens.tobytes()

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
 from ..jit.memory import kernel
@@ -102,13 +103,13 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             if op == 0:
                 i = t.node_skip[i]
                 continue
-            kind = op & 7
-            value = op >> 3
+            kind = op & KIND_MASK
+            value = op >> KIND_BITS
             inside = True
-            if kind < 4:
+            if kind < PUSH:
                 q = value
                 c = c if kind == 0 else c + 1 if kind == 1 else kind - 2
-            elif kind == 4:
+            elif kind == PUSH:
                 action = m.push[value, 3]
                 frames[depth, 0] = m.push[value, 0]
                 frames[depth, 1] = c if action == 0 else c + 1 if action == 1 else action - 2
@@ -119,8 +120,8 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             elif top >= 0:
                 base = m.return_offset[frames[top, 0]]
                 back = m.return_[base + value, 1] if m.return_[base + value, 0] == base else 0
-                q = back >> 2
-                action = back & 3
+                q = back >> ACTION_BITS
+                action = back & ACTION_MASK
                 c = frames[top, 1]
                 c = c if action == 0 else c + 1 if action == 1 else action - 2
                 top = frames[top, 2]
