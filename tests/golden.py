@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 
-MODULES = ("tests.schema.test_docs", "tests.schema.test_suite", "tests.cli.test_warmup")
+MODULES = (
+    "tests.schema.test_docs",
+    "tests.runtime.test_format_page",
+    "tests.schema.test_suite",
+    "tests.cli.test_warmup",
+)
 
 
 def main() -> None:

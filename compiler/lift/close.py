@@ -1,6 +1,6 @@
 """The shortest legal close: per state the token that ends the text soonest, and what is needed before and after it.
 
-From the tables of a bundle: `state_close`, `close_…`, `owed_…`, `chain_after` of docs/architecture.md, and how many
+From the tables of a bundle: `state_close`, `close_…`, `owed_…`, `chain_after` of docs/format.md, and how many
 tokens every entry needs. A configuration's bound is that of its state and counter plus what every frame below owes.
 
 Leaves out   the kernels (ways.py, costs.py), the tables themselves (lift.py), use (runtime).

@@ -1,6 +1,6 @@
 """Forced tokens: where the automaton allows one text only, its tokens by the tokenizer's own encoding.
 
-From the tables of a bundle: `state_forced`, `forced_…` of docs/architecture.md.
+From the tables of a bundle: `state_forced`, `forced_…` of docs/format.md.
 
 Leaves out   the encoder (../vocab/encode.py), the bounds of states (close.py), their use (runtime/host/kernels.py,
              runtime/device/torch_step.py).

@@ -7,7 +7,7 @@ cells likewise.
 Leaves out   the shortest close (close.py), the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py,
              rows.py), the file (runtime/format/bundle.py).
 Invariants   numbers follow discovery over the automaton's own numbers, so equal inputs give equal tables.
-Arrays       docs/architecture.md, "bundle arrays".
+Arrays       docs/format.md.
 """
 
 from __future__ import annotations

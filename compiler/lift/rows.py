@@ -3,7 +3,7 @@
 Leaves out   which tokens a row has (lift.py), expansion (runtime).
 Invariants   rows, lists and bit rows are numbered by first use; lists ascend; a list that is much like an earlier one
              is stored as the difference. A list that is longer than a bit row is one, or the difference to one.
-Arrays       docs/architecture.md, `row_…`, `list_…`, `dense`.
+Arrays       docs/format.md, `row_…`, `list_…`, `dense`.
 """
 
 from __future__ import annotations

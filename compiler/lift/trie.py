@@ -2,7 +2,7 @@
 
 Leaves out   reading tokenizers (../vocab), the file (runtime/format/vocab.py).
 Invariants   equal token tables give equal arrays; tokens without bytes are in no node and no slice.
-Arrays       docs/architecture.md, "vocab arrays".
+Arrays       docs/format.md, "Tables of a vocabulary".
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ stubs; symbols are told apart as finely as any part may need, so that parts can 
 
 Leaves out   the rows that look into called parts (resolve.py), joining (joined.py, tables.py), files (cache.py).
 Invariants   states are numbered from 2; 0 and 1 are dead and finished in every part. Pushes of imports enter state 0.
-Arrays       those of docs/architecture.md, and
+Arrays       those of docs/format.md, and
              push_import int32 [pushes]: which import is entered, -1 for none;
              chain_profile, chain_symbol int32 [chains]: profile and stack symbol; chain_import int32 [chains]: the
              import whose profile it is, -1 for the part's own;

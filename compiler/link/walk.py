@@ -26,7 +26,7 @@ _NEVER = np.int64(NEVER)
 
 
 class Machine(NamedTuple):
-    """Tables as in docs/architecture.md; narrow_state bool [states] and narrow_push bool [pushes]: ../lift/walk.py;
+    """Tables as in docs/format.md; narrow_state bool [states] and narrow_push bool [pushes]: ../lift/walk.py;
     calls_part bool [pushes]: the first part calls another;  to_call int32 [states]: see `bytes_to_call`."""
 
     symbol_class: np.ndarray
@@ -52,7 +52,7 @@ class Machine(NamedTuple):
 class Nodes(NamedTuple):
     """A trie, or the part of one whose tokens are asked for.
 
-    order int32 [n]: nodes of the whole in preorder;  byte, depth, skip [n]: as in docs/architecture.md, by place in
+    order int32 [n]: nodes of the whole in preorder;  byte, depth, skip [n]: as in docs/format.md, by place in
     ``order``;  token_offset, tokens: of the whole;  ahead int32 [n]: so many bytes from above a node is the deepest
     place where what is asked for can begin.
     """

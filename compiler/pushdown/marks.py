@@ -13,7 +13,7 @@ Leaves out   where regions are made (nfa.py), what was read on the ways to NFA s
              (runtime/calls/reader.py), choosing among the tools (runtime/selection/subset.py).
 Invariants   frames without marked rules cost nothing here: their states are "around" and take the kind of their call.
              Marks and sets of tools are numbered by the first state, then the first stack symbol, that has them.
-Arrays       docs/architecture.md, `state_mark`, `symbol_mark`, `mark`, `tool_offset`, `tool_members`.
+Arrays       docs/format.md, `state_mark`, `symbol_mark`, `mark`, `tool_offset`, `tool_members`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ _REVISIONS = 64
 
 @dataclass
 class Automaton:
-    """A deterministic pushdown automaton, as built (see docs/architecture.md for ops and actions).
+    """A deterministic pushdown automaton, as built (see docs/format.md for ops and actions).
 
     Attributes:
         symbol_class: int32 [256 + specials], class of each symbol.

@@ -500,7 +500,7 @@ class Reader:
         self._events = [event for event in self._events if event.kind != "arguments" or event.text]
 
     def _read_symbol(self, symbol: int, shown: bytes, mode: int) -> None:
-        """One symbol, as in docs/architecture.md, "Reading a symbol", and what its mark says."""
+        """One symbol, as in runtime/reference.py, and what its mark says."""
         op = self._at.op(symbol)
         if self._spelled is not None or (not op and self._reads_as(symbol)):
             op = self._at.op(self._as_written(symbol, shown))

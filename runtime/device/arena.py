@@ -5,7 +5,7 @@ Invariants   state 0 is dead and state 1 is finished for all bundles; a bundle's
              pushes, returns and chains are one stretch of their tables, which never moves while the bundle is here.
              Stack symbols stay local, so a comb of chains is indexed as in the file; `symbol_base` takes them to
              `return_offset`. Rows are stored once under their content, whatever bundles they belong to.
-Arrays       as in docs/architecture.md, with all numbers relocated; per bundle int32 [bundles]: class_base,
+Arrays       as in docs/format.md, with all numbers relocated; per bundle int32 [bundles]: class_base,
              special_base, symbol_base, soft_depth, capacity, finished_row.
              dense int32 [rows, words]: row 0 is empty, row 1 full. state_loop int32 [states]: number of the set of
              tokens all of whose bytes take the state back to itself with the same counter; loop_bits int32 [sets,

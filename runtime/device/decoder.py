@@ -16,7 +16,7 @@ Arrays       bundle_of_row, state, counter, depth int32 [B]; stack, saved int32 
              of them can be undone, and how many there may be (0: any number). log: the configurations before the last
              tokens, [history, B, …], that before token n
              at n % history.
-Source       docs/architecture.md, "Reading a symbol".
+Source       runtime/reference.py.
 """
 
 from __future__ import annotations

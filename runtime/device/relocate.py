@@ -5,7 +5,7 @@ Invariants   no torch. `device_bytes` is what an arena with room 1 holds for the
              numba either, so that `toolc inspect` answers at once.
 Groups       Tables of one group are indexed alike, so that a bundle has one start in all of them.
 Rows         A row is stored once under its content (BLAKE2b-128 of the words), whatever bundles it belongs to.
-Arrays       docs/architecture.md, with all numbers relocated; arena.py lists those that are added. All int32.
+Arrays       docs/format.md, with all numbers relocated; arena.py lists those that are added. All int32.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Limits(NamedTuple):
 
     Attributes:
         size: V.
-        breaks, modes, capacity, max_chain: docs/architecture.md.
+        breaks, modes, capacity, max_chain: docs/format.md.
         steps: bytes of the longest token that is read byte by byte.
         closes: C, breakpoints of the shortest close.
         forced: most forced tokens of a state.

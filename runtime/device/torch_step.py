@@ -8,7 +8,7 @@ Arrays       tables as in arena.py. Config: state, counter, depth int32 [B]; sta
 Trusts       what fused.py does; on the CPU torch checks every index besides.
 Loops        A token whose every byte takes the state back to itself changes nothing, so it takes no steps
              (`state_loop`, `loop_bits`). A longer token than any other that some row allows is refused unread.
-Source       docs/architecture.md, "Reading a symbol".
+Source       runtime/reference.py.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Bundle:
 
     Attributes:
         tables: the arrays.
-        meta: docs/architecture.md, "bundle arrays", `meta`.
+        meta: docs/format.md, "Meta".
         vocab: the vocabulary that the rows number.
         name: the file, as errors call it.
     """

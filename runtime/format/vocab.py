@@ -3,7 +3,7 @@
 Leaves out   how the arrays are made: see the compiler's vocab folder. This file holds, checks, writes and finds them.
 Invariants   a `Vocab` that exists has passed `_check`: offsets ascend, ids are in range, the trie is a preorder whose
              skips agree with its depths, slices are sorted.
-Arrays       docs/architecture.md, "vocab arrays"; each is a field here under the same name.
+Arrays       docs/format.md, "Tables of a vocabulary"; each is a field here under the same name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_TOKEN_BYTES = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Vocab:
-    """The arrays of a vocab file, see docs/architecture.md; read-only, checked when made."""
+    """The arrays of a vocab file, see docs/format.md; read-only, checked when made."""
 
     token_offset: np.ndarray
     token_bytes: np.ndarray

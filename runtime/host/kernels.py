@@ -22,7 +22,7 @@ Cost         expanding a row costs about as much as copying one (0.3 to 1.5 micr
              of fresh memory five times that: so the cache is small and used over and over.
 Addresses    Arrays are handed over by address, since the dispatch of an array costs more than reading a token. Whoever
              writes an address into `host` or a seat keeps that array alive and in place as long as the table is used.
-Source       docs/architecture.md, "Reading a symbol"; reference.py is the plain twin.
+Source       reference.py, which says the same in plain Python.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ MANY = 1 << 30  # above every counter
 class Closing(NamedTuple):
     """The automaton of a bundle, and its close cells.
 
-    symbol_class … return_: as in docs/architecture.md.  back_offset int32 [stack symbols + 1], back int32 [·]: the
+    symbol_class … return_: as in docs/format.md.  back_offset int32 [stack symbols + 1], back int32 [·]: the
     values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states, C, 2]: close
     cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close cells];  modes int;
     alive uint64 [cells, 4]: the bytes that a cell lives on, of no cell where walks do not ask.

@@ -8,7 +8,7 @@ Trusts       cells of a state are there for every phase; a base and any class li
              `return` and any R inside of it; ops name states and pushes, pushes states and stack symbols; node_skip is
              past its node, node_depth at most the longest token. An entry counts for its owner alone. All checked on
              opening.
-Arrays       `Machine` and `Trie` as in docs/architecture.md; delta_before is delta as it was before transitions were
+Arrays       `Machine` and `Trie` as in docs/format.md; delta_before is delta as it was before transitions were
              taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), where the
              transitions begin; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
              frame is named by the depth of the byte that pushed it, so backing up needs no undo.

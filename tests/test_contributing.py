@@ -1,0 +1,40 @@
+"""What CONTRIBUTING.md names is there: files, and symbols in them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PAGES = ("CONTRIBUTING.md", "tests/README.md", "docs/architecture.md", "docs/format.md", "docs/glossary.md")
+NAMED = re.compile(r"`((?:compiler|runtime|tests|grammars|benchmarks|docs)/[\w/.-]*\.\w+)(?:::([\w.]+))?`")
+
+
+def symbols(path: Path) -> set[str]:
+    """Names at the top of a module, and methods as `Class.method`."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_pages_name_is_there(page: str, repository: Path) -> None:
+    named = NAMED.findall((repository / page).read_text(encoding="utf-8"))
+    assert named or page == "docs/glossary.md"
+    for place, symbol in named:
+        assert (repository / place).is_file(), f"{page} names {place}"
+        assert not symbol or symbol in symbols(repository / place), f"{page} names {place}::{symbol}"
+
+
+def test_six_answers_name_symbols(repository: Path) -> None:
+    text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = text.split("| question | answer |")[1].split("## Recipes")[0].strip().splitlines()[1:]
+    assert len(rows) == 6 and all(any(symbol for _, symbol in NAMED.findall(row)) for row in rows)
