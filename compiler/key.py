@@ -15,7 +15,7 @@ from toolc.runtime.format.container import blake
 from toolc.runtime.store.key import key_of
 
 from .errors import GrammarError
-from .fit import check_fit
+from .option_checks import check_fit
 from .options import BUILTIN, Options, version
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from toolc.runtime.serving.requests import KIND
 
 from .errors import GrammarError, VocabError
-from .fit import check_fit
 from .key import FORMAT, grammar_digest, recipe
+from .option_checks import check_fit
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
@@ -290,10 +290,10 @@ def _compile(
     from toolc.runtime.format.vocab import Vocab
     from toolc.runtime.store.key import key_of
 
-    from .grammar.pieces import inlined, read_pieces, shared
+    from .grammar.cached_reader import inlined, read_pieces, shared
+    from .grammar.encodable import written
     from .grammar.specials import resolve_specials
-    from .grammar.written import written
-    from .lift.close import close_arrays
+    from .lift.completion import close_arrays
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .link.link import link

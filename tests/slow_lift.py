@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toolc.compiler.lift.close import close_arrays
+from toolc.compiler.lift.completion import close_arrays
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.tables import without_close
 from toolc.runtime.format.vocab import Vocab

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..fit import check_fit
+from ..option_checks import check_fit
 from ..paths import path_text
 from ..pipeline import grammar_of
 from ..source import lark_name

@@ -23,8 +23,8 @@ from dataclasses import replace
 from ..errors import GrammarError
 from ..schema.channel import Channel, Slot
 from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
+from .argument_encoding import INNER, STRING_COPY, open_parts_of
 from .protocol import STRING, Protocol
-from .reading import INNER, STRING_COPY, open_parts_of
 
 
 def encoding_of(protocol: Protocol) -> Encoding:

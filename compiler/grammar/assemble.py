@@ -16,22 +16,22 @@ from typing import Any
 from ..budget import Budget
 from ..errors import SpecError, ToolcError
 from ..schema import LarkWriter, SchemaOptions
+from ..schema.cached_text import Piece, piece_of, piece_written
 from ..schema.channel import Channel
 from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
-from ..schema.lost import Unwritable
 from ..schema.parameters import elements_of, parameters_of
-from ..schema.pieces import Piece, piece_of, piece_written
 from ..schema.report import Row, Told, at, keyword_report, told
 from ..schema.request_text import Request
+from ..schema.unwritable import Unwritable
 from ..schema.writer import Gaps, common_of, definitions, rule_name
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
+from .argument_encoding import arguments_of, marked
 from .arguments import channel_of, encoding_of
+from .cached_reader import renamed_places, renamed_text
 from .ir import Mark
-from .pieces import renamed_places, renamed_text
 from .protocol import Protocol, entries_of
-from .reading import arguments_of, marked
 
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
 
@@ -49,7 +49,7 @@ class Assembled:
         entries: where a text may begin, name → rule.
         protocol: name of the protocol; empty for a bare schema or grammar.
         marks: rule → what its text is, for reading calls back.
-        arguments: how arguments are written, as the bundle stores it: see reading.py.
+        arguments: how arguments are written, as the bundle stores it: see argument_encoding.py.
         parameters: tool → [name, types] of each parameter, where arguments are no object of JSON.
         elements: tool → the types of every part (schema/parameters.py), where arrays and objects are written in parts.
         common: rules that no schema changes: any array and any object.

@@ -1,6 +1,6 @@
 """Where the grammars that a Lark text imports are looked for: folders and loaders that are given, then toolc's own.
 
-Leaves out   what they hold (reader.py), what is refused in them (source.py).
+Leaves out   what they hold (reader.py), what is refused in them (faults.py).
 Invariants   they are looked for in Lark's order; grammars that come with Lark itself are left to it.
 """
 

@@ -175,7 +175,7 @@ class Grammar:
         places: for errors, the JSON pointer or ``file:line`` that a rule came from, where known.
         entries: further places to start from, name → rule; all end where the start rule does.
         marks: what the texts of some rules are.
-        apart: further rules, each with all that it alone needs, and where the places in it begin (pieces.py).
+        apart: further rules, each with all that it alone needs, and where the places in it begin (cached_reader.py).
         groups: rules that are called as bracketed groups are, though they are in no brackets: the first symbol of a
             text pushes, the last one pops.
     """

@@ -34,6 +34,8 @@ from ..budget import Budget
 from ..errors import BudgetError, GrammarError, ToolcError
 from ..regex import charset
 from .context import in_context as aware
+from .fast_reader import END, Algebra, Body, NotPlain, Plain, read_body, read_plain
+from .faults import Source, fault_of
 from .imports import ImportPath, find, places_of
 from .ir import (
     EMPTY,
@@ -52,8 +54,6 @@ from .ir import (
     sequence,
 )
 from .leftrec import without_left_recursion
-from .plain import END, Algebra, Body, NotPlain, Plain, read_body, read_plain
-from .source import Source, fault_of
 from .specials import mark_of, meaning, special_of
 
 __all__ = ["read_grammar"]

@@ -18,9 +18,9 @@ import numpy as np
 from toolc.runtime.jit.memory import kernel
 
 from ..terminals.offsets import offsets
-from .ahead import Ahead
+from .reachable_thresholds import Ahead
 from .rows import RowStore
-from .simulate import UNLIMITED
+from .slice_simulation import UNLIMITED
 
 BY_LIMIT = -2
 

@@ -1,4 +1,4 @@
-"""Which exit profiles go on under which stack symbols, and how far that leads.
+"""Find which exit profiles go on under which stack symbols, and how far that leads.
 
 Leaves out   the walks of chains (walk.py), their cells (cells.py).
 Arrays       exits int32 [cells, modes]: exit profile of each cell, -1 for none.  follows int32 [·, 2]: profile, one

@@ -1,9 +1,9 @@
-"""Children of a trie node by byte: from one that is dead to the next that is not, past all between.
+"""Iterate over the children of a trie node by byte: from a dead one to the next that is not, past all between.
 
 A state often lives on a few bytes while a node has a hundred children. The bytes that an op row lives on, and those of
 the children of a node, are four words of bits each; what is in both is where a walk goes on.
 
-Leaves out   the walks (walk.py, costs.py).
+Leaves out   the walks (walk.py, token_costs.py).
 Arrays       of nodes with few children there is no record: there a walk looks at every child.
 """
 

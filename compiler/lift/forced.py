@@ -1,8 +1,8 @@
-"""Forced tokens: where the automaton allows one text only, its tokens by the tokenizer's own encoding.
+"""Find forced tokens: where the automaton allows one text only, its tokens by the tokenizer's own encoding.
 
 From the tables of a bundle: `state_forced`, `forced_…` of docs/format.md.
 
-Leaves out   the encoder (../vocab/encode.py), the bounds of states (close.py), their use (runtime/host/kernels.py,
+Leaves out   the encoder (../vocab/encode.py), the bounds of states (completion.py), their use (runtime/host/kernels.py,
              runtime/device/torch_step.py).
 Invariants   the bytes of a list of forced tokens are the only way on from its state, whatever the counters; the last
              token ends where the encoder cuts in any case, before a special token, or with one.

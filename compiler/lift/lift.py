@@ -4,8 +4,8 @@ Every local state becomes one or more *cells* (one per value range of its counte
 every cell a mask row and an exit profile; every profile and every stack symbol that can lie above it a *chain* of
 cells likewise.
 
-Leaves out   the shortest close (close.py), the kernels (walk.py, simulate.py), slices (slices.py), packing (comb.py,
-             rows.py), the file (runtime/format/bundle.py).
+Leaves out   the shortest close (completion.py), the kernels (walk.py, slice_simulation.py), slices (slices.py), packing
+             (comb.py, rows.py), the file (runtime/format/bundle.py).
 Invariants   numbers follow discovery over the automaton's own numbers, so equal inputs give equal tables.
 Arrays       docs/format.md.
 """
@@ -25,27 +25,27 @@ from toolc.runtime.selection.comb import CombRows
 
 from ..budget import Budget, check_breaks
 from ..errors import VocabError
-from ..pushdown.distinct import distinct_numbers, distinct_rows
 from ..pushdown.marks import Marks
 from ..pushdown.nfa import END_OF_TURN
 from ..pushdown.pushdown import Automaton
+from ..pushdown.unique_rows import distinct_numbers, distinct_rows
 from ..terminals.offsets import offsets
 from ..terminals.pool import Pool, intern, room
 from . import comb
-from .ahead import Ahead, chain_ahead, none_ahead, thresholds_ahead
-from .alike import find_alike
-from .behind import pieces_behind
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
-from .pieces import Pieces
-from .regions import RegionRows, Regions
+from .equivalent_states import find_alike
+from .inside_units import BEHIND, NONE, leave_out_strays, tokens_outside
+from .reachable_thresholds import Ahead, chain_ahead, none_ahead, thresholds_ahead
+from .region_rows import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
-from .simulate import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
+from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
+from .string_ends import pieces_behind
+from .vocab_tries import NOTHING, OTHERS_TOO, PLAIN_TOO, STRAYS_TOO, Words, plain_bytes
 from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
-from .within import BEHIND, NONE, leave_out_strays, tokens_outside
-from .words import NOTHING, OTHERS_TOO, PLAIN_TOO, STRAYS_TOO, Words, plain_bytes
+from .walk_results import Pieces
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _NO_SPECIALS = np.zeros((0, 2), np.int32)
@@ -210,8 +210,8 @@ class _Lift:
         self, jobs: np.ndarray, outside: np.ndarray, slice_: np.ndarray, limit: np.ndarray, extra: np.ndarray,
         trie: np.ndarray,
     ) -> None:  # fmt: skip
-        """Put the tokens outside of a slice together from their ends (behind.py), where the end of a string is all that
-        they have: ``extra`` receives them, and ``trie`` that nothing is left."""
+        """Put the tokens outside of a slice together from their ends (string_ends.py), where the end of a string is all
+        that they have: ``extra`` receives them, and ``trie`` that nothing is left."""
         w, m = self.words, self.machine
         own = np.flatnonzero((outside[:, 0] == BEHIND) & (extra < 0))
         target = outside[own, 3] >> KIND_BITS

@@ -1,4 +1,4 @@
-"""Mask rows while they are collected: a slice up to some units, with a list of tokens toggled; each exists once.
+"""Collect mask rows: a slice up to some units, with a list of tokens toggled; each exists once.
 
 Leaves out   which tokens a row has (lift.py), expansion (runtime).
 Invariants   rows, lists and bit rows are numbered by first use; lists ascend; a list that is much like an earlier one

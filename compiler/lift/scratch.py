@@ -1,4 +1,4 @@
-"""Memory that one lift after another works in: pages that are new to a process cost more than most walks.
+"""Reuse memory from one lift to the next: pages that are new to a process cost more than most walks.
 
 Leaves out   what is kept of a lift.
 Invariants   one lift at a time has a scratch; what it leaves there means nothing to the next one.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..terminals.pool import Pool
-from .pieces import Pieces
+from .walk_results import Pieces
 
 _MOST_KEPT = 1 << 26  # bytes; a scratch that has grown larger is given back
 
@@ -27,7 +27,7 @@ class Scratch:
         self._arrays: dict[str, np.ndarray] = {}
 
     def ends(self, count: int) -> tuple[Pool, Pool, Pieces]:
-        """Pools for walks through a trie of so many ends of tokens (behind.py): their lists, profiles and pieces."""
+        """Pools for walks through a trie of so many ends (string_ends.py): their lists, profiles and pieces."""
         if self._ends is None or self._ends[0].longest < count:
             lists, profiles = Pool(count), Pool(2 * count + 2)
             self._ends = lists, profiles, Pieces(lists.longest, profiles.longest, 0, self._depth)

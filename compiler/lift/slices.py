@@ -3,9 +3,9 @@ tokens.
 
 A *unit automaton* reads characters (units) of a common language and goes on for ever. For each of its states the
 slice is the set of tokens on which it stays alive from that state; a local state that can do whatever a unit state
-can (it *simulates* it, see simulate.py) allows the whole slice, and only the other tokens are walked.
+can (it *simulates* it, see slice_simulation.py) allows the whole slice, and only the other tokens are walked.
 
-Leaves out   which local states simulate which unit states (simulate.py), the walk (walk.py).
+Leaves out   which local states simulate which unit states (slice_simulation.py), the walk (walk.py).
 Invariants   state 0 of each automaton lies between units; a unit begins with the byte that leaves a state of
              `boundary`.
 Arrays       next_unit uint8 [unit states, 256], 255 is dead; numbers run through all automata.
@@ -21,7 +21,7 @@ import numpy as np
 DEAD = 255
 URI = "uri"
 WORD = "word"
-COPIED = DIGITS, BLANKS = "digits", "blanks"  # automata whose units are also followed through copies, see simulate.py
+COPIED = DIGITS, BLANKS = "digits", "blanks"  # units that are also followed through copies (slice_simulation.py)
 _HEX = b"0123456789abcdefABCDEF"
 
 

@@ -1,7 +1,7 @@
 """The kernels of the lift: walk a vocabulary trie through the automaton, many walks a call.
 
-Leaves out   which walks are needed and what becomes of them (lift.py), slices (simulate.py), interning (pool.py,
-             pieces.py).
+Leaves out   which walks are needed and what becomes of them (lift.py), slices (slice_simulation.py), interning
+             (pool.py, walk_results.py).
 Arrays       `Machine` and `Walkable` below; st int32 [depth, 6] is scratch: op row, counter, top frame (-1 none),
              increments of the first frame's counter since the start (-1 once it was set anew), frames, place in
              `order` where that has a record in `children` (else -1); frames int32 [depth, 4]: stack symbol, saved
@@ -22,8 +22,8 @@ from toolc.runtime.jit.memory import BARE, kernel, largest_in
 
 from ..terminals.pool import intern, room
 from .children import Children, next_child
-from .counting import descend_counting
-from .pieces import HEAD, intern_piece, piece_at
+from .counter_intervals import descend_counting
+from .walk_results import HEAD, intern_piece, piece_at
 
 _NEVER = 1 << 40  # no counter comes so far
 _MOST_VALUES = 64  # of a counter that one walk is for
@@ -330,12 +330,12 @@ def walk_states(  # type: ignore[no-untyped-def]
     What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it
     is walked once for all states of a call that share the op, as states of one gap between values do. Where a
     counter is looked at, a walk is shared by all values that are farther from the next threshold than it counted;
-    nearer ones share another one, below the first bytes that come so far (counting.py). What such a
-    walk finds is a piece; states of equal pieces have equal results (pieces.py).
+    nearer ones share another one, below the first bytes that come so far (counter_intervals.py). What such a
+    walk finds is a piece; states of equal pieces have equal results (walk_results.py).
 
     Args:
         jobs: int32 [·, 2]: state and counter; those from number ``at`` to ``end`` are walked.
-        ahead: `Ahead` of the states (ahead.py).
+        ahead: `Ahead` of the states (reachable_thresholds.py).
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         extra: int32 [·]: the piece of tokens that a job adds as they are, -1 for none.
         memo: see `Memo`.

@@ -2,12 +2,12 @@
 
 split.py     which rules of a grammar are parts of their own, and the grammars of main and parts
 stubs.py     where an automaton calls them
-classes.py   which symbols are told apart
+symbol_classes.py   which symbols are told apart
 part.py      one part: automaton, tables, and what others need to know of it
-words.py     what linking asks of a vocabulary
+vocab_queries.py     what linking asks of a vocabulary
 walk.py      kernels: walks through the tables of joined parts
-keys.py      by what equal rows of different parts are known
-joined.py    parts side by side in one numbering
+row_hashes.py      by what equal rows of different parts are known
+numbering.py    parts side by side in one numbering
 resolve.py   the rows of a part that look into those it calls
 tables.py    joined parts → the tables of a bundle
 workers.py   processes that make parts

@@ -24,24 +24,24 @@ from toolc.runtime.format.vocab import Vocab
 from ..budget import Budget
 from ..errors import BudgetError, ToolcError
 from ..grammar.ir import Grammar
-from ..lift.ahead import thresholds_ahead
-from ..lift.close import close_arrays
+from ..lift.completion import close_arrays
 from ..lift.lift import lift
+from ..lift.reachable_thresholds import thresholds_ahead
 from ..pushdown.marks import with_led
 from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
 from ..vocab.encode import Encode
 from .cache import Parts
-from .classes import coarse_classes, fine_classes, is_finer
-from .groups import Group, Work, grouped
-from .joined import Joined
+from .call_tails import Opener
+from .numbering import Joined
 from .part import Cut, Part, entries_of
 from .resolve import Resolve
 from .split import Entry, Split, split
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
+from .symbol_classes import coarse_classes, fine_classes, is_finer
 from .tables import tables_of
-from .tails import Opener
-from .words import Words
+from .tool_groups import Group, Work, grouped
+from .vocab_queries import Words
 
 ALONE = 2  # units are made, alone or in a group, before workers are: then most kernels are loaded
 WORTH = 0.2  # seconds of work that two workers do sooner

@@ -1,9 +1,9 @@
-"""One part: the tables of a grammar's frames, in numbers of their own, and what those who call it need to know.
+"""Compile one part: the tables of a grammar's frames, in numbers of their own, and what callers need to know.
 
 A part is compiled as any grammar is. Its root frame, which only names its entries, is then left out, and so are the
 stubs; symbols are told apart as finely as any part may need, so that parts can stand side by side as they are.
 
-Leaves out   the rows that look into called parts (resolve.py), joining (joined.py, tables.py), files (cache.py).
+Leaves out   the rows that look into called parts (resolve.py), joining (numbering.py, tables.py), files (cache.py).
 Invariants   states are numbered from 2; 0 and 1 are dead and finished in every part. Pushes of imports enter state 0.
 Arrays       those of docs/format.md, and
              push_import int32 [pushes]: which import is entered, -1 for none;
@@ -32,11 +32,11 @@ from ..lift import comb
 from ..lift.chains import chain_keys
 from ..pushdown.pushdown import Automaton
 from ..terminals.workspace import ADD_ONE
-from .classes import common, leaders, spread
-from .keys import keys
+from .call_tails import Opener
+from .row_hashes import keys
 from .split import STUB
 from .stubs import Apart, Stubs
-from .tails import Opener
+from .symbol_classes import common, leaders, spread
 
 ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_tokens", "list_base", "dense")
 
@@ -69,7 +69,7 @@ class Part:
     Attributes:
         arrays: see the top.
         entries: per rule that can be called: state in mode 0, in mode 1, least weight and bound of the way out
-            (../lift/close.py), and the R with which it is left.
+            (../lift/completion.py), and the R with which it is left.
         imports: (digest of a unit, entry) of every stub.
         modes: 1 or 2.
         depth: most frames at a time, the first of imports among them; without bound where there are two modes.
@@ -154,7 +154,7 @@ class Part:
 
     @cached_property
     def keys(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of its rows and lists: see keys.py."""
+        """Of its rows and lists: see row_hashes.py."""
         return keys(self.arrays)
 
     @cached_property

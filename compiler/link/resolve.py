@@ -1,9 +1,9 @@
-"""The rows of a part that look into the parts it calls, and what it tells those who call it.
+"""Resolve the rows of a part that look into the parts it calls, and what it tells those who call it.
 
 A part's tables were made with stubs in the place of what it calls. States from which a token reaches a stub are walked
 anew over the joined parts; what leaves a called part is continued in the frames of the caller.
 
-Leaves out   the walks (walk.py), joining (joined.py).
+Leaves out   the walks (walk.py), joining (numbering.py).
 Invariants   no state that is walked anew counts (stubs.py), and none of them is ever read in mode 1 (link.py); so they
              have one cell, walked in mode 0.
 """
@@ -22,15 +22,15 @@ from toolc.runtime.jit.sort import ascend
 
 from ..budget import Budget
 from ..lift.rows import RowStore
-from ..pushdown.distinct import distinct_numbers, distinct_rows
 from ..pushdown.pushdown import Automaton
+from ..pushdown.unique_rows import distinct_numbers, distinct_rows
 from ..terminals.offsets import offsets
 from ..terminals.pool import Pool, intern, room
-from .joined import Joined
+from .numbering import Joined
 from .part import ROWS, Cut, Part, within
 from .stubs import Apart
+from .vocab_queries import Words
 from .walk import Machine, Memo, Nodes, walk_chains, walk_states
-from .words import Words
 
 _BATCH = 2048
 

@@ -1,13 +1,13 @@
-"""Which rules of a grammar are parts of their own, and the grammar of each: calls of other parts become stubs.
+"""Split a grammar: which rules are parts of their own, and the grammar of each; calls of other parts become stubs.
 
 A part is what one bracketed rule derives, or several that recur through each other: the arguments of a tool, the object
-and the array of any JSON. Where arguments have no brackets, the tail of the tool's call is one (tails.py). Where no
-arguments stand apart, as in a bare schema, only what many grammars have is one.
+and the array of any JSON. Where arguments have no brackets, the tail of the tool's call is one (call_tails.py). Where
+no arguments stand apart, as in a bare schema, only what many grammars have is one.
 Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
 
 A stub is ``{ ff number ff }``: the byte 255 is in no text, nor does a token go on behind it. A tail has a stub for each
-symbol that it begins with, and arguments with what leads to them (leads.py) have one for its first symbol; these stand
-in the place of the first bracket, and the last one is left out.
+symbol that it begins with, and arguments with what leads to them (shared_prefixes.py) have one for its first symbol;
+these stand in the place of the first bracket, and the last one is left out.
 
 Leaves out   compiling (part.py).
 Invariants   the digest of a part covers all that its tables depend on and neither names nor the rest of the grammar.
@@ -23,6 +23,7 @@ from functools import cached_property, lru_cache, partial
 from .. import regex as rx
 from ..budget import look
 from ..grammar.analysis import leaves, references, strong_components
+from ..grammar.cached_reader import inlined
 from ..grammar.ir import (
     Choice,
     Expr,
@@ -37,9 +38,8 @@ from ..grammar.ir import (
     choice,
     sequence,
 )
-from ..grammar.pieces import inlined
-from .leads import with_leads
-from .tails import Opener, named, with_tails
+from .call_tails import Opener, named, with_tails
+from .shared_prefixes import with_leads
 
 STUB = 255  # the byte around a stub's number
 DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"  # of these numbers
@@ -62,7 +62,7 @@ class Unit:
         alone: gives the grammar of the part without stubs.
         digest: of its content and of what it imports.
         recurs: it calls itself.
-        origin: where the places of its grammar begin (../grammar/pieces.py).
+        origin: where the places of its grammar begin (../grammar/cached_reader.py).
     """
 
     grammar: Grammar
@@ -86,7 +86,7 @@ class Split:
     Attributes:
         tools: some units are the arguments of tools.
         specials: names of the special tokens of the whole grammar, in the order of their symbols in all parts.
-        led: numbers of the imports that begin with what leads to them (leads.py).
+        led: numbers of the imports that begin with what leads to them (shared_prefixes.py).
     """
 
     main: Grammar

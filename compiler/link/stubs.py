@@ -1,4 +1,4 @@
-"""Where an automaton calls other parts: its stubs, and whether each is called alone.
+"""Find where an automaton calls other parts: its stubs, and whether each is called alone.
 
 Leaves out   making stubs (split.py).
 Invariants   where anything but the one part can be meant at an opening symbol, `Apart` is raised and the grammar is
@@ -61,7 +61,7 @@ def find_stubs(a: Automaton, counts: np.ndarray) -> Stubs:
     """The stubs of an automaton; none of its op rows was refused by `refuse_shared`.
 
     Args:
-        counts: bool [states]: whether a threshold is ahead of each (lift/ahead.py).
+        counts: bool [states]: whether a threshold is ahead of each (lift/reachable_thresholds.py).
 
     Raises Apart: one is entered together with something else, or counters are saved beside it.
     """

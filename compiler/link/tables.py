@@ -15,7 +15,7 @@ from ..lift import comb
 from ..lift.chains import lead_to, longest_chain
 from ..pushdown.marks import Marks
 from ..terminals.offsets import offsets
-from .joined import Joined
+from .numbering import Joined
 from .part import REST, TOKENS
 from .walk import Machine
 
@@ -243,7 +243,7 @@ def _chosen(used, row_keys, list_keys, row_list, row_dense, list_base, list_offs
     """The rows in use, each content once, and the lists and bit rows that they need, all in new numbers.
 
     Args:
-        used: bool [rows]: some cell or chain has it;  row_keys, list_keys: see keys.py.
+        used: bool [rows]: some cell or chain has it;  row_keys, list_keys: see row_hashes.py.
         row_list, row_dense, list_base, list_offset: of all parts, as they stand side by side.
         ends: how many tokens list 1 has;  dense: how many bit rows there are.
 

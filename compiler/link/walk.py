@@ -1,4 +1,4 @@
-"""Kernels of linking: walk a vocabulary's trie through tables, many walks a call.
+"""Walk a vocabulary's trie through tables, many walks a call: the kernels of linking.
 
 Where the lift walks an automaton before there are tables, this walks parts that have theirs.
 

@@ -1,4 +1,4 @@
-"""Parts made by several processes, forked from this one: kernels, vocabulary and grammar are at hand in them.
+"""Make parts by several processes, forked from this one: kernels, vocabulary and grammar are at hand in them.
 
 Leaves out   how a part is made and when that is worth workers (link.py); keeping parts (cache.py).
 Invariants   what comes out is what one process makes. Before the caller is told of an error, all units before it are
@@ -28,8 +28,8 @@ from typing import NoReturn
 
 from ..budget import Budget, kernel_seconds
 from ..options import cores
-from .groups import Work
 from .part import Part
+from .tool_groups import Work
 
 START = 0.04  # seconds that a worker costs: to fork it, for the pages that it copies, to end it
 _TASKS = "/proc/self/task"  # an entry for each thread, whoever started it

@@ -1,4 +1,4 @@
-"""Bracketed groups, and recursion between quotes or in the middle of a sequence, as calls.
+"""Find what has to be called: bracketed groups, and recursion between quotes or in the middle of a sequence.
 
 Leaves out   the nodes (nodes.py), groups on which alternatives disagree (pushdown.py).
 Invariants   the recursion that is left outside of calls is in tail position, so inlining it ends.

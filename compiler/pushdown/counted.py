@@ -19,7 +19,7 @@ import numpy as np
 from toolc.runtime.jit.memory import kernel
 
 from ..terminals.dfa import Dfa
-from .moves import by_state
+from .state_rows import by_state
 
 QUOTE = ord('"')
 _ROUNDS = 512  # lengths looked at until they repeat

@@ -1,7 +1,7 @@
-"""A grammar to interned nodes, with bracketed groups marked as calls.
+"""Intern a grammar as nodes, with bracketed groups marked as calls.
 
-Takes a Grammar, gives a NodePool in which rules that derive nothing are gone (dead.py), every bracketed group is a CALL
-node and the recursion that is left is in tail position (brackets.py), so inlining it ends.
+Takes a Grammar, gives a NodePool in which rules that derive nothing are gone (empty_rules.py), every bracketed group is
+a CALL node and the recursion that is left is in tail position (brackets.py), so inlining it ends.
 
 Leaves out   the nodes themselves (nodes.py), automata of terminals (terminal.py).
 Invariants   each distinct expression, and each distinct terminal, is looked at once.
@@ -18,7 +18,7 @@ from ..regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
 from ..terminals.dfa import Dfa
 from .brackets import call_brackets
 from .counted import count_units
-from .dead import trim
+from .empty_rules import trim
 from .nodes import COUNTED, LITERAL, QUOTE, REF, SPECIAL, TERMINAL, NodePool, split_literal
 
 _QUOTED_BY = Chars(((QUOTE, QUOTE),))

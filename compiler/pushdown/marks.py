@@ -1,7 +1,7 @@
 """What local states tell whoever reads a text back: which region of the text they lie in, and of which tool's call.
 
 Every NFA state lies in a region (regions.py). The NFA states of a local state were all reached by one text; its mark is
-what their pasts (pasts.py) have in common:
+what their pasts (symbol_history.py) have in common:
 
     kind    of the last symbol; not settled where they have nothing in common: what comes next decides
     age     how many symbols of that kind were read in a row; -1 where that is not known (where the ways to some of the
@@ -9,7 +9,7 @@ what their pasts (pasts.py) have in common:
     ended   none of them lies in that region any more
     tools   those whose calls they belong to; none where one belongs to no tool
 
-Leaves out   where regions are made (nfa.py), what was read on the ways to NFA states (pasts.py), reading
+Leaves out   where regions are made (nfa.py), what was read on the ways to NFA states (symbol_history.py), reading
              (runtime/calls/reader.py), choosing among the tools (runtime/selection/subset.py).
 Invariants   frames without marked rules cost nothing here: their states are "around" and take the kind of their call.
              Marks and sets of tools are numbered by the first state, then the first stack symbol, that has them.
@@ -26,7 +26,7 @@ import numpy as np
 
 from toolc.runtime.format.tables import AROUND, REASONING, STRING, TEXT, UNSETTLED, VALUE
 
-from .pasts import UNKNOWN, in_common, last_read, spread, stay
+from .symbol_history import UNKNOWN, in_common, last_read, spread, stay
 
 if TYPE_CHECKING:
     from ..terminals.workspace import Workspace

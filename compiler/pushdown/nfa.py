@@ -22,16 +22,16 @@ from toolc.runtime.format.ops import END_OF_TURN
 
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
-from .blame import largest_rule
-from .facts import EXPAND_STATES, SIZE_CAP, Facts
-from .filling import ASK, DONE, Filling, Place
-from .heads import share_heads
-from .moves import Moves
+from .choice_tries import share_tries
+from .copied_transitions import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
+from .largest_rule import largest_rule
+from .left_factoring import share_heads
+from .node_analysis import EXPAND_STATES, SIZE_CAP, Facts
 from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
 from .regions import OUTSIDE, Region, in_call
-from .seams import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .splice import splice_literals, splice_terminals
-from .tries import share_tries
+from .state_rows import Moves
+from .worklist import ASK, DONE, Filling, Place
 
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
 EXPAND_LIMIT = 200_000  # no repeat is copied into more states than this
@@ -76,7 +76,7 @@ class Nfa:
         instances: (called node or -1 for the root, shallow); starts: first state of each.
         entries: first state of every entry of the grammar, all of them in the root.
         fresh: state at the border of a region → state whose first moves it takes over; behind: the same for the last
-            state of a tool's call; taken: state at a border → states whose moves it has (seams.py).
+            state of a tool's call; taken: state at a border → states whose moves it has (copied_transitions.py).
         end_of_turn: number of the set of that symbol alone.
         skipped: state at the border to arguments → that behind them, which no call without any comes to.
     """
@@ -282,7 +282,7 @@ class Nfa:
 
     @cached_property
     def reads_for(self) -> dict[int, list[int]]:
-        """State that reads what others would (heads.py, tries.py) → these, or where they begin."""
+        """State that reads what others would (left_factoring.py, choice_tries.py) → these, or where they begin."""
         return self._heads.by_state() | (self._tries.by_state() if self._tries else {})
 
     @cached_property

@@ -44,13 +44,13 @@ from ..terminals.workspace import (
     Workspace,
 )
 from .determinise import determinise
-from .factor import factor
-from .facts import Facts
+from .group_factoring import factor
 from .interning import read_nodes
 from .marks import Marks, read_marks
 from .nfa import END_OF_TURN, Choices, Nfa
+from .node_analysis import Facts
 from .nodes import NodePool
-from .stacks import stack_order
+from .stack_symbols import stack_order
 
 _REVISIONS = 64
 

@@ -1,4 +1,4 @@
-"""The states of plain text inside a frame: automata of terminals, and literals, put in as blocks.
+"""Splice automata of terminals and literals into the NFA as blocks.
 
 The states of a block are numbered when it is asked for; its moves are made for all blocks of one automaton at once.
 

@@ -1,4 +1,4 @@
-"""Shapes that lie inside other shapes of the same union are left out.
+"""Drop shapes that lie inside other shapes of the same union.
 
 Leaves out   whether a conj lies in another beyond having all its literals.
 Invariants   only what is certainly contained is dropped; the order of what stays is kept.

@@ -1,9 +1,10 @@
 """Objects whose declared keys may stand in any order: automata over the subsets of keys that were seen.
 
-Leaves out   the declared order (machine.py), text (object_text.py).
+Leaves out   the declared order (member_automata.py), text (object_text.py).
 Invariants   a declared key stands at most once and never as an undeclared one; undeclared members may stand anywhere;
              a state is (declared keys seen, members so far as far as bounds tell them apart, needs met), so there are
-             2^keys of them and more with counts: past MAX_KEYS, or the limits of machine.py, the object is refused.
+             2^keys of them and more with counts: past MAX_KEYS, or the limits of member_automata.py, the object is
+             refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,19 @@ from collections.abc import Callable
 
 from ..errors import UnsupportedError
 from .atoms import Conj
-from .machine import Machine, Moves, Named, Open, Payload, State, build, choices_of_needs, least, subsets, with_needs
+from .member_automata import (
+    Machine,
+    Moves,
+    Named,
+    Open,
+    Payload,
+    State,
+    build,
+    choices_of_needs,
+    least,
+    subsets,
+    with_needs,
+)
 from .shapes import Objects
 
 MAX_KEYS = 10

@@ -1,6 +1,6 @@
 """Arrays as Lark text.
 
-Leaves out   which items there may be (machine.py), the text of items (writer.py).
+Leaves out   which items there may be (member_automata.py), the text of items (writer.py).
 Invariants   the text is linear in the shape, or in the states of its automaton.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .atoms import NEVER, Conj
-from .machine import Item, Payload, array_is_plain
+from .member_automata import Item, Payload, array_is_plain
 from .nodes import Constant
 from .scalar_text import bracketed, constant_text, grouped
 from .shapes import Arrays

@@ -1,6 +1,6 @@
-"""The alternatives of a conj for one JSON type: its formula multiplied out, as far as alternatives differ.
+"""Multiply out the formula of a conj for one JSON type, as far as alternatives differ.
 
-Leaves out   the shape of an alternative (shapes.py), what its atoms say about further parts (known.py).
+Leaves out   the shape of an alternative (shapes.py), what its atoms say about further parts (implied.py).
 Invariants   the alternatives together are the conj, in the order in which it is written, each with its atoms in that
              order. What is plainly said comes first, then the union with the fewest alternatives that are still open:
              one that the atoms rule out is not followed, and a union of which one is granted is left out.
@@ -15,7 +15,7 @@ from ..budget import Budget
 from ..errors import BudgetError
 from .atoms import ANY, NEVER, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some, Values
 from .formulas import types_of
-from .known import Known
+from .implied import Known
 from .negation import negate
 from .nodes import Node
 from .operands import Constant

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal
-from .either import separated
 from .elements import elements_text
 from .encoding import IDENTIFIER, Quote, is_name
-from .machine import object_is_plain
+from .member_automata import object_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
 from .open_parts import Parts, open_parts
@@ -37,6 +36,7 @@ from .operands import escape_pointer
 from .parameters import Beside, alternatives_of, empty_kind
 from .quoted_text import constants_inside, given_name, string_inside
 from .request_text import PERCENT, Request, check_parted, quote_in_path, request_text
+from .required_unions import separated
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
 from .spelling import RAW
 from .strings import literal

@@ -1,6 +1,6 @@
 """Shapes of arrays and objects from atoms.
 
-Leaves out   scalars (shapes.py), which combinations of members and items there are (machine.py).
+Leaves out   scalars (shapes.py), which combinations of members and items there are (member_automata.py).
 Invariants   child conjs are not looked into; a shape is never visibly empty: None instead.
 """
 

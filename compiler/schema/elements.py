@@ -21,7 +21,7 @@ from ..errors import UnsupportedError
 from .array_text import Items, items_text
 from .atoms import Conj
 from .encoding import IDENTIFIER
-from .machine import array_is_plain
+from .member_automata import array_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
 from .quoted_text import given_name

@@ -1,4 +1,4 @@
-"""One shape from the atoms of a branch: scalars here, arrays and objects in containers.py.
+"""Merge the atoms of a branch into one shape: scalars here, arrays and objects in containers.py.
 
 Leaves out   how branches arise (normalise.py).
 Invariants   a shape is never visibly empty: ``merge`` gives None instead.

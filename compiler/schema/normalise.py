@@ -14,26 +14,26 @@ from functools import partial
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsatisfiableError, UnsupportedError
-from . import machine
+from . import member_automata as machine
 from .absorb import absorbed
 from .any_order import any_order_machine
-from .apart import not_told_apart
 from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
 from .branches import Brancher, constant_keys
 from .discriminator import Discriminators
-from .either import joined
+from .disjoint import not_told_apart
 from .evaluate import holds_atom, search
 from .formulas import formula
-from .lost import Choice, Losses, Unwritable
-from .machine import Machine, array_is_plain, item_choices, member_choices, object_is_plain
+from .member_automata import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .merge import merge
 from .multiples import few_multiples, multiples_machine
 from .nodes import REFERENCES, Constant, Node, Reader
 from .references import Target
+from .required_unions import joined
 from .scalar_text import some_string
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 from .tags import TAGS
 from .unevaluated import KEYWORD, Unevaluated
+from .unwritable import Choice, Losses, Unwritable
 from .values import KINDS, freeze, kind_of
 
 MAX_TRIED = 32

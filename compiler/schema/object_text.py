@@ -1,6 +1,6 @@
 """Objects as Lark text: declared members in order, then undeclared ones.
 
-Leaves out   which members there may be (machine.py), the text of values (writer.py).
+Leaves out   which members there may be (member_automata.py), the text of values (writer.py).
 Invariants   the text is linear in the shape, or in the states of its automaton; no declared key is matched as an
              undeclared one.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from . import strings
 from .atoms import Conj, Matches, both
-from .either import separated
 from .encoding import Quote
-from .machine import Machine, Named, Open, Payload, Run, object_is_plain
+from .member_automata import Machine, Named, Open, Payload, Run, object_is_plain
 from .patterns import content, searcher
 from .quoted_text import raw_key
+from .required_unions import separated
 from .scalar_text import INLINE, bracketed, grouped, key_text, string_tail
 from .shapes import Constants, Objects, OpenKeys, Shape, Strings
 from .state_text import state_text

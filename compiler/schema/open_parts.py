@@ -7,7 +7,8 @@ A *rest* is what follows that byte inside of an array or object, up to and witho
     rest:  "/value" | … "raw\\">" RAW "</value>" "<" rest | … "list\\">" group "<" rest | …
 
 Leaves out   the outermost array or object, whose end its template writes: its parts are a plain list.
-Invariants   every part says its kind and no end repeats a key, else there are no such parts (../grammar/reading.py).
+Invariants   every part says its kind and no end repeats a key, else there are no such parts
+             (../grammar/argument_encoding.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What keywords take, checked: numbers, counts, names, constants, types.
+"""Check what keywords take: numbers, counts, names, constants, types.
 
 Leaves out   sub-schemas (nodes.py), references (references.py).
 Invariants   numbers are exact; an operand that the specification does not allow is a SchemaError at its place.

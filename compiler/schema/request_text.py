@@ -25,7 +25,7 @@ from ..errors import UnsupportedError
 from ..regex import Chars, charset, to_text
 from .atoms import Conj
 from .encoding import Quote
-from .machine import object_is_plain
+from .member_automata import object_is_plain
 from .object_text import sequence
 from .shapes import Constants, Objects, Shape, is_integral_shape
 from .spelling import Spelling

@@ -18,7 +18,7 @@ from . import numbers, strings
 from .any_order import constant_machine
 from .encoding import Quote
 from .formats import FORMATS
-from .machine import Named, Payload
+from .member_automata import Named, Payload
 from .multiples import multiples_machine
 from .patterns import content, may_both_match
 from .quoted_text import constants_inside, quoted_constants, quoted_string

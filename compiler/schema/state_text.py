@@ -1,6 +1,6 @@
 """Small automata over whole members as Lark text: a rule for each state.
 
-Leaves out   the automata (machine.py, any_order.py), the text of a member (array_text.py, object_text.py,
+Leaves out   the automata (member_automata.py, any_order.py), the text of a member (array_text.py, object_text.py,
              scalar_text.py).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .machine import Machine, Payload, Run
+from .member_automata import Machine, Payload, Run
 
 if TYPE_CHECKING:
     from .writer import LarkWriter

@@ -24,7 +24,6 @@ from .channel import Channel, arguments_text
 from .common import KINDS, Closure, Common, Kind
 from .elements import ElementRules
 from .encoding import JSON_ENCODING, Encoding
-from .lost import Unwritable
 from .nodes import OBJECT, Reader
 from .normalise import Normaliser
 from .object_text import object_text
@@ -33,6 +32,7 @@ from .references import Document, Loader, draft_of
 from .report import Row, keyword_report
 from .scalar_text import INLINE, constant_text, constants_text, number_text, string_text
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
+from .unwritable import Unwritable
 
 _MOST_COMMONS = 16
 _NOTHING = r"[^\s\S]"

@@ -1,4 +1,4 @@
-"""Languages cut into disjoint ones, of which each is a union.
+"""Cut languages into disjoint ones, of which each is a union.
 
 Leaves out   which languages are cut (factor.py), the automata themselves (dfa.py).
 Invariants   the parts come by the discovery of the states that accept them, breadth first; none is empty.

@@ -1,4 +1,4 @@
-"""Interned sequences of int32, filled from inside the kernels: each exists once and has a number.
+"""Intern sequences of int32 from inside the kernels: each exists once and has a number.
 
 A kernel writes a candidate behind the stored sequences and calls `intern`, which keeps it or finds its equal. When
 a pool is nearly full the kernel stops early and the caller grows the pool and goes on.

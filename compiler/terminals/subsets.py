@@ -1,4 +1,4 @@
-"""Subset construction: the deterministic automaton of nodes that read sets of classes.
+"""Determinise nodes that read sets of classes, by the subset construction.
 
 A node reads a set of classes and goes on to another, or it stands for nodes that it forks into; node 0 is the end. A
 state is the ascending nodes that read, and the end. Classes that no node of a state tells apart are stepped on once.

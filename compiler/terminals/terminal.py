@@ -32,7 +32,7 @@ from .dfa import Dfa, without_beginnings
 from .minimise import minimise_table
 from .offsets import offsets
 from .subsets import Nodes, subsets
-from .texts import from_texts
+from .text_lists import from_texts
 from .utf8 import to_bytes
 
 _FINAL, _SINK = 0, 1

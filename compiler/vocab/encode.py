@@ -5,7 +5,7 @@ that asks the same reads that file instead.
 
 Leaves out   what ids stand for: see load.py. Formats whose encoder is not the tokenizers library: they have none here.
 Cuts         Every piece of the pre-tokenizer but the last of a text, and the tokens in it, are the same whatever
-             follows the text, but for what ahead.py finds.
+             follows the text, but for what lookahead.py finds.
 Invariants   the name of a file covers the tokenizer's content and the library's version; it is taken only if its digest
              is right and it says its own name. A file that cannot be read or written costs time and nothing else.
              Threads may share an encoder; what one of them adds may be lost to the file.
@@ -23,8 +23,8 @@ from toolc.runtime.errors import BundleError
 from toolc.runtime.format.container import Contents, blake, open_container
 from toolc.runtime.format.vocab import vocab_cache_dir
 
-from .ahead import Ahead
 from .builtin import NAME, builtin_path
+from .lookahead import Ahead
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

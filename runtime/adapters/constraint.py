@@ -1,10 +1,10 @@
 """The constraint as a module: a pure function of tokens, logits and state, to be exported together with a model.
 
-Leaves out   state that is kept between calls, checks, rollback: see decoder.py. The step: see step.py.
+Leaves out   state that is kept between calls, checks, rollback: see decoder.py. The step: see torch_step.py.
 Invariants   `forward` writes to nothing it is given, reads no tensor's value on the host, and has one graph for all
              inputs of a batch size: it goes through torch.compile(fullgraph=True), torch.export and AOTInductor.
-Arrays       state: (bundle, state, counter, depth) int32 [B], (stack, saved) int32 [B, capacity + 1]; see step.py; with
-             budgets also left int32 [B], tokens that may still come, -1 for any number.
+Arrays       state: (bundle, state, counter, depth) int32 [B], (stack, saved) int32 [B, capacity + 1]; see
+             torch_step.py; with budgets also left int32 [B], tokens that may still come, -1 for any number.
 """
 
 from __future__ import annotations

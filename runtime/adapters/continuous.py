@@ -5,7 +5,7 @@
     manager.start()
     manager.add_request(prompt, toolc_bundle="weather")
 
-Leaves out   the step: see step.py. `generate`: see huggingface.py.
+Leaves out   the step: see torch_step.py. `generate`: see huggingface.py.
 Invariants   what runs in a step is a fixed list of tensor operations on tensors that exist, so that it can be captured
              in a CUDA graph or compiled. The host only tells each row its slot, in the one int32 that transformers
              hands over; it copies to the device when a request begins, and never reads from it.

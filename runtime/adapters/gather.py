@@ -1,7 +1,7 @@
 """Steps of rows that were gathered from a decoder's, on whichever backend it has.
 
-Leaves out   the step: see step.py and fused.py. Which rows: see vllm.py, continuous.py.
-Arrays       bundle int32 [R], -1 for a row that takes no part; config as in step.py, [R, …], contiguous; tokens
+Leaves out   the step: see torch_step.py and triton_step.py. Which rows: see vllm.py, continuous.py.
+Arrays       bundle int32 [R], -1 for a row that takes no part; config as in torch_step.py, [R, …], contiguous; tokens
              integers [R]; left int32 [R], what budgets leave, -1 without one.
 """
 

@@ -1,6 +1,6 @@
 """A batch of sequences on torch tensors: mask the logits, read the sampled tokens; on any device.
 
-Leaves out   the tables on the device: see arena.py. The step itself: see step.py. One sequence on the host: see
+Leaves out   the tables on the device: see arena.py. The step itself: see torch_step.py. One sequence on the host: see
              matcher.py, which this equals bit for bit.
 Invariants   every step is a fixed list of tensor operations that write into the same tensors; on a device other than
              the CPU nothing is copied to the host. On the CPU loops stop early at the batch's longest token and chain.

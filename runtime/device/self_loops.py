@@ -1,6 +1,6 @@
 """What the states of a bundle read without changing: tokens that take no step.
 
-Leaves out   who skips them: see step.py and fused.py.
+Leaves out   who skips them: see torch_step.py and triton_step.py.
 Invariants   found from the bundle's own tables, once. numpy only.
 Trusts       cells of states lie side by side; an entry of ``delta`` lies in a column of its owner. Checked on opening.
 Arrays       as in `Loops`.

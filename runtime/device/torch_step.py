@@ -5,7 +5,7 @@ Invariants   no argument is written to; no tensor's value decides what is execut
              reads values and is for the CPU. So the functions work in torch.compile, torch.export and CUDA graphs.
 Arrays       tables as in arena.py. Config: state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1], the
              last column of which takes the writes of rows that do not push. bundle int32 [B], -1 for none.
-Trusts       what fused.py does; on the CPU torch checks every index besides.
+Trusts       what triton_step.py does; on the CPU torch checks every index besides.
 Loops        A token whose every byte takes the state back to itself changes nothing, so it takes no steps
              (`state_loop`, `loop_bits`). A longer token than any other that some row allows is refused unread.
 Source       runtime/reference.py.

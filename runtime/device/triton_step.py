@@ -1,7 +1,7 @@
 """The step as Triton kernels: one reads a token per row, one masks logits, one gives masks as bits.
 
-Leaves out   the state and who may use it: see decoder.py. The same as tensor operations: see step.py, which this equals
-             bit for bit.
+Leaves out   the state and who may use it: see decoder.py. The same as tensor operations: see torch_step.py, which this
+             equals bit for bit.
 Invariants   nothing is allocated and nothing read on the host: a step can be captured in a CUDA graph. Loops end where
              the token and the chain end, so no bound on them is compiled in.
 Trusts       what kernels.py does, of tables that relocate.py has moved by as much as their bundle stands further on.

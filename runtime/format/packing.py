@@ -70,7 +70,7 @@ def pack(
 def _write_at_once(
     arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str], addresses: Mapping[str, int]
 ) -> tuple[memoryview, np.ndarray]:
-    """What `pack` gives, by the kernel of narrow.py."""
+    """What `pack` gives, by the kernel of pack_kernel.py."""
     from .pack_kernel import write_columns
 
     alive: list[np.ndarray] = []
@@ -244,7 +244,7 @@ def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> Room:
 
 
 def _read_at_once(data: np.ndarray, room: Room, forms: np.ndarray) -> bool:
-    """Fill the arrays by the kernel of columns.py; False where it finds that something is wrong."""
+    """Fill the arrays by the kernel of unpack_kernel.py; False where it finds that something is wrong."""
     from .unpack_kernel import read_columns
 
     arrays = np.array(room.table, np.int64).reshape(-1, 4)

@@ -1,6 +1,6 @@
 """Numba kernels of the host: advance sequences by a token, fill their masks, expand rows; one sequence or a batch.
 
-Leaves out   who owns the arrays, growth, errors: see host.py, matcher.py, batch.py. Checks of indices: see checks.py.
+Leaves out   who owns the arrays, growth, errors: see shared.py, matcher.py, batch.py. Checks of indices: see checks.py.
 Invariants   a refused token leaves its configuration as it was. Kernels never release the interpreter's lock, so no
              thread ever sees half a row, and several may share a bundle.
 Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and of its vocabulary, then numbers.
@@ -15,9 +15,9 @@ Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and o
              stride of toggles away from one.
              slots uint32 [slot_count, words]: rows expanded lately, by any bundle of the vocabulary; slot_tag int64
              [slot_count]: which one: number of the bundle's host << 32 | row. A row has one place where it can be.
-Trusts       every number of the tables is inside of what it indexes (sound.py), for every phase of any counter, and for
-             every stack symbol, which come from `push`; chains end (`max_chain`); a base of lists has none. What a
-             caller hands over is its own matter: symbols below `symbols`, rows at most `rows`, room for frames.
+Trusts       every number of the tables is inside of what it indexes (checks_kernel.py), for every phase of any counter,
+             and for every stack symbol, which come from `push`; chains end (`max_chain`); a base of lists has none.
+             What a caller hands over is its own matter: symbols below `symbols`, rows at most `rows`, room for frames.
 Cost         expanding a row costs about as much as copying one (0.3 to 1.5 microseconds for 128k tokens), a first touch
              of fresh memory five times that: so the cache is small and used over and over.
 Addresses    Arrays are handed over by address, since the dispatch of an array costs more than reading a token. Whoever

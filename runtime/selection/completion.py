@@ -4,10 +4,10 @@ Most close cells stay: their close token leads where it led. The others, before 
 best of all tokens that are left. Where that takes more than before, what tokens can cost is looked at anew, from the
 states that can come to such a cell within a token.
 
-Leaves out   the transitions of the choice (subset.py), the bounds of the whole (compiler/lift/close.py).
+Leaves out   the transitions of the choice (subset.py), the bounds of the whole (compiler/lift/completion.py).
 Invariants   those of the shortest close (docs/architecture.md) hold for the tables of the choice. Nothing becomes
              cheaper by a token that the choice does not have.
-Trusts       what bounds.py does, and marks that name tools. All checked on opening.
+Trusts       what completion_automaton.py does, and marks that name tools. All checked on opening.
 Upper bounds What a token can cost below a frame is taken over all ends of tokens, not only those that can come there.
 """
 

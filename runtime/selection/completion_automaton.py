@@ -1,9 +1,10 @@
 """What the kernels of the shortest close share: the automaton of a bundle by close cells, and bounds over counters.
 
-Leaves out   how a compiler finds the bounds (compiler/lift/close.py), how a choice of tools changes them (closing.py).
+Leaves out   how a compiler finds the bounds (compiler/lift/completion.py), how a choice of tools changes them
+             (completion.py).
 Values       counters are intervals [low, high] here, so that one result holds for all counters of a close cell; NEVER
              stands for no way. A bound on a configuration is that of its state plus what the frames below still owe.
-Trusts       what walk.py does; close cells and owed cells lie side by side, one for each phase of a counter: their
+Trusts       what trie_walk.py does; close cells and owed cells lie side by side, one for each phase of a counter: their
              breakpoints take counters apart, one after the other. All checked on opening.
 Arrays       `Closing` below.
 """

@@ -1,9 +1,9 @@
 """Least ways out of every state: in bytes, and then in tokens.
 
-Leaves out   what other tokens cost, which cells have bounds (compiler/lift/close.py; closing.py).
-Values       counters are intervals, as in bounds.py.
-Trusts       what walk.py does, and that close cells lie side by side, one for each phase of a counter; weights are no
-             less than 0 and at most NEVER. All checked on opening.
+Leaves out   what other tokens cost, which cells have bounds (compiler/lift/completion.py; completion.py).
+Values       counters are intervals, as in completion_automaton.py.
+Trusts       what trie_walk.py does, and that close cells lie side by side, one for each phase of a counter; weights are
+             no less than 0 and at most NEVER. All checked on opening.
 Source       Knuth 1977 (a generalization of Dijkstra's algorithm).
 """
 

@@ -4,7 +4,8 @@ Mode 1 is that of tokens that begin at or above the soft depth. Such a token may
 that leave one, and go on in one that lies lower; what it opens there it enters as mode 1 does.
 
 Leaves out   what the modes are for (docs/architecture.md, "The automaton").
-Trusts       what bounds.py does; an entry of ``delta`` lies in a column of its owner, or is free. Checked on opening.
+Trusts       what completion_automaton.py does; an entry of ``delta`` lies in a column of its owner, or is free. Checked
+             on opening.
 Upper bounds A frame is as deep as on the deepest way to it, whatever stands on the other ways.
 """
 

@@ -6,7 +6,7 @@ the others. All other tables are those of the whole bundle, the same arrays. The
 compiled for these tools alone, on the entries that both have; near the end of a budget they may differ, mostly by a
 few tokens less, since what tokens can cost there is bounded from what the whole bundle knew.
 
-Leaves out   the shortest close (closing.py); marks, and whether tools can be told apart at all
+Leaves out   the shortest close (completion.py); marks, and whether tools can be told apart at all
              (compiler/pushdown/marks.py).
 Invariants   the whole bundle is not changed; the subset is checked as every bundle is.
 """

@@ -1,6 +1,6 @@
 """One canonical key for all ways to write the same call.
 
-Leaves out   what may be run early: see rules.py. Reading calls from text: see calls.py.
+Leaves out   what may be run early: see rules.py. Reading calls from text: see events.py.
 Invariants   two calls have equal keys only if server, user, tool and version are equal and the arguments are equal as
              JSON values once the schema's defaults are filled in: keys sorted, numbers as ECMAScript prints the double
              (1.0 is 1, 1e2 is 100). Arguments that have no such form (integers from 2^53 on, NaN, lone surrogates,

@@ -15,9 +15,9 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.pushdown import pushdown
-from toolc.compiler.pushdown.facts import Facts
 from toolc.compiler.pushdown.interning import read_nodes
 from toolc.compiler.pushdown.nfa import END_OF_TURN, Choices, Nfa
+from toolc.compiler.pushdown.node_analysis import Facts
 from toolc.compiler.pushdown.nodes import NodePool
 from toolc.compiler.pushdown.pushdown import Automaton
 from toolc.compiler.terminals.terminal import terminal_dfa

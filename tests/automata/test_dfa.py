@@ -17,7 +17,7 @@ from toolc.compiler.terminals.dfa import Dfa
 from toolc.compiler.terminals.minimise import equal_states, minimise_table
 from toolc.compiler.terminals.partition import parts
 from toolc.compiler.terminals.terminal import terminal_dfa
-from toolc.compiler.terminals.texts import from_texts
+from toolc.compiler.terminals.text_lists import from_texts
 
 dfas = plain(8).map(terminal_dfa)
 

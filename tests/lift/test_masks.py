@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from toolc.compiler import Options, compile_grammar, compile_schema
-from toolc.compiler.lift.regions import Regions
+from toolc.compiler.lift.region_rows import Regions
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Matcher, Vocab

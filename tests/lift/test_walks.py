@@ -12,7 +12,7 @@ from toolc.compiler import compile_schema
 from toolc.compiler.lift import costs, regions
 from toolc.compiler.lift.children import next_child
 from toolc.compiler.lift.vocab import load_vocab
-from toolc.compiler.lift.words import Words
+from toolc.compiler.lift.vocab_tries import Words
 from toolc.compiler.link.cache import forget
 from toolc.compiler.options import BUILTIN
 

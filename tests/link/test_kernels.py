@@ -10,11 +10,11 @@ import numpy as np
 
 from toolc.compiler.lift import comb as combs
 from toolc.compiler.lift.chains import chain_keys
-from toolc.compiler.link.classes import coarse_classes, common, leaders, spread
-from toolc.compiler.link.keys import keys
 from toolc.compiler.link.resolve import _kept, _toggled
+from toolc.compiler.link.row_hashes import keys
+from toolc.compiler.link.symbol_classes import coarse_classes, common, leaders, spread
+from toolc.compiler.link.vocab_queries import Words
 from toolc.compiler.link.walk import bytes_to_call
-from toolc.compiler.link.words import Words
 from toolc.runtime.selection.comb import CombRows, rows_at
 
 from ..lift.test_masks import vocab

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolc.compiler import Options, compile_tools
-from toolc.compiler.link.groups import _STUB
 from toolc.compiler.link.split import written_number
+from toolc.compiler.link.tool_groups import _STUB
 from toolc.runtime import DecodeError, Reader
 
 from .test_link import own_cache

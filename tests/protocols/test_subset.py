@@ -14,7 +14,7 @@ from tests.cases.protocols import FAMILIES
 from tests.runtime.test_budget import copy, promised
 from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.lift.lift import Lifted, _Lift
-from toolc.compiler.lift.regions import Regions
+from toolc.compiler.lift.region_rows import Regions
 from toolc.compiler.link import link
 from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher, read_calls, subset
 from toolc.runtime.format.bundle import Bundle

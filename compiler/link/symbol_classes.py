@@ -1,0 +1,156 @@
+"""Choose symbol classes for all parts: as fine in all, so that they stand side by side, or no finer than is needed.
+
+Leaves out   packing (../lift/comb.py).
+Invariants   classes are numbered by their first symbol in `common`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, KIND_MASK, PUSH
+from toolc.runtime.jit.memory import kernel, largest_in
+
+from .split import STUB
+
+
+@cache
+def coarse_classes() -> np.ndarray:
+    """int32 [256]: the class of each byte where no part tells more of them apart: bytes of UTF-8 by their role."""
+    borders = [0, 9, 10, 11, 13, 14, *range(32, 129), 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4]
+    found = np.searchsorted([*borders, 0xF5, STUB], np.arange(256), side="right") - 1
+    found[[11, 12, *range(14, 32)]] = found[0]
+    found[0xC0:0xC2] = found[0xF5]
+    return np.unique(found, return_inverse=True)[1].astype(np.int32)
+
+
+@cache
+def fine_classes() -> np.ndarray:
+    """int32 [256]: every byte is a class."""
+    return np.arange(256, dtype=np.int32)
+
+
+def is_finer(classes: np.ndarray, symbol_class: np.ndarray) -> bool:
+    """Whether bytes of one of the classes are of one class of an automaton."""
+    some = np.empty(256, np.int64)  # by class, one of its bytes
+    some[classes] = np.arange(256)
+    return bool((symbol_class[:256] == symbol_class[some[classes]]).all())
+
+
+def common(symbol_class: np.ndarray, alike: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Fewer classes: those that all of some parts treat alike become one, but for that of the end of turn.
+
+    Args:
+        symbol_class: int32 [symbols].
+        alike: of each part int [classes]: equal where it treats two alike.
+
+    Returns:
+        int32 [symbols], and int64 [fewer classes]: one of the former classes of each.
+    """
+    return _common(symbol_class, np.array(alike, np.int32), int(symbol_class[END_OF_TURN]))
+
+
+@kernel()
+def _common(symbol_class, alike, end):  # type: ignore[no-untyped-def]
+    """`common`, of int32 [parts, classes] and the class of the end of turn."""
+    number = np.empty(symbol_class.size, np.int32)
+    chosen = np.empty(symbol_class.size, np.int64)
+    count = 0
+    for s in range(symbol_class.size):
+        own = symbol_class[s]
+        n = 0
+        while n < count:
+            other = chosen[n]
+            same = own == other or (own != end and other != end)
+            for part in range(alike.shape[0]):
+                same = same and alike[part, own] == alike[part, other]
+            if same:
+                break
+            n += 1
+        if n == count:
+            chosen[count] = own
+            count += 1
+        number[s] = n
+    return number, chosen[:count].copy()
+
+
+@kernel()
+def leaders(offset, column, value, classes):  # type: ignore[no-untyped-def]
+    """int64 [classes]: the first class with the same ops in all of some rows, see `CombRows`."""
+    first = np.zeros(classes + 1, np.int64)  # the entries by class, and there by row
+    for k in column:
+        first[k + 1] += 1
+    for k in range(classes):
+        first[k + 1] += first[k]
+    at = first.copy()
+    entry = np.empty((column.size, 2), np.int64)  # row and op
+    for r in range(offset.size - 1):
+        for i in range(offset[r], offset[r + 1]):
+            entry[at[column[i]], 0], entry[at[column[i]], 1] = r, value[i]
+            at[column[i]] += 1
+    leader = np.arange(classes)
+    for k in range(classes):
+        size = first[k + 1] - first[k]
+        for j in range(k):
+            if leader[j] != j or first[j + 1] - first[j] != size:
+                continue
+            n = 0
+            while n < size and (
+                entry[first[j] + n, 0] == entry[first[k] + n, 0] and entry[first[j] + n, 1] == entry[first[k] + n, 1]
+            ):
+                n += 1
+            if n == size:
+                leader[k] = j
+                break
+    return leader
+
+
+@kernel()
+def spread(offset, column, value, class_of, state, push):  # type: ignore[no-untyped-def]
+    """Offset, column and value of rows over other classes, states and pushes by their new numbers.
+
+    Args:
+        offset, column, value: see `CombRows`.
+        class_of: int64 [other classes]: what each was;  state, push: int64 [·]: the new numbers.
+    """
+    rows = offset.size - 2
+    first = np.zeros(largest_in(column) + 2 if column.size else 1, np.int64)  # by former class, the others that were it
+    for k in class_of:
+        if k < first.size - 1:
+            first[k + 1] += 1
+    for k in range(first.size - 1):
+        first[k + 1] += first[k]
+    at = first.copy()
+    others = np.empty(first[-1], np.int32)
+    for j in range(class_of.size):
+        k = class_of[j]
+        if k < first.size - 1:
+            others[at[k]] = j
+            at[k] += 1
+    size = 0
+    for k in column:
+        size += first[k + 1] - first[k]
+    ends = np.zeros(rows + 2, np.int64)
+    columns, ops = np.empty(size, np.int32), np.empty(size, np.int32)
+    n = 0
+    for r in range(rows):
+        begin = n
+        for i in range(offset[r], offset[r + 1]):
+            kind, number = np.int64(value[i] & KIND_MASK), np.int64(value[i] >> KIND_BITS)
+            if kind < PUSH:
+                number = state[number]
+            elif kind == PUSH:
+                number = push[number]
+            for m in range(first[column[i]], first[column[i] + 1]):
+                place = n  # columns ascend, and mostly come so
+                while place > begin and columns[place - 1] > others[m]:
+                    columns[place], ops[place] = columns[place - 1], ops[place - 1]
+                    place -= 1
+                columns[place], ops[place] = others[m], number << KIND_BITS | kind
+                n += 1
+        ends[r + 1] = n
+    ends[rows + 1] = n
+    return ends, columns, ops

@@ -1,0 +1,155 @@
+"""Write the text of one schema apart from all others; it is kept by content, and put beside those of other tools.
+
+Leaves out   writing (writer.py), putting the texts of tools together (../grammar/assemble.py).
+Invariants   a piece depends on the schema, the options, the encoding, its hint and the names it keeps off, and on
+             nothing that was written before; places begin with ``#``, which stands for where the schema stands. Its own
+             names are of no matter outside. What is kept is bounded by its text; the least recently used goes first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from toolc.runtime.calls.json_text import packed
+
+from ..budget import Budget
+from .common import Common
+from .encoding import Encoding
+from .report import Row, Told, keyword_report, told
+from .unwritable import Unwritable
+from .writer import LarkWriter, SchemaOptions, definitions
+
+_MOST_KEPT = 4 << 20  # bytes of schemas and characters of text; what is made of them takes some thirty times as much
+
+Made = TypeVar("Made")
+
+
+@dataclass(eq=False)
+class Piece:
+    """The rules of one schema.
+
+    Attributes:
+        root: the rule of its values.
+        order: all its rules, those of ``common`` among them, as they were met.
+        rules: of its own, name → body.
+        terminals: all that it uses, expression → name.
+        common: what it shares with other schemas.
+        places: rule → place.
+        keywords: (place, keyword, status) for every keyword.
+        narrowed: (place, keyword) → restrictions that may narrow it.
+        restrictions: names of the declared restrictions that hold in it.
+        any: its rules of any array and any object.
+        lost: what no text can have.
+    """
+
+    root: str
+    order: tuple[str, ...]
+    rules: dict[str, str]
+    terminals: dict[str, str]
+    common: Common
+    places: dict[str, str]
+    keywords: tuple[tuple[str, str, str], ...]
+    narrowed: dict[tuple[str, str], tuple[str, ...]]
+    restrictions: frozenset[str]
+    any: tuple[str, ...]
+    lost: tuple[Unwritable, ...] = ()
+    _made: dict[Callable[..., Any], tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Lark text of its own rules, and of every terminal that it uses."""
+        return definitions(self.rules, self.terminals)
+
+    def own_text(self, terminals: Mapping[str, str]) -> str:
+        """The same with other terminals."""
+        return definitions(self.rules, terminals)
+
+    def rows(self, used: frozenset[str]) -> tuple[Row, ...]:
+        """The keyword report, where these restrictions hold."""
+        return self.made(_rows, used)
+
+    def told(self, used: frozenset[str]) -> Told:
+        """The same, summed up."""
+        return self.made(_told, used)
+
+    def made(self, make: Callable[[Piece, Any], Made], given: Any = None) -> Made:
+        """What a function makes of the piece and a further value, which is mostly the same: kept beside it."""
+        known = self._made.get(make)
+        if known is None or known[0] != given:
+            known = self._made[make] = given, make(self, given)
+        found: Made = known[1]
+        return found
+
+
+def _rows(piece: Piece, used: frozenset[str]) -> tuple[Row, ...]:
+    return keyword_report(piece.keywords, piece.narrowed, used)
+
+
+def _told(piece: Piece, used: frozenset[str]) -> Told:
+    return told(_rows(piece, used), piece.keywords)  # the rows of most pieces are of no further use
+
+
+_kept: OrderedDict[tuple[Any, ...], tuple[Piece, int]] = OrderedDict()
+_size_kept = 0
+
+
+def piece_of(
+    schema: Any, options: SchemaOptions, encoding: Encoding, common: Common, hint: str, budget: Budget | None
+) -> Piece:
+    """The piece of the schema of a tool's arguments, whose references stay inside of it.
+
+    Args:
+        schema: JSON, in which references are resolved.
+        common: of the same options and encoding.
+        hint: what to call its rule.
+    """
+    global _size_kept
+    said = packed(schema)
+    key = said, options, encoding, common, hint
+    known = _kept.get(key)
+    if known is not None:
+        _kept.move_to_end(key)
+        return known[0]
+    writer = LarkWriter(options, budget, encoding, common)
+    root = writer.add(schema, name=hint, arguments=True)
+    piece = piece_written(writer, root)
+    size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
+    _kept[key] = piece, size
+    _size_kept += size
+    while _size_kept > _MOST_KEPT and len(_kept) > 1:
+        _size_kept -= _kept.popitem(last=False)[1][1]
+    return piece
+
+
+def forget() -> None:
+    """Keep no pieces."""
+    global _size_kept
+    _kept.clear()
+    _size_kept = 0
+
+
+def piece_written(writer: LarkWriter, root: str) -> Piece:
+    """What a writer wrote, as a piece; it writes nothing more."""
+    common = writer.common_rules
+    assert common is not None
+    rules, terminals = writer.definitions
+    own = {name: body for name, body in rules.items() if name not in common.rules}
+    met, narrowed = writer.met
+    lost = writer.lost()
+    writer.normaliser.close()
+    return Piece(
+        root,
+        tuple(rules),
+        own,
+        terminals,
+        common,
+        writer.places,
+        tuple(met),
+        narrowed,
+        frozenset(writer.restrictions),
+        writer.common,
+        lost,
+    )

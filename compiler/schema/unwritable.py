@@ -1,0 +1,351 @@
+"""Find what no text can have: members, items, branches and listed values of which a schema leaves nothing.
+
+Leaves out   what is refused: a schema without any value, and what each of its values needs (normalise.py); what a
+             tokenizer cannot write (../grammar/encodable.py).
+Invariants   what is told is never written; ``false``, and ``not`` of everything, say so themselves and are not told. A
+             place counts as written if it is so in any context: one schema may stand in many.
+Cost         linear in the schemas explored; where all of them have a value only their branches and lists are looked at.
+             Which keywords contradict each other is asked by leaving out one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import UnsupportedError
+from .atoms import Conj, Literal, conj
+from .nodes import Node
+from .shapes import Arrays, Constants, Objects, Shape
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+MOST_EXPLAINED = 32
+"""Places of one schema of which the keywords are sought that contradict each other; of others all are named."""
+
+MOST_ASKED = 256
+"""Branches and listed values of one schema of which it is asked whether they have a value after all."""
+
+MOST_PLACES = 64
+"""Places of one schema that are told."""
+
+MOST_KEYWORDS = 24
+"""Keywords of one place among which those are sought."""
+
+_UNIONS = frozenset(("anyOf", "oneOf"))
+_LISTS = frozenset(("enum", "const"))
+_SAME = ("allOf", "$ref", "$dynamicRef", "$recursiveRef")
+_REST = frozenset(("additionalProperties", "additionalItems", "items"))
+_NAMING = frozenset(("properties", "patternProperties", "prefixItems", "items"))
+_SILENT = frozenset(("then", "else", "minContains", "maxContains"))
+
+
+_DENIED = re.compile(r"(?<!/properties)/(?:not|if)(?:/|$)")
+"""Places whose schemas say what is not written, or when something else is."""
+
+
+Path = tuple[str | int, ...]
+"""Where something stands in a schema."""
+
+
+class Unwritable(NamedTuple):
+    """Something that no text has.
+
+    Attributes:
+        place: where it is declared.
+        keywords: those that contradict each other.
+        why: in words.
+    """
+
+    place: str
+    keywords: tuple[str, ...]
+    why: str
+
+
+class Choice(NamedTuple):
+    """An alternative of a conj: its shape, and the schemas that hold in it."""
+
+    one: tuple[Literal, ...]
+    kind: str
+    shape: Shape | None
+    nodes: tuple[Node, ...]
+
+
+class Losses:
+    """Finds what is lost among the schemas that a normaliser has explored."""
+
+    def __init__(self, normaliser: Normaliser) -> None:
+        self._normaliser = normaliser
+        self._explained = 0
+        self._asked = 0
+
+    def find(self, explored: Iterable[tuple[Literal, ...]], choices: Iterable[Choice]) -> list[Unwritable]:
+        """What no text has, in the order of the schemas.
+
+        Args:
+            explored: conjs of which it is settled whether they have a value.
+            choices: the alternatives of those that have unions.
+        """
+        alive = self._normaliser.alive
+        conjs = [one for one in explored if one]
+        living = [one for one in conjs if alive(one)]
+        found = [*self._values(living), *self._types(living), *self._branches(choices)]
+        if len(living) < len(conjs):
+            found += self._parts(living)
+        return list(dict.fromkeys(found))
+
+    # -- parts
+
+    def _parts(self, living: list[tuple[Literal, ...]]) -> list[Unwritable]:
+        """Members and items of which none can be written."""
+        live: set[tuple[Node, Path]] = set()
+        dead: dict[tuple[Node, Path], Conj] = {}
+        for one in living:
+            self._normaliser.budget.check("")
+            nodes = self._nodes(one, unions=True)
+            for shapes in self._normaliser.shapes(one).values():
+                for shape in shapes:
+                    if isinstance(shape, (Arrays, Objects)) and self._normaliser.lives(shape):
+                        for node, path, value in _parts_of(shape, nodes):
+                            if self._normaliser.alive(value):
+                                live.add((node, path))
+                            elif value is not None:
+                                dead.setdefault((node, path), value)
+        return [
+            said
+            for (node, path), value in dead.items()
+            if (node, path) not in live
+            for said in self._told(node, path, value)
+        ]
+
+    # -- branches of unions
+
+    def _branches(self, choices: Iterable[Choice]) -> list[Unwritable]:
+        """Branches of which no value is one. A union that holds anyway holds none: of its branches it is asked."""
+        normaliser = self._normaliser
+        offered: dict[Node, tuple[tuple[Literal, ...], frozenset[Node]]] = {}
+        live: set[tuple[Node, Node]] = set()
+        for one, kind, shape, nodes in choices:
+            normaliser.budget.check("")
+            if not normaliser.alive(one):
+                continue
+            for node in nodes:
+                if node not in offered and not _UNIONS.isdisjoint(node.keywords):
+                    offered[node] = one, frozenset(branch for _, branch in _branches_of(node))
+            merged = shape is not None and shape not in normaliser.shapes(one).get(kind, ())
+            if shape is not None and (merged or normaliser.lives(shape)):
+                unions = [node for node in nodes if node in offered]
+                live.update((node, branch) for node in unions for branch in nodes if branch in offered[node][1])
+        return [
+            said
+            for node, (one, _) in offered.items()
+            if not _DENIED.search(node.place)
+            for path, branch in _branches_of(node)
+            if (node, branch) not in live and not _says_never(branch) and self._asked < MOST_ASKED
+            for said in self._verified(node, path, one, branch)
+        ]
+
+    # -- listed values
+
+    def _values(self, living: list[tuple[Literal, ...]]) -> list[Unwritable]:
+        """Values of ``enum`` of which something beside it allows none."""
+        lists: dict[Node, tuple[tuple[Literal, ...], set[Hashable]]] = {}
+        for one in living:
+            for node in self._nodes(one):
+                if len(node.keywords.get("enum", ())) > 1:
+                    shapes = self._normaliser.shapes(one).values()
+                    some = [shape.values for union in shapes for shape in union if isinstance(shape, Constants)]
+                    keys = {constant.key for values in some for constant in values}
+                    lists.setdefault(node, (one, set()))[1].update(keys)
+        found: list[Unwritable] = []
+        for node, (one, left) in lists.items():
+            for index, constant in enumerate(node.keywords["enum"]):
+                if constant.key not in left:
+                    if self._asked < MOST_ASKED:
+                        value = self._normaliser.reader.one_of((constant,), node.place)
+                        found += self._verified(node, ("enum", index), one, value)
+                    else:
+                        found += self._told(node, ("enum", index), None)
+        return found
+
+    # -- types
+
+    def _types(self, living: list[tuple[Literal, ...]]) -> list[Unwritable]:
+        """Types of several of which no value is left; beside ``enum`` and ``const`` these say which there are."""
+        normaliser = self._normaliser
+        lists: dict[Node, tuple[tuple[Literal, ...], set[str]]] = {}
+        for one in living:
+            for node in self._nodes(one):
+                if len(node.keywords.get("type", ())) > 1 and _LISTS.isdisjoint(node.keywords):
+                    shapes = normaliser.shapes(one)
+                    kinds = {kind for kind in shapes if kind != "string" or any(map(normaliser.lives, shapes[kind]))}
+                    lists.setdefault(node, (one, set()))[1].update(kinds)
+        found: list[Unwritable] = []
+        for node, (one, left) in lists.items():
+            for name in node.keywords["type"]:
+                if ("number" if name == "integer" else name) not in left and self._asked < MOST_ASKED:
+                    said = self._verified(node, ("type",), one, normaliser.reader.of_type(name, node.place))
+                    found += [each._replace(why=f"{name}: {each.why}") for each in said]
+        return found
+
+    # -- why
+
+    def _verified(self, node: Node, path: Path, one: tuple[Literal, ...], part: Node) -> list[Unwritable]:
+        """What is told of a part of a conj that seems to have no value: nothing where it has one after all."""
+        self._asked += 1
+        try:
+            for value in (conj(Literal(part)), conj(*one, Literal(part))):
+                if not self._normaliser.satisfiable(value):
+                    return self._told(node, path, value)
+        except UnsupportedError:
+            pass  # not known
+        return []
+
+    def _told(self, node: Node, path: Path, value: Conj) -> list[Unwritable]:
+        """What is told of a part of a schema that has no value, wherever such a schema stands."""
+        self._normaliser.budget.check("", place=node.place)
+        at, said = self._culprit(value)
+        inside = len(self._normaliser.blamed(value)) > 1 if value else False
+        homes = {at} if inside else {at, node.at(*path)}
+        words = [key if home.place in homes else f"{key} at {home.place}" for home, key in said]
+        why = f"no value meets {_listed(tuple(dict.fromkeys(words)))}" if words else "nothing beside it allows it"
+        why = f"{why}, at {at}" if inside else why
+        places = [
+            place + node.at(*path)[len(node.place) :] for place in self._normaliser.reader.places(node)[:MOST_PLACES]
+        ]
+        return [Unwritable(place, _keywords(said) or (str(path[0]),), why) for place in places]
+
+    def culprit(self, one: Conj) -> tuple[str, tuple[str, ...]]:
+        """The innermost place that explains why a conj is empty, and the keywords that contradict each other there."""
+        place, said = self._culprit(one)
+        return place, _keywords(said)
+
+    def _culprit(self, one: Conj) -> tuple[str, list[tuple[Node, str]]]:
+        if not one:
+            return "#", []
+        place, one = self._innermost(one)
+        said = [
+            (node, keyword) for node in self._nodes(one) for keyword in node.keywords
+            if keyword not in _SAME and keyword not in _SILENT and keyword != "false" and not keyword.startswith("$")
+        ]  # fmt: skip
+        negative = [literal for literal in one if not literal.positive]
+        self._explained += 1
+        if len(said) <= MOST_KEYWORDS and self._explained <= MOST_EXPLAINED:
+            for left_out in sorted(said, key=lambda some: not some[1].startswith("additional")):
+                if left_out[1] in _NAMING and any(node is left_out[0] and key in _REST for node, key in said):
+                    continue  # what is said of all others would hold for these
+                fewer = [some for some in said if some is not left_out]
+                if self._is_empty(fewer, negative):
+                    said = fewer
+        return place, said
+
+    def _innermost(self, one: tuple[Literal, ...]) -> tuple[str, tuple[Literal, ...]]:
+        """The place and the conj furthest inside that explain why another one is empty."""
+        place = one[-1].node.place
+        chain = self._normaliser.blamed(one)
+        for outer, inner in pairwise(chain):
+            nodes = self._nodes(outer, unions=True)
+            shapes = [shape for union in self._normaliser.shapes(outer).values() for shape in union]
+            parts = (part for shape in shapes for part in _parts_of(shape, nodes))
+            here = next((node.at(*path) for node, path, value in parts if value == inner), "")
+            last = inner[-1].node
+            place = here if here in self._normaliser.reader.places(last) else last.place  # by a reference
+        return place, chain[-1]
+
+    def _is_empty(self, said: list[tuple[Node, str]], negative: list[Literal]) -> bool:
+        """Whether these keywords leave no value; False where that is not known."""
+        kept: dict[Node, list[str]] = {}
+        for node, keyword in said:
+            kept.setdefault(node, []).append(keyword)
+        parts = [Literal(self._normaliser.reader.part(node, keywords)) for node, keywords in kept.items()]
+        try:
+            one = conj(*parts, *negative)
+            return not self._normaliser.satisfiable(one)
+        except UnsupportedError:
+            return False
+
+    # -- schemas
+
+    def _nodes(self, one: tuple[Literal, ...], unions: bool = False) -> list[Node]:
+        """The schemas that hold of the values of a conj; with ``unions`` those, too, of which some may hold."""
+        found = dict.fromkeys(literal.node for literal in one if literal.positive)
+        todo = list(found)
+        for node in todo:
+            for keyword in (*_SAME, *(("anyOf", "oneOf") if unions else ())):
+                if keyword in node.keywords:
+                    value = node.keywords[keyword]
+                    values = value if isinstance(value, tuple) else (value,)
+                    more = [one for one in values if isinstance(one, Node) and one not in found]  # else not looked at
+                    found.update(dict.fromkeys(more))
+                    todo += more
+        return list(found)
+
+
+def _keywords(said: list[tuple[Node, str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(keyword for _, keyword in said))
+
+
+def _branches_of(node: Node) -> list[tuple[Path, Node]]:
+    return [
+        ((keyword, index), branch)
+        for keyword in ("anyOf", "oneOf")
+        for index, branch in enumerate(node.keywords.get(keyword, ()))
+    ]
+
+
+def _says_never(node: Node) -> bool:
+    """Whether a schema is written to have no value."""
+    if node.keywords.get("false"):
+        return True
+    return node.keywords.keys() == {"not"} and not node.keywords["not"].keywords
+
+
+def _parts_of(shape: Shape, nodes: list[Node]) -> Iterator[tuple[Node, Path, Conj]]:
+    """The parts of a shape that some schemas declare."""
+    for node in nodes:
+        if isinstance(shape, Objects):
+            yield from ((node, path, value) for path, value in _members(shape, node))
+        elif isinstance(shape, Arrays):
+            yield from ((node, path, value) for path, value in _items(shape, node))
+
+
+def _members(shape: Objects, node: Node) -> Iterator[tuple[Path, Conj]]:
+    """(path, value) of the members of a shape that a schema declares."""
+    named = dict(shape.named)
+    for name, child in node.keywords.get("properties", {}).items():
+        if name in named and not _says_never(child):
+            yield ("properties", name), named[name]
+    patterns = node.keywords.get("patternProperties", {})
+    for pattern, child in patterns.items():
+        if not _says_never(child):
+            alike = [other for other, one in patterns.items() if one is child]
+            texts = (pattern, "|".join(f"(?:{other})" for other in alike))  # as formulas.py joins them
+            for opened in shape.opened:
+                if any(match.pattern in texts for match in opened.matched):
+                    yield ("patternProperties", pattern), opened.value
+    child = node.keywords.get("additionalProperties")
+    if isinstance(child, Node) and not _says_never(child):
+        for opened in shape.opened:
+            if not opened.matched:
+                yield ("additionalProperties",), opened.value
+
+
+def _items(shape: Arrays, node: Node) -> Iterator[tuple[Path, Conj]]:
+    """(path, value) of the items of a shape that a schema declares."""
+    items, prefix = node.keywords.get("items"), node.keywords.get("prefixItems", ())
+    keyword = "prefixItems"
+    if isinstance(items, tuple):
+        keyword, prefix, items = "items", items, node.keywords.get("additionalItems")
+    for index, child in enumerate(prefix):
+        value = shape.prefix[index] if index < len(shape.prefix) else shape.rest
+        if not _says_never(child):
+            yield (keyword, index), value
+    if isinstance(items, Node) and not _says_never(items):
+        yield ("items" if keyword == "prefixItems" else "additionalItems",), shape.rest
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return " and ".join(words) if len(words) < 3 else ", ".join(words[:-1]) + " and " + words[-1]
