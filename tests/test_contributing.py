@@ -20,8 +20,9 @@ def symbols(path: Path) -> set[str]:
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
             found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        targets = (node.target,) if isinstance(node, ast.AnnAssign) else targets
+        found |= {target.id for target in targets if isinstance(target, ast.Name)}
     return found
 
 
