@@ -16,8 +16,8 @@ from toolc.compiler.link.shared_prefixes import with_leads
 from toolc.compiler.pipeline import Compiled
 from toolc.runtime import Reader, subset
 
-from .test_link import compare
 from .test_call_tails import RAW, along, compiled, own_cache, whole
+from .test_link import compare
 
 __all__ = ["own_cache"]
 
