@@ -157,7 +157,7 @@ def test_may_meet(one: str, other: str) -> None:
 
 
 def test_alternatives_that_disagree_again_and_again(shared: Path) -> None:
-    """Each attempt calls a few more strings; after 64 of them the schema was refused, with no word of what to change."""
+    """Each attempt calls a few more strings; after 64 of them the schema was refused, and nothing said why."""
     folder = shared / "cases" / "reported" / "81-discord-openapi"
     bundle = compile_schema(json.loads((folder / "spec.json").read_text()), "builtin").bundle
     for name in ("valid", "invalid"):
