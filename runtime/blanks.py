@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-BLANKS = b" \t\n\r"
+BLANKS = b" \n\t\r"
+"""White space of JSON; what is written takes the first of them that may stand."""
 _JSON = re.compile(rb'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
 _PYTHON = re.compile(rb'"(?:[^"\\]|\\.)*"|' rb"'(?:[^'\\]|\\.)*'" rb"|[\"'\[\](){}]", re.DOTALL)
 _OPEN, _OPEN_PYTHON = re.compile(rb"[\[{]"), re.compile(rb"[\[({]")

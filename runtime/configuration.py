@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .blanks import BLANKS
 from .tables import DEAD, END_OF_TURN, FINISHED, POP, PUSH
 
 if TYPE_CHECKING:
     from .bundle import Bundle
 
-_BLANKS = b" \n\t\r"
 _MOST_BLANKS = 256  # that a grammar may ask for in one place
 
 
@@ -131,7 +131,7 @@ class Configuration:
         for _ in range(_MOST_BLANKS):
             after = []
             for state, counter, blanks in wave:
-                for blank in _BLANKS:
+                for blank in BLANKS:
                     twin.state, twin.counter = state, counter
                     op = twin.op(blank)
                     if not op or op & 7 >= PUSH:

@@ -24,21 +24,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import torch
 
 from . import step
 from .arena import Arena
+from .bundle import Bundle
 from .errors import DecodeError
 from .masks import check_apart, check_logits, mask_logits_
 from .matcher import MOST, Matcher, checked_budget, entry_state
 from .step import Config
 from .tables import FINISHED, NEVER
 from .width import LogitsWidth
-
-if TYPE_CHECKING:
-    from .bundle import Bundle
 
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 Budget: TypeAlias = int | Sequence[int | None] | None
@@ -126,10 +124,15 @@ class Decoder:
         backend: str = "auto",
         logits_width: int | None = None,
     ) -> None:
-        given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
+        given = list(bundles) if isinstance(bundles, Sequence) and not isinstance(bundles, str) else [bundles]
         some = [bundle for bundle in given if bundle is not None]
         if not some:
             raise DecodeError("a decoder needs a bundle", found="none", expected="at least one")
+        for bundle in some:
+            if not isinstance(bundle, Bundle):
+                raise DecodeError(
+                    "no bundle", found=repr(bundle)[:80], expected="a Bundle", hint="Bundle.open gives that of a file"
+                )
         if batch_size < 0:
             raise DecodeError("no such batch", found=str(batch_size), expected="a size of 0 or more")
         self.device = torch.device(device)

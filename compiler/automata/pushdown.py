@@ -40,8 +40,6 @@ from .stacks import stack_order
 from .terminal import terminal_dfa
 from .workspace import ALL_DONE, APART, BOUNDS, CLASH, FULL, GOES_ON, GROUP, NESTED, ONE_BYTE, PAUSED, Workspace
 
-_REVISIONS = 64
-
 
 @dataclass
 class Automaton:
@@ -154,17 +152,13 @@ def build_automaton(
     budget.check("")
     facts = Facts(pool, partial(budget.check, ""))
     choices = Choices()
-    for _ in range(_REVISIONS):
+    while True:  # choices only grow, so this ends
         budget.check("")
         try:
             nfa = Nfa(facts, choices, budget)
             return _Determiniser(pool, nfa, budget).run(soft_depth, watch)
         except _Clash as clash:
             choices = clash.revised
-    raise GrammarError(
-        "the alternatives of this grammar keep disagreeing on where brackets open",
-        place=grammar.place(grammar.start),
-    )
 
 
 class _Determiniser:

@@ -23,7 +23,7 @@ from ..automata.distinct import distinct_numbers, distinct_rows
 from ..automata.offsets import offsets
 from ..automata.pool import Pool, intern, room
 from ..automata.pushdown import Automaton
-from ..budget import Budget
+from ..budget import Budget, walks_at_a_time
 from ..lift.rows import RowStore
 from .joined import Joined
 from .part import ROWS, Cut, Part, within
@@ -94,8 +94,9 @@ class Walks:
     def _run(self, walk: Callable[[np.ndarray, int, np.ndarray], int], jobs: np.ndarray) -> np.ndarray:
         jobs = np.ascontiguousarray(jobs, np.int32)
         out = np.zeros((len(jobs), 4), np.int32)
-        for begin in range(0, len(jobs), _BATCH):
-            part, found, at = jobs[begin : begin + _BATCH], out[begin : begin + _BATCH], 0
+        batch = walks_at_a_time(self.words.whole.order.size, _BATCH)
+        for begin in range(0, len(jobs), batch):
+            part, found, at = jobs[begin : begin + batch], out[begin : begin + batch], 0
             while at < len(part):
                 self.budget.check("")
                 at = walk(part, at, found)
