@@ -3,7 +3,7 @@
     python -m benchmarks.equality [--steps 10000] [--compiled 1000] [--seed 0]
 
 A batch of rows under several bundles, or none, with budgets or without, is driven through the specification loop
-(tests/oracle_runtime.py), the host matcher and batch, the tensor operations, the exported module, and the Triton kernel
+(toolc.runtime.reference), the host matcher and batch, the tensor operations, the exported module, and the Triton kernel
 (by its interpreter on a CPU; the process starts itself anew with TRITON_INTERPRET=1). First the hand-made bundles, then
 those that are compiled with the built-in tokenizer, which have forced tokens. Every step compares the masks of all;
 between steps rows are rolled back, forked, reordered, begun anew, join and leave, draft chains and trees are read, and

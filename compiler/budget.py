@@ -37,6 +37,7 @@ def _now() -> float:
     return time.monotonic() - kernel_seconds()
 
 
+_NODES = 1 << 25  # of tries, visited between two looks at the clock
 _ticking: ContextVar[Budget | None] = ContextVar("ticking", default=None)
 
 
@@ -51,6 +52,11 @@ def look() -> None:
     budget = _ticking.get()
     if budget is not None:
         budget.check("")
+
+
+def walks_at_a_time(nodes: int, most: int) -> int:
+    """How many walks over a trie of so many nodes are made between two looks at the clock."""
+    return max(16, min(most, _NODES // max(1, nodes)))
 
 
 def check_breaks(count: int) -> None:

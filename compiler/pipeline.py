@@ -361,6 +361,7 @@ def _compile(
         encode.keep()
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
+    unwritable = _unwritable(assembled, unwritten, str(vocab.meta["source"]))
     meta = {
         "format": FORMAT,
         "compiler": f"toolc {version()}",
@@ -376,7 +377,7 @@ def _compile(
         "separable": separable,
         **({"ends": [[state, list(tools)] for state, tools in told_apart.items()]} if told_apart else {}),
         "arguments": assembled.arguments,
-        "spec": about,
+        "spec": about | ({"unwritable": unwritable} if unwritable else {}),
         "options": {
             key: value
             for key, value in vars(options).items()
@@ -403,7 +404,7 @@ def _compile(
         "begins": about.get("begins"),
         "unread": [],
         "unwritten": unwritten,
-        "unwritable": _unwritable(assembled, unwritten, str(vocab.meta["source"])),
+        "unwritable": unwritable,
         "misspelt": [
             {"pointer": place, "keyword": name, "meant": word} for place, name, word in misspelt(assembled.told)
         ],

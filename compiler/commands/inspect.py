@@ -63,6 +63,8 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
         ("restrictions", restrictions(list(meta.get("restrictions") or []))),
         ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),
     ]
+    if about["unwritable"]:
+        rows.append(("never written", listed([f"{one['pointer']}: {one['why']}" for one in about["unwritable"]], 40)))
     if meta.get("dropped"):
         rows.append(("dropped", listed(list(meta["dropped"]), 40)))
     out = console()
@@ -117,6 +119,7 @@ def _device(memory: dict[str, int]) -> str:
 def describe(opened: Bundle, path: str) -> dict[str, Any]:
     """What ``--json`` prints."""
     arrays = opened.tables.arrays()
+    spec = opened.meta.get("spec") or {}
     special = opened.tables.special_token[opened.tables.special_symbol == 256]
     return {
         "bundle": path,
@@ -135,5 +138,6 @@ def describe(opened: Bundle, path: str) -> dict[str, Any]:
         "end_of_turn": [opened.vocab.shown(int(token)) for token in special],
         "counts": opened.meta.get("counts") or {},
         "meta": {key: value for key, value in opened.meta.items() if key not in ("counts", "spec", "report")},
-        "spec": {key: value for key, value in (opened.meta.get("spec") or {}).items() if key != "tools"},
+        "spec": {key: value for key, value in spec.items() if key not in ("tools", "unwritable")},
+        "unwritable": spec.get("unwritable", []),
     }

@@ -31,7 +31,7 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 
 from .. import regex as rx
 from ..budget import Budget
-from ..errors import BudgetError, GrammarError, ToolcError
+from ..errors import BudgetError, GrammarError, ToolcError, UnsupportedError
 from ..regex import charset
 from .context import in_context as aware
 from .fast_reader import END, Algebra, Body, NotPlain, Plain, read_body, read_plain
@@ -274,7 +274,15 @@ class _Reader:
         regex = self.regex(tree)
         if rx.nests_deeper(regex, _MOST_NODES):
             raise self.source.terminal_error("nests too deep, with the terminals that it uses")
-        return _as_expr(regex)
+        return self.with_shortest(regex)
+
+    def with_shortest(self, regex: rx.Regex, lazy: bool = True) -> Expr:
+        """`_as_expr`, whose errors name the terminal."""
+        try:
+            return _as_expr(regex, lazy)
+        except UnsupportedError as error:
+            place = self.source.terminal_error("").place
+            raise UnsupportedError(error.message, place=place, hint=error.hint) from None
 
     def literal(self, text: str) -> Expr:
         """A literal as an expression."""
@@ -286,7 +294,7 @@ class _Reader:
                 found = Literal(text[1:-1].replace('\\"', '"').encode())
             else:
                 said = _ESCAPE.sub(_unescaped, text) if _PLAIN_REGEXP.fullmatch(text) else ""
-                found = _as_expr(self.literal_regex(text), not said or bool(_LAZY.search(said)))
+                found = self.with_shortest(self.literal_regex(text), not said or bool(_LAZY.search(said)))
             _leaves[str(text)] = found
         return found
 

@@ -31,7 +31,7 @@ from toolc.runtime.selection import shortest_paths as ways
 from toolc.runtime.selection.comb import CombRows
 from toolc.runtime.selection.completion_automaton import MANY, Closing, lows_of, phases, ranges_of, returns_of
 
-from ..budget import Budget, check_breaks
+from ..budget import Budget, check_breaks, walks_at_a_time
 from ..pushdown.unique_rows import distinct_numbers
 from ..vocab.encode import Encode
 from . import token_costs as costs
@@ -124,7 +124,7 @@ class _Close:
         open_ = value < NEVER
         open_[known] = False
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
-        ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token)
+        ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token, self._look)
         self._mend(rows, value, close_token)
         after = self._after(rows)
         chain_after = self._chain_after()
@@ -162,7 +162,11 @@ class _Close:
     def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
         self.budget.check("")
         rows = ways.rows_of(self.a, self.ops)
-        return rows, *ways.ways_out(self.a, rows, signs, self.a.close_first[self.held], self.held_weight)
+        known = self.a.close_first[self.held]
+        return rows, *ways.ways_out(self.a, rows, signs, known, self.held_weight, self._look)
+
+    def _look(self) -> None:
+        self.budget.check("")
 
     def _count_through(self, value: np.ndarray) -> bool:
         """Give every counter of the ranges that have no way a close cell of its own; whether there was one."""
@@ -231,12 +235,13 @@ class _Close:
     def _dearest(self, x: np.ndarray, mode: int, slice_: int) -> np.ndarray:
         """What `costs.dearest_of_cells` finds, of the tokens outside of a slice (-1: of all); int64 [·, 4]."""
         state, out = self._state[x], np.zeros((x.size, 4), np.int64)
-        known = self._known_of(slice_)
-        for begin in range(0, x.size, _BATCH):
+        known, trie = self._known_of(slice_), self.words.rest(slice_)
+        batch = walks_at_a_time(trie.order.size, _BATCH)
+        for begin in range(0, x.size, batch):
             self.budget.check("")
-            part = slice(begin, begin + _BATCH)
+            part = slice(begin, begin + batch)
             costs.dearest_of_cells(
-                self.a, known, self.words.rest(slice_), x[part], state[part], mode, self.specials,
+                self.a, known, trie, x[part], state[part], mode, self.specials,
                 self.is_special, self.memo, self.open_, self.st, self.frames, out[part],
             )  # fmt: skip
         return out
@@ -327,7 +332,7 @@ class _Close:
             reads = np.zeros(self.t.classes, bool)
             some = plain_bytes() if slice_ == PLAIN else self.words.units.bytes_from(slice_)
             reads[self.t.symbol_class[:256][some]] = True
-            known = self._known[slice_] = bounds_along(self.a, rows, reads)
+            known = self._known[slice_] = bounds_along(self.a, rows, reads, self.budget)
         return known
 
     def _after_any_text(self, rows: ways.Rows) -> np.ndarray:
@@ -335,7 +340,7 @@ class _Close:
         token can open."""
         t, a, v = self.t, self.a, self.vocab
         anything = np.ones(t.classes, np.int32)
-        after = bounds_along(a, rows, anything > 0)
+        after = bounds_along(a, rows, anything > 0, self.budget)
         if (after < NEVER).all():
             return after
         opens = np.concatenate([[0], np.cumsum(self._pushing()[t.symbol_class[:256]][v.token_bytes])])
@@ -367,9 +372,10 @@ class _Close:
         range_ = np.repeat(first[n], count) + steps(count)
         jobs = np.stack([e[of], g[of], low[range_], high[range_]], axis=1).astype(np.int32)
         found = np.zeros((len(jobs), 4), np.int64)
-        for begin in range(0, len(jobs), _BATCH):
+        batch = walks_at_a_time(self.words.whole.order.size, _BATCH)
+        for begin in range(0, len(jobs), batch):
             self.budget.check("")
-            part = slice(begin, begin + _BATCH)
+            part = slice(begin, begin + batch)
             costs.dearest_below(
                 self.a, self._known_of(-1), self.words.whole, jobs[part], offset, content, self.is_special, self.memo,
                 self.open_, self.st, self.frames, found[part],

@@ -23,7 +23,7 @@ from toolc.runtime.format.tables import Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.comb import CombRows
 
-from ..budget import Budget, check_breaks
+from ..budget import Budget, check_breaks, walks_at_a_time
 from ..errors import VocabError
 from ..pushdown.marks import Marks
 from ..pushdown.nfa import END_OF_TURN
@@ -154,8 +154,9 @@ class _Lift:
     ) -> None:
         """Call a kernel until the jobs from ``begin`` to ``end`` are done, growing the pools where they are full."""
         pools = pools or (self.lists, self.profiles, self.pieces)
+        batch = walks_at_a_time(self.words.whole.order.size, _BATCH)
         while begin < end:
-            to = min(begin + _BATCH, end)
+            to = min(begin + batch, end)
             at = walk(begin, to)
             self.budget.check("rows", len(self.lists))
             if at < to:
@@ -168,10 +169,12 @@ class _Lift:
         w, m = self.words, self.machine
         units = w.units
         choice = np.zeros((len(jobs), 3), np.int32)
-        choose_slices(
-            m, self.units, w.homes, _PROBE, self.counts_on, w.copied, w.most_units[w.copied], w.poor, self.limit, jobs,
-            w.pairs, choice,
-        )  # fmt: skip
+        for begin in range(0, len(jobs), _BATCH):
+            self.budget.check("")
+            choose_slices(
+                m, self.units, w.homes, _PROBE, self.counts_on, w.copied, w.most_units[w.copied], w.poor, self.limit,
+                jobs[begin : begin + _BATCH], w.pairs, choice[begin : begin + _BATCH],
+            )  # fmt: skip
         slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
         extra = np.full(len(jobs), -1, np.int32)
         most_units = np.full(len(jobs), BY_LIMIT, np.int32)
@@ -189,6 +192,7 @@ class _Lift:
         share(regions.same(jobs, slice_, np.flatnonzero(differs)))
         alone = np.flatnonzero(differs)
         for j in alone.tolist():
+            self.budget.check("")
             exceptions = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j]))
             if exceptions is None:
                 slice_[j], limit[j] = -1, UNLIMITED
@@ -197,6 +201,7 @@ class _Lift:
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
         share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
+        self.budget.check("")
         outside = tokens_outside(
             m, units.next_unit, units.alive, units.boundary, *w.deaths(slice_), jobs, slice_, w.pairs
         )
@@ -403,6 +408,7 @@ class _Lift:
         chains, wave, chain_of = [no_cells(1)], np.zeros(0, np.int64), [np.zeros((0, 2), np.int32)]
         known: set[int] = set()
         while True:
+            self.budget.check("")
             pairs = pairs_beneath(exits, above, set_offset, sets, len(self.profiles), a.stack_symbols)
             wave = np.array([pair for pair in pairs.tolist() if pair not in known], np.int64)
             if not wave.size:

@@ -10,6 +10,8 @@ Invariants   never below the largest bound after a token of such symbols. It is 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
@@ -18,30 +20,60 @@ from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection import shortest_paths as ways
 from toolc.runtime.selection.completion_automaton import Closing, act, owing, phase
 
+from ..budget import Budget
+
 _SWEEPS = 12  # what still grows after so many opens frames without end, or goes far against the order of the states
+_MOST_SWEEPS = 48  # after so many nothing is known of any cell
+_BATCH = 1 << 20  # edges between two looks at the clock
 
 
-def bounds_along(a: Closing, rows: ways.Rows, reads: np.ndarray, opens: bool = True) -> np.ndarray:
+def bounds_along(a: Closing, rows: ways.Rows, reads: np.ndarray, budget: Budget, opens: bool = True) -> np.ndarray:
     """int32 [close cells]: at least the largest bound after one or more symbols of some classes, that stay in the
     frame or open others.
 
     Args:
         a: with its bounds.
         reads: bool [classes].
+        budget: its clock is looked at.
         opens: whether they may open frames.
     """
     weight = np.where(reads, 1, NEVER).astype(np.int32)
     ops = ways.ops_of(rows, weight, np.zeros(weight.size, np.int32))
-    return _along(a, rows.of_close, ops.offset, ops.op, opens)
+    budget.check("")
+    begin = _edges_of(a, rows.of_close, ops.offset, ops.op, opens)
+    cells = rows.of_close.size
+    edge = np.empty((int(begin[cells]), 3), np.int32)
+    parts = _parts(begin)
+    for low, high in parts:
+        budget.check("")
+        _add_edges(a, rows.of_close, ops.offset, ops.op, opens, begin, low, high, edge)
+    value, out = a.bound.copy(), np.zeros(cells, np.int32)
+    value[a.close_first[0]] = value[a.close_first[1]] = 0  # no state, and the finished one
+    sweeps, growing = 0, True
+    while growing:
+        growing = False
+        sweeps += 1
+        for low, high in reversed(parts):
+            budget.check("")
+            growing |= _sweep(begin, edge, low, high, sweeps > _SWEEPS, value, out)
+        if sweeps == _MOST_SWEEPS and growing:
+            out[:] = NEVER
+            break
+    return out
+
+
+def _parts(begin: np.ndarray) -> list[tuple[int, int]]:
+    """The cells in runs of about so many edges as are looked at at a time: the first, and the one behind the last."""
+    cells = begin.size - 1
+    cuts = np.searchsorted(begin, np.arange(_BATCH, int(begin[cells]), _BATCH)).tolist()
+    ends = sorted({0, cells, *cuts})
+    return list(pairwise(ends))
 
 
 @kernel()
-def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
-    """Edges from close cells to ranges of others, with what is owed besides; then sweeps until nothing grows.
-
-    States mostly lead to higher numbers, so a few sweeps from the last to the first are enough.
-    """
-    first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
+def _edges_of(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
+    """Where the edges of each close cell begin, int64 [close cells + 1]."""
+    back_offset = a.back_offset
     cells = row.size
     count = np.zeros(offset.size - 1, np.int32)  # edges of each row of ops
     for r in range(count.size):
@@ -54,9 +86,16 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
     begin = np.zeros(cells + 1, np.int64)
     for x in range(cells):
         begin[x + 1] = begin[x] + count[row[x]]
-    edge = np.empty((begin[cells], 3), np.int32)  # first target, last target, what is owed besides
-    n = 0
-    for x in range(cells):
+    return begin
+
+
+@kernel()
+def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge):  # type: ignore[no-untyped-def]
+    """Write the edges of some close cells to ranges of others: int32 [·, 3], first target, last target, what is owed
+    besides."""
+    first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
+    n = begin[low_cell]
+    for x in range(low_cell, high_cell):
         for e in range(offset[row[x]], offset[row[x] + 1]):
             kind, number = np.int64(op_of[e] & KIND_MASK), np.int64(op_of[e] >> KIND_BITS)
             low, high = np.int64(a.low[x]), np.int64(a.high[x])
@@ -82,22 +121,23 @@ def _along(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
                     edge[n, 1] = first[q] + phase(breaks, q, act(then, high))
                     edge[n, 2] = 0
                     n += 1
-    value, out = bound.copy(), np.zeros(cells, np.int32)
-    value[first[0]] = value[first[1]] = 0  # no state, and the finished one
-    sweeps, growing = 0, True
-    while growing:
-        growing = False
-        sweeps += 1
-        for x in range(cells - 1, -1, -1):
-            best = out[x]
-            for e in range(begin[x], begin[x + 1]):
-                found = value[edge[e, 0]]
-                for y in range(edge[e, 0] + 1, edge[e, 1] + 1):
-                    found = max(found, value[y])
-                best = max(best, min(np.int32(NEVER), found + edge[e, 2]))
-            if best > out[x]:
-                out[x] = best if sweeps <= _SWEEPS else np.int32(NEVER)
-                if out[x] > value[x]:
-                    value[x] = out[x]
-                    growing = True
-    return out
+
+
+@kernel()
+def _sweep(begin, edge, low_cell, high_cell, ends, value, out):  # type: ignore[no-untyped-def]
+    """Let values of some close cells grow, from the last to the first: states mostly lead to higher numbers, so a few
+    sweeps are enough. Whether one grew; ``ends``: at once to NEVER."""
+    growing = False
+    for x in range(high_cell - 1, low_cell - 1, -1):
+        best = out[x]
+        for e in range(begin[x], begin[x + 1]):
+            found = value[edge[e, 0]]
+            for y in range(edge[e, 0] + 1, edge[e, 1] + 1):
+                found = max(found, value[y])
+            best = max(best, min(np.int32(NEVER), found + edge[e, 2]))
+        if best > out[x]:
+            out[x] = np.int32(NEVER) if ends else best
+            if out[x] > value[x]:
+                value[x] = out[x]
+                growing = True
+    return growing

@@ -242,11 +242,13 @@ class _Linker:
         with self.budget.blaming(a.largest_rule):
             closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
             t = t.but(**closes)
+        self.budget.check("")
         # Of many tools most of the comb is old, and stays as it is.
         fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
         others = self.parts.values() if fewest else None
         imported = [c[3] for c in called]
         cut = Cut(a, t, rows, stubs, entry, imported, self.classes, self.whole.specials, others)
+        self.budget.check("")
         arrays = cut.arrays()
         exported = []
         for push, left in entry or ():
@@ -261,7 +263,10 @@ class _Linker:
             {rule: int(cut.state[q]) for rule, q in a.entries.items()}, counts,
         )  # fmt: skip
         if fewest:
-            self.parts = {digest: other.over(cut.representative) for digest, other in self.parts.items()}
+            for digest, other in self.parts.items():
+                self.budget.check("")
+                self.parts[digest] = other.over(cut.representative)
+        self.budget.check("")
         joined = Joined.of(part, self.parts, cut.symbol_class)
         roots: dict[int, list[int]] = {}
         for k, (push, _) in enumerate(entry or ()):
@@ -273,6 +278,7 @@ class _Linker:
 
     def _main(self, imports: list[Entry]) -> Linked:
         made, a = self._made(self.whole.main, imports, None)
+        self.budget.check("")
         joined = made.joined.behind(made.part)
         tables, longest = tables_of(
             joined, made.resolve.walks.machine, a.marks, self.specials, made.resolve.decided, made.resolve.deciding

@@ -20,7 +20,7 @@ from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.jit.sort import ascend
 
-from ..budget import Budget
+from ..budget import Budget, walks_at_a_time
 from ..lift.rows import RowStore
 from ..pushdown.pushdown import Automaton
 from ..pushdown.unique_rows import distinct_numbers, distinct_rows
@@ -95,8 +95,9 @@ class Walks:
     def _run(self, walk: Callable[[np.ndarray, int, np.ndarray], int], jobs: np.ndarray) -> np.ndarray:
         jobs = np.ascontiguousarray(jobs, np.int32)
         out = np.zeros((len(jobs), 4), np.int32)
-        for begin in range(0, len(jobs), _BATCH):
-            part, found, at = jobs[begin : begin + _BATCH], out[begin : begin + _BATCH], 0
+        batch = walks_at_a_time(self.words.whole.order.size, _BATCH)
+        for begin in range(0, len(jobs), batch):
+            part, found, at = jobs[begin : begin + batch], out[begin : begin + batch], 0
             while at < len(part):
                 self.budget.check("")
                 at = walk(part, at, found)

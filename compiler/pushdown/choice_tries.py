@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MANY = 24  # alternatives of a choice that has a trie
 _LONGEST = 4096  # symbols: what is alike for longer is left apart
+_MOST_TARGETS = 16  # of a state of a trie on one set of symbols, …
+_MOST_SETS = 256  # … and sets that it tells apart: each alternative copies these, so more alternatives stay apart
 _ONE_EDGE, _EDGES, _CHOICE, _OTHER = range(4)
 
 
@@ -59,7 +61,10 @@ class Tries:
                 if both not in self._with:
                     self._nfa.budget.check("states", self._size + len(self.like))
                     self._with[both] = self._insert(*both)
-                root = self._with[both]
+                if self._with[both] < 0:
+                    rest.append(state)
+                else:
+                    root = self._with[both]
         if root < 0:
             self._kind[choice] = _OTHER  # one state among those of a larger one
             return
@@ -83,9 +88,9 @@ class Tries:
         return found
 
     def _insert(self, state: int, trie: int) -> int:
-        """A trie that reads what another does, or what is read from a state on."""
+        """A trie that reads what another does, or what is read from a state on; -1: it would fork too often."""
         root = above = by = -1
-        node = trie
+        node, before = trie, len(self.like)
         for _ in range(_LONGEST):
             if node == state:
                 break
@@ -100,7 +105,10 @@ class Tries:
             if len(found) != 1 or not self._goes_on(target, found[0]):
                 if target not in found:
                     moves[symbols] = (*found, target)
-                return root
+                if len(found) < _MOST_TARGETS and len(moves) <= _MOST_SETS:
+                    return root
+                del self.like[before:], self._holds[before:], self._moves[before:]
+                return -1
             above, by, state, node = copy, symbols, target, found[0]
         if node != state:
             self._moves[above - self._size][by] = (node, state)

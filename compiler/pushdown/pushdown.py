@@ -52,8 +52,6 @@ from .node_analysis import Facts
 from .nodes import NodePool
 from .stack_symbols import stack_order
 
-_REVISIONS = 64
-
 
 @dataclass
 class Automaton:
@@ -166,17 +164,13 @@ def build_automaton(
     budget.check("")
     facts = Facts(pool, partial(budget.check, ""))
     choices = Choices()
-    for _ in range(_REVISIONS):
+    while True:  # choices only grow, so this ends
         budget.check("")
         try:
             nfa = Nfa(facts, choices, budget)
             return _Determiniser(pool, nfa, budget).run(soft_depth, watch)
         except _Clash as clash:
             choices = clash.revised
-    raise GrammarError(
-        "the alternatives of this grammar keep disagreeing on where brackets open",
-        place=grammar.place(grammar.start),
-    )
 
 
 class _Determiniser:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ..budget import look
+from ..errors import UnsupportedError
 from . import charset
 from .charset import Ranges
 
@@ -263,10 +264,16 @@ def _needed(regex: Regex, first: bool) -> Regex:
     return regex
 
 
+_MOST_COPIES = 16  # of what holds lazy repeats
+
+
 def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:
     """Give lazy repeats their sense: ``x*?y`` stops at the first ``y``, so it is ``(?:(?!y)x)*y``.
 
-    ``after`` is what follows the expression. Lazy repeats inside other repeats and inside looks become plain ones.
+    ``after`` is what follows the expression. Copies of what holds lazy repeats are written out, as what follows each is
+    another text. Lazy repeats inside looks become plain ones.
+
+    Raises UnsupportedError: there are many such copies.
     """
     if not _is_lazy(regex):
         return regex
@@ -279,11 +286,37 @@ def shortest(regex: Regex, after: Regex = EMPTY) -> Regex:
         return concat(*reversed(out))
     if type(regex) is Union:
         return union(*(shortest(option, after) for option in regex.options))
-    if type(regex) is Repeat and regex.lazy:
-        item, low, high = _without_lazy(regex.item), regex.low, regex.high
-        more = repeat(concat(Look(after, negative=True), item), 0, None if high is None else high - low)
-        return concat(repeat(item, low, low), more)
-    return _without_lazy(regex)
+    return _shortest_copies(regex, after) if type(regex) is Repeat else _without_lazy(regex)
+
+
+def _shortest_copies(regex: Repeat, after: Regex) -> Regex:
+    """`shortest` of a repeat that is lazy, or holds one that is."""
+    item, low, high = _without_lazy(regex.item), regex.low, regex.high
+
+    def with_next(copy: Regex) -> Regex:
+        """One more copy; a lazy repeat has it only where what follows cannot be read."""
+        return concat(Look(after, negative=True), copy) if regex.lazy else copy
+
+    if not _is_lazy(regex.item):
+        return concat(repeat(item, low, low), repeat(with_next(item), 0, None if high is None else high - low))
+    if max(low, high or 0) > _MOST_COPIES:
+        raise UnsupportedError(
+            f"a repeat of more than {_MOST_COPIES} copies holds a lazy one",
+            hint="lower its bound, or say with a class of characters where the inner repeat ends",
+        )
+    more: Regex = EMPTY
+    if high is None:
+        more = repeat(with_next(shortest(regex.item, concat(repeat(item, 0, None), after))), 0, None)
+    else:
+        for left in range(high - low):
+            look()
+            copy = shortest(regex.item, concat(repeat(item, 0, left), after))
+            more = repeat(concat(with_next(copy), more), 0, 1)
+    for left in range(low):
+        look()
+        rest = repeat(item, left, None if high is None else left + high - low)
+        more = concat(shortest(regex.item, concat(rest, after)), more)
+    return more
 
 
 def _is_lazy(regex: Regex) -> bool:

@@ -17,13 +17,14 @@ import dataclasses
 import enum
 import functools
 import inspect
-import json
 import types
 import typing
+from decimal import Decimal
 from typing import Any, Literal
 
 from ..errors import SpecError
 from .constraints import constrained, is_field
+from .exact_numbers import write_json
 from .json_values import check_value
 from .marks import KEY, marks_of
 from .model import ToolSpec, escape
@@ -33,6 +34,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     float: {"type": "number"},
+    Decimal: {"type": "number"},
     bool: {"type": "boolean"},
     None: {"type": "null"},
     type(None): {"type": "null"},
@@ -168,7 +170,7 @@ class _Types:
                 found=f"a model of type {schema['type']}",
                 expected="a model with fields",
             )
-        if json.dumps(REF + escape(name)) not in json.dumps(self.definitions):
+        if write_json(REF + escape(name)) not in write_json(self.definitions):
             del self.definitions[name]
         return schema
 
@@ -300,7 +302,7 @@ class _Types:
             place=place,
             found=getattr(annotation, "__name__", None) or repr(annotation),
             expected=expected
-            or "str, int, float, bool, None, list, dict, tuple, Literal, Enum, a dataclass, a model …",
+            or "str, int, float, Decimal, bool, None, list, dict, tuple, Literal, Enum, a dataclass, a model …",
         )
 
 

@@ -61,18 +61,29 @@ def write_json(value: Any, ascii_only: bool = False) -> str:
     """What ``json.dumps`` writes, where a Decimal may stand among the numbers."""
     try:
         return json.dumps(value, ensure_ascii=ascii_only)
-    except TypeError:  # a Decimal is inside, or what is no JSON, of which the loop below says so
-        pass
+    except TypeError:  # a Decimal is inside, or what is no JSON, of which `_write` says so
+        parts: list[str] = []
+        _write(value, ascii_only, parts)
+        return "".join(parts)
+
+
+def _write(value: Any, ascii_only: bool, parts: list[str]) -> None:
+    """Append the text of a value, each part of it once."""
     if isinstance(value, Decimal):
-        return number_text(value)
-    if isinstance(value, dict):
-        members = []
+        parts.append(number_text(value))
+    elif isinstance(value, dict):
+        between = "{"
         for key, item in value.items():
-            members.append(json.dumps({key: 0}, ensure_ascii=ascii_only)[1:-2] + write_json(item, ascii_only))
-        return "{" + ", ".join(members) + "}"
-    if isinstance(value, (list, tuple)):
-        items = []
+            parts.append(between + json.dumps({key: 0}, ensure_ascii=ascii_only)[1:-2])
+            _write(item, ascii_only, parts)
+            between = ", "
+        parts.append("}" if value else "{}")
+    elif isinstance(value, (list, tuple)):
+        between = "["
         for item in value:
-            items.append(write_json(item, ascii_only))
-        return "[" + ", ".join(items) + "]"
-    return json.dumps(value, ensure_ascii=ascii_only)
+            parts.append(between)
+            _write(item, ascii_only, parts)
+            between = ", "
+        parts.append("]" if value else "[]")
+    else:
+        parts.append(json.dumps(value, ensure_ascii=ascii_only))

@@ -9,12 +9,12 @@ Invariants   an object that declares its members takes no others, unless its mod
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from ..errors import SpecError
+from .exact_numbers import write_json
 from .model import escape
 
 REF = "#/$defs/"
@@ -58,8 +58,8 @@ def model_schema(item: Any, place: str) -> tuple[str, dict[str, dict[str, Any]]]
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    errors = import_module("pydantic.errors")
-    return errors.PydanticUserError, errors.PydanticUndefinedAnnotation
+    errors, core = import_module("pydantic.errors"), import_module("pydantic_core")
+    return errors.PydanticUserError, errors.PydanticUndefinedAnnotation, core.PydanticSerializationError
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def reachable(name: str, definitions: dict[str, dict[str, Any]]) -> str:
         if one not in found and one in definitions:
             found[one] = definitions[one]
             with_names(definitions[one], note)
-    return json.dumps([name, found])
+    return write_json([name, found])
 
 
 def with_names(schema: Any, rename: Callable[[str], str], names: bool = False) -> Any:

@@ -467,8 +467,10 @@ class _Looking:
         stack = list(dict.fromkeys(seeds))  # many threads may come to one
         seen = set(stack)
         out: list[tuple[int, tuple[int, ...]]] = []
+        turns = 0
         while stack:
-            if len(seen) & 255 == 255:
+            turns += 1
+            if turns & 255 == 0:
                 self.look(len(seen))
             thread = stack.pop()
             node, hanging = thread

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import VocabError
-from .table import Draft, is_control, is_entry, is_unused
+from .table import Draft, is_control, is_entry, is_unused, most_ids
 
 _BYTE_NAME = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -80,8 +80,11 @@ def _put(names: list[str | None], items: Iterable[tuple[str, int]], place: str) 
         wrong = next(pair for pair in pairs if (type(pair[0]), type(pair[1])) != (str, int))
         raise VocabError(place=place, found="{!a}, id {!a}".format(*wrong), expected="texts and whole numbers")
     top = max((token for _, token in pairs), default=-1)
-    if top > 1 << 24 or min((token for _, token in pairs), default=0) < 0:
-        raise VocabError("a token id that no vocabulary has", place=place, found=str(top), expected="0 to 2^24")
+    beyond = most_ids(len(names) + len(pairs))
+    least = min((token for _, token in pairs), default=0)
+    if top >= beyond or least < 0:
+        found = str(least if least < 0 else top)
+        raise VocabError("a token id that no vocabulary has", place=place, found=found, expected=f"0 to {beyond - 1}")
     names.extend([None] * (top + 1 - len(names)))
     for name, token in pairs:
         names[token] = name

@@ -30,7 +30,7 @@ from .builtin import NAME, builtin_path
 from .gguf import is_gguf, metadata_bytes, read_gguf
 from .hf_json import read_hf_json
 from .sentencepiece_model import looks_like_sentencepiece, read_sentencepiece
-from .table import Draft, TokenTable, is_control, is_entry, is_unused
+from .table import Draft, TokenTable, is_control, is_entry, is_unused, most_ids
 from .tekken import read_tekken
 from .tiktoken_ranks import looks_like_ranks, read_ranks
 
@@ -363,7 +363,7 @@ def _add_tokens(draft: Draft, side: SideFile) -> None:
             added[int(key)] = content, bool(entry.get("special"))
     taken = set(draft.special.values())
     for token, (name, special) in sorted(added.items()):
-        if token in taken or token < 0 or token > 1 << 24 or name in draft.special:
+        if token in taken or not 0 <= token < most_ids(len(draft.tokens)) or name in draft.special:
             continue
         empty = token >= len(draft.tokens) or not draft.tokens[token]
         if is_control(name, special) or is_unused(name):

@@ -29,6 +29,11 @@ _UNUSED = re.compile(
 )
 
 
+def most_ids(named: int) -> int:
+    """How many ids a tokenizer that names so many tokens may have: each costs time, whether it has text or not."""
+    return min(1 << 24, 4 * named + (1 << 16))
+
+
 @dataclass(frozen=True)
 class TokenTable:
     """What a compile needs to know of a tokenizer.
@@ -115,10 +120,9 @@ class Draft:
             token, name = found, which
         else:
             token, name = which, f"<id {which}>"
-            if token < 0 or (token >= len(self.tokens) and self.knows_special):
-                raise VocabError(
-                    "no such token id", place=place, found=str(token), expected=f"0 to {len(self.tokens) - 1}"
-                )
+            beyond = len(self.tokens) if self.knows_special else most_ids(len(self.tokens))
+            if not 0 <= token < beyond:
+                raise VocabError("no such token id", place=place, found=str(token), expected=f"0 to {beyond - 1}")
         if token < len(self.tokens) and self.tokens[token]:
             text = self.tokens[token].decode(errors="replace")
             if not _MARKUP.search(text) or len(text) < 3:

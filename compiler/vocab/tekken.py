@@ -13,7 +13,7 @@ import base64
 from typing import Any
 
 from ..errors import VocabError
-from .table import Draft
+from .table import Draft, most_ids
 
 _FIRST_TWENTY = (
     *("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]"),
@@ -45,7 +45,9 @@ def read_tekken(data: dict[str, Any], place: str) -> Draft:
             named = {str(token["token_str"]): int(token["rank"]) for token in listed}
         wanted = size - reserved
         by_rank = {int(token["rank"]): token["token_bytes"] for token in vocab}
-        if not (0 <= reserved <= size <= reserved + len(vocab)) or any(not 0 <= r < reserved for r in named.values()):
+        if not (0 <= reserved <= size <= min(reserved + len(vocab), most_ids(len(vocab)))) or any(
+            not 0 <= r < reserved for r in named.values()
+        ):
             raise VocabError(
                 "the counts contradict each other",
                 place=f"{place}#/config",

@@ -10,7 +10,7 @@ import base64
 import re
 
 from ..errors import VocabError
-from .table import Draft
+from .table import Draft, most_ids
 
 _LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?(\n|$)")
 
@@ -38,8 +38,9 @@ def read_ranks(data: bytes, place: str) -> Draft:
                 place=f"{place}:{number}", found=repr(line[:40]), expected="base64, a space and a rank"
             ) from None
     top = max((rank for rank, _ in pairs), default=-1)
-    if top > 1 << 24:
-        raise VocabError("a rank that no vocabulary has", place=place, found=str(top), expected="0 to 2^24")
+    beyond = most_ids(len(pairs))
+    if top >= beyond:
+        raise VocabError("a rank that no vocabulary has", place=place, found=str(top), expected=f"0 to {beyond - 1}")
     if len({rank for rank, _ in pairs}) != len(pairs):
         raise VocabError("two lines with one rank", place=place)
     tokens = [b""] * (top + 1)

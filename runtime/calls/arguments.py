@@ -22,11 +22,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import DecodeError
+from .blanks import BLANKS
 from .elements import Elements
 from .json_text import load
 from .request_line import read_request
 
-_BLANKS = " \t\n\r"
 _CONSTANTS = {"null": None, "true": True, "false": False}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -148,7 +148,7 @@ def _raw(text: str, types: Sequence[str] | None, constants: Mapping[str, Any]) -
     What spells a value is what the masks keep for it (compiler/schema/channel.py): where only integers may stand,
     digits and perhaps a fraction of zeros are a number, and nothing else is.
     """
-    inner = text.strip(_BLANKS)
+    inner = text.strip(BLANKS.decode())
     if inner in _CONSTANTS or inner in constants:
         value = constants[inner] if inner in constants else _CONSTANTS[inner]
     elif inner[:1] in ("[", "{"):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..reference import Configuration
 
 BLANKS = b" \n\t\r"
+"""White space of JSON; what is written takes the first of them that may stand."""
 _MOST_BLANKS = 256  # that a grammar may ask for in one place
 _JSON = re.compile(rb'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
 _PYTHON = re.compile(rb'"(?:[^"\\]|\\.)*"|' rb"'(?:[^'\\]|\\.)*'" rb"|[\"'\[\](){}]", re.DOTALL)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import DecodeError
 from ..format.tables import tools_of
 from .arguments import Part, decode
+from .blanks import BLANKS
 from .elements import element_texts
 from .events import Unfinished
 from .request_line import request_line
@@ -39,7 +40,6 @@ AROUND = 128
 """Bytes around a call that are allowed for."""
 DEEPEST = 100
 """Containers in one another, in the arguments of a call: each takes some of Python's stack."""
-_BLANKS = b" \n\t\r"
 
 
 class Written(NamedTuple):
@@ -329,7 +329,7 @@ def _rank(symbol: int) -> int:
     """What closes; other text; what may begin a delimiter; blanks."""
     if symbol > 0xFF or symbol == 0x3C:
         return 2
-    return 0 if symbol in b"]})" else 3 if symbol in _BLANKS else 1
+    return 0 if symbol in b"]})" else 3 if symbol in BLANKS else 1
 
 
 def _rank_outside(symbol: int) -> int:

@@ -24,11 +24,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import torch
 
 from ..errors import DecodeError
+from ..format.bundle import Bundle
 from ..format.entries import MAX_BUDGET, checked_budget, entry_state
 from ..format.ops import FINISHED
 from ..format.tables import NEVER
@@ -38,9 +39,6 @@ from . import torch_step as step
 from .arena import Arena
 from .masks import check_apart, check_logits, mask_logits_
 from .torch_step import Config
-
-if TYPE_CHECKING:
-    from ..format.bundle import Bundle
 
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 Budget: TypeAlias = int | Sequence[int | None] | None
@@ -128,10 +126,15 @@ class Decoder:
         backend: str = "auto",
         logits_width: int | None = None,
     ) -> None:
-        given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
+        given = list(bundles) if isinstance(bundles, Sequence) and not isinstance(bundles, str) else [bundles]
         some = [bundle for bundle in given if bundle is not None]
         if not some:
             raise DecodeError("a decoder needs a bundle", found="none", expected="at least one")
+        for bundle in some:
+            if not isinstance(bundle, Bundle):
+                raise DecodeError(
+                    "no bundle", found=repr(bundle)[:80], expected="a Bundle", hint="Bundle.open gives that of a file"
+                )
         if batch_size < 0:
             raise DecodeError("no such batch", found=str(batch_size), expected="a size of 0 or more")
         self.device = torch.device(device)

@@ -115,6 +115,9 @@ def _check_spec(name: str, spec: dict[str, Any]) -> int:
     for key in ("kind", "name", "digest", "begins"):
         if type(spec.get(key, "")) is not str:
             raise _wrong(name, f"spec/{key}", type(spec[key]).__name__, "str")
+    unwritable = spec.get("unwritable", [])
+    if type(unwritable) is not list or not all(map(_is_unwritable, unwritable)):
+        raise _wrong(name, "spec/unwritable", repr(unwritable)[:80], "places, keywords and reasons")
     for number, tool in enumerate(tools):
         place = f"spec/tools/{number}"
         if type(tool) is not dict:
@@ -125,6 +128,13 @@ def _check_spec(name: str, spec: dict[str, Any]) -> int:
             if key in tool and not check(tool[key]):
                 raise _wrong(name, f"{place}/{key}", repr(tool[key])[:80], _FORMS[key])
     return len(tools)
+
+
+def _is_unwritable(value: object) -> bool:
+    """A part of a schema that no text has: its place, the keywords that keep texts from it, and why."""
+    if type(value) is not dict or value.keys() != {"pointer", "keywords", "why"}:
+        return False
+    return type(value["pointer"]) is str and type(value["why"]) is str and _are_texts(value["keywords"])
 
 
 def _are_texts(value: object, length: int | None = None) -> bool:

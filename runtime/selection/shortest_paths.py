@@ -9,6 +9,7 @@ Source       Knuth 1977 (a generalization of Dijkstra's algorithm).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,12 @@ from .completion_automaton import Closing, act, largest, owing, phase, phases
 
 _RARE = 1000  # weight of a byte that is no token by itself
 _LEVELS = 32  # of the queue of least weights, for values of 31 bits
+_STEPS = 1 << 21  # of `least_ways`, and close cells of `tokens_on_the_way`, between two looks at a clock
+_CELLS = 1 << 16
+
+
+def _passing() -> None:
+    """For those who have no clock."""
 
 
 @kernel()
@@ -107,14 +114,71 @@ def _dequeue(queue, now):  # type: ignore[no-untyped-def]
     return now, np.int64(entry[n, 1])
 
 
+class Terms(NamedTuple):
+    """What `least_ways` works on. A *term* is an op of a cell. It waits for one cell that it needs and that has no
+    value yet; when that one has got its value, the term goes on to the next; when it needs no more, its cell has a
+    candidate.
+
+    begin int64 [cells + 1]: where the terms of each cell begin;  owner int32 [terms]: the cell of each.
+    following int32 [terms]: the next term that waits for the same cell;  part, at int32 [terms]: which range of cells
+    each is at, and where in it;  above, below int32 [terms]: the largest values so far of what is entered, and of what
+    follows below.
+    waiting int32 [cells]: the first term that waits for each, -1 for none;  settled bool [cells]: it has its value.
+    first, entry: the queue, see `_enqueue`;  ready int32 [terms + 1]: terms to look at.
+    order int64 [cells]: those that have a value, the least first.
+    at_ int64 [4]: how many are in ``entry``, ``ready`` and ``order``, and the value that was taken out last.
+    """
+
+    begin: np.ndarray
+    owner: np.ndarray
+    following: np.ndarray
+    part: np.ndarray
+    at: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    waiting: np.ndarray
+    settled: np.ndarray
+    first: np.ndarray
+    entry: np.ndarray
+    ready: np.ndarray
+    order: np.ndarray
+    at_: np.ndarray
+
+
+@kernel()
+def _terms(finished, row, offset, value):  # type: ignore[no-untyped-def]
+    """`Terms` before the first is looked at; ``finished``: the cell of the finished state. See `least_ways`."""
+    cells = row.size
+    begin = np.zeros(cells + 1, np.int64)
+    for x in range(cells):
+        begin[x + 1] = begin[x] + offset[row[x] + 1] - offset[row[x]]
+    count = begin[cells]
+    owner, ready = np.empty(count, np.int32), np.empty(count + 1, np.int32)
+    settled = np.zeros(cells, np.bool_)
+    settled[finished] = True  # its value is 0
+    first, entry = np.full(_LEVELS, -1, np.int32), np.empty((count + cells, 3), np.int32)
+    at_ = np.zeros(4, np.int64)
+    for x in range(cells):
+        if value[x] < NEVER:
+            _enqueue((first, entry), at_[0], np.int64(0), np.int64(value[x]), x)
+            at_[0] += 1
+        for t in range(begin[x], begin[x + 1]):
+            owner[t] = x
+            ready[t] = count - 1 - t
+    at_[1] = count
+    return (
+        begin, owner, np.empty(count, np.int32), np.zeros(count, np.int32), np.full(count, -1, np.int32),
+        np.zeros(count, np.int32), np.zeros(count, np.int32), np.full(cells, -1, np.int32), settled, first, entry,
+        ready, np.empty(cells, np.int64), at_,
+    )  # fmt: skip
+
+
 @kernel()
 def least_ways(  # type: ignore[no-untyped-def]
-    first, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value, policy
-):
-    """Least weights to leave the frame from every close cell, and the first class of such a way.
-
-    A *term* is an op of a cell. It waits for one cell that it needs and that has no value yet; when that one has got
-    its value, the term goes on to the next; when it needs no more, its cell has a candidate.
+    first, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value, policy,
+    work, steps,
+):  # fmt: skip
+    """Least weights to leave the frame from every close cell, and the first class of such a way, some steps further.
 
     Args:
         first … high: as in `Closing`;  row: int32 [close cells], the row of ops;  offset, op_of, class_of: those, see
@@ -122,40 +186,18 @@ def least_ways(  # type: ignore[no-untyped-def]
         weight, rank: int32 [classes]; among equally short ways the class of least rank.
         value: int32 [close cells], receives the least weight; NEVER but for those that are known already and have no
             ops;  policy: int32, all -1, receives the class.
+        work: `Terms`;  steps: so many terms are looked at, or cells taken out, at most.
 
     Returns:
-        int64 [·]: the cells that got a value, the least first.
+        whether that was all.
     """
-    cells = row.size
-    terms = np.zeros(cells + 1, np.int64)
-    for x in range(cells):
-        terms[x + 1] = terms[x] + offset[row[x] + 1] - offset[row[x]]
-    count = terms[cells]
-    owner = np.empty(count, np.int32)
-    following = np.empty(count, np.int32)  # the next term that waits for the same cell
-    part = np.zeros(count, np.int32)  # which range of cells it is at, and where in it
-    at = np.full(count, -1, np.int32)
-    above = np.zeros(count, np.int32)  # largest values so far: of what is entered, and of what follows below
-    below = np.zeros(count, np.int32)
-    waiting = np.full(cells, -1, np.int32)
-    settled = np.zeros(cells, np.bool_)
-    settled[first[1]] = True  # the finished state; its value is 0
-    queue = np.full(_LEVELS, -1, np.int32), np.empty((count + cells, 3), np.int32)
-    entries = 0
-    for x in range(cells):
-        if value[x] < NEVER:
-            _enqueue(queue, entries, np.int64(0), np.int64(value[x]), x)
-            entries += 1
-    now, order, done = np.int64(0), np.empty(cells, np.int64), 0
-    ready = np.empty(count + 1, np.int32)  # terms to look at
-    for x in range(cells):
-        for t in range(terms[x], terms[x + 1]):
-            owner[t] = x
-    todo = count
-    for t in range(count):
-        ready[t] = count - 1 - t
-    while True:
-        while todo > 0:
+    terms, owner, following, part, at = work.begin, work.owner, work.following, work.part, work.at
+    above, below, waiting, settled, ready = work.above, work.below, work.waiting, work.settled, work.ready
+    queue, order = (work.first, work.entry), work.order
+    entries, todo, done, now = work.at_[0], work.at_[1], work.at_[2], work.at_[3]
+    while steps > 0:
+        while todo > 0 and steps > 0:
+            steps -= 1
             todo -= 1
             t = ready[todo]
             x = owner[t]
@@ -214,9 +256,13 @@ def least_ways(  # type: ignore[no-untyped-def]
             policy[x] = k
             _enqueue(queue, entries, now, np.int64(found), x)
             entries += 1
+        if steps <= 0:
+            break
+        steps -= 1
         now, x = _dequeue(queue, now)
         if x < 0:
-            return order[:done]
+            work.at_[2] = done
+            return True
         if settled[x]:
             continue
         settled[x] = True
@@ -227,6 +273,8 @@ def least_ways(  # type: ignore[no-untyped-def]
             ready[todo] = t
             todo += 1
             t = following[t]
+    work.at_[0], work.at_[1], work.at_[2], work.at_[3] = entries, todo, done, now
+    return False
 
 
 @kernel()
@@ -457,27 +505,35 @@ def ops_of(rows: Rows, weight: np.ndarray, rank: np.ndarray) -> Ops:
 
 
 def ways_out(
-    a: Closing, rows: Rows, signs: Signs, known: np.ndarray, weight: np.ndarray
+    a: Closing, rows: Rows, signs: Signs, known: np.ndarray, weight: np.ndarray, look: Callable[[], None] = _passing
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The least weight to leave the frame from every close cell, int32, the first class of such a way, and the cells
     that have one by their weight, int64 [·].
 
     Args:
         known: close cells without ops whose weights int32 [·] are known.
+        look: called now and then; what it raises ends the work.
     """
     ops = ops_of(rows, signs.weight, signs.rank)
     value, policy = np.full(a.bound.size, NEVER, np.int32), np.full(a.bound.size, -1, np.int32)
     value[known] = weight
-    order = least_ways(
+    look()
+    work = Terms(*_terms(a.close_first[FINISHED], rows.of_close, ops.offset, value))
+    while not least_ways(
         a.close_first, a.close_break, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol, signs.weight,
-        signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy,
-    )  # fmt: skip
-    return value, policy, order
+        signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy, work, _STEPS,
+    ):  # fmt: skip
+        look()
+    return value, policy, work.order[: work.at_[2]]
 
 
 def tokens_along(
-    a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, close_token: np.ndarray
-) -> None:
-    """`tokens_on_the_way` for these close cells."""
+    a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, close_token: np.ndarray,
+    look: Callable[[], None] = _passing,
+) -> None:  # fmt: skip
+    """`tokens_on_the_way` for these close cells; ``look`` is called now and then."""
     stack = np.zeros((vocab.longest + 1, 4), np.int64)
-    tokens_on_the_way(a, order, policy, signs.symbol, signs.token, signs.byte, stack, close_token)
+    for begin in range(0, order.size, _CELLS):
+        look()
+        some = order[begin : begin + _CELLS]
+        tokens_on_the_way(a, some, policy, signs.symbol, signs.token, signs.byte, stack, close_token)

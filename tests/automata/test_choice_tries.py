@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from toolc.compiler.budget import Budget
@@ -102,6 +103,30 @@ def test_what_is_alike_for_long_is_left_apart(longest: int, monkeypatch: pytest.
     plain = _without(text, monkeypatch)
     monkeypatch.setattr(tries, "_LONGEST", longest)
     _same(build_automaton(read_grammar(text)), plain, random.Random(longest))
+
+
+def test_what_begins_alike_again_and_again_is_left_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each member may be followed by any later one, with the same symbol: a trie of these has a move to each."""
+    text = "start: " + '"a"? ' * 60 + '"b"? "a"? ' * 20 + "\n"
+    plain, shared = _without(text, monkeypatch), build_automaton(read_grammar(text))
+    _same(shared, plain, random.Random(4))
+    found = []
+
+    def counted(nfa: nfa_module.Nfa, places: np.ndarray) -> tries.Tries | None:
+        made = tries.share_tries(nfa, places)
+        found.append(nfa.edges.data.shape[0])
+        return made
+
+    monkeypatch.setattr(nfa_module, "share_tries", counted)
+    for count in (200, 400):
+        build_automaton(read_grammar("start: " + '"a"? ' * count + "\n"))
+    assert found[-1] < 2.2 * found[-2]
+
+
+def test_choices_of_many_sets_of_symbols_are_left_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tries, "_MOST_SETS", 5)
+    text = _keys([f"{chr(97 + n)}{n}" for n in range(26)] + [f"{chr(65 + n)}{n}" for n in range(20)])
+    _same(build_automaton(read_grammar(text)), _without(text, monkeypatch), random.Random(5))
 
 
 @pytest.mark.parametrize("last", ['"z"', 'OPEN ":2" ("," OPEN ":2")*'])

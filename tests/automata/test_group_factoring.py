@@ -8,9 +8,9 @@ import random
 import pytest
 
 from toolc.compiler import compile_schema
-from toolc.compiler.automata.factor import factor
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.pushdown import pushdown
+from toolc.compiler.pushdown.group_factoring import factor
 
 from .machine import accepts, mutate, random_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolc.compiler.automata.offsets import offsets
 from toolc.compiler.pushdown.unique_rows import distinct_numbers, distinct_rows
+from toolc.compiler.terminals.offsets import offsets
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 300, 5000])

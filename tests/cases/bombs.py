@@ -177,6 +177,12 @@ _add("lazy-repeats-doubled", "grammar", lambda: f'start: /{"a*?b" * 40}/ "x"\n')
 _add("a-long-sequence", "grammar", lambda: "start: " + '"a" ' * 20_000 + "\n")
 _add("long-sequences", "grammar", lambda: "start: " + " | ".join('"a" ' * 3000 + f'"{n}"' for n in range(10)) + "\n")
 _add("sequences-that-may-end", "grammar", lambda: "start: " + '"a"? ' * 3000 + "\n")
+_add("counts-of-many-ways", "grammar", lambda: (
+    "start: (" + " | ".join(f'"{chr(65 + n)}" "{chr(66 + n)}"' for n in range(57) if n != 27 and n != 26)
+    + ')~250000..900000 "!"\n'))  # fmt: skip
+_add("members-of-many-counts", "tools", lambda: [
+    _tool(_object({f"p{n}": {"type": "integer"} for n in range(10)}, minProperties=3))],
+    protocol="qwen3_coder", key_order="any")  # fmt: skip
 
 
 def _equal(count: int) -> list[Any]:

@@ -593,3 +593,14 @@ def test_responses_and_requests(toolc: Toolc, tmp_path: Path) -> None:
     (tmp_path / "format.json").write_text('{"type": "json_schema", "json_schema": {"name": "x"}}')
     refused = toolc("compile", "format.json", "--tokenizer", "builtin")
     assert refused.returncode == 3 and "format.json#/json_schema" in refused.stderr
+
+
+def test_inspect_shows_what_is_never_written(toolc: Toolc, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(
+        '{"type": "object", "properties": {"n": {"type": "integer", "minimum": 5, "maximum": 3}}}'
+    )
+    assert toolc("compile", "s.json", "-o", "b.toolc", "--tokenizer", "builtin").returncode == 0
+    (row,) = json.loads(toolc("inspect", "b.toolc", "--json").stdout)["unwritable"]
+    assert row["pointer"] == "s.json#/properties/n" and row["keywords"] == ["type", "minimum", "maximum"]
+    shown = " ".join(toolc("inspect", "b.toolc").stdout.split())
+    assert "never written s.json#/properties/n: no value meets type, minimum and maximum" in shown

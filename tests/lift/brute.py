@@ -1,6 +1,6 @@
 """The mask by trying every token, without a trie, rows or chains: a plain numba loop over the tables' transitions.
 
-It is itself tested against the plain-Python oracle (tests/oracle_runtime.py) on a small vocabulary.
+It is itself tested against the plain-Python oracle (toolc.runtime.reference) on a small vocabulary.
 """
 
 from __future__ import annotations

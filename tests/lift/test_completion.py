@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import functools
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from toolc.compiler import compile_grammar, compile_schema
-from toolc.compiler.lift import close
+from toolc.compiler.budget import Budget
+from toolc.compiler.lift import completion as close
+from toolc.compiler.lift import lift
+from toolc.compiler.lift import text_bounds as along
+from toolc.compiler.link.cache import forget
 from toolc.runtime import Matcher
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.reference import Sequence
+from toolc.runtime.selection import shortest_paths as ways
 
 from ..cases.grammars import GRAMMARS
 from .brute import brute_bounds
@@ -86,3 +92,37 @@ def test_the_promise_of_large_automata(name: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(close, "MOST_WALKS", 0)
     monkeypatch.setattr(close, "MOST_EXACT", 0)
     compare(compile_schema(SCHEMAS[name], vocab("builtin")).bundle, name, 150)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["tree", "counted", "pattern", *sorted(GRAMMARS)[:4]])
+def test_work_in_small_slices_finds_the_same(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The clock is looked at between slices, however many cells there are."""
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path))
+    forget()
+    whole = compile_schema(SCHEMAS[name], "builtin") if name in SCHEMAS else compile_grammar(GRAMMARS[name], "builtin")
+    looks = []
+    check = Budget.check
+    monkeypatch.setattr(Budget, "check", lambda self, *given, **more: (looks.append(1), check(self, *given, **more))[1])
+    for module, constant, value in (
+        (ways, "_STEPS", 7),
+        (ways, "_CELLS", 3),
+        (along, "_BATCH", 5),
+        (lift, "_BATCH", 16),
+    ):
+        monkeypatch.setattr(module, constant, value)
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path / "other"))
+    forget()
+    sliced = compile_schema(SCHEMAS[name], "builtin") if name in SCHEMAS else compile_grammar(GRAMMARS[name], "builtin")
+    assert sliced.bundle.digest == whole.bundle.digest
+    assert len(looks) > whole.bundle.tables.close_bound.size // 3
+
+
+def test_what_grows_against_the_order_of_states_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each sweep takes a value one cell further: they are counted. What is not known then is walked."""
+    held = bundle("tree", "builtin")
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path))
+    monkeypatch.setattr(along, "_MOST_SWEEPS", 1)
+    forget()
+    fewer = compile_schema(SCHEMAS["tree"], "builtin").bundle
+    compare(fewer, "grows", 60)
+    assert (fewer.tables.close_bound == held.tables.close_bound).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from types import SimpleNamespace
 from typing import Any
@@ -95,6 +96,27 @@ def test_a_request_that_cannot_be_met_takes_no_slot() -> None:
                 processor.prepare_tensor_args([SimpleNamespace(state=made)])
         else:
             assert processor.prepare_tensor_args([SimpleNamespace(state=made)]).tolist() == [1]
+
+
+def test_equal_bundles_have_one_number() -> None:
+    """The names of a second, equal bundle and of all behind it meant the bundles of other names."""
+    bundles = {
+        "one": bundle("brackets"),
+        "two": pickle.loads(pickle.dumps(bundle("brackets"))),
+        "three": KINDS["counted"],
+    }
+    processor = ToolcContinuousProcessor(bundles, 3, torch.device("cpu"))
+    chosen = [processor.choose({"toolc_bundle": name}) for name in bundles]
+    assert [one and one[0] for one in chosen] == [0, 0, 1]
+    batch = [state(name, [9], logit_processor_kwargs={"toolc_bundle": name}) for name in bundles]
+    for one in batch:
+        one.position_offset = 1
+    given = processor.prepare_tensor_args([SimpleNamespace(state=one) for one in batch])
+    masked = processor(processor.reader(torch.tensor([9, 9, 9]), torch.zeros(3, 96)), given)
+    for row, name in enumerate(bundles):
+        assert torch.isfinite(masked[row]).nonzero().view(-1).tolist() == sorted(
+            Sequence.start(bundles[name]).mask()
+        ), name
 
 
 @pytest.mark.parametrize(("budget", "most"), [(2**31, None), (None, 2**31), (2**70, None), (0, 2**70)])

@@ -232,6 +232,8 @@ def test_bundle_added_later_and_foreign_vocab() -> None:
         (lambda d: d.draft(torch.tensor([[4, 4], [4, 4]]), torch.tensor([-1.0, 0.0])), "parents do not fit"),
         (lambda d: d.mask_(torch.zeros(2, 96).to(torch.float8_e4m3fn)), "16 bits or more"),
         (lambda d: Decoder([], 1), "needs a bundle"),
+        (lambda d: Decoder("weather.toolc", 1), "no bundle; found 'weather.toolc', expected a Bundle"),
+        (lambda d: Decoder([bundle("brackets"), {}], 2), "no bundle; found {}"),
         (lambda d: Decoder(bundle("brackets"), 2, bundle_of_row=[1, 0]), "no such bundle"),
     ],
 )

@@ -258,6 +258,12 @@ EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]
     ("meta-subset", meta_setter(subset=[7]), ("#meta/subset", "texts")),
     ("meta-spec", meta_setter(spec=[]), ("#meta/spec", "list", "dict")),
     ("meta-tools", meta_setter(spec={"tools": {}}), ("#meta/spec/tools", "dict", "list")),
+    ("meta-unwritable", meta_setter(spec={"unwritable": 3}), ("#meta/spec/unwritable", "3", "places, keywords")),
+    (
+        "meta-unwritable-row",
+        meta_setter(spec={"unwritable": [{"pointer": "#", "keywords": [1], "why": ""}]}),
+        ("#meta/spec/unwritable", "places, keywords"),
+    ),
     ("meta-tool", meta_setter(spec={"tools": ["a"]}), ("#meta/spec/tools/0", "str", "dict")),
     ("meta-tool-name", meta_setter(spec={"tools": [{}]}), ("#meta/spec/tools/0/name", "NoneType", "str")),
     ("meta-tool-parameters", of_tool(parameters=[["a"]]), ("#meta/spec/tools/0/parameters", "with their types")),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolc.compiler import compile_schema
+from toolc.compiler.commands.check import check
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.regex import may_meet, parse_regex
 from toolc.compiler.schema import schema_to_lark
@@ -150,3 +154,12 @@ def test_may_meet(one: str, other: str) -> None:
         longest = re.compile(f"(?:{one})"), re.compile(f"(?:{other})")
         texts = ("".join(some) for size in (7, 8, 9) for some in itertools.product("abc", repeat=size))
         assert any(all(regex.fullmatch(text) for regex in longest) for text in texts)
+
+
+def test_alternatives_that_disagree_again_and_again(shared: Path) -> None:
+    """Each attempt calls a few more strings; after 64 of them the schema was refused, and nothing said why."""
+    folder = shared / "cases" / "reported" / "81-discord-openapi"
+    bundle = compile_schema(json.loads((folder / "spec.json").read_text()), "builtin").bundle
+    for name in ("valid", "invalid"):
+        for text in (folder / f"{name}.txt").read_text().splitlines():
+            assert check(bundle, text.encode())["accepted"] == (name == "valid"), text

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from toolc.compiler.errors import SchemaError, SpecError, ToolcError, Unsatisfia
 from toolc.compiler.key import source_key
 from toolc.compiler.schema import schema_to_lark
 from toolc.compiler.schema.defaults import defaults_of
-from toolc.compiler.specs import read_spec
+from toolc.compiler.specs import exact_numbers, read_spec
 from toolc.compiler.specs.exact_numbers import read_number, write_json
 from toolc.compiler.specs.source import parse
 from toolc.runtime.speculate.errors import SpeculateError
@@ -150,6 +151,22 @@ def test_json_with_decimals() -> None:
     assert write_json(nested) == "[" * 499 + "1e+400" + "]" * 499
     with pytest.raises(TypeError):
         write_json([Decimal(1), object()])
+
+
+def test_each_part_of_json_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what lies in n lists it was tried n times."""
+    asked = []
+
+    def dumps(value: Any, **options: Any) -> str:
+        asked.append(len(str(value)))
+        return json.dumps(value, **options)
+
+    monkeypatch.setattr(exact_numbers, "json", SimpleNamespace(dumps=dumps))
+    value: Any = Decimal("1e400")
+    for n in range(200):
+        value = [value, "a long text"] if n % 2 else {"k": value, "l": []}
+    assert write_json(value).count("a long text") == 100
+    assert sum(asked) < 3 * len(str(value))
 
 
 def test_keys_tell_digits_apart() -> None:

@@ -7,6 +7,7 @@ import enum
 import functools
 import types
 import typing
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import jsonschema
@@ -71,6 +72,21 @@ ANNOTATIONS: list[tuple[str, Any, list[Any], list[Any]]] = [
     ("tuple-of-none", tuple[()], [[]], [[1]]),
     ("literal-of-enum", Literal[Color.RED, 3], ["r", 3], ["b", "RED"]),
     ("field-ge", Annotated[int, Field(ge=3)], [3], [2]),
+    ("decimal", Decimal, [1, 0.5], ["1"]),
+    ("decimal-bounds", Annotated[Decimal, Field(ge=Decimal("0.25"), lt=Decimal("1e1"))], [0.25, 9.5], [0.2, 10]),
+    (
+        "decimal-beyond-floats",
+        Annotated[Decimal, annotated_types.Le(Decimal("0.30000000000000000001"))],
+        [Decimal("0.30000000000000000001")],
+        [Decimal("0.30000000000000000002")],
+    ),
+    (
+        "decimal-multiple",
+        Annotated[float, Field(multiple_of=Decimal("0.1"))],
+        [Decimal("0.3"), 2],
+        [Decimal("0.35")],
+    ),
+    ("decimal-of-int", Annotated[int, annotated_types.Gt(Decimal("2.5"))], [3], [2]),
     ("field-all", Annotated[float, Field(gt=1, lt=9, multiple_of=0.5)], [1.5], [1, 9, 2.3]),
     ("field-text", Annotated[str, Field(min_length=2, max_length=3, pattern="^a")], ["ab"], ["a", "abcd", "ba"]),
     ("field-list", Annotated[list[int], Field(min_length=1)], [[1]], [[]]),
@@ -94,6 +110,17 @@ def test_annotation(annotation: Any, good: list[Any], bad: list[Any]) -> None:
         assert accepts(function(a=annotation), {"a": value}), value
     for value in bad:
         assert not accepts(function(a=annotation), {"a": value}), value
+
+
+@pytest.mark.parametrize("make", [dataclass_of, typed_dict_of, model_of])
+def test_bounds_that_no_float_stands_for(make: Any) -> None:
+    """The schema of such a model could not be written as JSON."""
+    least = Decimal("0.30000000000000000001")
+    bounded = Annotated[float, annotated_types.Ge(least)]
+    one, two = make(x=bounded), make(x=bounded, y=int)
+    tool = function(a=one, b=two, c=one)
+    good = {"a": {"x": least}, "b": {"x": 1, "y": 1}, "c": {"x": 0.5}}
+    assert accepts(tool, good) and not accepts(tool, good | {"c": {"x": Decimal("0.3")}})
 
 
 @pytest.mark.parametrize("make", [dataclass_of, typed_dict_of, model_of])
@@ -184,6 +211,14 @@ REFUSED: list[tuple[str, Any, str, str]] = [
     ("literal-bytes", function(a=Literal[b"x"]), "tool(a)", "found bytes"),
     ("enum-of-set", function(a=Odd), "tool(a)", "found Odd.B: frozenset"),
     ("model-callable", pydantic.create_model("M", f=(typing.Callable[[int], int], ...)), "M", "CallableSchema"),
+    ("decimal-nan", function(a=Annotated[float, Field(ge=Decimal("NaN"))]), "tool(a)", "found Decimal('NaN')"),
+    ("decimal-digits", function(a=Annotated[Decimal, Field(max_digits=3)]), "tool(a)", "max_digits=3"),
+    (
+        "model-of-objects",
+        pydantic.create_model("M", f=(int, Field(json_schema_extra={"x": object()}))),
+        "M",
+        "unknown type",
+    ),
     ("model-list", pydantic.RootModel[list[int]], "RootModel[list[int]]", "type array"),
     ("field-digits", function(a=Annotated[float, Field(max_digits=3)]), "tool(a)", "max_digits=3"),
     ("field-alias", function(a=Annotated[int, Field(alias="b")]), "tool(a)", "alias='b'"),
