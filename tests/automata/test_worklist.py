@@ -10,7 +10,7 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.ir import Mark
 from toolc.compiler.grammar.reader import read_grammar
-from toolc.compiler.pushdown import filling as filling_module
+from toolc.compiler.pushdown import worklist as filling_module
 from toolc.compiler.pushdown.interning import read_nodes
 from toolc.compiler.pushdown.node_analysis import Facts
 from toolc.compiler.pushdown.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool

@@ -15,7 +15,7 @@ from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, renam
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
-from toolc.compiler.schema import pieces
+from toolc.compiler.schema import cached_text as pieces
 from toolc.compiler.schema.report import pack, unpack
 from toolc.compiler.specs import read_spec
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolc.compiler import compile_schema
-from toolc.compiler.lift import collapsed
+from toolc.compiler.lift import collapsed_walks as collapsed
 from toolc.compiler.lift.collapsed_trie import Collapsed
 from toolc.runtime import Matcher
 

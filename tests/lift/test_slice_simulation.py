@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from toolc.compiler import compile_schema
-from toolc.compiler.lift import lift, simulate
+from toolc.compiler.lift import lift
+from toolc.compiler.lift import slice_simulation as simulate
 from toolc.compiler.link import cache
 from toolc.runtime import Matcher
 

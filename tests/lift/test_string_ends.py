@@ -18,8 +18,8 @@ from toolc.runtime import Matcher, Vocab
 from toolc.runtime.format.bundle import Bundle
 
 from .brute import brute_mask, rows_by_cell
+from .test_inside_units import VOCABS
 from .test_masks import vocab
-from .test_within import VOCABS
 
 QUOTE = ord('"')
 UNITS = unit_automata()

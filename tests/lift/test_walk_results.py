@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from toolc.compiler import compile_grammar
-from toolc.compiler.lift import pieces, scratch
+from toolc.compiler.lift import scratch
+from toolc.compiler.lift import walk_results as pieces
 from toolc.compiler.lift.vocab_tries import Words
 from toolc.compiler.lift.walk_results import HEAD, Pieces
 from toolc.runtime.format.bundle import Bundle

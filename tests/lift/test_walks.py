@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from toolc.compiler import compile_schema
-from toolc.compiler.lift import costs, regions
+from toolc.compiler.lift import region_rows as regions
+from toolc.compiler.lift import token_costs as costs
 from toolc.compiler.lift.children import next_child
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.lift.vocab_tries import Words

@@ -9,7 +9,7 @@ import pytest
 
 from toolc.compiler import Budget
 from toolc.compiler.grammar import ir
-from toolc.compiler.link import groups
+from toolc.compiler.link import tool_groups as groups
 from toolc.compiler.pipeline import Compiled
 from toolc.runtime.errors import ToolcError
 
