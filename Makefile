@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test engines model lint format bench golden fuzz venv clean
+.PHONY: help demo test engines model lint format docs bench golden fuzz venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,6 +46,10 @@ lint: $(STAMP) .mypy_path/toolc ## check style, format, imports and types
 format: $(STAMP) ## rewrite the sources to pass the first two checks of lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(STAMP) .mypy_path/toolc ## build the site of docs/ and of the docstrings, in build/site
+	$(PIP) -e '.[docs]'
+	$(BIN)/mkdocs build -q
 
 bench: $(STAMP) ## run the benchmarks of benchmarks/
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,25 @@ def test_six_answers_name_symbols(repository: Path) -> None:
     text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = text.split("| question | answer |")[1].split("## Recipes")[0].strip().splitlines()[1:]
     assert len(rows) == 6 and all(any(symbol for _, symbol in NAMED.findall(row)) for row in rows)
+
+
+def test_the_reference_names_what_can_be_imported(repository: Path) -> None:
+    named = re.findall(
+        r"^::: ([\w.]+)$", (repository / "docs" / "reference.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(named) > 20
+    for name in named:
+        if name == "toolc.runtime.reference":
+            assert import_module(name).__doc__
+            continue
+        module, _, symbol = name.rpartition(".")
+        if module in ("toolc.runtime.device.decoder", "toolc.runtime.adapters.constraint"):
+            pytest.importorskip("torch")
+        assert getattr(import_module(module), symbol).__doc__, name
+
+
+def test_the_site_has_every_page(repository: Path) -> None:
+    nav = (repository / "mkdocs.yml").read_text(encoding="utf-8").split("nav:")[1]
+    docs = repository / "docs"
+    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if path.parent.name in ("docs", "serving")}
+    assert pages == set(re.findall(r": ([\w./-]+\.md)$", nav, re.MULTILINE))
