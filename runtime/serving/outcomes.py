@@ -212,7 +212,7 @@ class Outcomes:
 
     async def _ask(self, document: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer; of one that died meanwhile, an error."""
-        if self._process is None:
+        if self._process is None or self._process.returncode is not None:  # it has died between two contents
             await self._begin()
         try:
             return await asyncio.wait_for(self._exchange(pickle.dumps(document)), self._setup.seconds + GRACE)

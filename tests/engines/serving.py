@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-START_S = 600
-"""A start takes half a minute on a quiet machine with two cores."""
+START_S = 1800
+"""A start takes half a minute on a quiet machine with two cores, and minutes more where kernels are not compiled yet."""
+ANSWER_S = 900
+"""No request waits longer, also on a machine that has other things to do."""
 INTERPRETED = Path(__file__).parent / "interpreted"
 
 
@@ -39,7 +41,7 @@ class Server:
     log: Path
     process: subprocess.Popen[bytes]
 
-    def post(self, path: str, body: Any, timeout: float = 300) -> tuple[int, Any]:
+    def post(self, path: str, body: Any, timeout: float = ANSWER_S) -> tuple[int, Any]:
         """Status and body of the answer to a JSON body."""
         data = json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"})
@@ -126,10 +128,14 @@ def serving(model: Path, log: Path, variables: dict[str, str], arguments: Sequen
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(60)
+            process.wait(120)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            pass
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # what it may have left
+        except ProcessLookupError:
+            pass
+        process.wait()
 
 
 def _wait(server: Server) -> None:

@@ -105,11 +105,24 @@ def test_a_worker_that_dies_fails_one_content(tmp_path: Path) -> None:
     async def test(outcomes: Outcomes) -> None:
         process = outcomes._process
         assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        waiting = asyncio.ensure_future(outcomes.obtain(content("one")))
+        await asyncio.sleep(0.2)
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(Late, match="died"):
+            await waiting
+        assert (await outcomes.obtain(content("two"))).bundle.tools
+
+    run(tmp_path, test)
+
+
+def test_a_worker_that_dies_between_two_contents_fails_none(tmp_path: Path) -> None:
+    async def test(outcomes: Outcomes) -> None:
+        process = outcomes._process
+        assert process is not None
         os.kill(process.pid, signal.SIGKILL)
         await process.wait()
-        with pytest.raises(Late, match="died"):
-            await outcomes.obtain(content("one"))
-        assert (await outcomes.obtain(content("two"))).bundle.tools
+        assert (await outcomes.obtain(content("one"))).bundle.tools
 
     run(tmp_path, test)
 
