@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,15 +125,22 @@ def test_500_mixed_requests(server: Server) -> None:
 
 def check_mixed(server: Server, count: int) -> None:
     asks = list(mixed(count))
-    before = counted(server)
+    before, began = counted(server), time.monotonic()
+    preempted = server.metric("vllm:num_preemptions_total")
+    given = answers(server, asks, 24)
     problems = [
-        (ask.name, problem, said)
-        for ask, said in zip(asks, answers(server, asks, 24))
+        (ask.name, ask.fields, problem, said)
+        for ask, said in zip(asks, given)
         if (problem := wrong(ask, said)) is not None
     ]
     assert not problems
     free = sum(ask.is_free for ask in asks)
     assert counted(server) - before == Counter(held=count - free, free=free)
+    preemptions = int(server.metric("vllm:num_preemptions_total") - preempted)
+    assert preemptions > 0
+    print(f"{count} requests, {free} of them free, {preemptions} preemptions, {time.monotonic() - began:.0f} s")
+    print("kinds:", dict(Counter(ask.name for ask in asks)))
+    print("calls:", sum(len(said.calls) for said in given), "reasons:", dict(Counter(said.reason for said in given)))
 
 
 def test_a_budget_that_is_too_small_cuts(server: Server) -> None:
