@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 START_S = 1800
-"""A start takes half a minute on a quiet machine with two cores, and minutes more where kernels are not compiled yet."""
+"""A start takes half a minute on a quiet machine with two cores, and minutes more where no kernels are compiled yet."""
 ANSWER_S = 900
 """No request waits longer, also on a machine that has other things to do."""
 INTERPRETED = Path(__file__).parent / "interpreted"

@@ -26,7 +26,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="u
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 COMMAND = shlex.split(next(line for _, block in BLOCKS for line in block.splitlines() if "vllm serve" in line))
 """What the page has users write: a variable, vllm serve, a model, and arguments."""
-ARGUMENTS = [*COMMAND[4:], "--num-gpu-blocks-override", "48"]
+ARGUMENTS = [*COMMAND[4:], "--block-size", "32", "--num-gpu-blocks-override", "44"]
 FLAT = [{"type": "function", **one["function"]} for one in lists(strict=True)[0]]
 
 

@@ -358,7 +358,7 @@ def test_the_processor_is_named_once_where_it_runs(v2: bool, drafts: int, runs: 
 
 
 def tail(kind: str, tokens: list[int], most: int) -> list[int] | None:
-    """What V1 allows in prose where the budget leaves the end of turn only: what the text is whole after, and the end."""
+    """What V1 allows in prose where the budget leaves the end of turn only: what the text is whole after, and it."""
     oracle = after(kind, tokens, most)
     if oracle is None or oracle.stack or oracle.q == 1 or not oracle.mask_in_budget() <= ENDS:
         return None
