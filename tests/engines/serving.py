@@ -111,10 +111,16 @@ def environment(v2: bool = False, **more: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(model: Path, log: Path, variables: dict[str, str], arguments: Sequence[str] = ()) -> Iterator[Server]:
-    """A server of a model, stopped at the end."""
+def serving(
+    model: Path,
+    log: Path,
+    variables: dict[str, str],
+    arguments: Sequence[str] = (),
+    scripts: Path = Path(sys.executable).parent,
+) -> Iterator[Server]:
+    """A server of a model, by `vllm` of a folder of scripts; stopped at the end."""
     port = free_port()
-    command = [str(Path(sys.executable).parent / "vllm"), "serve", str(model), "--served-model-name", "small"]
+    command = [str(scripts / "vllm"), "serve", str(model), "--served-model-name", "small"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "1024", "--max-num-seqs", "16", *arguments]
     with log.open("wb") as output:
