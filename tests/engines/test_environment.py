@@ -1,4 +1,4 @@
-"""The environment of the engines: what fails on the way to the index is tried again, and told from what is wrong here."""
+"""The environment of the engines: downloads that fail are tried again, and told from what is wrong here."""
 
 from __future__ import annotations
 
