@@ -98,6 +98,7 @@ def environment(v2: bool = False, **more: str) -> dict[str, str]:
         **os.environ,
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
+        "TOOLC_COMPILE_SECONDS": "600",  # what is compiled late is left to the engine
         "TOKENIZERS_PARALLELISM": "false",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",

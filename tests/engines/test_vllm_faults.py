@@ -263,6 +263,7 @@ def on_device(model: Path, bundles: Path, tmp_path_factory: pytest.TempPathFacto
         yield found
 
 
+@pytest.mark.slow
 def test_v2(on_device: Server, bundles: Path) -> None:
     """A bundle that is removed while requests wait; ends of turn; what an operator sees."""
     server = on_device
@@ -279,6 +280,7 @@ def test_v2(on_device: Server, bundles: Path) -> None:
     assert server.log.read_text(errors="replace").count("toolc: masks for model runner V2") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(reason="on the device a budget leaves the end of turn only, some tokens before the last one")
 def test_v2_prose_that_the_budget_cuts_ends_as_length(on_device: Server) -> None:
     status, answer = ask(on_device, "weather", PROSE, given={"toolc_entry": "auto"}, max_tokens=60)
