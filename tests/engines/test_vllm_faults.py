@@ -132,7 +132,7 @@ def test_calls_that_the_parser_would_not_find_are_refused(server: Server) -> Non
     """They would be left in `content`."""
     message = refusal(ask(server, "plain", tools=TOOLS, tool_choice="auto"))
     assert "the engine would not find the calls of this bundle" in message
-    assert "found calls in plain JSON, expected hermes, as --tool-call-parser reads them" in message
+    assert "found calls in json, expected hermes, as --tool-call-parser reads them" in message
 
 
 @pytest.mark.short
