@@ -15,6 +15,7 @@ import pytest
 
 from .mixed import BUDGET, messages, requests
 from .places import model_folder
+from .serving import START_S
 
 pytest.importorskip("transformers.cli.serving")
 pytest.importorskip("accelerate")  # `transformers serve` loads no model without it
@@ -34,15 +35,17 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOOLC_PROTOCOL", "hermes")
         patch.setenv("TOOLC_ON_REFUSAL", "400")
-        patch.setenv("TOOLC_COMPILE_SECONDS", "120")
+        patch.setenv("TOOLC_COMPILE_SECONDS", "600")
         patch.setenv("TOOLC_STORE", str(tmp_path_factory.mktemp("store")))
         transformers_serve.install()
         server = Serve(force_model=str(model), port=port, host="127.0.0.1", device="cpu", non_blocking=True)
-        for _ in range(600):
+        until = time.monotonic() + START_S
+        while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).read()
                 break
             except OSError:
+                assert time.monotonic() < until, "the server does not begin"
                 time.sleep(0.1)
         yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0, timeout=600)
         server.kill_server()
