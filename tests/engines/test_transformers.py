@@ -101,7 +101,7 @@ def test_continuous_batching(tokenizer: Any, model: Any, folder: Path, sampling:
     counts: Counter[str] = Counter()
     try:
         for _ in bodies:
-            result = manager.get_result(timeout=300)
+            result = manager.get_result(timeout=1800)
             assert result is not None and result.error is None, result
             n = int(result.request_id[1:])
             if n in free:
