@@ -83,10 +83,10 @@ async def _wave(engine: Any, wave: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def serve(arguments: list[str]) -> None:
-    """The command `sglang.launch_server`."""
-    from sglang.launch_server import run_server
-    from sglang.srt.server_args import prepare_server_args
+    """The command `sglang.launch_server`: what its module does where it is the main one."""
+    from sglang.launch_server import load_plugins, prepare_server_args, run_server
 
+    load_plugins()
     run_server(prepare_server_args(arguments))
 
 

@@ -152,9 +152,9 @@ def test_exact_numbers(engine: Engine, model: Path) -> None:
     asks = [one(model, {}) for _ in schemas]
     for ask, schema in zip(asks, schemas, strict=True):
         ask["params"]["json_schema"] = schema
-    texts = [answer.get("text", answer) for answer in engine.ask(asks)]
-    assert texts[0] in ("9007199254740993.0", "9007199254740993")
-    assert texts[1] in ("0.30000000000000000001", "9007199254740993")
+    first, second = (answer.get("text", answer) for answer in engine.ask(asks))
+    assert first.rstrip("0").rstrip(".") == "9007199254740993"  # a schema has no budget, so zeros may follow
+    assert second.rstrip("0").rstrip(".") in ("0.30000000000000000001", "9007199254740993")
 
 
 def test_a_bundle_of_another_tokenizer(engine: Engine, shelf: Path, model: Path) -> None:
