@@ -28,6 +28,7 @@ Source       vLLM 0.32 and 0.33: v1/worker/gpu/sample/logits_processor/interface
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -83,10 +84,12 @@ class Gate:
         ):
             self.refusal = f"--logits-processors does not name {PROCESSOR}"
 
-        def ends() -> set[int]:
+        @functools.cache
+        def ends() -> frozenset[int]:  # vLLM reads the file anew each time, which takes a millisecond or two
             end = getattr(tokenizer(), "eos_token_id", None)
             more = model.try_get_generation_config().get("eos_token_id")
-            return {int(e) for e in (end, *(more if isinstance(more, list | tuple) else [more])) if e is not None}
+            given = (end, *(more if isinstance(more, list | tuple) else [more]))
+            return frozenset(int(e) for e in given if e is not None)
 
         self._fits = Fits(tokenizer, model.get_vocab_size(), ends)
 

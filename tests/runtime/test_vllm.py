@@ -324,6 +324,18 @@ def test_other_ends_of_turn_are_refused(ends: list[int]) -> None:
     params("words")
 
 
+def test_ends_of_turn_are_read_once() -> None:
+    """Each reading of an engine's generation config opens its file."""
+    read: list[int] = []
+    stub = config()
+    stub.model_config.try_get_generation_config = lambda: read.append(1) or {"eos_token_id": sorted(ENDS)}
+    gate = Gate(stub, Tokenizer)
+    assert not read  # the engine's tokenizer may not be there yet
+    for _ in range(3):
+        gate.admit(SamplingParams(extra_args={"toolc_bundle": "words"}))
+    assert len(read) == 1
+
+
 def test_another_tokenizer_is_refused() -> None:
     class Other(Tokenizer):
         def convert_ids_to_tokens(self, ids: list[int]) -> list[bytes | str]:
