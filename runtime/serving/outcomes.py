@@ -2,9 +2,9 @@
 
 Leaves out   compiling: see worker.py. What a content is: see ../requests.py.
 Invariants   one content is asked for once, however many requests wait for it; a request waits no longer than it may;
-             the event loop neither compiles nor opens files. What was refused stays refused, until a limit of time was
-             the reason and a minute has passed. A worker that dies or hangs is started anew and fails one content.
-             A bundle that was taken out of the store is asked for again.
+             the event loop neither compiles nor opens files. What was refused stays refused; if a limit of time or the
+             place of a bundle was the reason, for a minute. A worker that dies or hangs is started anew and fails one
+             content. A bundle that was taken out of the store is asked for again.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ RETRY = 60.0
 """Seconds after which a content that a limit of time has refused is tried again."""
 GRACE = 10.0
 """Seconds that a worker may take beyond the limit of a compile, before it is ended."""
+PASSING = ("BudgetError", "BundleError", "StoreError")
+"""What a compile may fail with that says nothing of the content: the time, or the places of bundles."""
 START = 1800.0
 """Seconds that a worker may take to begin: on a new machine it compiles its kernels first."""
 
@@ -175,7 +177,7 @@ class Outcomes:
                 held = await self._have(document)
             except Refused as error:
                 self._count("refused")
-                lasting = error.kind != "BudgetError"
+                lasting = error.kind not in PASSING
                 self._keep(digest, (error, math.inf if lasting else time.monotonic() + RETRY))
                 future.set_exception(error)
             except ToolcError as error:
@@ -195,12 +197,18 @@ class Outcomes:
             self._known.popitem(last=False)
 
     async def _have(self, document: dict[str, Any]) -> Held:
-        answer = await self._ask(document)
-        if "error" in answer:
-            raise Refused(answer["error"])
-        name = "compiled" if answer["compiled"] else "found"
-        self._count(name, answer["seconds"])
-        held = await asyncio.to_thread(_opened, answer["place"], answer["key"])
+        for is_last in (False, True):
+            answer = await self._ask(document)
+            if "error" in answer:
+                raise Refused(answer["error"])
+            name = "compiled" if answer["compiled"] else "found"
+            self._count(name, answer["seconds"])
+            try:
+                held = await asyncio.to_thread(_opened, answer["place"], answer["key"])
+                break
+            except BundleError:  # the store went away just now
+                if is_last:
+                    raise
         _LOG.info(
             "toolc: %s %s (%s) in %.2f s",
             name,
@@ -212,7 +220,7 @@ class Outcomes:
 
     async def _ask(self, document: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer; of one that died meanwhile, an error."""
-        if self._process is None:
+        if self._process is None or self._process.returncode is not None:  # it has died between two contents
             await self._begin()
         try:
             return await asyncio.wait_for(self._exchange(pickle.dumps(document)), self._setup.seconds + GRACE)

@@ -26,7 +26,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from ..errors import ServingError, StoreError, ToolcError
+from ..errors import BundleError, ServingError, StoreError, ToolcError
 from ..format.bundle import Bundle
 from ..store.fetch import cache_dir
 from ..store.folder import Folder
@@ -121,7 +121,7 @@ class Worker:
             try:
                 self.store.put(bundle)
                 return key, self.store.place, True
-            except (StoreError, OSError) as error:
+            except (BundleError, OSError) as error:  # also a folder that goes away while it is written
                 print(f"toolc: {self.store.place} cannot take {key}: {error}", file=sys.stderr)
                 self.cache.put(bundle)
                 return key, self.cache.place, True

@@ -164,8 +164,8 @@ def wrong(ask: Ask, said: Said) -> str | None:
     """What is wrong with an answer; None if it is what was asked for."""
     if ask.is_free:
         return None if not said.calls else "a call, and there are no tools"
-    if said.reason == "length":
-        return None if not said.calls or ask.least == 0 else "cut, and what was asked for fits"
+    if said.reason == "length" and (ask.least or ask.format is not None):
+        return "cut, and what was asked for fits"  # only prose is cut, which may also follow calls
     schemas = {one["function"]["name"]: one["function"]["parameters"] for one in ask.fields.get("tools", ())}
     if not ask.least <= len(said.calls) <= ask.most:
         return f"{len(said.calls)} calls"
@@ -174,6 +174,8 @@ def wrong(ask: Ask, said: Said) -> str | None:
             return f"a call of {name}"
         if problem := _invalid(arguments, schemas[name]):
             return problem
+    if said.reason == "length":
+        return None
     if said.calls:
         usual = "stop" if ask.name == "named" else "tool_calls"
         return None if said.reason == usual else f"finish_reason {said.reason}"

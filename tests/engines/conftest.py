@@ -1,9 +1,12 @@
-"""What the tests against real engines share. They skip where the engine or the model is absent, and say why."""
+"""What the tests against real engines share. They skip where the engine or the model is absent, and say why; under
+`make engines`, which has fetched both ($TOOLC_ENGINES is "required"), they fail there.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,10 +31,11 @@ ANSWER = {
 @pytest.fixture(scope="session")
 def model() -> Path:
     """The small model; skips where vLLM or the model is absent."""
+    absent = pytest.fail if os.environ.get("TOOLC_ENGINES") == "required" else pytest.skip
     if importlib.util.find_spec("vllm") is None:
-        pytest.skip(f"vLLM is not installed in this environment: {HINT}")
+        absent(f"vLLM is not installed in this environment: {HINT}")
     if not model_folder().is_dir():
-        pytest.skip(f"no model in {model_folder()}: {HINT}")
+        absent(f"no model in {model_folder()}: {HINT}")
     return model_folder()
 
 
@@ -46,10 +50,13 @@ def compiled(spec: Path, to: Path, model: Path | None, *more: str) -> Path:
 
 @pytest.fixture(scope="session")
 def bundles(model: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of bundles: right ones, of other ends of turn (`ends`), of another tokenizer (`other`)."""
+    """A folder of bundles: right ones, calls in no protocol (`plain`), other ends of turn (`ends`), another tokenizer
+    (`other`).
+    """
     folder = tmp_path_factory.mktemp("bundles")
     weather = repository / "tools_specs" / "weather.json"
     compiled(weather, folder / "weather.toolc", model, "--protocol", "hermes", "--eos", END)
+    compiled(weather, folder / "plain.toolc", model, "--eos", END)
     schema = folder / "schema.json"
     schema.write_text(json.dumps(ANSWER))
     compiled(schema, folder / "answer.toolc", model, "--eos", END)
@@ -65,5 +72,6 @@ def server(model: Path, bundles: Path, tmp_path_factory: pytest.TempPathFactory)
     arguments = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--api-server-count", "2"]
     arguments += ["--logits-processors", "toolc.runtime.adapters.vllm:ToolcLogitsProcessor"]
     arguments += ["--block-size", "32", "--num-gpu-blocks-override", "40"]
-    with serving(model, place / "log.txt", environment(TOOLC_BUNDLES=str(bundles)), arguments) as found:
+    variables = environment(TOOLC_BUNDLES=str(bundles), TOOLC_STORE=str(place / "store"), VLLM_PLUGINS="toolc")
+    with serving(model, place / "log.txt", variables, arguments) as found:
         yield found

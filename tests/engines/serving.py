@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-START_S = 600
-"""A start takes half a minute on a quiet machine with two cores."""
+START_S = 1800
+"""A start takes half a minute on a quiet machine with two cores, and minutes more where no kernels are compiled yet."""
+ANSWER_S = 900
+"""No request waits longer, also on a machine that has other things to do."""
 INTERPRETED = Path(__file__).parent / "interpreted"
 
 
@@ -39,7 +41,7 @@ class Server:
     log: Path
     process: subprocess.Popen[bytes]
 
-    def post(self, path: str, body: Any, timeout: float = 300) -> tuple[int, Any]:
+    def post(self, path: str, body: Any, timeout: float = ANSWER_S) -> tuple[int, Any]:
         """Status and body of the answer to a JSON body."""
         data = json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"})
@@ -96,6 +98,7 @@ def environment(v2: bool = False, **more: str) -> dict[str, str]:
         **os.environ,
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
+        "TOOLC_COMPILE_SECONDS": "600",  # what is compiled late is left to the engine
         "TOKENIZERS_PARALLELISM": "false",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
@@ -109,10 +112,16 @@ def environment(v2: bool = False, **more: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(model: Path, log: Path, variables: dict[str, str], arguments: Sequence[str] = ()) -> Iterator[Server]:
-    """A server of a model, stopped at the end."""
+def serving(
+    model: Path,
+    log: Path,
+    variables: dict[str, str],
+    arguments: Sequence[str] = (),
+    scripts: Path = Path(sys.executable).parent,
+) -> Iterator[Server]:
+    """A server of a model, by `vllm` of a folder of scripts; stopped at the end."""
     port = free_port()
-    command = [str(Path(sys.executable).parent / "vllm"), "serve", str(model), "--served-model-name", "small"]
+    command = [str(scripts / "vllm"), "serve", str(model), "--served-model-name", "small"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "1024", "--max-num-seqs", "16", *arguments]
     with log.open("wb") as output:
@@ -126,10 +135,14 @@ def serving(model: Path, log: Path, variables: dict[str, str], arguments: Sequen
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(60)
+            process.wait(120)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            pass
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # what it may have left
+        except ProcessLookupError:
+            pass
+        process.wait()
 
 
 def _wait(server: Server) -> None:

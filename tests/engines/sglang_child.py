@@ -1,6 +1,7 @@
 """Run SGLang's engine on a CPU in a process of its own: waves of requests in, answers out, as lines of JSON.
 
     python -m tests.engines.sglang_child MODEL < waves > answers
+    python -m tests.engines.sglang_child sglang.launch_server --model MODEL …       # that command
 
 A wave is {"requests": [{"prompt", "params"}], "moves": [[from, to], ...]}: files are moved once the first request has
 been answered, while others wait. Its answer is a list of {"text", "tokens", "reason"} or {"error"}.
@@ -20,6 +21,8 @@ import types
 from typing import Any
 
 PARTS = ("transforms", "transforms.functional", "transforms.v2", "transforms.v2.functional", "io", "ops", "ops.boxes")
+VERSION = "0.27.0"
+"""Of the stand-ins: transformers compares that of torchvision."""
 
 
 class _Anything:
@@ -52,6 +55,7 @@ def stand_in() -> None:
     for name in names:
         module = _Module(name)
         module.__spec__ = importlib.machinery.ModuleSpec(name, None)
+        module.__dict__["__version__"] = VERSION
         sys.modules[name] = module
         parent, _, last = name.rpartition(".")
         if parent:
@@ -78,7 +82,18 @@ async def _wave(engine: Any, wave: dict[str, Any]) -> list[dict[str, Any]]:
     return list(await asyncio.gather(*tasks))
 
 
+def serve(arguments: list[str]) -> None:
+    """The command `sglang.launch_server`: what its module does where it is the main one."""
+    from sglang.launch_server import load_plugins, prepare_server_args, run_server
+
+    load_plugins()
+    run_server(prepare_server_args(arguments))
+
+
 def main() -> int:
+    if sys.argv[1] == "sglang.launch_server":
+        serve(sys.argv[2:])
+        return 0
     import sglang
 
     out = os.dup(1)
@@ -86,6 +101,7 @@ def main() -> int:
     engine = sglang.Engine(
         model_path=sys.argv[1],
         device="cpu",
+        dtype="float32",  # of bfloat16 many CPUs have no fast way
         attention_backend="torch_native",
         sampling_backend="pytorch",
         grammar_backend="toolc",

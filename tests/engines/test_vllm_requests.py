@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="u
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 COMMAND = shlex.split(next(line for _, block in BLOCKS for line in block.splitlines() if "vllm serve" in line))
 """What the page has users write: a variable, vllm serve, a model, and arguments."""
-ARGUMENTS = [*COMMAND[4:], "--num-gpu-blocks-override", "48"]
+ARGUMENTS = [*COMMAND[4:], "--block-size", "32", "--num-gpu-blocks-override", "44"]
 FLAT = [{"type": "function", **one["function"]} for one in lists(strict=True)[0]]
 
 
@@ -124,15 +125,22 @@ def test_500_mixed_requests(server: Server) -> None:
 
 def check_mixed(server: Server, count: int) -> None:
     asks = list(mixed(count))
-    before = counted(server)
+    before, began = counted(server), time.monotonic()
+    preempted = server.metric("vllm:num_preemptions_total")
+    given = answers(server, asks, 24)
     problems = [
-        (ask.name, problem, said)
-        for ask, said in zip(asks, answers(server, asks, 24))
+        (ask.name, ask.fields, problem, said)
+        for ask, said in zip(asks, given)
         if (problem := wrong(ask, said)) is not None
     ]
     assert not problems
     free = sum(ask.is_free for ask in asks)
     assert counted(server) - before == Counter(held=count - free, free=free)
+    preemptions = int(server.metric("vllm:num_preemptions_total") - preempted)
+    assert preemptions > 0
+    print(f"{count} requests, {free} of them free, {preemptions} preemptions, {time.monotonic() - began:.0f} s")
+    print("kinds:", dict(Counter(ask.name for ask in asks)))
+    print("calls:", sum(len(said.calls) for said in given), "reasons:", dict(Counter(said.reason for said in given)))
 
 
 def test_a_budget_that_is_too_small_cuts(server: Server) -> None:

@@ -11,6 +11,11 @@ BEGIN, END = "<!-- made by python -m tests.protocols.parsers_table -->", "<!-- e
 _ENGINES = {"vllm": "vLLM", "sglang": "SGLang"}
 
 
+def _cell(text: str) -> str:
+    """A text in a cell: a bar would end it, and a tag would not be shown."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
 def page() -> str:
     """The rows by protocol, then what has none."""
     lines = ["| engine | `--tool-call-parser` | protocol | does not read |", "|---|---|---|---|"]
@@ -20,7 +25,7 @@ def page() -> str:
             if parser.protocols:
                 groups.setdefault((parser.protocols, parser.misses), []).append(name)
         for (protocols, misses), names in groups.items():
-            lines.append(f"| {_ENGINES[engine]} | {', '.join(names)} | {', '.join(protocols)} | {misses} |")
+            lines.append(f"| {_ENGINES[engine]} | {', '.join(names)} | {', '.join(protocols)} | {_cell(misses)} |")
     for engine, parsers in TOOL_PARSERS.items():
         others = ", ".join(name for name, parser in parsers.items() if not parser.protocols)
         lines.append(f"| {_ENGINES[engine]} | {others} | none | |")

@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import os
 import random
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from toolc.compiler import Options, compile_tools
 from toolc.runtime import Decoder
 from toolc.runtime.reference import Sequence
 
@@ -29,8 +31,8 @@ SamplingParams = peer("vllm", "vllm.sampling_params").SamplingParams
 
 from toolc.runtime.adapters import vllm as adapter  # noqa: E402
 from toolc.runtime.adapters.admitted import Admitted  # noqa: E402
-from toolc.runtime.adapters.choice import ADMITTED, Shelf  # noqa: E402
-from toolc.runtime.adapters.vllm import Gate, OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
+from toolc.runtime.adapters.choice import ADMITTED, Choice, Shelf  # noqa: E402
+from toolc.runtime.adapters.vllm import Budget, Gate, OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
 from toolc.runtime.adapters.vllm_hooks import PROCESSOR, name_processor  # noqa: E402
 
 SIZE, PADDED = 96, 104
@@ -163,8 +165,6 @@ def after(kind: str, tokens: list[int], most: int | None) -> Sequence | None:
     need = bundle(kind).min_tokens["start"]
     assert need is not None
     budget = most if most is not None and most >= need else None
-    if budget is not None and len(tokens) == budget - 1:
-        budget += 1  # the last token may go on, where the text would be whole after it
     oracle = Sequence.start(bundle(kind), budget=budget)
     for token in tokens:
         if oracle.state != 1 and not oracle.advance(token):
@@ -324,6 +324,18 @@ def test_other_ends_of_turn_are_refused(ends: list[int]) -> None:
     params("words")
 
 
+def test_ends_of_turn_are_read_once() -> None:
+    """Each reading of an engine's generation config opens its file."""
+    read: list[int] = []
+    stub = config()
+    stub.model_config.try_get_generation_config = lambda: read.append(1) or {"eos_token_id": sorted(ENDS)}
+    gate = Gate(stub, Tokenizer)
+    assert not read  # the engine's tokenizer may not be there yet
+    for _ in range(3):
+        gate.admit(SamplingParams(extra_args={"toolc_bundle": "words"}))
+    assert len(read) == 1
+
+
 def test_another_tokenizer_is_refused() -> None:
     class Other(Tokenizer):
         def convert_ids_to_tokens(self, ids: list[int]) -> list[bytes | str]:
@@ -358,7 +370,7 @@ def test_the_processor_is_named_once_where_it_runs(v2: bool, drafts: int, runs: 
 
 
 def tail(kind: str, tokens: list[int], most: int) -> list[int] | None:
-    """What V1 allows where the budget leaves the end of turn only: what the text is whole after, and the end."""
+    """What V1 allows in prose where the budget leaves the end of turn only: what the text is whole after, and it."""
     oracle = after(kind, tokens, most)
     if oracle is None or oracle.stack or oracle.state == 1 or not oracle.mask_in_budget() <= ENDS:
         return None
@@ -369,7 +381,7 @@ def tail(kind: str, tokens: list[int], most: int) -> list[int] | None:
         twin = copy.deepcopy(free)
         if token in ENDS or (twin.advance(token) and twin.bound() == 1):
             found.append(token)
-    return found
+    return found if any(bundle(kind).vocab.token(token).isalpha() for token in found) else None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -418,11 +430,49 @@ def test_v1(seed: int) -> None:
                 output.append(0)
                 continue
             live = torch.isfinite(masked[row]).nonzero().view(-1).tolist()
-            if kind is None or live != tail(kind, output, most):
+            prose = None if kind is None else tail(kind, output, most)
+            if prose is None:
                 live = check(masked[row], kind, output, most)
+            else:
+                assert live == prose
             if len(output) > 12:
                 live = [t for t in live if t in (0, 3, 6, 7)] or live
             output.append(pick.choice(live))
+
+
+INTEGER = {"type": "integer", "minimum": 10, "maximum": 9999}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+CALL = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("format", "entry", "text", "is_prose"),
+    [
+        (None, "auto", "Once upon a", True),
+        (None, "auto", CALL, True),  # prose may follow
+        (None, "required", CALL, False),
+        (None, "required", CALL + "\n", False),
+        (INTEGER, "response", "12", False),
+        ({"type": "object"}, "response", "{}", False),
+    ],
+)
+def test_only_prose_goes_on_where_vllm_cuts(format: Any, entry: str, text: str, is_prose: bool) -> None:
+    """Calls and responses end with the end of turn, where the budget leaves one token, though more could follow."""
+    made = compile_tools([TOOL], "builtin", options=Options(protocol="hermes", response=format)).bundle
+    of_text = {made.vocab.token(token): token for token in range(made.vocab.size)}
+    output = []
+    for part in re.split("(</?tool_call>)", text):
+        special = made.vocab.special.get(part)
+        output += [of_text[bytes([byte])] for byte in part.encode()] if special is None else [special]
+    row = adapter._Row(Choice(made, entry), Budget(len(output) + 1, True), output, SamplingParams())
+    row.follow()
+    row.fill(mask := np.zeros(made.vocab.words, dtype=np.uint32))
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little").nonzero()[0]
+    ends = set(map(int, made.tables.end_of_turn_tokens))
+    assert row.ends is None and not row.refused and ends <= set(map(int, bits))
+    assert (len(bits) > len(ends)) is is_prose
+    if is_prose:
+        assert of_text[b"s"] in bits
 
 
 def test_refused_requests() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from toolc.compiler import Options, compile_request
-from toolc.runtime.serving.outcomes import Late, Outcomes, Refused
+from toolc.runtime.serving.outcomes import Held, Late, Outcomes, Refused, _opened
 from toolc.runtime.serving.requests import Content, read_request
-from toolc.runtime.serving.worker import Setup, one_at_a_time
+from toolc.runtime.serving.worker import Setup, Worker, one_at_a_time
 from toolc.runtime.store.store import open_store
 
 
@@ -105,13 +105,59 @@ def test_a_worker_that_dies_fails_one_content(tmp_path: Path) -> None:
     async def test(outcomes: Outcomes) -> None:
         process = outcomes._process
         assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        waiting = asyncio.ensure_future(outcomes.obtain(content("one")))
+        await asyncio.sleep(0.2)
         os.kill(process.pid, signal.SIGKILL)
-        await process.wait()
         with pytest.raises(Late, match="died"):
-            await outcomes.obtain(content("one"))
+            await waiting
         assert (await outcomes.obtain(content("two"))).bundle.tools
 
     run(tmp_path, test)
+
+
+def test_a_worker_that_dies_between_two_contents_fails_none(tmp_path: Path) -> None:
+    async def test(outcomes: Outcomes) -> None:
+        process = outcomes._process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
+        assert (await outcomes.obtain(content("one"))).bundle.tools
+
+    run(tmp_path, test)
+
+
+def test_a_store_that_goes_away_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLC_CACHE", str(tmp_path / "cache"))
+    worker = Worker(Setup("builtin", (), None, "hermes", str(tmp_path / "store"), 1 << 30, 60.0, 1))
+    put = worker.store._put_vocab
+
+    def gone(vocab: Any) -> None:
+        put(vocab)
+        (tmp_path / "store").rename(tmp_path / "away")
+
+    monkeypatch.setattr(worker.store, "_put_vocab", gone)
+    answer = worker.answer(content("one").document)
+    assert answer.get("place") == str(tmp_path / "cache" / "store"), answer
+
+
+def test_a_store_that_goes_away_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = 0
+
+    def gone(place: str, key: str) -> Held:
+        nonlocal times
+        times += 1
+        if times == 1:
+            Path(place).rename(tmp_path / "away")
+        return _opened(place, key)
+
+    monkeypatch.setattr("toolc.runtime.serving.outcomes._opened", gone)
+
+    async def test(outcomes: Outcomes) -> None:
+        assert (await outcomes.obtain(content("one"))).bundle.tools
+        assert (times, outcomes.told.refused, outcomes.told.late) == (2, 0, 0)
+
+    run(tmp_path / "store", test)
 
 
 def test_a_store_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
