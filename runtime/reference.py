@@ -66,8 +66,9 @@ class Machine:
         A breakpoint (at, count) gives each of the `count` values up to `at` a cell of its own; all values below share
         one cell, and so do all values from `at` on.
         """
-        total, breaks = 0, self.view.get(table)
-        for b in range(self._width[table]):
+        total, width = 0, self._width[table]
+        breaks: Any = self.view.get(table)
+        for b in range(width):
             at, count = breaks[owner, b, 0], breaks[owner, b, 1]
             total += min(max(counter - at + count, 0), count)
         return total
@@ -114,13 +115,18 @@ class Configuration:
         machine = self.machine
         return machine.modes - 1 if len(self.stack) >= machine.soft_depth else 0
 
+    @property
+    def base(self) -> int:
+        """Where the transitions of the cell begin in ``delta``."""
+        view = self.machine.view
+        cell = view["state_cell"][self.state] + self.machine.phase("state_break", self.state, self.counter)
+        return int(view["cell_delta"][cell])
+
     def op(self, symbol: int) -> int:
         """The op that reads a symbol; 0 where the symbol cannot be read, or the text is over."""
         if self.state <= FINISHED:
             return 0
-        view = self.machine.view
-        cell = view["state_cell"][self.state] + self.machine.phase("state_break", self.state, self.counter)
-        base = view["cell_delta"][cell]
+        view, base = self.machine.view, self.base
         place = base + view["symbol_class"][symbol]
         if view["delta"][place, 0] != base:  # the entry belongs to another row of the comb
             return 0

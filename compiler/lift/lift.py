@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import KIND_BITS, return_of
+from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, return_of
 from toolc.runtime.format.tables import Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.comb import CombRows
@@ -26,7 +26,6 @@ from toolc.runtime.selection.comb import CombRows
 from ..budget import Budget, check_breaks, walks_at_a_time
 from ..errors import VocabError
 from ..pushdown.marks import Marks
-from ..pushdown.nfa import END_OF_TURN
 from ..pushdown.pushdown import Automaton
 from ..pushdown.unique_rows import distinct_numbers, distinct_rows
 from ..terminals.offsets import offsets

@@ -23,6 +23,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from toolc.runtime.format.ops import END_OF_TURN
 from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget, check_breaks
@@ -47,7 +48,7 @@ from .determinise import determinise
 from .group_factoring import factor
 from .interning import read_nodes
 from .marks import Marks, read_marks
-from .nfa import END_OF_TURN, Choices, Nfa
+from .nfa import Choices, Nfa
 from .node_analysis import Facts
 from .nodes import NodePool
 from .stack_symbols import stack_order
