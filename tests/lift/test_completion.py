@@ -21,7 +21,7 @@ from toolc.compiler.link.cache import forget
 from toolc.runtime import Matcher
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.tables import NEVER
-from toolc.runtime.reference import Sequence
+from toolc.runtime.reference import Machine, Sequence
 from toolc.runtime.selection import shortest_paths as ways
 
 from ..cases.grammars import GRAMMARS
@@ -60,11 +60,12 @@ def bundle(name: str, of: str) -> Bundle:
 
 def compare(held: Bundle, seed: str, count: int) -> list[int]:
     """The promise against what every token costs, at configurations of random walks: by how much it is above."""
-    rng, above = random.Random(seed), []
+    rng, above, machine = random.Random(seed), [], Machine(held)
     while len(above) < count:
         matcher = Matcher(held)
         for _ in range(50):
-            oracle = Sequence(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
+            oracle = Sequence(machine, matcher.state)
+            oracle.counter, oracle.stack = matcher.counter, matcher.stack
             after, need, bound = brute_bounds(held, matcher), oracle.need(), oracle.bound()
             if bound < NEVER:
                 assert after.max() <= need, held.vocab.shown(int(after.argmax()))

@@ -19,7 +19,7 @@ from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Matcher, Vocab
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.reference import Sequence
+from toolc.runtime.reference import Machine, Sequence
 
 from ..cases.grammars import GRAMMARS
 from .brute import brute_mask
@@ -114,9 +114,10 @@ def test_a_model_that_loves_to_open_never_overflows() -> None:
 def test_the_loop_equals_the_plain_oracle(grammar: str) -> None:
     held = bundle(grammar, "builtin", 3)
     rng = random.Random(grammar)
-    matcher = Matcher(held)
+    matcher, machine = Matcher(held), Machine(held)
     for _ in range(12):
-        oracle = Sequence(held.tables, held.meta, held.vocab, matcher.state, matcher.counter, list(matcher.stack))
+        oracle = Sequence(machine, matcher.state)
+        oracle.counter, oracle.stack = matcher.counter, matcher.stack
         brute = brute_mask(held, matcher)
         assert set(np.flatnonzero(brute).tolist()) == oracle.brute_mask() == oracle.mask()
         matcher.advance(choose(np.flatnonzero(brute), held, rng))
