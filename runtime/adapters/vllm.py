@@ -52,7 +52,7 @@ from .admitted import Admitted
 from .choice import ADMITTED, PREFIX, Choice, Shelf, memory_limit
 from .fits import Fits
 from .gather import advance_, mask_
-from .vllm_hooks import PROCESSOR, masks_in_scheduler, refusal, share_log
+from .vllm_config import PROCESSOR, masks_in_scheduler, refusal, share_log
 
 _LOG = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from ..serving.rewrite import Json
 from ..serving.settings import Settings, settings
 from ..serving.worker import Setup
 from .choice import Shelf
-from .vllm_hooks import share_log
+from .vllm_config import share_log
 
 _LOG = logging.getLogger(__name__)
 

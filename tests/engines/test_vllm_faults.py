@@ -234,7 +234,7 @@ def test_what_a_config_runs(model: Path, drafts: bool, named: bool) -> None:
     from vllm.engine.arg_utils import EngineArgs
 
     from toolc.runtime.adapters.vllm import Gate
-    from toolc.runtime.adapters.vllm_hooks import PROCESSOR
+    from toolc.runtime.adapters.vllm_config import PROCESSOR
 
     more: dict[str, Any] = {"logits_processors": [PROCESSOR]} if named else {}
     if drafts:

@@ -33,7 +33,8 @@ from toolc.runtime.adapters import vllm as adapter  # noqa: E402
 from toolc.runtime.adapters.admitted import Admitted  # noqa: E402
 from toolc.runtime.adapters.choice import ADMITTED, Choice, Shelf  # noqa: E402
 from toolc.runtime.adapters.vllm import Budget, Gate, OnDevice, OnHost, ToolcLogitsProcessor  # noqa: E402
-from toolc.runtime.adapters.vllm_hooks import PROCESSOR, name_processor  # noqa: E402
+from toolc.runtime.adapters.vllm_config import PROCESSOR  # noqa: E402
+from toolc.runtime.adapters.vllm_hooks import name_processor  # noqa: E402
 
 SIZE, PADDED = 96, 104
 ENDS = {0, 3}
