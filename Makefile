@@ -54,7 +54,7 @@ docs: $(STAMP) .mypy_path/toolc ## build the site of docs/ and of the docstrings
 bench: $(STAMP) ## run the benchmarks of benchmarks/
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-golden: $(STAMP) ## rebuild the golden files of tests/golden/
+golden: $(STAMP) ## write the stored results and the tables of docs anew
 	$(BIN)/python -m tests.golden
 
 fuzz: $(STAMP) ## run the property tests with many more examples

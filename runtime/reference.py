@@ -13,7 +13,7 @@ is read as its bytes, or as its one special symbol. The mask of a configuration 
 of tokens: one row of the state, and one for each frame of the stack that a token can pop and go on below.
 
 Leaves out   speed; checks of a file (format/checks.py); what a text says (calls/reader.py).
-Tables       docs/format.md; each name in quotes below is one of them.
+Tables       docs/format.md; ``x`` and `view["x"]` are its table x, `bundle.meta["x"]` is a field of the meta.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Machine:
     def phase(self, table: str, owner: int, counter: int) -> int:
         """Which of the owner's cells a counter falls into.
 
-        A breakpoint (at, count) gives each of the `count` values up to `at` a cell of its own; all values below share
-        one cell, and so do all values from `at` on.
+        A breakpoint (at, count) makes count + 1 cells: one for all values up to at - count, one for each value between,
+        one for all from `at` on. (10, 3): 0 to 7, 8, 9, 10 and more.
         """
         total, width = 0, self._width[table]
         breaks: Any = self.view.get(table)
@@ -111,7 +111,7 @@ class Configuration:
 
     @property
     def mode(self) -> int:
-        """The mode of a token that begins here; in mode 1 pushes enter the callee's texts of least height."""
+        """The mode of a token that begins here; in mode 1 a push enters the twin for texts with the fewest groups."""
         machine = self.machine
         return machine.modes - 1 if len(self.stack) >= machine.soft_depth else 0
 

@@ -3,7 +3,8 @@
 From the tables of a bundle: `state_close`, `close_…`, `owed_…`, `chain_after` of docs/format.md, and how many
 tokens every entry needs. A configuration's bound is that of its state and counter plus what every frame below owes.
 
-Leaves out   the kernels (ways.py, token_costs.py), the tables themselves (lift.py), use (runtime).
+Leaves out   the kernels (runtime/selection/shortest_paths.py, token_costs.py), the tables themselves (lift.py), use
+             (runtime).
 Invariants   in both modes the close token of a cell takes the bound down by at least one, so a run that only takes
              close tokens ends within its bound. After any token that a mask allows the bound is at most the largest of
              `close_after` and `chain_after` that belong to the mask, plus what is owed below.

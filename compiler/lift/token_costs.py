@@ -1,6 +1,6 @@
 """Compute what one token can cost: the largest bound after any token of a mask, by walks over the trie.
 
-Leaves out   the bounds (ways.py), which cells are asked for (completion.py).
+Leaves out   the bounds (runtime/selection/shortest_paths.py), which cells are asked for (completion.py).
 Arrays       st int64 [depth, 7] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
              owe, place in `order`, row (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low, saved
              high, frame beneath, owed before. As in walk.py a frame is named by the depth of the byte that pushed it.

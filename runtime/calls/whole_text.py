@@ -2,7 +2,7 @@
 
 `read_calls` and `toolc check` are both this.
 
-Leaves out   reading (reader.py), the tables (configuration.py).
+Leaves out   reading (reader.py), the tables (reference.py).
 Invariants   a text is refused by the one if it is by the other, at the same place.
 """
 

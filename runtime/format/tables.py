@@ -101,8 +101,8 @@ TABLES: dict[str, Table] = {
     "state_close": Table("states", "first close cell of a state", ((0, "close cells"),)),
     "close_break": Table("states", "breakpoint of the close cells", _COUNTERS, ("C", 2)),
     "close_bound": Table("close cells", "so many tokens are enough to leave the frame, or to end", _BOUNDS),
-    "close_token": Table("close cells", "token that brings this down by one, by mode; -1", ((-1, "tokens"),), ("M",)),
-    "close_after": Table("close cells", "the most that is enough after any token, by mode", _BOUNDS, ("M",)),
+    "close_token": Table("close cells", "token that brings the bound down, by mode; or -1", ((-1, "tokens"),), ("M",)),
+    "close_after": Table("close cells", "enough after any token of the row, by mode", _BOUNDS, ("M",)),
     "owed_first": Table("stack symbols", "first owed cell", ((0, "owed cells"),)),
     "owed_break": Table("stack symbols", "breakpoint of the saved counter", _COUNTERS, ("C", 2)),
     "owed": Table("owed cells", "so many tokens are enough to leave the frame once what is above it is over", _BOUNDS),
@@ -110,7 +110,7 @@ TABLES: dict[str, Table] = {
     "forced_offset": Table("forced lists + 1", "first token of a forced list"),
     "forced_tokens": Table("forced tokens", "id, in the order of reading", ((0, "tokens"),)),
     "state_forced": Table("states", "list of the tokens that are the only way on; 0 is empty", ((0, "forced lists"),)),
-    "forced_after": Table("states", "the bound above the frame after them", _BOUNDS),
+    "forced_after": Table("states", "close_bound after the forced tokens", _BOUNDS),
 }
 # How tables are stored (packing.py): numbers that mostly climb as differences,
 CLIMBING = frozenset(

@@ -1,4 +1,4 @@
-"""Specs that must be refused: one row each, run by tests/specs/test_broken.py and tests/cli/test_broken.py.
+"""Specs that must be refused: one row each, run by tests/specs/test_broken.py.
 
 Columns: id; the document, as a value or as text or bytes; error class; end of its place; words of its text.
 """

@@ -29,10 +29,11 @@ from . import guarded
 
 kernels = guarded.load()
 
-from toolc.runtime import BatchMatcher, Bundle, Matcher, Reader, Vocab, checks, packing  # noqa: E402
+from toolc.runtime import BatchMatcher, Bundle, Matcher, Reader, Vocab  # noqa: E402
 from toolc.runtime.calls.writer import write_calls  # noqa: E402
 from toolc.runtime.device.relocate import device_bytes  # noqa: E402
 from toolc.runtime.errors import ToolcError  # noqa: E402
+from toolc.runtime.format import checks, packing  # noqa: E402
 from toolc.runtime.format.bundle import MAGIC, VERSION  # noqa: E402
 from toolc.runtime.format.container import Contents  # noqa: E402
 from toolc.runtime.format.tables import NEVER, TABLES  # noqa: E402

@@ -3,8 +3,8 @@
 numba checks the indices of arrays (NUMBA_BOUNDSCHECK=1). It cannot check what is read by address (memory.py): here the
 functions that do are replaced before kernels are loaded, by ones that know where every table begins and ends.
 
-Leaves out   the kernels that pack and unpack columns (narrow.py, columns.py), which check their bytes themselves; what
-             lies at a seat's or a host's own address, where every place is a constant.
+Leaves out   the kernels that pack and unpack columns (pack_kernel.py, unpack_kernel.py), which check their bytes
+             themselves; what lies at a seat's or a host's own address, where every place is a constant.
 Invariants   an address inside of a table that is tracked reaches no other, whatever index is added to it; an empty
              table has no place to read. Bytes, and rows that are copied, are read from tracked tables only.
 Arrays       at ADDRESS int64: how many tables are tracked; then of each where it begins and ends.

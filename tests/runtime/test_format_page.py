@@ -18,7 +18,13 @@ def _values(table: Table) -> str:
         if isinstance(high, str):
             shown.append(high if low == 0 else f"{high} or −1" if low == -1 else f"{high}, from {low}")
         else:
-            shown.append("bound" if high == NEVER + 1 else "count" if high >= 1 << 30 else f"{low} to {high - 1}")
+            shown.append(
+                "bound"
+                if high == NEVER + 1
+                else ("count or −1" if low == -1 else "count")
+                if high >= 1 << 30
+                else f"{low} to {high - 1}"
+            )
     return "; ".join(shown) or "see below"
 
 
