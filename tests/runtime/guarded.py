@@ -132,8 +132,8 @@ def load() -> ModuleType:
     """Load the kernels of matchers and of the checks with these functions, and track what they are given."""
     own = {f.__name__: f for f in (read_int, write_int, read_byte, toggle, copy, fill, combine)}
     before = {name: getattr(memory, name) for name in own}
-    for name in ("columns", "narrow"):
-        importlib.import_module(f"toolc.runtime.{name}")
+    for name in ("unpack_kernel", "pack_kernel"):
+        importlib.import_module(f"toolc.runtime.format.{name}")
     vars(memory).update(own)
     try:
         kernels = importlib.import_module("toolc.runtime.host.kernels")
