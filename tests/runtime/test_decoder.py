@@ -103,11 +103,11 @@ def test_refusals_equal_the_specification(kind: str) -> None:
         want = [oracle.reads(oracle.symbols(i)) if 0 <= i < size else None for i in range(-1, size + 1)]
         if oracle.state != 1:
             assert decoder.error.tolist() == [w is None for w in want]
-            assert decoder.finished.tolist() == [w is None or w[0] == 1 for w in want]
+            assert decoder.finished.tolist() == [w is None or w.state == 1 for w in want]
         for row, w in enumerate(want):
             if w is not None:
                 twin = Matcher.at(decoder.configuration(row))
-                assert (twin.state, twin.counter, twin.stack) == w
+                assert (twin.state, twin.counter, twin.stack) == (w.state, w.counter, w.stack)
         live = sorted(oracle.mask())
         if not live or len(oracle.stack) > made.meta["capacity"] - 6 or not oracle.advance(pick.choice(live)):
             break
@@ -401,7 +401,7 @@ def test_drafts_rollbacks_forks_and_rebuilds(seed: int, device: str) -> None:
         for row in range(size):
             for j in range(count + 1):
                 if nodes[row][j] is not None and legal[row][j]:
-                    want = bits_of(nodes[row][j].mask(), nodes[row][j].vocab.size)
+                    want = bits_of(nodes[row][j].mask(), nodes[row][j].bundle.vocab.size)
                     assert (bits[row, j] == want).all()
         depth = [[0] for _ in range(size)]
         for row in range(size):
