@@ -27,7 +27,7 @@ from ..format.bundle import Bundle
 from ..serving.gate import Gate
 from ..serving.middleware import Middleware
 from ..serving.outcomes import START, Outcomes
-from ..serving.parsers import protocol_of
+from ..serving.parser_table import protocol_of
 from ..serving.reasoning import OUTSIDE, marks_of, reasoning_after
 from ..serving.requests import Content
 from ..serving.rewrite import Json

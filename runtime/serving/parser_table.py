@@ -18,6 +18,7 @@ Departures   masks allow forms that a parser misses. Templates or encoders of th
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from ..errors import RequestError
@@ -253,6 +254,10 @@ REASONING_PARSERS: dict[str, dict[str, Marks | None]] = {
 """Engine → name of ``--reasoning-parser`` → what opens and what ends the reasoning; None: no two marks."""
 
 
+VLLM = {name: parser.protocols[0] for name, parser in TOOL_PARSERS["vllm"].items() if parser.protocols}
+"""Name of --tool-call-parser → protocol."""
+
+
 def protocols_of(parser: str, engine: str = "vllm") -> tuple[str, ...]:
     """The protocols that a parser of calls reads, the one of its models first.
 
@@ -273,3 +278,15 @@ def protocols_of(parser: str, engine: str = "vllm") -> tuple[str, ...]:
             hint="write a protocol (docs/protocols.md), and name it",
         )  # fmt: skip
     return found.protocols
+
+
+def protocol_of(parser: str | None, tokens: Container[str]) -> str | None:
+    """The protocol of a parser of vLLM; None if none is known.
+
+    Args:
+        parser: its name.
+        tokens: of the tokenizer: Mistral's models write calls in another way where it has the token [ARGS].
+    """
+    if parser == "mistral":
+        return "mistral_v11" if "[ARGS]" in tokens else "mistral"
+    return VLLM.get(parser or "")

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolc.runtime.serving.parser_table import TOOL_PARSERS
-from toolc.runtime.serving.parsers import VLLM, protocol_of
+from toolc.runtime.serving.parser_table import TOOL_PARSERS, VLLM, protocol_of
 
 from .parser_cases import CALLS, CURRENT, STEP3_BOTH, STEP3_CALL, TOOLS, examples, step3
 

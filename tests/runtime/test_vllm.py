@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import importlib.util
 import os
@@ -379,7 +378,7 @@ def tail(kind: str, tokens: list[int], most: int) -> list[int] | None:
     assert free is not None
     found = []
     for token in sorted(free.mask()):
-        twin = copy.deepcopy(free)
+        twin = free.copy()
         if token in ENDS or (twin.advance(token) and twin.bound() == 1):
             found.append(token)
     return found if any(bundle(kind).vocab.token(token).isalpha() for token in found) else None
