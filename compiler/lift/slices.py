@@ -15,6 +15,7 @@ Source       JSON characters: RFC 8259 section 7; UTF-8: Unicode 15, table 3-7.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -186,6 +187,7 @@ class UnitAutomata:
         return (self.next_unit[list(found)] != DEAD).any(axis=0)
 
 
+@cache
 def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""
     b = _Builder()

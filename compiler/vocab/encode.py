@@ -24,6 +24,7 @@ from toolc.runtime.format.container import Contents, blake, open_container
 from toolc.runtime.format.vocab import vocab_cache_dir
 
 from .builtin import NAME, builtin_path
+from .files import read_content
 from .lookahead import Ahead
 
 if TYPE_CHECKING:
@@ -140,10 +141,9 @@ def encoder(source: str | Path) -> Encode | None:
     if not os.path.isfile(path):
         return None
     with path.open("rb") as stream:
-        data = stream.read(64)
-        if not data.lstrip().startswith(b"{"):
+        if not stream.read(64).lstrip().startswith(b"{"):
             return None  # and may be a whole model
-        return _encode_of(data + stream.read())
+    return _encode_of(read_content(path).data)
 
 
 @lru_cache(maxsize=1)

@@ -27,7 +27,8 @@ from typing import Any
 from ..errors import VocabError
 from ..paths import path_text
 from .builtin import NAME, builtin_path
-from .gguf import is_gguf, metadata_bytes, read_gguf
+from .files import read_content
+from .gguf import is_gguf, read_gguf
 from .hf_json import read_hf_json
 from .sentencepiece_model import looks_like_sentencepiece, read_sentencepiece
 from .table import Draft, TokenTable, is_control, is_entry, is_unused, most_ids
@@ -111,9 +112,7 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = (), logits_width:
     ends = [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)]
     digest.update(repr((READING, name, ends, logits_width)).encode())
     for file in files:
-        content = _content(file)
-        digest.update(f"{path_text(file.name)}\n{len(content)}\n".encode())
-        digest.update(content)
+        digest.update(path_text(file.name).encode() + b"\n" + read_content(file).digest)
     return digest.hexdigest()
 
 
@@ -157,11 +156,6 @@ def _says_all(path: Path) -> bool:
         return is_gguf(path)
     except OSError as error:
         raise VocabError(f"cannot be read: {error.strerror or error}", place=path_text(path.name)) from None
-
-
-def _content(path: Path) -> bytes:
-    """What counts of a file: of GGUF the metadata."""
-    return metadata_bytes(path) if is_gguf(path) else path.read_bytes()
 
 
 def _folder(folder: Path) -> SideFile:

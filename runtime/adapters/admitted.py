@@ -27,6 +27,7 @@ from pathlib import Path
 from ..errors import BundleError
 from ..format.bundle import MAGIC, Bundle
 from ..format.container import peek_header
+from ..format.vocab import open_vocab_of, share_vocab
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class Admitted:
             bundle = self._open.get(key)
         known = bundle is not None
         if bundle is None:
-            bundle = Bundle.open(data, name=path.name, vocab=_vocab_beside(path, data))
+            bundle = _opened(path, data)
         self._write(f"{bundle.vocab.digest}.vocab", bundle.vocab.encode)
         self._write(f"{key}.toolc", lambda: data)
         self._sweep()
@@ -120,7 +121,7 @@ class Admitted:
                 place=str(path),
                 hint=f"let ${FOLDER} name a folder that all machines of the engine share",
             )
-        return self._keep(key, Bundle.open(path, name=path.name))
+        return self._keep(key, _opened(path))
 
     def touch(self, key: str) -> bool:
         """Note that a request was admitted for a bundle; False if its copy is gone."""
@@ -164,8 +165,26 @@ class Admitted:
                 continue
 
 
-def _vocab_beside(path: Path, data: bytes) -> Path | None:
-    """The vocab file that lies beside a bundle; None where `Bundle.open` has to look elsewhere."""
-    meta = peek_header(path.name, lambda count: data[:count], MAGIC)
-    beside = path.parent / f"{meta.get('vocab_digest')}.vocab"
-    return beside if beside.is_file() else None
+def _opened(path: Path, data: bytes | None = None) -> Bundle:
+    """The bundle of a file, with a vocab that this process holds already, or the one beside the file.
+
+    Without either, `Bundle.open` looks elsewhere.
+
+    Args:
+        path: the file; it is mapped.
+        data: its bytes, if they were read already; the file may be another one by now.
+    """
+
+    def first(count: int) -> bytes:
+        if data is not None:
+            return data[:count]
+        with path.open("rb") as file:
+            return file.read(count)
+
+    digest = str(peek_header(path.name, first, MAGIC).get("vocab_digest"))
+    vocab = open_vocab_of(digest)
+    beside = path.parent / f"{digest}.vocab"
+    known = vocab or (beside if beside.is_file() else None)
+    bundle = Bundle.open(path if data is None else data, name=path.name, vocab=known)
+    share_vocab(bundle.vocab)
+    return bundle

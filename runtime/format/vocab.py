@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -169,6 +171,23 @@ def vocab_places(digest: str, beside: str | os.PathLike[str] | None = None) -> l
 def find_vocab(digest: str, beside: str | os.PathLike[str] | None = None) -> Path | None:
     """The file of the vocab with that digest: beside the bundle, then in the cache."""
     return next((path for path in vocab_places(digest, beside) if path.is_file()), None)
+
+
+# By digest, as long as anything uses them: opening a large vocab takes longer than opening a bundle.
+_open: weakref.WeakValueDictionary[str, Vocab] = weakref.WeakValueDictionary()
+_open_lock = threading.Lock()
+
+
+def open_vocab_of(digest: str) -> Vocab | None:
+    """The vocab of a digest, if this process holds it already (`share_vocab`)."""
+    with _open_lock:
+        return _open.get(digest)
+
+
+def share_vocab(vocab: Vocab) -> Vocab:
+    """Let others of this process have a vocab, by its digest; returns the one that is shared."""
+    with _open_lock:
+        return _open.setdefault(vocab.digest, vocab)
 
 
 def check_names(name: str, arrays: dict[str, np.ndarray], wanted: dict[str, str]) -> None:

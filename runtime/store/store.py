@@ -14,9 +14,7 @@ from __future__ import annotations
 import math
 import os
 import re
-import threading
 import time
-import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from typing import Any
 from ..errors import BundleError, StoreError
 from ..format.bundle import MAGIC, Bundle
 from ..format.container import MAX_FILE_BYTES, peek_header
-from ..format.vocab import Vocab, find_vocab
+from ..format.vocab import Vocab, find_vocab, open_vocab_of, share_vocab
 from .files import Files
 from .folder import URL, Folder, folder_of
 from .key import KEY, check_key, key_of
@@ -38,8 +36,6 @@ BUNDLE, VOCAB, SIGNATURE = ".toolc", ".vocab", ".sig"
 LOW_WATER = 0.9  # an eviction goes on to this part of the limit, so that not every put evicts
 _URL = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+):(//?)(.*)", re.DOTALL)
 """Scheme, slashes and rest: two letters at least, as c:/ is a folder. A scheme before :: wraps the rest."""
-_vocabs: weakref.WeakValueDictionary[str, Vocab] = weakref.WeakValueDictionary()
-_vocabs_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -194,9 +190,8 @@ class Store:
     def vocab(self, digest: str) -> Vocab:
         """The vocab with this digest: one that this process has open, that of the store, or that of the cache."""
         check_key(digest)
-        with _vocabs_lock:
-            if (known := _vocabs.get(digest)) is not None:
-                return known
+        if (known := open_vocab_of(digest)) is not None:
+            return known
         name = digest + VOCAB
         path = self.files.path(name)
         source: Any = path if path is not None and self.files.has(name) else None
@@ -219,8 +214,7 @@ class Store:
                 expected=digest,
                 hint="the file was renamed or replaced; push the bundle again",
             )
-        with _vocabs_lock:
-            return _vocabs.setdefault(digest, vocab)
+        return share_vocab(vocab)
 
     def signature(self, key: str, bundle: Bundle, allowed: Sequence[PublicKey]) -> tuple[str, bytes]:
         """Name and bytes of the signature file by the first allowed key that signed this bundle.

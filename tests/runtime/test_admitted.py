@@ -14,6 +14,8 @@ from toolc.runtime import BundleError
 from toolc.runtime.adapters import admitted
 from toolc.runtime.adapters.admitted import Admitted, engine_folder
 from toolc.runtime.adapters.choice import Shelf
+from toolc.runtime.format import vocab
+from toolc.runtime.format.bundle import Bundle
 
 from .handmade import bundle
 
@@ -36,6 +38,26 @@ def test_a_copy_outlives_its_file(owner: Path, standalone: bool) -> None:
         path.write_bytes(b"")
         path.unlink()
     assert Admitted().open(key).digest == taken.digest == bundle("words").digest
+
+
+@pytest.mark.parametrize("standalone", [True, False])
+def test_a_vocab_is_opened_once_for_all_bundles(owner: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whoever admits and by whoever serves: opening a large one takes longer than all else."""
+    words = bundle("words")
+    for number in range(3):
+        Bundle(words.tables, {**words.meta, "compiler": str(number)}, words.vocab).write(
+            owner / f"{number}.toolc", standalone=standalone
+        )
+    if not standalone:
+        words.vocab.write(owner / f"{words.vocab.digest}.vocab")
+    monkeypatch.setattr(vocab, "_open", type(vocab._open)())
+    front = Admitted()
+    first, *others = [front.take(owner / f"{number}.toolc") for number in range(3)]
+    assert all(other[1].vocab is first[1].vocab for other in others)
+    monkeypatch.setattr(vocab, "_open", type(vocab._open)())  # another process
+    back = Admitted()
+    opened = [back.open(key) for key, _ in (first, *others)]
+    assert opened[0].vocab is opened[1].vocab is opened[2].vocab is not first[1].vocab
 
 
 def test_equal_files_have_one_copy_and_others_have_others(owner: Path) -> None:

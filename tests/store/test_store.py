@@ -121,18 +121,18 @@ def test_a_file_that_was_tampered_with_is_refused_and_mended_by_a_put(
 def test_a_damaged_or_exchanged_vocab_is_refused_and_mended(tmp_path: Path) -> None:
     open_store(tmp_path).put(keyed())
     path = tmp_path / f"{keyed().vocab.digest}.vocab"
-    from toolc.runtime.store import store as module
+    from toolc.runtime.format import vocab as module
 
     for data in (path.read_bytes()[:-1] + b"\xff", _other_vocab().encode()):
         path.write_bytes(data)
-        module._vocabs.clear()
+        module._open.clear()
         with pytest.raises(BundleError, match=r"checksum|digest"):
             open_store(tmp_path).get(key())
         open_store(tmp_path).put(keyed())
-        module._vocabs.clear()
+        module._open.clear()
         assert open_store(tmp_path).get(key()).digest == keyed().digest
     path.unlink()
-    module._vocabs.clear()
+    module._open.clear()
     with pytest.raises(StoreError, match="does not hold the vocab"):
         open_store(tmp_path).get(key())
 
