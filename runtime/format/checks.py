@@ -1,7 +1,7 @@
 """Check a bundle's tables, so that every later index is safe.
 
 Leaves out   the tables and the ranges of their numbers (tables.py), the same as one pass of a kernel
-             (checks_kernel.py), the file's own checks (container.py).
+             (kernels/check.py), the file's own checks (container.py).
 Invariants   after `check_tables` no step, mask or row expansion can read outside an array, whatever its counter
              (which `phase` clamps) and whatever its stack symbols (which come from `push`); the stack's ends are
              checked while running. No loop of a kernel is longer than a token, a row, or `max_chain`.
@@ -39,7 +39,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     """Refuse tables that any index could leave.
 
     In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded
-    (checks_kernel.py): the range of every number, cells, combs, lists, completions, the longest chain.
+    (kernels/check.py): the range of every number, cells, combs, lists, completions, the longest chain.
     """
     _check_shapes(name, t)
     _check_numbers(name, t, meta)
@@ -49,7 +49,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
 
 
 def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
-    """What checks_kernel.py checks, one by one, and what is wrong."""
+    """What kernels/check.py checks, one by one, and what is wrong."""
     _check_values(name, t, counts_of(t, vocab, len(tools_of(meta))))
     check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
     _check_cells(name, t, "state_cell", "state_break", t.cells)
@@ -79,10 +79,10 @@ def _check_values(name: str, t: Tables, counts: dict[str, int]) -> None:
 
 
 def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
-    """Whether the kernel of checks_kernel.py has been through and found nothing; numba is not loaded for it."""
+    """Whether the kernel of kernels/check.py has been through and found nothing; numba is not loaded for it."""
     if not kernels_pay(lambda: sum(array.nbytes for array in t.arrays().values())):
         return False
-    from .checks_kernel import sound
+    from .kernels.check import sound
 
     return sound(t, meta, vocab, len(tools_of(meta)))
 

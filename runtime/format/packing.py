@@ -32,7 +32,6 @@ from ..jit.loaded import kernels_pay
 MOST_COLUMNS = 4
 ALIGN = 64  # of the arrays in memory
 _LANES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
-_KINDS = frozenset(map(np.dtype, ("<i4", "<u4", "u1")))
 _LONG = np.dtype("<i8")
 _FREE = 0xFFFFFFFF  # (-1, 0) as one number
 MOST_WIDTH = 4
@@ -62,21 +61,14 @@ def pack(
         combs: those that are combs; one whose free places are not (-1, 0) is stored as it is.
         addresses: where some of them lie, which are contiguous.
     """
-    if arrays and kernels_pay() and all(array.dtype in _KINDS for array in arrays.values()):
-        return _write_at_once(arrays, climbing, combs, addresses or {})
-    return _write_one_by_one(arrays, climbing, combs)
-
-
-def _write_at_once(
-    arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str], addresses: Mapping[str, int]
-) -> tuple[memoryview, np.ndarray]:
-    """What `pack` gives, by the kernel of pack_kernel.py."""
-    from .pack_kernel import write_columns
+    if not arrays:
+        return b"", np.zeros((0, 3), "<u4")
+    from .kernels.pack import write_columns
 
     alive: list[np.ndarray] = []
     table: list[tuple[int, ...]] = []
     for name, array in arrays.items():
-        address = addresses.get(name)
+        address = (addresses or {}).get(name)
         if address is None:
             alive.append(np.ascontiguousarray(array))
             address = _address(alive[-1])
@@ -85,76 +77,6 @@ def _write_at_once(
         table.append((columns_of(array.shape), array.size, array.itemsize, kind, address))
     out, forms = write_columns(np.array(table, np.int64).reshape(-1, 5))
     return out.data, forms.astype("<u4", copy=False)
-
-
-def _write_one_by_one(
-    arrays: Mapping[str, np.ndarray], climbing: Collection[str], combs: Collection[str]
-) -> tuple[bytes, np.ndarray]:
-    """The same in plain passes."""
-    parts: list[bytes] = []
-    forms: list[Form] = []
-    for name, array in arrays.items():
-        runs = _runs(array) if name in combs else None
-        if runs is not None:
-            forms.append((COMB, runs[0].size, 0))
-            forms += [_pack_column(numbers, False, parts) for numbers in runs]
-            continue
-        count = columns_of(array.shape)
-        table = array.reshape(-1, count) if count else array
-        for j in range(count):
-            forms.append(_pack_column(table[:, j].astype(np.int32), name in climbing, parts))
-    return b"".join(parts), np.array(forms, dtype="<u4").reshape(-1, 3)
-
-
-def _pack_column(numbers: np.ndarray, climbs: bool, parts: list[bytes]) -> Form:
-    """Append the bytes of a column, int32 [·]; its form."""
-    kind = CLIMBS if climbs else 0
-    if not numbers.size:
-        return kind, 0, 0
-    if climbs:
-        before, numbers = numbers, numbers.copy()
-        numbers[1:] -= before[:-1]
-    numbers = numbers.astype(np.int64)
-    low, high = int(np.minimum.reduce(numbers)), int(np.maximum.reduce(numbers))
-    width = ((high - low).bit_length() + 7) // 8
-    best = width * numbers.size, width, low, 0
-    for narrow in range(1, min(width, 3)):
-        marks = (1 << 8 * narrow) - 1
-        for base in {low, 0, -(marks // 2)} if climbs else {low}:
-            outside = int(np.count_nonzero((numbers - base).view(np.uint64) >= marks))
-            best = min(best, (narrow * numbers.size + 4 * outside, narrow, base, outside))
-    _, width, base, outside = best
-    rest = numbers - base
-    if width == 3:
-        parts += [(rest & 0xFFFF).astype(_LANES[2]).tobytes(), (rest >> 16).astype(_LANES[1]).tobytes()]
-    elif outside:
-        kind |= MARKED
-        marks = (1 << 8 * width) - 1
-        far = rest.view(np.uint64) >= marks
-        lane = np.where(far, marks, rest).astype(_LANES[width]).tobytes()
-        parts += [lane, bytes(-len(lane) % 4), (rest[far] & 0xFFFFFFFF).astype(_LANES[4]).tobytes()]
-    elif width:
-        parts.append(rest.astype(_LANES[width]).tobytes())
-    if not outside:
-        parts.append(bytes(-(width * numbers.size) % 4))
-    return width | kind, base & 0xFFFFFFFF, outside
-
-
-def _runs(comb: np.ndarray) -> tuple[np.ndarray, ...] | None:
-    """Of the runs of a comb the places that nobody owns before it, length, first column and value, int32; None where it
-    is no comb."""
-    if comb.ndim != 2 or comb.shape[1] != 2 or comb.dtype.kind != "i":
-        return None
-    owner, value = comb[:, 0], comb[:, 1]
-    if (owner < -1).any() or (owner > np.arange(owner.size)).any() or value.any(where=owner == -1):
-        return None
-    begins = np.ones(owner.size, bool)
-    begins[1:] = (owner[1:] != owner[:-1]) | (value[1:] != value[:-1])
-    start = np.flatnonzero(begins).astype(np.int32)
-    length = np.diff(start, append=np.int32(owner.size))
-    owned = owner[start] >= 0
-    free = np.concatenate([np.zeros(1, np.int32), np.where(owned, 0, length)])[:-1]
-    return free[owned], length[owned], start[owned] - owner[start[owned]], value[start[owned]]
 
 
 def packed_size(kinds: Sequence[Kind], forms: Sequence[Form]) -> int:
@@ -244,8 +166,8 @@ def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> Room:
 
 
 def _read_at_once(data: np.ndarray, room: Room, forms: np.ndarray) -> bool:
-    """Fill the arrays by the kernel of unpack_kernel.py; False where it finds that something is wrong."""
-    from .unpack_kernel import read_columns
+    """Fill the arrays by the kernel of kernels/unpack.py; False where it finds that something is wrong."""
+    from .kernels.unpack import read_columns
 
     arrays = np.array(room.table, np.int64).reshape(-1, 4)
     arrays[:, 3] += _address(room.whole)

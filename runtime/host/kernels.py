@@ -15,7 +15,7 @@ Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and o
              stride of toggles away from one.
              slots uint32 [slot_count, words]: rows expanded lately, by any bundle of the vocabulary; slot_tag int64
              [slot_count]: which one: number of the bundle's host << 32 | row. A row has one place where it can be.
-Trusts       every number of the tables is inside of what it indexes (checks_kernel.py), for every phase of any counter,
+Trusts       every number of the tables is inside of what it indexes, for every phase of any counter (kernels/check.py),
              and for every stack symbol, which come from `push`; chains end (`max_chain`); a base of lists has none.
              What a caller hands over is its own matter: symbols below `symbols`, rows at most `rows`, room for frames.
 Cost         expanding a row costs about as much as copying one (0.3 to 1.5 microseconds for 128k tokens), a first touch

@@ -3,7 +3,7 @@
 numba checks the indices of arrays (NUMBA_BOUNDSCHECK=1). It cannot check what is read by address (memory.py): here the
 functions that do are replaced before kernels are loaded, by ones that know where every table begins and ends.
 
-Leaves out   the kernels that pack and unpack columns (pack_kernel.py, unpack_kernel.py), which check their bytes
+Leaves out   the kernels that pack and unpack columns (format/kernels/pack.py, unpack.py), which check their bytes
              themselves; what lies at a seat's or a host's own address, where every place is a constant.
 Invariants   an address inside of a table that is tracked reaches no other, whatever index is added to it; an empty
              table has no place to read. Bytes, and rows that are copied, are read from tracked tables only.
@@ -132,12 +132,12 @@ def load() -> ModuleType:
     """Load the kernels of matchers and of the checks with these functions, and track what they are given."""
     own = {f.__name__: f for f in (read_int, write_int, read_byte, toggle, copy, fill, combine)}
     before = {name: getattr(memory, name) for name in own}
-    for name in ("unpack_kernel", "pack_kernel"):
-        importlib.import_module(f"toolc.runtime.format.{name}")
+    for name in ("unpack", "pack"):
+        importlib.import_module(f"toolc.runtime.format.kernels.{name}")
     vars(memory).update(own)
     try:
         kernels = importlib.import_module("toolc.runtime.host.kernels")
-        importlib.import_module("toolc.runtime.format.checks_kernel")
+        importlib.import_module("toolc.runtime.format.kernels.check")
     finally:
         vars(memory).update(before)
     _track_tables()

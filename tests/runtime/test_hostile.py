@@ -20,7 +20,7 @@ from toolc.runtime import Bundle, BundleError, Matcher
 from toolc.runtime.format import container as c
 from toolc.runtime.format.bundle import MAGIC, VERSION
 from toolc.runtime.format.checks import _check_numbers, _check_shapes, plain_checks
-from toolc.runtime.format.checks_kernel import sound
+from toolc.runtime.format.kernels.check import sound
 from toolc.runtime.format.meta import check_meta_of
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import MAGIC as VOCAB_MAGIC

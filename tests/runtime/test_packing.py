@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolc.runtime.format import packing
-from toolc.runtime.format.unpack_kernel import read_columns  # loads the kernels, too
+from toolc.runtime.format.kernels.unpack import read_columns  # loads the kernels, too
+
+from .plain_packing import plain_pack
 
 assert read_columns
 NUMBERS = st.one_of(
@@ -79,8 +81,8 @@ def test_arrays_come_back(given_: list[tuple[np.ndarray, bool, bool]]) -> None:
     arrays = {str(n): array for n, (array, _, _) in enumerate(given_)}
     climbing = {str(n) for n, (_, climbs, _) in enumerate(given_) if climbs}
     combs = {str(n) for n, (array, _, comb) in enumerate(given_) if comb and array.shape[1:] == (2,)}
-    data, forms = packing._write_one_by_one(arrays, climbing, combs)
-    at_once, same = packing._write_at_once(arrays, climbing, combs, {})
+    data, forms = plain_pack(arrays, climbing, combs)
+    at_once, same = packing.pack(arrays, climbing, combs)
     assert at_once == data
     assert same.dtype == forms.dtype and (same == forms).all()
     found = both(data, list(arrays.values()), forms)
@@ -130,8 +132,8 @@ def test_runs_of_a_comb_lie_as_their_places_do() -> None:
 def test_runs_of_any_length_are_packed_alike(free: int, owned: int) -> None:
     """Where a byte is too small for one, and where a block of places ends with it."""
     comb = np.array(2 * (free * [(-1, 0)] + owned * [(0, 9)]) + [(1, 3)], np.int32)
-    data, forms = packing._write_one_by_one({"x": comb}, (), "x")
-    at_once, same = packing._write_at_once({"x": comb}, (), "x", {})
+    data, forms = plain_pack({"x": comb}, (), "x")
+    at_once, same = packing.pack({"x": comb}, (), "x")
     assert at_once == data and (same == forms).all()
     found = both(data, [comb], forms)
     assert found is not None and (found[0] == comb).all()

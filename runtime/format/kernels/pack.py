@@ -1,8 +1,8 @@
-"""Columns packed by a kernel, in one pass over all of them; packing.py tells what they are, and packs them alike.
+"""Pack the columns of arrays, in one pass over all of them; ../packing.py says what columns and forms are.
 
-Leaves out   which arrays climb or are combs, and where the bytes go: see packing.py.
-Invariants   bytes and forms are those of packing.py's plain passes, whatever the arrays hold; there is room for the
-             widest columns that there can be (`_room`).
+Leaves out   which arrays climb or are combs, and where the bytes go: see ../packing.py.
+Invariants   ../packing.py reads what this writes; there is room for the widest columns that there can be (`_room`).
+             tests/runtime/plain_packing.py does the same in plain passes.
 Arrays       arrays int64 [n, 5]: of each how many columns, how many numbers, bytes of one (1 or 4), CLIMBS | COMB of
              packing.py, its address.
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from ..jit.memory import kernel, read_long_at
-from ..jit.memory import read_byte as _byte
-from ..jit.memory import read_int as _int
+from ...jit.memory import kernel, read_long_at
+from ...jit.memory import read_byte as _byte
+from ...jit.memory import read_int as _int
 
 _MASK = 0xFFFFFFFF
 _BLOCK = 2048  # places of a comb that are looked at twice, while they are near

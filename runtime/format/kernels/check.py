@@ -1,6 +1,6 @@
 """Run all checks of a bundle's tables in one kernel. It says whether they are sound, but not what is wrong.
 
-Leaves out   what is wrong: the plain passes of checks.py find that. checks.py runs this kernel first if numba is
+Leaves out   what is wrong: the plain passes of ../checks.py find that. It runs this kernel first if numba is
              already loaded; it runs the plain passes if numba is not loaded, or if this kernel finds a fault.
 Invariants   if `sound` accepts tables, no plain pass refuses them; tests/runtime/test_hostile.py tries both on every
              edit. Checks run in the order of the list and stop at the first that fails: earlier checks bound the
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from ..jit.memory import kernel
-from ..jit.memory import read_int as _int
-from .ops import KIND_BITS, KIND_MASK, POP, PUSH, return_of
-from .tables import COUNTED, FIELD_OF, FIELDS, MAX_BREAKS, MAX_COUNT, NEVER, TABLES, Tables, counts_of
+from ...jit.memory import kernel
+from ...jit.memory import read_int as _int
+from ..ops import KIND_BITS, KIND_MASK, POP, PUSH, return_of
+from ..tables import COUNTED, FIELD_OF, FIELDS, MAX_BREAKS, MAX_COUNT, NEVER, TABLES, Tables, counts_of
 
 if TYPE_CHECKING:
-    from .vocab import Vocab
+    from ..vocab import Vocab
 
 # (address, count, stride, low, high): count numbers, stride apart, from low to high - 1
 RANGE = 0

@@ -1,6 +1,6 @@
-"""Columns unpacked by a kernel, in one pass over all of them; packing.py tells what they are.
+"""Unpack the columns of arrays, in one pass over all of them; ../packing.py says what columns and forms are.
 
-Leaves out   what is wrong where bytes are none of such columns: packing.py reads those itself, and says so.
+Leaves out   what is wrong where bytes are no such columns: ../packing.py reads those itself, and says so.
 Invariants   nothing is read outside of the bytes and forms, or written outside of the arrays, whatever they say.
 Arrays       data uint8 [length], forms int32 [count, 3], by address; arrays int64 [n, 4]: of each how many columns, how
              many numbers, bytes of one (1 or 4), its address.
@@ -11,11 +11,11 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from ..jit.memory import fill as _fill
-from ..jit.memory import kernel
-from ..jit.memory import read_byte as _byte
-from ..jit.memory import read_int as _int
-from ..jit.memory import write_int as _write
+from ...jit.memory import fill as _fill
+from ...jit.memory import kernel
+from ...jit.memory import read_byte as _byte
+from ...jit.memory import read_int as _int
+from ...jit.memory import write_int as _write
 
 MASK = 0xFFFFFFFF
 BAD = -1  # instead of the place after a column
