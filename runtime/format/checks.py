@@ -44,13 +44,14 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     _check_shapes(name, t)
     _check_numbers(name, t, meta)
     check_meta_of(name, meta, t.states)
-    if not _sound(t, meta, vocab):
-        plain_checks(name, t, meta, vocab)
+    counts = counts_of(t, vocab.size, vocab.slice_token_offset.size - 1, len(tools_of(meta)))
+    if not _sound(t, meta, counts):
+        plain_checks(name, t, meta, counts)
 
 
-def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
+def plain_checks(name: str, t: Tables, meta: dict[str, Any], counts: dict[str, int]) -> None:
     """What kernels/check.py checks, one by one, and what is wrong."""
-    _check_values(name, t, counts_of(t, vocab, len(tools_of(meta))))
+    _check_values(name, t, counts)
     check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
     _check_cells(name, t, "state_cell", "state_break", t.cells)
     _check_ops(name, t)
@@ -61,7 +62,7 @@ def plain_checks(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     check_range(name, "chain/number", owned[:, 1], 0, int(t.chain_cell.size))
     _check_comb(name, "chain", t.chain, int(t.return_offset.size))
     _check_cells(name, t, "chain_cell", "chain_break", int(t.chain_row.size))
-    _check_rows(name, t, vocab)
+    _check_rows(name, t, counts["tokens"])
     check_offsets(name, "tool_offset", t.tool_offset, int(t.tool_members.size))
     check_ascending(name, "tool_members", t.tool_members, t.tool_offset)
     check_ascending(name, "narrowing", t.narrowing, np.zeros(1, dtype=np.int32))
@@ -78,13 +79,13 @@ def _check_values(name: str, t: Tables, counts: dict[str, int]) -> None:
             check_range(name, place, part, low, counts[high] if isinstance(high, str) else high)
 
 
-def _sound(t: Tables, meta: dict[str, Any], vocab: Vocab) -> bool:
+def _sound(t: Tables, meta: dict[str, Any], counts: dict[str, int]) -> bool:
     """Whether the kernel of kernels/check.py has been through and found nothing; numba is not loaded for it."""
     if not kernels_pay(lambda: sum(array.nbytes for array in t.arrays().values())):
         return False
     from .kernels.check import sound
 
-    return sound(t, meta, vocab, len(tools_of(meta)))
+    return sound(t, meta, counts)
 
 
 def _check_shapes(name: str, t: Tables) -> None:
@@ -209,15 +210,15 @@ def _check_ops(name: str, t: Tables) -> None:
     _check_comb(name, "delta", t.delta, t.classes)
 
 
-def _check_rows(name: str, t: Tables, vocab: Vocab) -> None:
+def _check_rows(name: str, t: Tables, tokens: int) -> None:
     check_offsets(name, "list_offset", t.list_offset, int(t.list_tokens.size))
     check_ascending(name, "list_tokens", t.list_tokens, t.list_offset)
     if (t.list_base[t.list_base[t.list_base >= 0]] >= 0).any():
         raise refuse(name, "list_base", "a base that has a base", "bases without one", UNSOUND)
-    if t.dense.shape[1] != vocab.words:
-        raise refuse(name, "dense/shape", t.dense.shape[1], f"{vocab.words} words", UNSOUND)
-    if vocab.size % 32 and (t.dense[:, -1] >> np.uint32(vocab.size % 32)).any():
-        raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {vocab.size}", UNSOUND)
+    if t.dense.shape[1] != (words := -(-tokens // 32)):
+        raise refuse(name, "dense/shape", t.dense.shape[1], f"{words} words", UNSOUND)
+    if tokens % 32 and (t.dense[:, -1] >> np.uint32(tokens % 32)).any():
+        raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {tokens}", UNSOUND)
 
 
 def _check_close(name: str, t: Tables) -> None:

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .ops import END_OF_TURN
-
-if TYPE_CHECKING:
-    from .vocab import Vocab
 
 UNSETTLED, AROUND, TEXT, REASONING, NAME, ARGUMENTS, KEY, VALUE, STRING = range(-1, 8)  # kinds of marks
 MAX_CAPACITY = 1 << 16
@@ -275,9 +272,15 @@ COUNTED = (
 )
 
 
-def counts_of(t: Tables, vocab: Vocab, tools: int) -> dict[str, int]:
-    """How many there are of all that is counted: "states" → their number, and so on; shapes have been checked."""
-    found = {"tokens": vocab.size, "slices": int(vocab.slice_token_offset.size) - 1, "tools": tools}
+def counts_of(t: Tables, tokens: int, slices: int, tools: int) -> dict[str, int]:
+    """How many there are of all that is counted: "states" → their number, and so on; shapes have been checked.
+
+    Args:
+        tokens: ids of the vocabulary.
+        slices: of the vocabulary.
+        tools: of the spec.
+    """
+    found = {"tokens": tokens, "slices": slices, "tools": tools}
     for name, field in FIELD_OF:
         what, more = counted(TABLES[name].counts)
         found[what] = len(getattr(t, field)) - more

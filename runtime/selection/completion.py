@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
+from ..format.kernels.step import op_in
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
@@ -209,11 +210,12 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
             base = a.cell_delta[x]
             last = 0
             for k in range(classes):
-                if a.delta[base + k, 0] != base or a.delta[base + k, 1] == last:
+                op = op_in(a.delta, base, k)
+                if op == 0 or op == last:
                     continue
-                op = last = a.delta[base + k, 1]
+                last = op
                 kind, number = op & KIND_MASK, op >> KIND_BITS
-                if op == 0 or kind == POP:
+                if kind == POP:
                     continue
                 first, end = 0, 0
                 if kind == PUSH:

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
-from ..format.tables import NEVER, Tables
+from ..format.kernels.step import act, op_in, phase, return_in
+from ..format.ops import ACTION_BITS, ACTION_MASK, DEAD, KIND_BITS, KIND_MASK, POP, PUSH
+from ..format.tables import MAX_COUNT, NEVER, Tables
 from ..jit.memory import fixed, kernel
 
-MANY = 1 << 30  # above every counter
+MANY = MAX_COUNT  # no counter is larger
 
 
 class Closing(NamedTuple):
@@ -70,31 +71,9 @@ class Closing(NamedTuple):
 
 
 @kernel()
-def phase(breaks, owner, c):  # type: ignore[no-untyped-def]
-    """How many cells behind its first an owner's is at a counter. Owner and counter are int64 here and below."""
-    total = np.int64(0)
-    for b in range(breaks.shape[1]):
-        span = np.int64(breaks[owner, b, 1])
-        past = c - breaks[owner, b, 0] + span
-        if past > 0:
-            total += min(past, span)
-    return total
-
-
-@kernel()
 def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
     """The op of a state at a counter on a symbol class."""
-    base = np.int64(a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)])
-    return np.int64(a.delta[base + k, 1]) if a.delta[base + k, 0] == base else np.int64(0)
-
-
-@kernel()
-def act(action, c):  # type: ignore[no-untyped-def]
-    if action == 0:
-        return c
-    if action == 1:
-        return min(c + 1, np.int64(MANY))
-    return action - 2
+    return op_in(a.delta, np.int64(a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)]), k)
 
 
 @kernel()
@@ -169,10 +148,9 @@ def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
         owed = min(np.int64(NEVER), owed + owes(a, frames[depth, 0], frames[depth, 1], frames[depth, 2]))
         low, high, top = np.int64(0), np.int64(0), np.int64(depth)
     elif top >= 0:
-        base = np.int64(a.return_offset[frames[top, 0]])
-        if a.return_[base + number, 0] != base:
+        back = return_in(a.return_, np.int64(a.return_offset[frames[top, 0]]), number)
+        if back >> ACTION_BITS == DEAD:
             return np.int64(0)
-        back = np.int64(a.return_[base + number, 1])
         q, low, high = (
             back >> ACTION_BITS,
             act(back & ACTION_MASK, frames[top, 1]),

@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.ops import ACTION_BITS, ACTION_MASK, FINISHED, KIND_BITS, KIND_MASK, PUSH
+from ..format.kernels.step import act, op_in, phase, return_in
+from ..format.ops import ACTION_BITS, ACTION_MASK, DEAD, FINISHED, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import BARE, kernel
 from .comb import CombRows, rows_at
-from .completion_automaton import Closing, act, largest, owing, phase, phases
+from .completion_automaton import Closing, largest, owing, phases
 
 _RARE = 1000  # weight of a byte that is no token by itself
 _LEVELS = 32  # of the queue of least weights, for values of 31 bits
@@ -312,13 +313,11 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                 k = np.int64(policy[y])
                 if k < 0:
                     break
-                base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)])
-                op = np.int64(delta[base + k, 1]) if delta[base + k, 0] == base else np.int64(0)
+                op = op_in(delta, np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)]), k)
                 while y < last and going:  # one op must close from all of them
                     y += 1
-                    base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, np.int64(a.low[y]))])
-                    other = np.int64(delta[base + k, 1]) if delta[base + k, 0] == base else np.int64(0)
-                    going = policy[y] == k and other == op
+                    cell = state_cell[q] + phase(state_break, q, np.int64(a.low[y]))
+                    going = policy[y] == k and op_in(delta, np.int64(cell_delta[cell]), k) == op
                 if not going:
                     break
                 symbol = np.int64(symbol_of_class[k])
@@ -355,10 +354,9 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
                 elif top > 0:
                     top -= 1
-                    base = np.int64(a.return_offset[stack[top, 0]])
-                    if a.return_[base + number, 0] != base:
+                    value = return_in(a.return_, np.int64(a.return_offset[stack[top, 0]]), number)
+                    if value >> ACTION_BITS == DEAD:
                         break
-                    value = np.int64(a.return_[base + number, 1])
                     q, low, high = (
                         value >> ACTION_BITS,
                         act(value & ACTION_MASK, stack[top, 1]),

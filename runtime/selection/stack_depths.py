@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..format.kernels.step import op_in
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
@@ -102,11 +103,12 @@ def _deepest(  # type: ignore[no-untyped-def]
         for x in range(state_cell[q], state_cell[q] + cells):
             base, last = cell_delta[x], 0
             for k in range(classes):
-                if delta[base + k, 0] != base or delta[base + k, 1] == last:
+                op = op_in(delta, base, k)
+                if op == 0 or op == last:
                     continue
-                op = last = delta[base + k, 1]
+                last = op
                 kind, number = op & KIND_MASK, op >> KIND_BITS
-                if op == 0 or kind == POP:
+                if kind == POP:
                     continue
                 first, end, entered = 0, 1, 0
                 if kind == PUSH:

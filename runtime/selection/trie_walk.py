@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..format.kernels.step import act, op_in, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
@@ -53,20 +54,15 @@ class Trie(NamedTuple):
 @kernel()
 def transitions(m, q, c):  # type: ignore[no-untyped-def]
     """Where the transitions of a state begin, in ``delta``."""
-    cell = m.state_cell[q]
-    for b in range(m.state_break.shape[1]):
-        count = m.state_break[q, b, 1]
-        cell += min(max(c - m.state_break[q, b, 0] + count, 0), count)
-    return m.cell_delta[cell]
+    return m.cell_delta[m.state_cell[q] + phase(m.state_break, q, np.int64(c))]
 
 
 @kernel()
 def find(m, base, symbol):  # type: ignore[no-untyped-def]
     """The op on a symbol among the transitions from ``base`` on, and whether it was taken out."""
-    place = base + m.symbol_class[symbol]
-    if m.delta[place, 0] != base:
-        return 0, False
-    return m.delta[place, 1], m.delta[place, 1] != m.delta_before[place, 1]
+    k = m.symbol_class[symbol]
+    op = op_in(m.delta, base, k)
+    return op, op != op_in(m.delta_before, base, k)
 
 
 @kernel()
@@ -108,22 +104,18 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             inside = True
             if kind < PUSH:
                 q = value
-                c = c if kind == 0 else c + 1 if kind == 1 else kind - 2
+                c = act(kind, c)
             elif kind == PUSH:
-                action = m.push[value, 3]
                 frames[depth, 0] = m.push[value, 0]
-                frames[depth, 1] = c if action == 0 else c + 1 if action == 1 else action - 2
+                frames[depth, 1] = act(m.push[value, 3], c)
                 frames[depth, 2] = top
                 top = depth
                 q = m.push[value, 1 + mode]
                 c = 0
             elif top >= 0:
-                base = m.return_offset[frames[top, 0]]
-                back = m.return_[base + value, 1] if m.return_[base + value, 0] == base else 0
+                back = return_in(m.return_, m.return_offset[frames[top, 0]], value)
                 q = back >> ACTION_BITS
-                action = back & ACTION_MASK
-                c = frames[top, 1]
-                c = c if action == 0 else c + 1 if action == 1 else action - 2
+                c = act(back & ACTION_MASK, frames[top, 1])
                 top = frames[top, 2]
             else:
                 inside = False

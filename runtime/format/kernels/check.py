@@ -12,7 +12,7 @@ Arrays       checks int64 [n, 9]: a kind, then its arguments; what they mean is 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -20,10 +20,7 @@ import numpy as np
 from ...jit.memory import kernel
 from ...jit.memory import read_int as _int
 from ..ops import KIND_BITS, KIND_MASK, POP, PUSH, return_of
-from ..tables import COUNTED, FIELD_OF, FIELDS, MAX_BREAKS, MAX_COUNT, NEVER, TABLES, Tables, counts_of
-
-if TYPE_CHECKING:
-    from ..vocab import Vocab
+from ..tables import COUNTED, FIELD_OF, FIELDS, MAX_BREAKS, MAX_COUNT, NEVER, TABLES, Tables
 
 # (address, count, stride, low, high): count numbers, stride apart, from low to high - 1
 RANGE = 0
@@ -237,14 +234,14 @@ NUMBERS = (
 )
 
 
-def _numbers(t: Tables, vocab: Vocab, tools: int) -> list[int]:
+def _numbers(t: Tables, counts: dict[str, int]) -> list[int]:
     """Of the names of `COUNTED`, then those of `NUMBERS`."""
-    counts, bits = counts_of(t, vocab, tools), vocab.size % 32
+    words, bits = -(-counts["tokens"] // 32), counts["tokens"] % 32
     pops = counts["returns"] - int(t.return_offset.max()) if t.return_offset.size else MAX_COUNT
     of_push, of_mark = t.addresses["push"], t.addresses["mark"]
     return [
         *(counts[name] for name in COUNTED),
-        *(t.classes, pops, return_of(t.states, 0), vocab.words, bits, counts["dense rows"] if bits else 0),
+        *(t.classes, pops, return_of(t.states, 0), words, bits, counts["dense rows"] if bits else 0),
         *(t.knows_no_close, NEVER * t.knows_no_close),
         *(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]),
         *(of_push, of_push + 4, of_push + 8, of_push + 12, of_mark, of_mark + 4, of_mark + 8, of_mark + 12),
@@ -254,13 +251,16 @@ def _numbers(t: Tables, vocab: Vocab, tools: int) -> list[int]:
 _plan = cache(_Plan)
 
 
-def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
+def sound(t: Tables, meta: dict[str, Any], counts: dict[str, int]) -> bool:
     """Whether every index of the tables stays inside; shapes, sizes and the meta have been checked.
 
     False where something is wrong, and where the plain passes must look.
+
+    Args:
+        counts: of `counts_of`.
     """
     fits = (
-        t.dense.shape[1] == vocab.words
+        t.dense.shape[1] == -(-counts["tokens"] // 32)
         and max(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1])
         <= MAX_BREAKS
     )
@@ -268,5 +268,5 @@ def sound(t: Tables, meta: dict[str, Any], vocab: Vocab, tools: int) -> bool:
         return False
     plan = _plan()
     sizes = [array.size for array in t.arrays().values()]
-    numbers = [*t.addresses.values(), *sizes, *_numbers(t, vocab, tools), *plan.constants]
+    numbers = [*t.addresses.values(), *sizes, *_numbers(t, counts), *plan.constants]
     return bool(passes(np.array(numbers, np.int64)[plan.place], int(meta["max_chain"])))

@@ -1,0 +1,58 @@
+"""Look up what a state does on a symbol, and what a counter becomes: the parts of a step that all walks share.
+
+Walks differ in what they keep (a stack, an interval of counters, a set of states). They all read the tables here.
+
+Leaves out   walks for masks, which take tables by address: ../../host/kernels.py. The same in plain Python:
+             ../../reference.py.
+Trusts       a cell is there for every phase of a counter; a base and any class lie inside of `delta`, a base and any
+             return set inside of `return`. Checked on opening.
+Numbers      states, counters and symbol classes are int64, as what is returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...jit.memory import kernel
+from ..ops import INCREMENT, KEEP, ZERO
+from ..tables import MAX_COUNT
+
+
+@kernel()
+def phase(breaks, owner, counter):  # type: ignore[no-untyped-def]
+    """How many cells behind its first the cell of an owner is, at a counter.
+
+    Args:
+        breaks: int32 [owners, B, 2], as `state_break`.
+    """
+    total = np.int64(0)
+    for b in range(breaks.shape[1]):
+        span = np.int64(breaks[owner, b, 1])
+        past = counter - breaks[owner, b, 0] + span
+        if past > 0:
+            total += min(past, span)
+    return total
+
+
+@kernel()
+def op_in(delta, base, symbol_class):  # type: ignore[no-untyped-def]
+    """The op on a symbol class in the row of transitions at a base; 0 (dead) where the row has no entry."""
+    place = base + symbol_class
+    return np.int64(delta[place, 1]) if delta[place, 0] == base else np.int64(0)
+
+
+@kernel()
+def return_in(return_, base, number):  # type: ignore[no-untyped-def]
+    """The return on a return set in the row at a base (ops.py); 0, to the dead state, where the row has no entry."""
+    place = base + number
+    return np.int64(return_[place, 1]) if return_[place, 0] == base else np.int64(0)
+
+
+@kernel()
+def act(action, counter):  # type: ignore[no-untyped-def]
+    """A counter after an action; counters stop at MAX_COUNT."""
+    if action == KEEP:
+        return counter
+    if action == INCREMENT:
+        return min(counter + 1, np.int64(MAX_COUNT))
+    return action - ZERO
