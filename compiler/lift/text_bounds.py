@@ -14,11 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from toolc.runtime.format.kernels.step import act, phase
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection import shortest_paths as ways
-from toolc.runtime.selection.completion_automaton import Closing, act, owing, phase
+from toolc.runtime.selection.completion_automaton import Closing, owing
 
 from ..budget import Budget
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.kernels.step import act, phase
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
-from toolc.runtime.selection.completion_automaton import MANY, act, largest, most, owing, phase, step
+from toolc.runtime.selection.completion_automaton import MANY, largest, most, owing, step
 
 from ..terminals.workspace import ADD_ONE
 from .children import next_child

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolc.runtime.format.kernels.step import phase
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
-from toolc.runtime.selection.completion_automaton import phase
 
 from ..terminals.pool import intern, room
 
