@@ -25,17 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DecodeError
-from .format.ops import (
-    ACTION_BITS,
-    ACTION_MASK,
-    DEAD,
-    END_OF_TURN,
-    FINISHED,
-    KIND_BITS,
-    KIND_MASK,
-    POP,
-    PUSH,
-)
+from .format.ops import ACTION_BITS, ACTION_MASK, DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
+from .format.tables import MAX_COUNT
 
 if TYPE_CHECKING:
     from .format.bundle import Bundle
@@ -72,6 +63,17 @@ class Machine:
             at, count = breaks[owner, b, 0], breaks[owner, b, 1]
             total += min(max(counter - at + count, 0), count)
         return total
+
+    def cells(self, state: int) -> range:
+        """The cells of a state: one for each phase of its counter."""
+        first = self.view["state_cell"][state]
+        return range(first, first + self.phase("state_break", state, MAX_COUNT) + 1)
+
+    def entry(self, cell: int, symbol_class: int) -> int:
+        """The op of a cell on a symbol class; 0 where the entry belongs to another row of the comb."""
+        base, delta = self.view["cell_delta"][cell], self.view["delta"]
+        place = base + symbol_class
+        return int(delta[place, 1]) if delta[place, 0] == base else DEAD
 
 
 BREAKS = ("state_break", "chain_break", "close_break", "owed_break")
@@ -116,21 +118,16 @@ class Configuration:
         return machine.modes - 1 if len(self.stack) >= machine.soft_depth else 0
 
     @property
-    def base(self) -> int:
-        """Where the transitions of the cell begin in ``delta``."""
-        view = self.machine.view
-        cell = view["state_cell"][self.state] + self.machine.phase("state_break", self.state, self.counter)
-        return int(view["cell_delta"][cell])
+    def cell(self) -> int:
+        """The cell of the state at the counter."""
+        machine = self.machine
+        return int(machine.view["state_cell"][self.state]) + machine.phase("state_break", self.state, self.counter)
 
     def op(self, symbol: int) -> int:
         """The op that reads a symbol; 0 where the symbol cannot be read, or the text is over."""
         if self.state <= FINISHED:
             return 0
-        view, base = self.machine.view, self.base
-        place = base + view["symbol_class"][symbol]
-        if view["delta"][place, 0] != base:  # the entry belongs to another row of the comb
-            return 0
-        op: int = view["delta"][place, 1]
+        op = self.machine.entry(self.cell, self.machine.view["symbol_class"][symbol])
         kind, number = op & KIND_MASK, op >> KIND_BITS
         if kind == POP:
             return op if self.stack and self._return(number) >> ACTION_BITS != DEAD else 0

@@ -335,12 +335,8 @@ class Reader:
         """What may come next: class → its lowest symbol; without the end of turn."""
         if self._at.state <= FINISHED:
             return {}
-        view, base = self._view, self._at.base
-        return {
-            number: symbol
-            for number, symbol in self._symbols
-            if view["delta"][base + number, 0] == base and view["delta"][base + number, 1] != 0
-        }
+        entry, cell = self._at.machine.entry, self._at.cell
+        return {number: symbol for number, symbol in self._symbols if entry(cell, number)}
 
     def may_read(self, symbol: int) -> bool:
         """Whether a symbol may come next."""
@@ -356,7 +352,7 @@ class Reader:
 
     def step_of(self, symbol: int) -> int:
         """Of two symbols that may come next, equal ones lead to the same place, too."""
-        return int(self._view["delta"][self._at.base + self.class_of(symbol), 1])
+        return self._at.machine.entry(self._at.cell, self.class_of(symbol))
 
     def delimiter(self, symbol: int) -> str:
         """The name of a delimiter that is a token."""
@@ -756,20 +752,13 @@ class Reader:
         Args:
             inside: the state is one of a frame of this call alone, whose marks name no tool.
         """
-        view, t = self._view, self.bundle.tables
+        view, machine = self._view, self._at.machine
         todo, seen = [(state, inside)], {(state, inside)}
         while todo:
             q, inside = todo.pop()
             if q <= FINISHED:
                 continue
-            first = view["state_cell"][q]
-            cells = 1 + sum(view["state_break"][q, b, 1] for b in range(t.breaks))
-            ops = {
-                int(view["delta"][base + number, 1])
-                for base in (view["cell_delta"][first + n] for n in range(cells))
-                for number, _ in self._symbols
-                if view["delta"][base + number, 0] == base
-            }
+            ops = {machine.entry(cell, number) for cell in machine.cells(q) for number, _ in self._symbols}
             for op in sorted(ops):
                 kind, n = op & KIND_MASK, op >> KIND_BITS
                 if kind == POP or not op:
