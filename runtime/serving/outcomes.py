@@ -182,14 +182,20 @@ class Outcomes:
                 future.set_exception(error)
             except ToolcError as error:
                 _LOG.warning("toolc: the bundle of a request cannot be had: %s", error)
-                late = Late(error.message, place=error.place, hint="try again")
-                self._keep(digest, (late, time.monotonic() + RETRY))
-                future.set_exception(late)
+                self._put_off(digest, Late(error.message, place=error.place, hint="try again"))
+            except Exception:  # a bug: one content fails, and the log has it
+                _LOG.exception("toolc: the bundle of a request cannot be had")
+                self._put_off(digest, Late("the bundle cannot be had", hint="see the log of the server"))
             else:
                 self._keep(digest, held)
                 future.set_result(held)
             finally:
                 del self._pending[digest]
+
+    def _put_off(self, digest: str, late: Late) -> None:
+        """Fail who waits for a content, and who asks for it soon."""
+        self._keep(digest, (late, time.monotonic() + RETRY))
+        self._pending[digest].set_exception(late)
 
     def _keep(self, digest: str, outcome: Held | tuple[ServingError, float]) -> None:
         self._known[digest] = outcome

@@ -186,3 +186,26 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     with one_at_a_time(store, "a"):
         pass
     assert not list(tmp_path.glob(".*.compiling"))
+
+
+def test_a_bug_fails_one_content_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits for what cannot come, the log says what happened, and the next content is served."""
+    name = "toolc.runtime.serving.outcomes._opened"
+
+    def broken(place: str, key: str) -> Held:
+        monkeypatch.setattr(name, _opened)
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(name, broken)
+
+    async def test(outcomes: Outcomes) -> None:
+        with pytest.raises(Late, match="cannot be had"):
+            await asyncio.wait_for(outcomes.obtain(content("one")), 60)
+        assert "ZeroDivisionError: a bug" in caplog.text
+        with pytest.raises(Late, match="cannot be had"):
+            await outcomes.obtain(content("one"))
+        assert (await outcomes.obtain(content("two"))).bundle.tools
+
+    run(tmp_path, test)
