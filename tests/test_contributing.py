@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-PAGES = ("CONTRIBUTING.md", "tests/README.md", "docs/architecture.md", "docs/format.md", "docs/glossary.md")
+PAGES = (
+    "CONTRIBUTING.md",
+    "tests/README.md",
+    "docs/architecture.md",
+    "docs/format.md",
+    "docs/glossary.md",
+    "docs/tutorial.md",
+)
 NAMED = re.compile(r"`((?:compiler|runtime|tests|grammars|benchmarks|docs)/[\w/.-]*\.\w+)(?:::([\w.]+))?`")
 
 
