@@ -80,7 +80,7 @@ class Options:
         lenient: drop keywords, and tools without a schema, that cannot be compiled, and list them, instead of failing.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
-        jobs: most processes that compile the parts of one spec; None: one for each core. See docs/architecture.md.
+        jobs: most processes that compile the parts of one spec; None: one for each core. See compiler/link/workers.py.
     """
 
     protocol: str | Path | None = None

@@ -9,6 +9,7 @@ MODULES = (
     "tests.runtime.test_format_page",
     "tests.schema.test_suite",
     "tests.cli.test_warmup",
+    "tests.docs.test_pages",
 )
 
 

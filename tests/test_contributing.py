@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-PAGES = ("CONTRIBUTING.md", "tests/README.md", "docs/architecture.md", "docs/format.md", "docs/glossary.md")
+PAGES = (
+    "CONTRIBUTING.md",
+    "tests/README.md",
+    "docs/architecture.md",
+    "docs/format.md",
+    "docs/glossary.md",
+    "docs/tutorial.md",
+)
 NAMED = re.compile(r"`((?:compiler|runtime|tests|grammars|benchmarks|docs)/[\w/.-]*\.\w+)(?:::([\w.]+))?`")
 
 
@@ -62,3 +69,18 @@ def test_the_site_has_every_page(repository: Path) -> None:
     docs = repository / "docs"
     pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if path.parent.name in ("docs", "serving")}
     assert pages == set(re.findall(r": ([\w./-]+\.md)$", nav, re.MULTILINE))
+
+
+SLOT = re.compile(r"^(?:Leaves out|See also) .*(?:\n {4,}.*)*", re.MULTILINE)
+
+
+def test_docstrings_name_modules_that_are_there(repository: Path) -> None:
+    """In the slot that says what other modules do."""
+    sources = [path for folder in ("compiler", "runtime") for path in (repository / folder).rglob("*.py")]
+    names = {path.name for path in sources}
+    for path in sources:
+        slots = SLOT.findall(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+        for named in re.findall(r"[\w./]*\w\.py\b", " ".join(slots)):
+            homes = (path.parent, repository, repository / "compiler", repository / "runtime")
+            found = named in names if "/" not in named else any((home / named).is_file() for home in homes)
+            assert found, f"{path.relative_to(repository)} names {named}"

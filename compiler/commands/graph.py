@@ -4,7 +4,7 @@ A frame is what is read between a push and its pop; the states of the entries ar
 goes from the state that pushes to the states to which the callee may return. States with one way in and one way on, by
 one byte, are drawn as one edge with their text.
 
-Leaves out   the page around it: see page.py. What a state means: docs/architecture.md.
+Leaves out   the page around it: see page.py. What a state means: docs/format.md.
 Invariants   every state that an entry reaches is in one frame; where a drawing is cut, `left_out` says how many states.
              Counters are not drawn: an edge stands if it is there for some value of the counter.
 """

@@ -6,7 +6,7 @@ parts. At anything else, or anything wrong, it gives up, and Lark reads the text
 
 Leaves out   directives, modifiers, priorities, aliases, ranges, optional parts in brackets, deep groups; the meaning of
              literals and templates (reader.py).
-Invariants   of what it reads, Lark makes the same grammar: tests/grammar/test_plain.py compares them.
+Invariants   of what it reads, Lark makes the same grammar: tests/grammar/test_fast_reader.py compares them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The grammar as data: what a Lark text becomes, and what the automaton is built from.
 
-Leaves out   reading Lark text (reader.py), parsing regular expressions (regex.py), automata (../automata).
+Leaves out   reading Lark text (reader.py), parsing regular expressions (../regex/parser.py), automata (../pushdown).
 Invariants   nodes are frozen and compared by value, so equal sub-expressions can be shared and memoised;
              a Sequence or Choice never holds another of its own kind nor exactly one item;
              Literal data is never empty (the empty text is ``Sequence(())``; no text at all is ``Choice(())``).
@@ -137,7 +137,7 @@ def renamed(expr: Expr, name: Mapping[str, str]) -> Expr:
 
 @dataclass(frozen=True)
 class Mark:
-    """What the text of a rule is to whoever reads it back (docs/architecture.md, "Marks").
+    """What the text of a rule is to whoever reads it back (docs/format.md, "Marks").
 
     Attributes:
         kind: "text" said freely; "reasoning" makes reasoning of the free text inside; "tool" a call of one tool, from

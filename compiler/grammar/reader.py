@@ -1,6 +1,6 @@
 """Lark text to a Grammar: lark parses it and resolves imports, this module turns its trees into expressions.
 
-Leaves out   regular expressions (regex.py), left recursion (leftrec.py), whether a rule derives anything (later).
+Leaves out   regular expressions (../regex/parser.py), left recursion (leftrec.py).
 Invariants   repetitions stay symbolic; every Terminal made of one plain text is a Literal; the same named terminal is
              one object; nothing of lark's own numbering is kept.
 Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts, but for: a zero-width

@@ -318,7 +318,7 @@ def walk_collapsed(m, t, units, limit, home, jobs, st, parting, pairs, mark, out
         size *= 2
     slots = np.zeros((size, 4), np.int64)  # 1 + (op << 8 | number of the first byte), first and last value, entry
     met = 0
-    # Each exists once, with offsets, a hash table and a count, see automata/pool.py: entries, events below a first
+    # Each exists once, with offsets, a hash table and a count, see terminals/pool.py: entries, events below a first
     # node and the most increments behind them; groups, entries and the counter values; runs of dead tokens.
     entries, entry_at, entry_table = np.empty(4096, np.int32), np.zeros(size, np.int64), np.full(size, -1, np.int32)
     groups, group_at, group_table = np.empty(4096, np.int32), np.zeros(size, np.int64), np.full(size, -1, np.int32)

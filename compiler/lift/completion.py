@@ -3,6 +3,11 @@
 From the tables of a bundle: `state_close`, `close_…`, `owed_…`, `chain_after` of docs/format.md, and how many
 tokens every entry needs. A configuration's bound is that of its state and counter plus what every frame below owes.
 
+Steps        1. The least bytes out of every state, over states, pushes and returns. A push costs what the dearer mode
+             of the called group needs, and what its stack symbol owes: the largest bound of the states it returns to.
+             2. The fewest tokens along that way, for both modes; the first is the close token. Where a vocabulary lacks
+             single bytes, the way is searched token by token.
+             3. The largest bound after any token of a mask.
 Leaves out   the kernels (runtime/selection/shortest_paths.py, token_costs.py), the tables themselves (lift.py), use
              (runtime).
 Invariants   in both modes the close token of a cell takes the bound down by at least one, so a run that only takes

@@ -35,7 +35,7 @@ class Machine(NamedTuple):
     state_row int32 [states + 1]: op rows of a state, one per region;  threshold_offset int32 [states + 1],
     threshold int32 [·]; ops int32 [rows, classes];  symbol_class int32 [symbols];  push int32 [pushes, 4];
     return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py);  narrow_state bool [states],
-    narrow_push bool [pushes]: whether going there decides against a tool (automata/marks.py);  alive uint64 [rows, 4]:
+    narrow_push bool [pushes]: whether going there decides against a tool (pushdown/marks.py);  alive uint64 [rows, 4]:
     see children.py.
     """
 

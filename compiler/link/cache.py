@@ -4,6 +4,7 @@ Leaves out   what a part is (part.py), what its digest covers (split.py).
 Invariants   a name covers grammar, vocabulary, encoder, classes, and the compiler's own files; a file is taken only
              if its checksums are right and it says its own name. A cache that cannot be read or written costs time and
              nothing else. In memory and on disk the least recently used go first.
+             Checksums are enough: whoever can edit a file could write a digest as well.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
 """A grammar → the tables of its bundle by parts: what is compiled already is taken as it is.
 
-Leaves out   the stages of one part (../automata, ../lift), keeping parts (cache.py).
+Leaves out   the stages of one part (../pushdown, ../lift), keeping parts (cache.py).
 Invariants   equal grammars, vocabularies and options give equal tables, whatever is in the cache. Masks are those of
              the grammar compiled as a whole: where that is not certain, the grammar is compiled as a whole.
+Whole        A grammar is compiled as a whole where arguments of two tools can begin at the same place (they stand
+             before the name), where the tail of a call has no last delimiter, where its first symbol may go on another
+             name, where a counter of the caller goes on behind a part, where the main part recurs, and where the soft
+             depth is a few frames.
 Modes        Only a part that recurs has two modes. The frames of all others, and the first frames of those that recur,
              lie below the soft depth, and no token is long enough to come down to them from where mode 1 begins.
 """

@@ -9,7 +9,7 @@ delimiter before the arguments is one more frame, which all tools of a group sha
 
 Leaves out   arguments without brackets, of which all that is behind the name is a part (call_tails.py).
 Invariants   the grammar derives the same texts. The frame of such a part is marked as arguments that begin with the
-             first bracket in it (`with_led` of automata/marks.py).
+             first bracket in it (`with_led` of pushdown/marks.py).
 """
 
 from __future__ import annotations

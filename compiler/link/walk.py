@@ -2,7 +2,7 @@
 
 Where the lift walks an automaton before there are tables, this walks parts that have theirs.
 
-Leaves out   which walks are needed (resolve.py), interning (../automata/pool.py).
+Leaves out   which walks are needed (resolve.py), interning (../terminals/pool.py).
 Arrays       `Machine` below. st int64 [depth, 5] is scratch: state, counter, top frame (-1 none), what the frames that
              the token opened owe, whether it went on inside of a called part; frames int64 [depth, 4]: stack symbol,
              saved counter, frame beneath, owed before. A frame is named by the depth of the byte that pushed it, so

@@ -5,6 +5,8 @@ Invariants   what comes out is what one process makes. Before the caller is told
              made or left to the caller, who so meets the error that one process meets. What a worker does not bring
              back, as it was killed (for memory, say) or met a bug, is left to the caller, too. No worker is left when
              `spread` returns or raises; one whose parent was killed ends after its part.
+Platform     Linux: a fork and /proc are needed. Elsewhere one process makes all parts: a fresh process would load
+             kernels for longer than it takes to make a hundred parts.
 Fork         only in a process without other threads: a lock that one of them holds is never given back in the child.
              Two kinds do no harm: those of OpenBLAS, which ends them before a fork, so they are counted after it; and
              those that say that a fork waits for them (``fork_waits``).

@@ -10,6 +10,13 @@ States, stack symbols and (stack symbol, R) pairs are found by a worklist; only 
 alternatives disagree (one pushes where another stays, two counters run apart) the choice of what is called, inlined
 or copied is revised and the NFA built anew; where nothing is left to revise the grammar is refused.
 
+Counter      A frame has one counter. A push saves it beside the stack symbol, a pop restores it. An iteration of a
+             counted loop adds one on its first symbol; guards compare the counter with thresholds. Loops that start
+             together and step together share the counter. Other loops are copied within the budget, or refused.
+Modes        The depth is the number of frames on the stack. Only a recursive grammar has no bound on it. A token that
+             begins at depth `soft_depth` or deeper is read in mode 1: each push enters the shallow twin of the called
+             group, which accepts only its texts of least height. So the stack never passes `capacity`, and no state is
+             a dead end.
 Leaves out   the loops over states (determinise.py), NFA states (nfa.py), the automata of terminals (terminal.py),
              vocabularies (../lift).
 Invariants   state 0 is dead, 1 finished; every other state can reach the end; numbers follow discovery.

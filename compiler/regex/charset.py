@@ -1,6 +1,6 @@
 """Sets of code points as sorted ranges, and the Unicode tables that regular expressions name.
 
-Leaves out   regular expressions (regex.py), UTF-8 (../automata/terminal.py).
+Leaves out   regular expressions (parser.py), UTF-8 (../terminals/utf8.py).
 Invariants   a ``Ranges`` value is sorted, disjoint, never adjacent except across the surrogates, inclusive at both
              ends, inside 0..0x10FFFF, and without surrogates, so equal sets are equal values.
              Nothing is computed at import; tables are built when first asked for and kept.

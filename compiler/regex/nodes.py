@@ -1,6 +1,6 @@
 """The nodes of regular expressions over code points, and how to put them together.
 
-Leaves out   reading them (parser.py), writing them (printer.py), matching (../automata/terminal.py makes an automaton).
+Leaves out   reading them (parser.py), writing them (printer.py), their automata (../terminals/terminal.py).
 Invariants   nodes are frozen and compared by value, with the hash kept; those built by ``concat``, ``union`` and
              ``repeat`` are in normal form: no Concat in a Concat, no Union in a Union, at most one Chars in a Union,
              never exactly one item, no Repeat of 1..1 or of 0..0. ``EMPTY`` is the empty text, ``NOTHING`` no text.

@@ -2,7 +2,7 @@
 
 Leaves out   reading documents (source.py) and their forms (tools.py, bfcl.py, openapi.py, swagger.py, callables.py).
 Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ. A Spec of no tools and no schema is compiled
-             only with a response (../fit.py).
+             only with a response (../option_checks.py).
              A digest depends on the order of keys, since the order of properties is the order of the output.
 """
 

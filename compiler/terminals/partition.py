@@ -1,6 +1,6 @@
 """Cut languages into disjoint ones, of which each is a union.
 
-Leaves out   which languages are cut (factor.py), the automata themselves (dfa.py).
+Leaves out   which languages are cut (../pushdown/group_factoring.py), the automata themselves (dfa.py).
 Invariants   the parts come by the discovery of the states that accept them, breadth first; none is empty.
 Arrays       The states of all automata are numbered on. A state of the product is the sequence of those that are not
              dead, ascending, as there is one of each automaton at most; most are short, as few texts begin alike.

@@ -9,7 +9,7 @@ a text of its own.
 
 Leaves out   the encoding (encode.py).
 Invariants   where it is not known what a tokenizer does, nothing is said to stay.
-Source       tokenizers 0.23, src/tokenizer/added_vocabulary.rs; tests/vocab/test_ahead.py asks the library.
+Source       tokenizers 0.23, src/tokenizer/added_vocabulary.rs; tests/vocab/test_lookahead.py asks the library.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 seen before is compiled by a process beside, into the store (runtime/serving/). What an operator says is in the
 environment, see runtime/serving/settings.py.
 
-Leaves out   what a request means: see ../requests.py. The masks: see huggingface.py.
+Leaves out   what a request means: see ../serving/requests.py. The masks: see huggingface.py.
 Invariants   a request that nothing constrains goes the way it goes without toolc. A held one is read back from its
              bundle, not by the response template of the model.
 Hooks        transformers has none here: `Serve.__init__` names its handlers (cli/serve.py, line 188); the handlers drop

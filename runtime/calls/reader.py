@@ -1,7 +1,7 @@
 """Reading back: tokens or text → what was said, thought and called, while it streams.
 
 Every local state carries a mark that says which region of the text its last symbol lay in, and of which tool's call
-(docs/architecture.md, "Marks"). A reader steps through the bundle's own tables and cuts the text where the marks
+(docs/format.md, "Marks"). A reader steps through the bundle's own tables and cuts the text where the marks
 change: there is no second parser for any protocol.
 
     reader = Reader(bundle)

@@ -5,8 +5,8 @@ best of all tokens that are left. Where that takes more than before, what tokens
 states that can come to such a cell within a token.
 
 Leaves out   the transitions of the choice (subset.py), the bounds of the whole (compiler/lift/completion.py).
-Invariants   those of the shortest close (docs/architecture.md) hold for the tables of the choice. Nothing becomes
-             cheaper by a token that the choice does not have.
+Invariants   those of compiler/lift/completion.py hold for the tables of the choice. Nothing becomes cheaper
+             by a token that the choice does not have.
 Trusts       what completion_automaton.py does, and marks that name tools. All checked on opening.
 Upper bounds What a token can cost below a frame is taken over all ends of tokens, not only those that can come there.
 """

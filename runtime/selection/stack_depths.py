@@ -3,7 +3,7 @@
 Mode 1 is that of tokens that begin at or above the soft depth. Such a token may leave frames, as many as it has symbols
 that leave one, and go on in one that lies lower; what it opens there it enters as mode 1 does.
 
-Leaves out   what the modes are for (docs/architecture.md, "The automaton").
+Leaves out   what the modes are for (compiler/pushdown/pushdown.py).
 Trusts       what completion_automaton.py does; an entry of ``delta`` lies in a column of its owner, or is free. Checked
              on opening.
 Upper bounds A frame is as deep as on the deepest way to it, whatever stands on the other ways.

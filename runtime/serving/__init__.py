@@ -9,6 +9,6 @@ sees the request.
     gate.py        all of that for one request
     middleware.py  the gate in front of an ASGI application
 
-Leaves out   the engines: see adapters/vllm_requests.py. What a body means: see ../requests.py.
+Leaves out   the engines: see adapters/vllm_requests.py. What a body means: see requests.py.
 Invariants   the compiler is loaded by the worker only; the event loop neither compiles nor opens files of bundles.
 """

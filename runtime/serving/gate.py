@@ -5,7 +5,7 @@
     held      by the bundle of its content
     fallback  toolc refuses it, or has no bundle in time, and the operator lets the engine answer it
 
-Leaves out   HTTP: see middleware.py. The engine: see `Host`. Bodies: ../requests.py, rewrite.py.
+Leaves out   HTTP: see middleware.py. The engine: see `Host`. Bodies: requests.py, rewrite.py.
 Invariants   a request is held whole or not at all. What is refused is refused in the words of its own fields, at JSON
              pointers into its body.
 """

@@ -1,6 +1,6 @@
 """Have the bundle of a content: from this process, from the store, or from the worker that compiles.
 
-Leaves out   compiling: see worker.py. What a content is: see ../requests.py.
+Leaves out   compiling: see worker.py. What a content is: see requests.py.
 Invariants   one content is asked for once, however many requests wait for it; a request waits no longer than it may;
              the event loop neither compiles nor opens files. What was refused stays refused; if a limit of time or the
              place of a bundle was the reason, for a minute. A worker that dies or hangs is started anew and fails one

@@ -5,7 +5,7 @@
     ""        the prompt holds reasoning that is over (empty, where a template turns it off)
 
 Leaves out   the entries of bundles that begin there (docs/protocols.md, "Entries"); rendering: see the adapters; the
-             marks of parsers: see ../parsers.py.
+             marks of parsers: see parser_table.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The engine gets the bundle and entry as arguments of its logits processor, and t
 `tool_choice` "auto" where it forces calls, no `strict`, no `parallel_tool_calls: false`, no response format. So it sets
 no structured output of its own, and its own parser makes `tool_calls` of what the model writes.
 
-Leaves out   what the fields mean: see ../requests.py.
+Leaves out   what the fields mean: see requests.py.
 Invariants   the messages, and all that a chat template shows of tools but `strict`, stay what they were; the body that
              was given is not changed. `tool_choice` "none" stays, since engines may show no tools then.
 Restored     chat: `finish_reason` is "stop" where one tool was named, as OpenAI has it. Responses: the answer repeats

@@ -8,7 +8,7 @@
     worth      equations, chart                     what to expect, in numbers and curves
     simulator  clock, simulator                     the client and the engine above on a virtual clock
 
-Leaves out   reading and writing calls: see ../reader.py and ../writer.py. Models: any OpenAI-compatible endpoint, or a
+Leaves out   reading and writing calls: see ../calls/. Models: any OpenAI-compatible endpoint, or a
              causal model of `transformers` in the reference engine.
 Invariants   importing this loads nothing; the equations need nothing but the standard library, everything else the
              extra `toolc[speculate]`.

@@ -1,6 +1,6 @@
 """Is a guessed call a valid one? The bundle says so, before anything runs.
 
-Leaves out   what may be run: see rules.py. Finding the text of a call: see ../writer.py.
+Leaves out   what may be run: see rules.py. Finding the text of a call: see ../calls/writer.py.
 Invariants   a call passes only if the bundle has a text that is this call and nothing else. Keys stand in the declared
              order, as in every text that a bundle accepts; a guess in another order is lost, not run.
 """
