@@ -7,10 +7,11 @@ Invariants   importing this loads numpy and msgpack at most; numba and torch loa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import errors
 from .errors import BundleError, DecodeError, RequestError, StoreError, ToolcError
+from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from .adapters.constraint import Constraint
@@ -87,11 +88,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(globals(), _HOME)
