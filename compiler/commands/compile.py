@@ -29,6 +29,7 @@ from .terminal import (
     figures,
     listed,
     note,
+    note_missing_ends,
     print_json,
     refuse_usage,
     restrictions,
@@ -173,16 +174,6 @@ def _warnings(report: dict[str, Any]) -> list[tuple[str, str]]:
         (one["pointer"], f"{one['keyword']!r} is no keyword, and constrains nothing; did you mean {one['meant']!r}?")
         for one in report["misspelt"]
     ]
-
-
-def note_missing_ends(missing: list[str], protocol: str, tokenizer: str = "") -> None:
-    """Say which of a protocol's ends of turn end none, as a model that writes one would run on."""
-    if missing:
-        where = f" of {tokenizer}" if tokenizer else ""
-        note(
-            f"toolc: {', '.join(missing)} ends a turn in {protocol}, but not in the files{where}; masks never allow it "
-            "there. Name all that end a turn with --eos"
-        )
 
 
 def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:

@@ -27,7 +27,6 @@ from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
 from ..pipeline import missing_ends
-from .compile import note_missing_ends
 from .outputs import output_file
 from .store import given
 from .terminal import (
@@ -40,6 +39,7 @@ from .terminal import (
     facts,
     json_text,
     note,
+    note_missing_ends,
     print_json,
     refuse_usage,
     size,

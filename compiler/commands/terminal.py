@@ -175,6 +175,16 @@ def note(text: str) -> None:
         _forget(sys.stderr)
 
 
+def note_missing_ends(missing: list[str], protocol: str, tokenizer: str = "") -> None:
+    """Say which of a protocol's ends of turn end none, as a model that writes one would run on."""
+    if missing:
+        where = f" of {tokenizer}" if tokenizer else ""
+        note(
+            f"toolc: {', '.join(missing)} ends a turn in {protocol}, but not in the files{where}; masks never allow it "
+            "there. Name all that end a turn with --eos"
+        )
+
+
 def visible(text: str) -> str:
     """Text that may be a stranger's, with escapes for what steers a terminal or hides there.
 
