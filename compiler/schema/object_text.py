@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..regex import Look, Regex, concat, union
+from ..regex import Look, Regex, concat, size, union
 from . import strings
 from .atoms import Conj, Matches, both
 from .encoding import Quote
@@ -28,7 +28,8 @@ from .strings import repeated
 if TYPE_CHECKING:
     from .writer import LarkWriter
 
-_ANY_KEY = concat(strings.QUOTE, strings.PLAIN_TAIL)
+_SIZE_OF_ANY_KEY = size(concat(strings.QUOTE, strings.PLAIN_TAIL))
+"""Keys whose expressions are no larger have a short name."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def _open_member(
         return ""
     writer.restrictions.update(("open-keys", "minimal-escapes"))
     regex = concat(strings.QUOTE, *ahead, union(*tails))
-    terminal = writer.terminal(regex, "KEY" if regex == _ANY_KEY else f"{hint}_key")
+    terminal = writer.terminal(regex, f"{hint}_key" if size(regex) > _SIZE_OF_ANY_KEY else "KEY")
     return members.opened(writer, terminal, value, stem)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsupportedError
@@ -34,6 +34,8 @@ from .report import Row, keyword_report
 from .scalar_text import INLINE, constant_text, constants_text, number_text, string_text
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 from .unwritable import Unwritable
+
+Key = TypeVar("Key")
 
 _MOST_COMMONS = 16
 _GAP_OF = {"_w": "inside", "_c": "comma", "_k": "colon"}
@@ -469,6 +471,12 @@ def terminals_text(terminals: Mapping[str, Regex]) -> str:
     return "".join([f"{name}: /{to_text(regex)}/\n" for name, regex in terminals.items()])
 
 
+def _add(known: dict[Key, str], found: Mapping[Key, str]) -> None:
+    for one, other in found.items():
+        if known.setdefault(one, other) != other:
+            raise AssertionError(f"{one} depends on which rule is written first")
+
+
 @lru_cache(_MOST_COMMONS)
 def common_of(options: SchemaOptions, encoding: Encoding, reserved: frozenset[str]) -> Common:
     """What is alike in all schemas that are written so.
@@ -484,10 +492,9 @@ def common_of(options: SchemaOptions, encoding: Encoding, reserved: frozenset[st
         writer = LarkWriter(options, None, encoding)
         writer.reserve(sorted(reserved))
         names[kind], closures[kind] = writer.closure(kind)
-        for known, found in zip((rules, terminals), writer.definitions, strict=True):
-            for one, other in found.items():
-                if known.setdefault(one, other) != other:
-                    raise AssertionError(f"{one} depends on which rule is written first")
+        found = writer.definitions
+        _add(rules, found[0])
+        _add(terminals, found[1])
         writer.normaliser.close()
     return Common(rules, terminals, names, closures)
 
