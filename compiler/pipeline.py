@@ -305,7 +305,9 @@ def _compile(
     budget = options.budget
     clock.begin("grammar")  # numba is there now: what it compiles does not count
     text_name = name if about["kind"] == "grammar" else f"the grammar of {name}"  # which `toolc grammar` prints
-    grammar = read_pieces(assembled.frame, assembled.apart, text_name, budget, about["kind"] == "grammar")
+    grammar = read_pieces(
+        assembled.frame, assembled.terminals, assembled.apart, text_name, budget, about["kind"] == "grammar"
+    )
     grammar = replace(
         grammar,
         places={**grammar.places, **assembled.places},

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..budget import Budget
 from ..errors import SpecError, ToolcError
+from ..regex import Regex
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.cached_text import Piece, piece_of, piece_written
 from ..schema.channel import Channel
@@ -24,7 +25,7 @@ from ..schema.parameters import elements_of, parameters_of
 from ..schema.report import Row, Told, at, keyword_report, told
 from ..schema.request_text import Request
 from ..schema.unwritable import Unwritable
-from ..schema.writer import Gaps, common_of, definitions, rule_name
+from ..schema.writer import Gaps, common_of, rule_name, rules_text, terminals_text
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .argument_encoding import arguments_of, marked
@@ -42,6 +43,7 @@ class Assembled:
 
     Attributes:
         frame: Lark text of all rules but those of ``apart``.
+        terminals: of these rules, by name, but for those that are in the text.
         apart: rule of the frame's text → the piece whose root it is, and where its places begin.
         places: rule of the frame → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
@@ -73,11 +75,13 @@ class Assembled:
     lost: tuple[Unwritable, ...] = ()
     turn_ends: tuple[str, ...] = ()
     begins: str = ""
+    terminals: dict[str, Regex] = field(default_factory=dict)
 
     @cached_property
     def text(self) -> str:
         """The whole as Lark text, for people."""
-        return self.frame + "".join(renamed_text(piece, root) for root, (piece, _) in self.apart.items())
+        pieces = "".join(renamed_text(piece, root) for root, (piece, _) in self.apart.items())
+        return self.frame + terminals_text(self.terminals) + pieces
 
     @property
     def every_place(self) -> dict[str, str]:
@@ -142,7 +146,7 @@ def assemble(
         if response is not None or spec.schema is not None:
             if encoding.name != JSON_ENCODING.name:  # arguments are written otherwise, responses are JSON everywhere
                 answering = LarkWriter(options, budget, gaps=_RESPONSE_GAPS)
-                answering.reserve([*protocol.names, *writer.definitions[0], *writer.definitions[1].values()])
+                answering.reserve([*protocol.names, *writer.definitions[0], *writer.terminals])
             if response is not None:
                 answer = answering.add(response, base="response", name="response")
             else:
@@ -167,7 +171,7 @@ def assemble(
         all_told += (("", told([(*one, ()) for one in left_out], left_out)),)
     if answering.encoding.blanks:
         restrictions.add("blanks")
-    rules, terminals = writer.definitions
+    rules, terminals = writer.definitions[0], writer.terminals
     frame = head + writer.gap_text()
     lost = [one._replace(place=at(origin, one.place)) for _, piece, origin in pieces for one in piece.lost]
     lost += writer.lost()
@@ -176,11 +180,12 @@ def assemble(
     if answering is not writer:
         lost += answering.lost()
         answering.normaliser.close()
-        others = answering.text()
+        others = answering.rules_text()
+        terminals = terminals | answering.terminals
     if common is not None:
         rules, terminals = _with_common(common, pieces, rules, terminals)
     return Assembled(
-        frame + definitions(rules, terminals) + others,
+        frame + rules_text(rules) + others,
         writer.places | answering.places,
         tuple(sorted(restrictions)),
         all_told,
@@ -195,6 +200,7 @@ def assemble(
         tuple(dict.fromkeys(lost)),
         protocol.turn_ends if entries and protocol is not None else (),
         begins,
+        terminals,
     )
 
 
@@ -251,12 +257,12 @@ def _check_names(spec: Spec, protocol: Protocol) -> None:
 
 
 def _with_common(
-    common: Common, pieces: list[tuple[str, Piece, str]], rules: dict[str, str], terminals: dict[str, str]
-) -> tuple[dict[str, str], dict[str, str]]:
+    common: Common, pieces: list[tuple[str, Piece, str]], rules: dict[str, str], terminals: dict[str, Regex]
+) -> tuple[dict[str, str], dict[str, Regex]]:
     """The definitions of the frame: what pieces have in common, in the order of first use, then its own."""
     needed = dict.fromkeys(name for _, piece, _ in pieces for name in piece.order if name in common.rules)
-    regexes = {regex: name for _, piece, _ in pieces for regex, name in piece.terminals.items()}
-    shared = {regex: name for regex, name in regexes.items() if regex in common.terminals}
+    regexes = {name: regex for _, piece, _ in pieces for name, regex in piece.terminals.items()}
+    shared = {name: regex for name, regex in regexes.items() if common.terminals.get(regex) == name}
     return {name: common.rules[name] for name in needed} | rules, shared | terminals
 
 

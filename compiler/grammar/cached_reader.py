@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from ..budget import Budget
+from ..regex import Regex
 from ..schema.cached_text import Piece
 from ..schema.report import at
 from .analysis import inner_first, references
@@ -24,7 +25,12 @@ GAPS = ("_w", "_c", "_k")
 
 
 def read_pieces(
-    frame: str, pieces: Mapping[str, tuple[Piece, str]], name: str, budget: Budget, in_context: bool = False
+    frame: str,
+    terminals: Mapping[str, Regex],
+    pieces: Mapping[str, tuple[Piece, str]],
+    name: str,
+    budget: Budget,
+    in_context: bool = False,
 ) -> Grammar:
     """The grammar of a frame and pieces.
 
@@ -32,11 +38,12 @@ def read_pieces(
 
     Args:
         frame: Lark text.
+        terminals: those that are not in the text, by name.
         pieces: name of the root in the frame → piece, where its places begin.
         name: how errors name it.
         in_context: see `read_grammar`.
     """
-    grammar = read_grammar(frame, name, known=pieces, budget=budget, in_context=in_context)
+    grammar = read_grammar(frame, name, known=pieces, terminals=terminals, budget=budget, in_context=in_context)
     apart = {}
     for root, (piece, origin) in pieces.items():
         budget.check("")
@@ -46,7 +53,7 @@ def read_pieces(
 
 def _closed(piece: Piece, _: None) -> Closed:
     known = {*GAPS, *piece.common.rules}
-    grammar = read_grammar(piece.text, "", piece.root, known=known)
+    grammar = read_grammar(piece.text, "", piece.root, known=known, terminals=piece.terminals)
     grammar = replace(grammar, places=piece.places)
     return Closed(grammar, piece.order)
 
@@ -116,10 +123,8 @@ def shared(grammar: Grammar, budget: Budget) -> Grammar:
 
 def renamed_text(piece: Piece, root: str) -> str:
     """The Lark text of a piece's own definitions, named after the name of its root."""
-    own = [*piece.rules, *(name for regex, name in piece.terminals.items() if regex not in piece.common.terminals)]
-    name = {one: _name(one, piece.root, root) for one in own}
-    said = {regex: one for regex, one in piece.terminals.items() if one in name}
-    return "".join(name.get(token, token) for token in tokens_of(piece.own_text(said)))
+    name = {one: _name(one, piece.root, root) for one in (*piece.rules, *piece.own_terminals)}
+    return "".join(name.get(token, token) for token in tokens_of(piece.own_text))
 
 
 def renamed_places(piece: Piece, root: str, origin: str) -> dict[str, str]:

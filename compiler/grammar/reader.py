@@ -16,7 +16,7 @@ Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -88,6 +88,7 @@ def read_grammar(
     start: str = "start",
     import_paths: Iterable[ImportPath] = (),
     known: Collection[str] = (),
+    terminals: Mapping[str, rx.Regex] | None = None,
     budget: Budget | None = None,
     in_context: bool = False,
 ) -> Grammar:
@@ -99,6 +100,7 @@ def read_grammar(
         start: the rule to start from.
         import_paths: folders (or loaders as lark takes them) for ``%import``, before toolc's own and lark's.
         known: rules that are defined elsewhere, none of which leads back here.
+        terminals: those that are not in the text, by name; no repeat in them is lazy.
         budget: limit on time.
         in_context: terminals see the text around them (context.py), as in Lark; else what looks past the edge of a
             terminal sees nothing there.
@@ -116,7 +118,8 @@ def read_grammar(
         return aware(grammar, "" if reader.ignored is None else _IGNORE, reader.place_of) if in_context else grammar
 
     try:
-        reader = _Reader(text, name, import_paths, budget, read_plain(text), known)
+        given = {one: _named(_as_expr(regex, lazy=False), one) for one, regex in (terminals or {}).items()}
+        reader = _Reader(text, name, import_paths, budget, read_plain(text), known, given)
         grammar = reader.grammar(start)
         vars(reader).pop("plain", None)  # which knows the reader: only the collector would find the two
         return seen(reader, grammar)
@@ -125,6 +128,7 @@ def read_grammar(
     except (NotPlain, ToolcError, RecursionError):  # Lark knows where its tokens are, so it is asked for the words
         budget.check("")
     whole = text + "".join(f'{rule}: "x"\n' for rule in known)
+    whole += "".join(f"{one}: /{rx.to_text(regex)}/\n" for one, regex in (terminals or {}).items())
     try:
         reader = _Reader(whole, name, import_paths, budget)
         grammar = reader.grammar(start)
@@ -139,7 +143,7 @@ class _Reader:
 
     def __init__(
         self, text: str, name: str, import_paths: Iterable[ImportPath], budget: Budget, plain: Plain | None = None,
-        known: Iterable[str] = (),
+        known: Iterable[str] = (), terminals: Mapping[str, Expr] | None = None,
     ) -> None:  # fmt: skip
         self.source = Source(text, name)
         self.budget = budget
@@ -150,6 +154,7 @@ class _Reader:
         if plain is not None:
             self.term_trees, self.rule_defs, self.lines = dict(plain.terminals), dict(plain.rules), plain.lines
             self.names.update((rule, Ref(rule)) for names in (known, plain.rules) for rule in names)
+            self.names.update(terminals or {})
             used = {name: [one for one in body if one in plain.terminals] for name, body in plain.terminals.items()}
             self.source.check_uses({name: others for name, others in used.items() if others})
         else:

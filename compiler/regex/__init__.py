@@ -28,6 +28,7 @@ from .nodes import (
     nests_deeper,
     repeat,
     shortest,
+    size,
     union,
 )
 from .parser import parse_regex
@@ -36,5 +37,5 @@ from .printer import to_text
 __all__ = [
     "ANY", "EMPTY", "END", "MOST_TIMES", "NOTHING", "START", "Chars", "Concat", "End", "Look", "Regex", "Repeat",
     "Start", "Union", "WordBoundary", "concat", "is_held", "lengths", "literal", "literal_text", "may_meet",
-    "needed", "nests_deeper", "parse_regex", "repeat", "shortest", "to_text", "union",
+    "needed", "nests_deeper", "parse_regex", "repeat", "shortest", "size", "to_text", "union",
 ]  # fmt: skip

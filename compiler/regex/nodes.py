@@ -199,6 +199,23 @@ def nests_deeper(regex: Regex, most: int) -> bool:
     return True
 
 
+def size(regex: Regex) -> int:
+    """How many nodes an expression has."""
+    count, todo = 0, [regex]
+    while todo:
+        look()
+        one = todo.pop()
+        count += 1
+        if isinstance(one, Concat | Union):
+            parts = one.items if isinstance(one, Concat) else one.options
+            inner = [part for part in parts if type(part) is not Chars]
+            count += len(parts) - len(inner)
+            todo += inner
+        elif isinstance(one, Repeat | Look):
+            todo.append(one.item)
+    return count
+
+
 def lengths(regex: Regex) -> tuple[int, int | None]:
     """The least and the most characters that a match has; None: any number. What looks say is not looked at."""
     if type(regex) is Chars:

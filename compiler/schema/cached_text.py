@@ -9,20 +9,23 @@ Invariants   a piece depends on the schema, the options, the encoding, its hint 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from toolc.runtime.calls.json_text import packed
 
 from ..budget import Budget
+from ..regex import Regex, size
 from .common import Common
 from .encoding import Encoding
 from .report import Row, Told, keyword_report, told
 from .unwritable import Unwritable
-from .writer import LarkWriter, SchemaOptions, definitions
+from .writer import LarkWriter, SchemaOptions, rules_text, terminals_text
 
-_MOST_KEPT = 4 << 20  # bytes of schemas and characters of text; what is made of them takes some thirty times as much
+_MOST_KEPT = (
+    4 << 20
+)  # bytes of schemas, characters of rules, nodes of terminals; what is made of them takes some thirty times as much
 
 Made = TypeVar("Made")
 
@@ -35,7 +38,7 @@ class Piece:
         root: the rule of its values.
         order: all its rules, those of ``common`` among them, as they were met.
         rules: of its own, name → body.
-        terminals: all that it uses, expression → name.
+        terminals: all that it uses, name → expression.
         common: what it shares with other schemas.
         places: rule → place.
         keywords: (place, keyword, status) for every keyword.
@@ -48,7 +51,7 @@ class Piece:
     root: str
     order: tuple[str, ...]
     rules: dict[str, str]
-    terminals: dict[str, str]
+    terminals: dict[str, Regex]
     common: Common
     places: dict[str, str]
     keywords: tuple[tuple[str, str, str], ...]
@@ -60,12 +63,18 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """Lark text of its own rules, and of every terminal that it uses."""
-        return definitions(self.rules, self.terminals)
+        """Lark text of its own rules."""
+        return rules_text(self.rules)
 
-    def own_text(self, terminals: Mapping[str, str]) -> str:
-        """The same with other terminals."""
-        return definitions(self.rules, terminals)
+    @property
+    def own_terminals(self) -> dict[str, Regex]:
+        """Those of its terminals that it does not share."""
+        return {name: regex for name, regex in self.terminals.items() if regex not in self.common.terminals}
+
+    @property
+    def own_text(self) -> str:
+        """Lark text of its own rules and terminals."""
+        return self.text + terminals_text(self.own_terminals)
 
     def rows(self, used: frozenset[str]) -> tuple[Row, ...]:
         """The keyword report, where these restrictions hold."""
@@ -116,9 +125,9 @@ def piece_of(
     writer = LarkWriter(options, budget, encoding, common)
     root = writer.add(schema, name=hint, arguments=True)
     piece = piece_written(writer, root)
-    size = len(said) + sum(map(len, piece.rules.values())) + sum(map(len, piece.terminals))
-    _kept[key] = piece, size
-    _size_kept += size
+    weight = len(said) + sum(map(len, piece.rules.values())) + sum(map(size, piece.terminals.values()))
+    _kept[key] = piece, weight
+    _size_kept += weight
     while _size_kept > _MOST_KEPT and len(_kept) > 1:
         _size_kept -= _kept.popitem(last=False)[1][1]
     return piece
@@ -135,7 +144,7 @@ def piece_written(writer: LarkWriter, root: str) -> Piece:
     """What a writer wrote, as a piece; it writes nothing more."""
     common = writer.common_rules
     assert common is not None
-    rules, terminals = writer.definitions
+    rules, _ = writer.definitions
     own = {name: body for name, body in rules.items() if name not in common.rules}
     met, narrowed = writer.met
     lost = writer.lost()
@@ -144,7 +153,7 @@ def piece_written(writer: LarkWriter, root: str) -> Piece:
         root,
         tuple(rules),
         own,
-        terminals,
+        writer.terminals,
         common,
         writer.places,
         tuple(met),

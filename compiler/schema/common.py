@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..regex import Regex
+
 Kind = Literal["any", "str", "arr", "obj"]
 KINDS: tuple[Kind, ...] = ("any", "str", "arr", "obj")
 
@@ -24,7 +26,7 @@ class Closure:
     """
 
     rules: tuple[str, ...]
-    terminals: tuple[str, ...]
+    terminals: tuple[Regex, ...]
     by_body: dict[str, str]
     restrictions: frozenset[str]
 
@@ -41,6 +43,6 @@ class Common:
     """
 
     rules: dict[str, str] = field(default_factory=dict)
-    terminals: dict[str, str] = field(default_factory=dict)
+    terminals: dict[Regex, str] = field(default_factory=dict)
     names: dict[Kind, str] = field(default_factory=dict)
     closures: dict[Kind, Closure] = field(default_factory=dict)

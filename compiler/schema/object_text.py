@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..regex import Look, Regex, concat, size, union
 from . import strings
 from .atoms import Conj, Matches, both
 from .encoding import Quote
@@ -26,6 +27,9 @@ from .strings import repeated
 
 if TYPE_CHECKING:
     from .writer import LarkWriter
+
+_SIZE_OF_ANY_KEY = size(concat(strings.QUOTE, strings.PLAIN_TAIL))
+"""Keys whose expressions are no larger have a short name."""
 
 
 @dataclass(frozen=True)
@@ -149,33 +153,31 @@ def _open_member(
         found = _quoted_key(writer, members.keys, key, tuple(dict.fromkeys(matches)), tuple(names), hint)
         writer.restrictions.add("open-keys")
         return members.opened(writer, found, value, stem) if found else ""
-    declared = "|".join(strings.regex_of(strings.spelled(name)) for name in names)
-    never = [f'(?:{declared})"'] if names else []
+    never = [strings.tails(names)] if names else []
     never += [content(match.pattern, match.place, True) for match in dict.fromkeys(unmatched)]
-    ahead = f"(?!{'|'.join(never)})" if never else ""
+    ahead = [Look(union(*never), negative=True)] if never else []
     wanted = list(dict.fromkeys(matched))
     last = strings.PLAIN_TAIL
     if wanted and not key:
         last = content(wanted[0].pattern, wanted[0].place)
         del wanted[0]
-    heads = [f"(?={content(match.pattern, match.place, True)})" for match in wanted]
-    tails: list[str] = []
+    heads: list[Regex] = [Look(content(match.pattern, match.place, True)) for match in wanted]
+    tails: list[Regex] = []
     if not key:
-        tails.append("".join(heads) + last)
+        tails.append(concat(*heads, last))
     else:
         for option in writer.normaliser.shapes(key).get("string", ()) if key is not None else ():
             if isinstance(option, Constants):
-                texts = "|".join(strings.regex_of(strings.spelled(one.value)) for one in option.values)
-                tails.append("".join(heads) + f'(?:{texts})"')
+                tails.append(concat(*heads, strings.tails(one.value for one in option.values)))
             else:
                 assert isinstance(option, Strings)
                 more, last = string_tail(writer, option)
-                tails.append("".join(heads + more) + last)
+                tails.append(concat(*heads, *more, last))
     if not tails:
         return ""
     writer.restrictions.update(("open-keys", "minimal-escapes"))
-    regex = f'"{ahead}{tails[0]}' if len(tails) == 1 else f'"{ahead}(?:{"|".join(tails)})'
-    terminal = writer.terminal(regex, f"{hint}_key" if len(regex) > len(strings.PLAIN_TAIL) + 1 else "KEY")
+    regex = concat(strings.QUOTE, *ahead, union(*tails))
+    terminal = writer.terminal(regex, f"{hint}_key" if size(regex) > _SIZE_OF_ANY_KEY else "KEY")
     return members.opened(writer, terminal, value, stem)
 
 

@@ -56,7 +56,7 @@ def searcher(pattern: str, place: str) -> Callable[[str], bool]:
     return lambda text: found(text) is not None
 
 
-def content(pattern: str, place: str, ahead: bool = False, spelling: Spelling = JSON) -> str:
+def content(pattern: str, place: str, ahead: bool = False, spelling: Spelling = JSON) -> Regex:
     """An expression for the text, with what ends it, of all strings in which the pattern is found.
 
     With ``ahead`` it is to stand in a look-ahead, and does not go on to the end where the pattern does not.
@@ -69,10 +69,9 @@ def content(pattern: str, place: str, ahead: bool = False, spelling: Spelling = 
 
 
 @lru_cache(maxsize=4096)
-def _content(pattern: str, ahead: bool, spelling: Spelling) -> str:
+def _content(pattern: str, ahead: bool, spelling: Spelling) -> Regex:
     """The same for any place."""
-    text = to_text(Rewriter(spelling).found(parse(pattern, ""), ahead))
-    return text if ahead else f"(?:{text})"
+    return Rewriter(spelling).found(parse(pattern, ""), ahead)
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..regex import charset, literal, to_text
+from ..regex import ANY, END, Look, Regex, charset, concat, literal, parse_regex, repeat, union
 from . import strings
 from .atoms import Matches
 from .encoding import Quote, is_name
@@ -78,7 +78,7 @@ def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hin
     some = [text for text in kept if text]
     if not some:
         return ""
-    term = writer.terminal("|".join(map(_exactly, some)), hint)
+    term = writer.terminal(union(*map(literal, some)), hint)
     return term if len(some) == len(kept) else f"{term}?"
 
 
@@ -91,11 +91,11 @@ def string_inside(
         unlike: expressions that the whole string must not match.
     """
     spelling = quote.spelling
-    never = [rf"(?:{quote.never})\Z"] if quote.never else []
+    never = [concat(parse_regex(quote.never), END)] if quote.never else []
     if not (shape.patterns or shape.excluded or unlike or quote.keep_out) and quote.free:
         if not never:
-            return repeated(writer.terminal(quote.free, "CHAR"), shape.low, shape.high)
-        return _terminal(writer, f"(?!{never[0]})", quote.free, shape, hint)
+            return repeated(writer.terminal(parse_regex(quote.free), "CHAR"), shape.low, shape.high)
+        return _terminal(writer, [Look(never[0], negative=True)], parse_regex(quote.free), shape, hint)
     if spelling.escapes:
         writer.restrictions.add("minimal-escapes")
     for match in shape.patterns:
@@ -103,24 +103,23 @@ def string_inside(
             writer.restrictions.add("formats")
     if quote.keep_out or charset.complement(spelling.raw):
         writer.restrictions.add("writable")
-    whole = [content(f"^(?:{one})$", "", True, spelling) if spelling.escapes else one for one in unlike]
+    whole = [content(f"^(?:{one})$", "", True, spelling) if spelling.escapes else parse_regex(one) for one in unlike]
     refused = [text for text in map(spelling.spell, shape.excluded) if text]
     if refused:
-        whole.append("|".join(map(_exactly, refused)))
-    never += [f"(?s:.*)(?:{'|'.join(map(_exactly, quote.keep_out))})"] if quote.keep_out else []
-    never += [f"(?:{'|'.join(whole)})\\Z"] if whole else []
+        whole.append(union(*map(literal, refused)))
+    never += [concat(repeat(ANY, 0, None), union(*map(literal, quote.keep_out)))] if quote.keep_out else []
+    never += [concat(union(*whole), END)] if whole else []
     never += [content(one.pattern, one.place, True, spelling) for one in shape.patterns if not one.positive]
     wanted = [content(one.pattern, one.place, True, spelling) for one in shape.patterns if one.positive]
-    heads = "".join([*(f"(?={one})" for one in wanted), *([f"(?!{'|'.join(never)})"] if never else [])])
-    return _terminal(writer, heads, to_text(spelling.character(charset.ALL)), shape, hint)
+    heads = [*map(Look, wanted), *([Look(union(*never), negative=True)] if never else [])]
+    return _terminal(writer, heads, spelling.character(charset.ALL), shape, hint)
 
 
-def _terminal(writer: LarkWriter, heads: str, unit: str, shape: Strings, hint: str) -> str | None:
+def _terminal(writer: LarkWriter, heads: list[Look], unit: Regex, shape: Strings, hint: str) -> str | None:
     """So many units as a shape has characters, after conditions on the whole text."""
     if shape.high == 0:
         return "" if _allows_empty(shape) else None
-    high = "" if shape.high is None else shape.high
-    term = writer.terminal(f"{heads}(?:{unit}){{{max(1, shape.low)},{high}}}", hint)
+    term = writer.terminal(concat(*heads, repeat(unit, max(1, shape.low), shape.high)), hint)
     return f"{term}?" if _allows_empty(shape) else term
 
 
@@ -135,7 +134,3 @@ def _allows_empty(shape: Strings) -> bool:
 
 def _holds(match: Matches) -> bool:
     return searcher(match.pattern, match.place)("") == match.positive
-
-
-def _exactly(text: str) -> str:
-    return to_text(literal(text))

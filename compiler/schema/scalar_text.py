@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..budget import Budget
 from ..errors import ToolcError
-from ..regex import parse_regex
+from ..regex import Look, Regex, concat, parse_regex, repeat, size, union
 from . import numbers, strings
 from .any_order import constant_machine
 from .encoding import Quote
@@ -30,8 +30,8 @@ from .values import kind_of
 if TYPE_CHECKING:
     from .writer import LarkWriter
 
-_MOST_CONDITIONS, _MOST_TEXT, _MOST_COUNTED, _MOST_STATES = 4, 4000, 64, 300
-"""Of more conditions, longer expressions, higher counts, large automata it is not asked whether a string meets them."""
+_MOST_CONDITIONS, _MOST_NODES, _MOST_COUNTED, _MOST_STATES = 4, 1000, 64, 300
+"""Of more conditions, larger expressions, higher counts, large automata it is not asked whether a string meets them."""
 
 INLINE = 24
 """Expressions up to this many characters are repeated where they are used; longer ones get a rule."""
@@ -50,7 +50,7 @@ def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -
         texts = [_number(writer, value) for value in values]
         if len(texts) < 4 and all(text.isdigit() for text in texts):
             return " | ".join(f'"{text}"' for text in texts)
-        return writer.terminal("|".join(texts), hint)
+        return writer.terminal(parse_regex("|".join(texts)), hint)
     return " | ".join(constant_text(writer, value, writer.places.get(hint)) for value in values)
 
 
@@ -61,7 +61,7 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
         return _string(writer, value)
     if kind == "number":
         text = _number(writer, value)
-        return f'"{text}"' if text.isdigit() else writer.terminal(text, "CONST")
+        return f'"{text}"' if text.isdigit() else writer.terminal(parse_regex(text), "CONST")
     if kind == "array":
         return bracketed(writer, "[", [constant_text(writer, item, place) for item in value], "]")
     if kind == "object":
@@ -130,16 +130,16 @@ def number_text(writer: LarkWriter, shape: Numbers, hint: str) -> str:
         writer.restrictions.add("plain-integers")
     if shape.fractional:
         writer.restrictions.add("plain-bounds")
-        return writer.terminal(numbers.free_fraction(digits), hint)
+        return writer.terminal(parse_regex(numbers.free_fraction(digits)), hint)
     if shape.low is None and shape.high is None:
         if shape.integral:
-            return writer.terminal(numbers.free_integer(digits), "INT")
-        return writer.terminal(numbers.free_number(digits), "NUM")
+            return writer.terminal(parse_regex(numbers.free_integer(digits)), "INT")
+        return writer.terminal(parse_regex(numbers.free_number(digits)), "NUM")
     if not shape.integral:
         writer.restrictions.add("plain-bounds")
     regex = numbers.interval(shape.low, shape.low_strict, shape.high, shape.high_strict, shape.integral, digits)
     assert regex is not None
-    return writer.terminal(regex, hint)
+    return writer.terminal(parse_regex(regex), hint)
 
 
 def string_text(writer: LarkWriter, shape: Strings, hint: str) -> str:
@@ -152,10 +152,10 @@ def string_text(writer: LarkWriter, shape: Strings, hint: str) -> str:
         char = writer.terminal(strings.CHAR, "CHAR")
         return f'"\\"" {repeated(char, shape.low, shape.high)} "\\""'.replace("  ", " ")
     heads, last = string_tail(writer, shape)
-    return writer.terminal('"' + "".join(heads) + last, hint)
+    return writer.terminal(concat(strings.QUOTE, *heads, last), hint)
 
 
-def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[str], str]:
+def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[Regex], Regex]:
     """Look-aheads after the opening quote, and an expression for the rest of the string, closing quote included."""
     writer.restrictions.add("minimal-escapes")
     for match in shape.patterns:
@@ -164,21 +164,20 @@ def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[str], str]:
     return _tail(shape)
 
 
-def _tail(shape: Strings) -> tuple[list[str], str]:
+def _tail(shape: Strings) -> tuple[list[Regex], Regex]:
     # One look-ahead for all that must not be found costs less than many.
     never = [content(match.pattern, match.place, True) for match in shape.patterns if not match.positive]
     if shape.excluded:
-        never.append("(?:" + "|".join(strings.regex_of(strings.spelled(text)) for text in shape.excluded) + ')"')
-    heads = [f"(?!{'|'.join(never)})"] if never else []
+        never.append(strings.tails(shape.excluded))
+    heads: list[Regex] = [Look(union(*never), negative=True)] if never else []
     wanted = [match for match in shape.patterns if match.positive]
     last = None
     if wanted and not shape.low and shape.high is None:
         last = content(wanted[0].pattern, wanted[0].place)
         del wanted[0]
-    heads += [f"(?={content(match.pattern, match.place, True)})" for match in wanted]
+    heads += [Look(content(match.pattern, match.place, True)) for match in wanted]
     if last is None:
-        times = f"{{{shape.low},{'' if shape.high is None else shape.high}}}"
-        last = strings.PLAIN + ("*" if times == "{0,}" else times) + '"'
+        last = concat(repeat(strings.PLAIN, shape.low, shape.high), strings.QUOTE)
     return heads, last
 
 
@@ -197,10 +196,10 @@ def some_string(shape: Strings) -> bool:
             if not may_both_match(one.pattern, one.place, other.pattern, other.place):
                 return False
         heads, last = _tail(shape)
-        text = '"' + "".join(heads) + last
-        if len(text) > _MOST_TEXT or max(shape.low, shape.high or 0) > _MOST_COUNTED:
+        regex = concat(strings.QUOTE, *heads, last)
+        if size(regex) > _MOST_NODES or max(shape.low, shape.high or 0) > _MOST_COUNTED:
             return True
-        return not terminal_dfa(parse_regex(text, lazy=True), Budget(_MOST_STATES, _MOST_STATES, None, None)).is_empty
+        return not terminal_dfa(regex, Budget(_MOST_STATES, _MOST_STATES, None, None)).is_empty
     except ToolcError:
         return True  # refused where it is written, with its place
 

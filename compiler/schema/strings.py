@@ -11,34 +11,32 @@ import json
 from collections.abc import Iterable
 from functools import lru_cache
 
-CHAR = (
+from ..regex import Regex, concat, parse_regex, repeat, union
+from ..regex import literal as exactly
+
+CHAR = parse_regex(
     r'[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}'
     r"|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"
 )
 """One character of a free string: raw, or escaped in any way that JSON has; no lone surrogates."""
 
-PLAIN = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f])))'
+PLAIN = parse_regex(r'[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))')
 """One character with minimal escapes."""
 
-PLAIN_TAIL = PLAIN + '*"'
+QUOTE = exactly('"')
+
+PLAIN_TAIL = concat(repeat(PLAIN, 0, None), QUOTE)
 """The rest of a string with minimal escapes, closing quote included."""
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 _ESCAPED = str.maketrans({char: "\\" + char for char in "\\.^$*+?{}[]|()/"} | {'"': "\\x22"})
+"""Lark drops one of two backslashes before a quote, so a quote is never written as itself."""
 
 
 def spelled(text: str) -> str:
     """The text with minimal escapes, without quotes."""
     return _encode(text)[1:-1]
-
-
-def regex_of(text: str) -> str:
-    """An expression for exactly this text, fit to stand between slashes in Lark.
-
-    Lark drops one of two backslashes before a quote, so a quote is never written as itself.
-    """
-    return text.translate(_ESCAPED)
 
 
 @lru_cache(4096)
@@ -47,12 +45,17 @@ def quoted(text: str) -> str:
     inner = spelled(text)
     if inner.isprintable() and "\\" not in inner:
         return f'"\\"{inner}\\""'
-    return f'/"(?:{regex_of(inner)})"/'
+    return f'/"(?:{inner.translate(_ESCAPED)})"/'
 
 
-def alternatives(texts: Iterable[str]) -> str:
-    """An expression for the JSON strings of several texts."""
-    return '"(?:' + "|".join(regex_of(spelled(text)) for text in texts) + ')"'
+def tails(texts: Iterable[str]) -> Regex:
+    """The rest of the JSON string of one of several texts, closing quote included."""
+    return concat(union(*(exactly(spelled(text)) for text in texts)), QUOTE)
+
+
+def alternatives(texts: Iterable[str]) -> Regex:
+    """The JSON strings of several texts."""
+    return concat(QUOTE, tails(texts))
 
 
 def repeated(item: str, low: int, high: int | None) -> str:

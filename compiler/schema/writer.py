@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsupportedError
+from ..regex import NOTHING, Regex, parse_regex, to_text
 from . import numbers, strings
 from .array_text import array_text
 from .atoms import NEVER, Conj, Literal, both, literal
@@ -34,8 +35,9 @@ from .scalar_text import INLINE, constant_text, constants_text, number_text, str
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 from .unwritable import Unwritable
 
+Key = TypeVar("Key")
+
 _MOST_COMMONS = 16
-_NOTHING = r"[^\s\S]"
 _GAP_OF = {"_w": "inside", "_c": "comma", "_k": "colon"}
 
 
@@ -123,7 +125,7 @@ class LarkWriter:
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
         self.root: Conj = NEVER  # of the schema added last
         self._rules: dict[str, str] = {}
-        self._terminals: dict[str, str] = {}
+        self._terminals: dict[Regex, str] = {}
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
         self._rule_names: set[str] = {"start", *GAPS, *gaps}
         self._last_number: dict[tuple[str, bool], int] = {}  # of the names that begin alike
@@ -199,7 +201,16 @@ class LarkWriter:
 
     def text(self) -> str:
         """All rules and terminals."""
-        return self.gap_text() + definitions(self._rules, self._terminals)
+        return self.rules_text() + terminals_text(self.terminals)
+
+    def rules_text(self) -> str:
+        """All rules, those of gaps among them."""
+        return self.gap_text() + rules_text(self._rules)
+
+    @property
+    def terminals(self) -> dict[str, Regex]:
+        """Terminals by name."""
+        return {name: regex for regex, name in self._terminals.items()}
 
     def gap_text(self) -> str:
         """The rules of what stands between the tokens of JSON."""
@@ -223,7 +234,7 @@ class LarkWriter:
         return tuple(self.normaliser.lost())
 
     @property
-    def definitions(self) -> tuple[dict[str, str], dict[str, str]]:
+    def definitions(self) -> tuple[dict[str, str], dict[Regex, str]]:
         """Rules by name, and the names of terminals by their expressions."""
         return self._rules, self._terminals
 
@@ -255,7 +266,8 @@ class LarkWriter:
             self.places[name] = place
         return name
 
-    def terminal(self, regex: str, hint: str) -> str:
+    def terminal(self, regex: Regex, hint: str) -> str:
+        """The name of a terminal of this expression."""
         known = self._terminals.get(regex)
         if known is None and self.common_rules is not None and regex in self.common_rules.terminals:
             known = self._terminals[regex] = self.common_rules.terminals[regex]
@@ -266,9 +278,9 @@ class LarkWriter:
 
     def nothing(self) -> str:
         """What matches no text, where there is none that can be written."""
-        known = self._terminals.get(_NOTHING)
+        known = self._terminals.get(NOTHING)
         if known is None:
-            known = self._terminals[_NOTHING] = self._name("nothing", self._terminal_names, upper=True)
+            known = self._terminals[NOTHING] = self._name("nothing", self._terminal_names, upper=True)
         return known
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -403,7 +415,8 @@ class LarkWriter:
     def _any(self) -> str:
         name, new = self._own("any")
         if new:
-            string, number = self.any_string(), self.terminal(numbers.free_number(self.options.digits), "NUM")
+            string = self.any_string()
+            number = self.terminal(parse_regex(numbers.free_number(self.options.digits)), "NUM")
             self.restrictions.add("digits")
             arrays, objects = self._any_array(), self._any_object()
             constants = " | ".join(constant_text(self, value) for value in (True, False, None))
@@ -448,10 +461,20 @@ def rule_name(hint: str) -> str:
     return name if name and name[0].isalpha() else "x" + name
 
 
-def definitions(rules: Mapping[str, str], terminals: Mapping[str, str]) -> str:
-    """Lark text of rules by name, and of terminals by expression."""
-    lines = [f"{name}: {body}\n" for name, body in rules.items()]
-    return "".join(lines + [f"{name}: /{regex}/\n" for regex, name in terminals.items()])
+def rules_text(rules: Mapping[str, str]) -> str:
+    """Lark text of rules by name."""
+    return "".join([f"{name}: {body}\n" for name, body in rules.items()])
+
+
+def terminals_text(terminals: Mapping[str, Regex]) -> str:
+    """Lark text of terminals by name."""
+    return "".join([f"{name}: /{to_text(regex)}/\n" for name, regex in terminals.items()])
+
+
+def _add(known: dict[Key, str], found: Mapping[Key, str]) -> None:
+    for one, other in found.items():
+        if known.setdefault(one, other) != other:
+            raise AssertionError(f"{one} depends on which rule is written first")
 
 
 @lru_cache(_MOST_COMMONS)
@@ -462,17 +485,16 @@ def common_of(options: SchemaOptions, encoding: Encoding, reserved: frozenset[st
         reserved: names that it keeps off.
     """
     rules: dict[str, str] = {}
-    terminals: dict[str, str] = {}
+    terminals: dict[Regex, str] = {}
     names: dict[Kind, str] = {}
     closures: dict[Kind, Closure] = {}
     for kind in KINDS:
         writer = LarkWriter(options, None, encoding)
         writer.reserve(sorted(reserved))
         names[kind], closures[kind] = writer.closure(kind)
-        for known, found in zip((rules, terminals), writer.definitions, strict=True):
-            for one, other in found.items():
-                if known.setdefault(one, other) != other:
-                    raise AssertionError(f"{one} depends on which rule is written first")
+        found = writer.definitions
+        _add(rules, found[0])
+        _add(terminals, found[1])
         writer.normaliser.close()
     return Common(rules, terminals, names, closures)
 

@@ -40,18 +40,22 @@ def assembled(*numbers: int, **options: Any) -> Assembled:
     return grammar_of(read_spec(tools(*numbers)), Options(protocol="hermes", **options))
 
 
+def read(made: Assembled, budget: Budget | None = None) -> Grammar:
+    return read_pieces(made.frame, made.terminals, made.apart, "x", budget or Budget())
+
+
 @pytest.mark.parametrize("options", [{}, {"whitespace": "compact"}, {"whitespace": "spaced", "named": False}], ids=str)
 def test_the_sum_is_the_whole(options: dict[str, Any]) -> None:
     for numbers in (range(len(SCHEMAS)), reversed(range(len(SCHEMAS))), (5,), (0, 0)[:1]):
         made = assembled(*numbers, **options)
-        whole, apart = read_grammar(made.text), read_pieces(made.frame, made.apart, "x", Budget())
+        whole, apart = read_grammar(made.text), read(made)
         assert not set(apart.rules) & set(apart.apart)
         assert whole.rules == inlined(apart).rules
 
 
 def test_with_a_response() -> None:
     made = assembled(1, 5, response=SCHEMAS[1])
-    assert read_grammar(made.text).rules == inlined(read_pieces(made.frame, made.apart, "x", Budget())).rules
+    assert read_grammar(made.text).rules == inlined(read(made)).rules
 
 
 def test_equal_schemas_are_written_once() -> None:
@@ -60,7 +64,7 @@ def test_equal_schemas_are_written_once() -> None:
         root: piece for root, (piece, _) in other.apart.items() if root in one.apart
     }
     root = "look_up"
-    closed = [read_pieces(made.frame, made.apart, "x", Budget()).apart[root][0] for made in (one, other)]
+    closed = [read(made).apart[root][0] for made in (one, other)]
     assert closed[0] is closed[1]
     assert assembled(1, whitespace=2).apart != assembled(1).apart
 
@@ -69,8 +73,8 @@ def test_a_piece_depends_on_nothing_before(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pieces, "_MOST_KEPT", 0)
     alone = [assembled(n) for n in range(len(SCHEMAS))]
     every = assembled(*range(len(SCHEMAS)))
-    rows = [piece.text for piece, _ in every.apart.values()]
-    assert rows == [piece.text for made in alone for piece, _ in made.apart.values()]
+    rows = [piece.own_text for piece, _ in every.apart.values()]
+    assert rows == [piece.own_text for made in alone for piece, _ in made.apart.values()]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,4 +166,4 @@ def test_reading_many_pieces_ends_with_the_budget() -> None:
     made = grammar_of(read_spec([{"name": "a", "parameters": TREE}]))
     assert made.apart
     with pytest.raises(BudgetError, match="limit of 0 seconds"):
-        read_pieces(made.frame, made.apart, "x", Budget(seconds=0))
+        read(made, Budget(seconds=0))
