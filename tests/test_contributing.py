@@ -84,3 +84,15 @@ def test_docstrings_name_modules_that_are_there(repository: Path) -> None:
             homes = (path.parent, repository, repository / "compiler", repository / "runtime")
             found = named in names if "/" not in named else any((home / named).is_file() for home in homes)
             assert found, f"{path.relative_to(repository)} names {named}"
+
+
+def test_the_map_names_modules_of_its_folders(repository: Path) -> None:
+    """docs/architecture.md, a section for each folder: bare names of modules are those of the folder."""
+    sections = re.split(r"^### ", (repository / "docs/architecture.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = 0
+    for title, _, text in (section.partition("\n") for section in sections[1:]):
+        for named in re.findall(r"`(\w+\.py)`", text):
+            (folder,) = re.findall(r"`((?:compiler|runtime)/\w+/)`", title)
+            assert (repository / folder / named).is_file(), f"{title}: {named}"
+            found += 1
+    assert found > 30
