@@ -25,6 +25,7 @@ from toolc.runtime.selection.comb import CombRows
 
 from ..budget import Budget, check_breaks, walks_at_a_time
 from ..errors import VocabError
+from ..passes import Pass
 from ..pushdown.marks import Marks
 from ..pushdown.pushdown import Automaton
 from ..pushdown.unique_rows import distinct_numbers, distinct_rows
@@ -43,7 +44,7 @@ from .scratch import Scratch
 from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .string_ends import pieces_behind
 from .vocab_tries import NOTHING, OTHERS_TOO, PLAIN_TOO, STRAYS_TOO, Words, plain_bytes
-from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
+from .walk import MOST_VALUES, Machine, Walkable, rows_at, walk_chains, walk_states
 from .walk_results import Pieces
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
@@ -103,7 +104,7 @@ class _Lift:
         read = np.zeros(automaton.classes, bool)
         read[automaton.symbol_class[:256][plain_bytes()]] = True
         self.plain = _PLAIN_BITS, np.flatnonzero(read).astype(np.int32)
-        self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
+        self.limits = _limits(self.lists, self.profiles, self.pieces)
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
         self.units = units_beside(units, automaton.symbol_class)
@@ -168,10 +169,13 @@ class _Lift:
         w, m = self.words, self.machine
         units = w.units
         choice = np.zeros((len(jobs), 3), np.int32)
-        for begin in range(0, len(jobs), _BATCH):
+        copied = w.copied if Pass.COPIED_UNITS.on else w.copied[:0]
+        if not Pass.SLICES.on:
+            choice[:] = -1, 0, UNLIMITED
+        for begin in range(0, len(jobs) if Pass.SLICES.on else 0, _BATCH):
             self.budget.check("")
             choose_slices(
-                m, self.units, w.homes, _PROBE, self.counts_on, w.copied, w.most_units[w.copied], w.poor, self.limit,
+                m, self.units, w.homes, _PROBE, self.counts_on, copied, w.most_units[copied], w.poor, self.limit,
                 jobs[begin : begin + _BATCH], w.pairs, choice[begin : begin + _BATCH],
             )  # fmt: skip
         slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
@@ -187,27 +191,36 @@ class _Lift:
                 most_units[own], reach[own], extra[own] = found.units, found.reach, found.pieces
 
         regions = self.regions
-        share(regions.larger(jobs, slice_, np.arange(len(jobs))))
-        share(regions.same(jobs, slice_, np.flatnonzero(differs)))
+        if Pass.REGIONS.on:
+            share(regions.larger(jobs, slice_, np.arange(len(jobs))))
+            share(regions.same(jobs, slice_, np.flatnonzero(differs)))
         alone = np.flatnonzero(differs)
         for j in alone.tolist():
             self.budget.check("")
-            exceptions = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j]))
+            some = int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j])
+            exceptions = self._exceptions(*some) if Pass.SLICE_EXCEPTIONS.on else None
             if exceptions is None:
                 slice_[j], limit[j] = -1, UNLIMITED
             else:
                 extra[j], seen = exceptions
                 if limit[j] != UNLIMITED:
                     reach[j] = seen
-        share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
+        if Pass.REGIONS.on:
+            share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
         self.budget.check("")
-        outside = tokens_outside(
-            m, units.next_unit, units.alive, units.boundary, *w.deaths(slice_), jobs, slice_, w.pairs
-        )
-        trie = np.where((outside[:, 0] == NONE) & (extra < 0), NOTHING, slice_)
-        self._take_ends(jobs, outside, slice_, limit, extra, trie)
-        self._share_plain(jobs, extra, trie)
-        leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)
+        trie = slice_.copy()
+        if Pass.INSIDE_UNITS.on or Pass.STRING_ENDS.on:
+            outside = tokens_outside(
+                m, units.next_unit, units.alive, units.boundary, *w.deaths(slice_), jobs, slice_, w.pairs
+            )
+            if Pass.INSIDE_UNITS.on:
+                trie[(outside[:, 0] == NONE) & (extra < 0)] = NOTHING
+            if Pass.STRING_ENDS.on:
+                self._take_ends(jobs, outside, slice_, limit, extra, trie)
+        if Pass.EQUIVALENT_STATES.on:
+            self._share_plain(jobs, extra, trie)
+        if Pass.INSIDE_UNITS.on:
+            leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)
         return _Bases(slice_, limit, most_units, reach, extra, trie)
 
     def _take_ends(
@@ -251,7 +264,7 @@ class _Lift:
         jobs = np.zeros((states.size, 2), np.int32)
         jobs[:, 0] = states
         found, none = np.empty((states.size, 6), np.int32), np.full(states.size, -1, np.int32)
-        limits = np.array([lists.longest, profiles.longest, *pieces.limits], np.int64)
+        limits = _limits(lists, profiles, pieces)
         self._run(
             lambda at, to: walk_states(
                 self.machine, trie, jobs, at, to, 0, self.ahead, _NO_SPECIALS, none,
@@ -496,6 +509,12 @@ class _Lift:
         order = np.lexsort((chain_of[:, 1], chain_of[:, 0])).astype(np.int32)
         offset = np.searchsorted(chain_of[order, 0], np.arange(len(self.profiles) + 1)).astype(np.int32)
         return comb.pack(offset, chain_of[order, 1], order, max(self.a.stack_symbols, 1))
+
+
+def _limits(lists: Pool, profiles: Pool, pieces: Pieces) -> np.ndarray:
+    """As the walks take them, int64 [6]."""
+    values = MOST_VALUES if Pass.COUNTER_INTERVALS.on else 0
+    return np.array([lists.longest, profiles.longest, *pieces.limits, values, Pass.SHARED_WALKS.on], np.int64)
 
 
 def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:

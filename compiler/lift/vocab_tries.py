@@ -13,7 +13,8 @@ import numpy as np
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import fixed
 
-from .children import Children, index_children
+from ..passes import Pass
+from .children import children_of
 from .collapsed_trie import Collapsed, collapse
 from .inside_units import death_bytes
 from .scratch import Scratch
@@ -68,7 +69,7 @@ class Words:
             vocab.node_token_offset,
             vocab.node_tokens,
             own,
-            Children(*index_children(order, skip, vocab.node_byte)),
+            children_of(order, skip, vocab.node_byte),
             self._packed(order, skip, own),
         )
         self._rest: dict[int, Walkable] = {}
@@ -105,7 +106,7 @@ class Words:
     def take_scratch(self) -> Scratch:
         """A scratch that nobody else has; hand it back for the next lift."""
         v = self.vocab
-        if self._spare:
+        if self._spare and Pass.SCRATCH.on:
             return self._spare.pop()
         return Scratch(v.size, v.node_byte.size, len(self.state), len(v.special) + len(v.end_of_turn))
 
@@ -140,7 +141,7 @@ class Words:
         if known is None:
             own = self._own(s)
             order, skip = self._part(own, self._alive(s) if s >= STRAYS_TOO else _ANY)
-            children = Children(*index_children(order, skip, self.vocab.node_byte))
+            children = children_of(order, skip, self.vocab.node_byte)
             known = self._rest[s] = self.whole._replace(
                 order=order, skip=skip, own=own, children=children, packed=self._packed(order, skip, own)
             )
@@ -189,7 +190,7 @@ class Words:
             place = found.skip | found.byte.astype(np.int64) << 32 | found.depth.astype(np.int64) << 40 | 1 << 62
             trie = self.whole._replace(
                 order=order, skip=found.skip, node_byte=fixed(found.byte), node_depth=fixed(found.depth),
-                children=Children(*index_children(order, found.skip, fixed(found.byte))),
+                children=children_of(order, found.skip, fixed(found.byte)),
                 packed=np.stack([place, number | number + 1 << 32], axis=1),
             )  # fmt: skip
             known = self._behind[u, byte] = found, trie
