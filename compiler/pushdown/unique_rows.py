@@ -49,7 +49,7 @@ def distinct_numbers(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     """The distinct ones of int64 [n], ascending, which of them each is, and where each is first and how often: int64
     [·], [n], [·], [·]."""
     if Pass.UNIQUE_ROWS.on:
-        return _distinct_numbers(numbers)  # type: ignore[no-any-return]
+        return count_numbers(numbers)  # type: ignore[no-any-return]
     found, first, which, often = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
     return found, which, first, often
 
@@ -83,7 +83,8 @@ def _distinct_rows(rows):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _distinct_numbers(numbers):  # type: ignore[no-untyped-def]
+def count_numbers(numbers):  # type: ignore[no-untyped-def]
+    """`distinct_numbers` for kernels."""
     size = 16
     while size < 2 * numbers.size:
         size *= 2
