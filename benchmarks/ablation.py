@@ -159,14 +159,20 @@ def main() -> None:
     arms: dict[Pass | None, list[Arm]] = {}
     for round_ in range(options.rounds):
         for n, off in enumerate(passes):
-            if n % 6 == 0:
+            if n % 4 == 0:
                 arms.setdefault(None, []).append(forked(warm, cases, vocabs, None))
             arms.setdefault(off, []).append(forked(warm, cases, vocabs, off))
             print(round_, off.name, sum(arms[off][-1].seconds), file=sys.stderr, flush=True)
+        if round_ < options.rounds - 1:
+            print(shown(arms, cases), file=sys.stderr, flush=True)
+    print(shown(arms, cases))
+
+
+def shown(arms: dict[Pass | None, list[Arm]], cases: list[Case]) -> str:
+    """The table of what was measured so far."""
     whole = median(arms[None])
-    spread = figures_of_spread(arms[None], cases)
     lines = []
-    for off in passes:
+    for off in [one for one in arms if one is not None]:
         arm = median(arms[off])
         both = [a > 0 and b > 0 for a, b in zip(whole.sizes, arm.sizes, strict=True)]
         refused = sum(a > 0 >= b for a, b in zip(whole.sizes, arm.sizes, strict=True))
@@ -176,8 +182,8 @@ def main() -> None:
     head = list(figures(whole, cases, [True] * len(cases)))
     base = figures(whole, cases, [size > 0 for size in whole.sizes])
     units = [f"{base[key]:.1f}" if key.endswith(("KB", "MB")) else f"{1000 * base[key]:.1f} ms" for key in head]
-    print(table(["without", "what the pass does", *head, "refused"], [["none", "all passes", *units, ""], *lines]))
-    print(f"\nWith all passes, least and most of {len(arms[None])} rounds: {spread}")
+    found = table(["without", "what the pass does", *head, "refused"], [["none", "all passes", *units, ""], *lines])
+    return f"{found}\n\nWith all passes, {len(arms[None])} times: {figures_of_spread(arms[None], cases)}"
 
 
 def figures_of_spread(arms: list[Arm], cases: list[Case]) -> str:
