@@ -107,10 +107,6 @@ class Pass(Enum):
         "lift/rows.py",
         "A list of tokens is stored as its difference from one that is much like it.",
     )
-    UNIQUE_ROWS = (
-        "pushdown/unique_rows.py",
-        "Numbers and rows are told apart by hashing, not by sorting.",
-    )
     PARTS = (
         "link/link.py",
         "The arguments of each tool are compiled by themselves and linked.",

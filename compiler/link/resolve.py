@@ -23,7 +23,7 @@ from toolc.runtime.jit.sort import ascend
 from ..budget import Budget, walks_at_a_time
 from ..lift.rows import RowStore
 from ..pushdown.pushdown import Automaton
-from ..pushdown.unique_rows import count_numbers, distinct_rows
+from ..pushdown.unique_rows import distinct_numbers, distinct_rows
 from ..terminals.offsets import offsets
 from ..terminals.pool import Pool, intern, room
 from .numbering import Joined
@@ -371,7 +371,7 @@ def _toggled(rows, more, row_slice, row_units, row_dense, row_list, offset, toke
     numbers = np.empty(rows.size, np.int64)
     for n in range(rows.size):
         numbers[n] = np.int64(rows[n]) * begin.size + more[n]
-    pairs, which, first, _ = count_numbers(numbers)
+    pairs, which, first, _ = distinct_numbers(numbers)
     of = np.empty((4, pairs.size), np.int32)
     ends = np.empty(pairs.size, np.int64)
     most = np.int64(0)

@@ -11,8 +11,6 @@ import numpy as np
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.jit.sort import ascend
 
-from ..passes import Pass
-
 
 @kernel()
 def _hash(row):  # type: ignore[no-untyped-def]
@@ -34,28 +32,9 @@ def _hash(row):  # type: ignore[no-untyped-def]
     return a ^ a >> np.uint64(32)
 
 
-def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number of every row's content by first use, and the first row of each: int32 [n, ·] to int64 [n], int64 [·]."""
-    if Pass.UNIQUE_ROWS.on:
-        return _distinct_rows(rows)  # type: ignore[no-any-return]
-    _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(order.size, np.int64)
-    number[order] = np.arange(order.size)
-    return number[which.reshape(-1)], first[order]
-
-
-def distinct_numbers(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct ones of int64 [n], ascending, which of them each is, and where each is first and how often: int64
-    [·], [n], [·], [·]."""
-    if Pass.UNIQUE_ROWS.on:
-        return count_numbers(numbers)  # type: ignore[no-any-return]
-    found, first, which, often = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
-    return found, which, first, often
-
-
 @kernel()
-def _distinct_rows(rows):  # type: ignore[no-untyped-def]
+def distinct_rows(rows):  # type: ignore[no-untyped-def]
+    """Number of every row's content by first use, and the first row of each: int32 [n, ·] to int64 [n], int64 [·]."""
     n, width = rows.shape
     size = 16
     while size < 2 * n:
@@ -83,8 +62,9 @@ def _distinct_rows(rows):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def count_numbers(numbers):  # type: ignore[no-untyped-def]
-    """`distinct_numbers` for kernels."""
+def distinct_numbers(numbers):  # type: ignore[no-untyped-def]
+    """The distinct ones of int64 [n], ascending, which of them each is, and where each is first and how often: int64
+    [·], [n], [·], [·]."""
     size = 16
     while size < 2 * numbers.size:
         size *= 2
