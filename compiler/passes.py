@@ -55,10 +55,6 @@ class Pass(Enum):
         "lift/slice_simulation.py",
         "A state in front of copies of a digit or a blank takes the tokens of as many.",
     )
-    SLICE_EXCEPTIONS = (
-        "lift/slice_simulation.py",
-        "A state that differs little from one inside of a string takes the set with exceptions.",
-    )
     REGIONS = (
         "lift/region_rows.py",
         "States that count words or characters share a walk over a trie of few classes of bytes.",
@@ -66,14 +62,6 @@ class Pass(Enum):
     INSIDE_UNITS = (
         "lift/inside_units.py",
         "States between the bytes of a character are proved to allow no token outside of their set.",
-    )
-    STRING_ENDS = (
-        "lift/string_ends.py",
-        "What tokens do behind a closing quote is walked once for all states of strings that end alike.",
-    )
-    EQUIVALENT_STATES = (
-        "lift/equivalent_states.py",
-        "Tokens of plain bytes are walked once for states that read these alike.",
     )
     SHARED_WALKS = (
         "lift/walk_results.py",

@@ -11,7 +11,6 @@ from functools import cache, cached_property
 import numpy as np
 
 from toolc.runtime.format.vocab import Vocab
-from toolc.runtime.jit.memory import fixed
 
 from ..passes import Pass
 from .children import children_of
@@ -20,7 +19,6 @@ from .inside_units import death_bytes
 from .scratch import Scratch
 from .slice_simulation import new_pairs
 from .slices import COPIED, DEAD, URI, unit_automata
-from .string_ends import Behind, find_behind
 from .token_costs import Memo
 from .trie import count_before, cut
 from .walk import Walkable, packed_places
@@ -28,10 +26,8 @@ from .walk import Walkable, packed_places
 # In the place of a slice:
 PLAIN = -2  # tokens of plain bytes
 NOTHING = 1 << 20  # all tokens: none lies outside
-# Added to the number of a slice, or to -1: further tokens that lie inside.
-PLAIN_TOO = 1 << 21  # those of plain bytes
-OTHERS_TOO = 1 << 22  # all others
-STRAYS_TOO = 1 << 23  # those that begin with a byte on which the unit state of the slice is dead
+# Added to the number of a slice: further tokens that lie inside.
+STRAYS_TOO = 1 << 21  # those that begin with a byte on which the unit state of the slice is dead
 
 _ANY = np.ones(256, bool)
 _MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
@@ -77,7 +73,6 @@ class Words:
         self._memos: list[Memo] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._within: dict[int, Collapsed] = {}
-        self._behind: dict[tuple[int, int], tuple[Behind, Walkable]] = {}
         self._collapsed: dict[tuple[int, bytes], Collapsed] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
@@ -134,7 +129,7 @@ class Words:
 
     def rest(self, s: int) -> Walkable:
         """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN, one
-        without tokens for NOTHING; see PLAIN_TOO and those below it."""
+        without tokens for NOTHING; see STRAYS_TOO."""
         if s == -1:
             return self.whole
         known = self._rest.get(s)
@@ -176,36 +171,12 @@ class Words:
         v, units = self.vocab, self.units
         return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, chosen, self.state)
 
-    def behind(self, u: int, byte: int) -> tuple[Behind, Walkable]:
-        """The tokens that die in a unit state on a byte between units, and the trie of their ends, in which every node
-        is a token of its own number."""
-        known = self._behind.get((u, byte))
-        if known is None:
-            v, units = self.vocab, self.units
-            found = Behind(
-                *find_behind(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, u, byte)
-            )
-            n = found.byte.size
-            order, number = np.arange(n, dtype=np.int32), np.arange(1, n + 1)
-            place = found.skip | found.byte.astype(np.int64) << 32 | found.depth.astype(np.int64) << 40 | 1 << 62
-            trie = self.whole._replace(
-                order=order, skip=found.skip, node_byte=fixed(found.byte), node_depth=fixed(found.depth),
-                children=children_of(order, found.skip, fixed(found.byte)),
-                packed=np.stack([place, number | number + 1 << 32], axis=1),
-            )  # fmt: skip
-            known = self._behind[u, byte] = found, trie
-        return known
-
     def _own(self, s: int) -> np.ndarray:
         """bool [V]: the tokens of ``rest(s)``."""
         if s == PLAIN:
             return ~self._plain
         if s >= STRAYS_TOO:
             return self._alive(s)[self._first_byte] & self._own(s - STRAYS_TOO)
-        if s >= OTHERS_TOO - 1:
-            return self._plain & self._own(s - OTHERS_TOO)
-        if s >= PLAIN_TOO - 1:
-            return ~self._plain & self._own(s - PLAIN_TOO)
         return self.count(s) < 0 if 0 <= s < NOTHING else np.full(self.vocab.size, s < 0)
 
     def _alive(self, s: int) -> np.ndarray:
