@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from toolc.runtime.format.ops import KIND_MASK
 from toolc.runtime.jit.memory import BARE, kernel
 
+from ..passes import Pass
 from ..terminals.workspace import PUSH
 
 _MANY = 8  # children of a node that has a record
@@ -46,26 +47,31 @@ class Children(NamedTuple):
     place: np.ndarray
 
 
+def children_of(order: np.ndarray, skip: np.ndarray, node_byte: np.ndarray) -> Children:
+    """Those of a trie in preorder."""
+    return Children(*_index(order, skip, node_byte, _MANY if Pass.CHILDREN.on else 257))
+
+
 @kernel()
-def index_children(order, skip, node_byte):  # type: ignore[no-untyped-def]
-    """The arrays of `Children` for a trie in preorder."""
+def _index(order, skip, node_byte, many):  # type: ignore[no-untyped-def]
+    """The arrays of `Children` for a trie in preorder; ``many``: children of a node that has a record."""
     n = order.size
     wide = np.full(n + 1, -1, np.int32)
-    bits = np.zeros((n // _MANY + 2, 4), np.uint64)
-    first = np.zeros((n // _MANY + 2, 4), np.int32)
+    bits = np.zeros((n // many + 2, 4), np.uint64)
+    first = np.zeros((n // many + 2, 4), np.int32)
     place = np.empty(n, np.int32)
     records = 0
     used = 0
     for p in range(-1, n):
         begin, end = p + 1, skip[p] if p >= 0 else n
-        if end - begin < _MANY and p >= 0:
+        if end - begin < many and p >= 0:
             continue
         count = 0
         i = begin
-        while i < end and count < _MANY:
+        while i < end and count < many:
             i = skip[i]
             count += 1
-        if count < _MANY and p >= 0:
+        if count < many and p >= 0:
             continue
         wide[p] = records
         i = begin

@@ -38,6 +38,7 @@ from toolc.runtime.selection.comb import CombRows
 from toolc.runtime.selection.completion_automaton import MANY, Closing, lows_of, phases, ranges_of, returns_of
 
 from ..budget import Budget, check_breaks, walks_at_a_time
+from ..passes import Pass
 from ..pushdown.unique_rows import distinct_numbers
 from ..vocab.encode import Encode
 from . import token_costs as costs
@@ -301,7 +302,7 @@ class _Close:
         """
         low, bound, row = self.a.low, self.a.bound, rows.of_close
         cells = np.arange(low.size)
-        if not self.lows:
+        if not self.lows or not Pass.EQUAL_COSTS.on:
             return cells
         later = np.flatnonzero(low > 0)  # the cell before each is of the same state
         grows = (bound[later] > bound[later - 1]) | ~_within(rows.ops, row[later], row[later - 1])
@@ -317,6 +318,8 @@ class _Close:
         Plain text where it costs hardly more than the cell's own bound, as in literals and between values, or the cell
         is one of a string; or the slice of the cell's row, as in numbers, where that is one of many.
         """
+        if not Pass.TEXT_BOUNDS.on:
+            return np.full(x.size, -1, np.int32), np.zeros(x.size, np.int32)
         t, a, json = self.t, self.a, self.words.json
         row_slice = t.row_slice if self.words.own_slices else t.row_slice[:0]
         slices, found, own = costs.plain_or_own(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
-from toolc.runtime.jit.memory import copy_row, grown, kernel
+from toolc.runtime.jit.memory import grown, kernel
 
 from .children import count_bits
 from .slices import DEAD
@@ -24,7 +24,6 @@ from .walk import row_at
 
 _MOST_PAIRS = 256  # of a local state and a unit state that are looked at for one state; a string has about 25
 _UNKNOWN, _FAILED = -1, -2
-SOME, NONE, BEHIND = range(3)  # of the tokens outside of a slice
 
 
 @kernel()
@@ -55,11 +54,9 @@ def death_bytes(node_byte, node_depth, node_skip, next_unit, boundary, chosen, s
 
 
 @kernel()
-def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slice_, pairs):  # type: ignore[no-untyped-def]
-    """What states allow of the tokens outside of the slices that they start from: int32 [jobs, 4].
-
-    Of each job: NONE; or BEHIND where all of these die in the unit automaton on one byte between units, then that byte,
-    the only local state between units, and its op on the byte; or else SOME. Counters do not matter to either.
+def allow_just_the_slice(m, next_unit, unit_alive, boundary, deaths, known, jobs, slice_, pairs):  # type: ignore[no-untyped-def]
+    """Which states are proved to allow no token outside of the slices that they start from, whatever their counters
+    are: bool [jobs].
 
     Args:
         m: `Machine` (walk.py).
@@ -67,32 +64,27 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
         jobs: int32 [·, 2]: state and counter;  slice_: int32 [·]: as `choose_slices` found them.
         pairs: int32 [·, 2 or more], scratch.
     """
-    out = np.zeros((jobs.shape[0], 4), np.int32)
+    out = np.zeros(jobs.shape[0], np.bool_)
     number = np.full(m.state_row.size - 1, _UNKNOWN, np.int32)  # of a state between units: where it is in ``beside``
     unit = np.zeros(m.state_row.size - 1, np.int32)  # … with that unit state
     beside = np.zeros((16, 4), np.uint64)  # bytes on which states between units live and the unit automaton does not
-    alone = np.zeros(16, np.int32)  # the only state between units; less than 0: several, or not all count
     count = 0
     here = np.zeros(4, np.uint64)
     for j in range(jobs.shape[0]):
         if slice_[j] < 0 or not known[slice_[j]]:
             continue
         if j > 0 and jobs[j, 0] == jobs[j - 1, 0] and slice_[j] == slice_[j - 1]:
-            copy_row(out, j, out[j - 1])
+            out[j] = out[j - 1]
             continue
         pairs[0, 0], pairs[0, 1] = jobs[j, 0], slice_[j]
-        at, found, fine, only, counts = 0, 1, True, np.int64(_UNKNOWN), True
+        at, found, fine = 0, 1, True
         here[:] = 0
         while at < found and fine:
             q, u = pairs[at, 0], np.int64(pairs[at, 1])
             at += 1
-            if boundary[u]:
-                only = np.int64(_FAILED) if only != _UNKNOWN and only != q else np.int64(q)
             if boundary[u] and unit[q] == u and number[q] != _UNKNOWN:
                 fine = number[q] != _FAILED
                 if fine:
-                    if alone[number[q]] != only:
-                        only = np.int64(_FAILED)
                     for word in range(4):
                         here[word] |= beside[number[q], word]
                 continue
@@ -113,8 +105,6 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
                         if v == last_v and op == last_op:
                             continue
                         last_v, last_op = v, op
-                        if op & KIND_MASK != boundary[u]:
-                            counts = False  # units, each once
                         if op & KIND_MASK >= PUSH or m.narrow_state[op >> KIND_BITS]:
                             fine = False
                             continue
@@ -127,7 +117,7 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
                             pairs[found, 0], pairs[found, 1] = op >> KIND_BITS, v
                             found += 1
         if count == beside.shape[0]:
-            beside, alone = grown(beside), grown(alone)
+            beside = grown(beside)
         for k in range(found):  # what can be reached from each of them is no more than what was looked at here
             q = pairs[k, 0]
             if boundary[pairs[k, 1]] and number[q] == _UNKNOWN:
@@ -135,27 +125,11 @@ def tokens_outside(m, next_unit, unit_alive, boundary, deaths, known, jobs, slic
                 unit[q] = pairs[k, 1]
         if not fine:
             continue
-        if only >= 0 and m.state_row[only + 1] > m.state_row[only] + 1 and not counts:
-            only = np.int64(_FAILED)
-        alone[count] = only
-        died, bits = np.int64(-1), np.int64(0)
+        out[j] = True
         for word in range(4):
             beside[count, word] = here[word]
-            dies = here[word] & deaths[slice_[j], word]
-            bits += count_bits(dies)
-            if dies != 0:
-                died = 64 * word + count_bits((dies & (~dies + np.uint64(1))) - np.uint64(1))
+            out[j] &= here[word] & deaths[slice_[j], word] == 0
         count += 1
-        if bits == 0:
-            out[j, 0] = NONE
-        elif bits == 1 and only >= 0:
-            op, steady = np.int64(0), True
-            for row in range(m.state_row[only], m.state_row[only + 1]):
-                other = np.int64(m.ops[row, m.symbol_class[died]])
-                steady &= other == 0 or op == 0 or other == op
-                op = max(op, other)
-            if steady and op & KIND_MASK < PUSH:
-                out[j, 0], out[j, 1], out[j, 2], out[j, 3] = BEHIND, died, only, op
     return out
 
 

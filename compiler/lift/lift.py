@@ -18,37 +18,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, return_of
+from toolc.runtime.format.ops import END_OF_TURN, return_of
 from toolc.runtime.format.tables import Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.comb import CombRows
 
 from ..budget import Budget, check_breaks, walks_at_a_time
 from ..errors import VocabError
+from ..passes import Pass
 from ..pushdown.marks import Marks
 from ..pushdown.pushdown import Automaton
-from ..pushdown.unique_rows import distinct_numbers, distinct_rows
+from ..pushdown.unique_rows import distinct_rows
 from ..terminals.offsets import offsets
-from ..terminals.pool import Pool, intern, room
+from ..terminals.pool import intern, room
 from . import comb
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
-from .equivalent_states import find_alike
-from .inside_units import BEHIND, NONE, leave_out_strays, tokens_outside
+from .inside_units import allow_just_the_slice, leave_out_strays
 from .reachable_thresholds import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .region_rows import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
-from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
-from .string_ends import pieces_behind
-from .vocab_tries import NOTHING, OTHERS_TOO, PLAIN_TOO, STRAYS_TOO, Words, plain_bytes
-from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
-from .walk_results import Pieces
+from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, units_beside
+from .vocab_tries import NOTHING, STRAYS_TOO, Words
+from .walk import MOST_VALUES, Machine, Walkable, rows_at, walk_chains, walk_states
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _NO_SPECIALS = np.zeros((0, 2), np.int32)
-_PLAIN_BITS = np.packbits(plain_bytes(), bitorder="little").view(np.uint64).reshape(1, 4)
 _BATCH = 2048  # walks between two looks at the clock
 
 
@@ -100,10 +97,9 @@ class _Lift:
         alive, stays = alive_bytes(automaton.ops, automaton.symbol_class)
         self.machine = self._machine(alive)
         self.specials = np.array(self._specials(end_of_turn), np.int32).reshape(-1, 2)
-        read = np.zeros(automaton.classes, bool)
-        read[automaton.symbol_class[:256][plain_bytes()]] = True
-        self.plain = _PLAIN_BITS, np.flatnonzero(read).astype(np.int32)
-        self.limits = np.array([self.lists.longest, self.profiles.longest, *self.pieces.limits], np.int64)
+        values = MOST_VALUES if Pass.COUNTER_INTERVALS.on else 0
+        longest = self.lists.longest, self.profiles.longest, *self.pieces.limits
+        self.limits = np.array([*longest, values, Pass.SHARED_WALKS.on], np.int64)
         units = self.words.units
         self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
         self.units = units_beside(units, automaton.symbol_class)
@@ -148,18 +144,15 @@ class _Lift:
 
     # -- walks -------------------------------------------------------------------------------------------------------
 
-    def _run(
-        self, walk: Callable[[int, int], int], begin: int, end: int, pools: tuple[Pool, Pool, Pieces] | None = None
-    ) -> None:
+    def _run(self, walk: Callable[[int, int], int], begin: int, end: int) -> None:
         """Call a kernel until the jobs from ``begin`` to ``end`` are done, growing the pools where they are full."""
-        pools = pools or (self.lists, self.profiles, self.pieces)
         batch = walks_at_a_time(self.words.whole.order.size, _BATCH)
         while begin < end:
             to = min(begin + batch, end)
             at = walk(begin, to)
             self.budget.check("rows", len(self.lists))
             if at < to:
-                for pool in pools:
+                for pool in (self.lists, self.profiles, self.pieces):
                     pool.grow()
             begin = at
 
@@ -168,10 +161,13 @@ class _Lift:
         w, m = self.words, self.machine
         units = w.units
         choice = np.zeros((len(jobs), 3), np.int32)
-        for begin in range(0, len(jobs), _BATCH):
+        copied = w.copied if Pass.COPIED_UNITS.on else w.copied[:0]
+        if not Pass.SLICES.on:
+            choice[:] = -1, 0, UNLIMITED
+        for begin in range(0, len(jobs) if Pass.SLICES.on else 0, _BATCH):
             self.budget.check("")
             choose_slices(
-                m, self.units, w.homes, _PROBE, self.counts_on, w.copied, w.most_units[w.copied], w.poor, self.limit,
+                m, self.units, w.homes, _PROBE, self.counts_on, copied, w.most_units[copied], w.poor, self.limit,
                 jobs[begin : begin + _BATCH], w.pairs, choice[begin : begin + _BATCH],
             )  # fmt: skip
         slice_, limit = choice[:, 0].copy(), choice[:, 2].copy()
@@ -187,101 +183,21 @@ class _Lift:
                 most_units[own], reach[own], extra[own] = found.units, found.reach, found.pieces
 
         regions = self.regions
-        share(regions.larger(jobs, slice_, np.arange(len(jobs))))
-        share(regions.same(jobs, slice_, np.flatnonzero(differs)))
-        alone = np.flatnonzero(differs)
-        for j in alone.tolist():
-            self.budget.check("")
-            exceptions = self._exceptions(int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j]))
-            if exceptions is None:
-                slice_[j], limit[j] = -1, UNLIMITED
-            else:
-                extra[j], seen = exceptions
-                if limit[j] != UNLIMITED:
-                    reach[j] = seen
-        share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
+        if Pass.REGIONS.on:
+            share(regions.larger(jobs, slice_, np.arange(len(jobs))))
+            share(regions.same(jobs, slice_, np.flatnonzero(differs)))
+        slice_[differs], limit[differs] = -1, UNLIMITED
+        if Pass.REGIONS.on:
+            share(regions.larger(jobs, slice_, np.flatnonzero(differs)))
         self.budget.check("")
-        outside = tokens_outside(
-            m, units.next_unit, units.alive, units.boundary, *w.deaths(slice_), jobs, slice_, w.pairs
-        )
-        trie = np.where((outside[:, 0] == NONE) & (extra < 0), NOTHING, slice_)
-        self._take_ends(jobs, outside, slice_, limit, extra, trie)
-        self._share_plain(jobs, extra, trie)
-        leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)
+        trie = slice_.copy()
+        if Pass.INSIDE_UNITS.on:
+            fine = allow_just_the_slice(
+                m, units.next_unit, units.alive, units.boundary, *w.deaths(slice_), jobs, slice_, w.pairs
+            )
+            trie[fine & (extra < 0)] = NOTHING
+            leave_out_strays(m, units.alive, units.boundary, jobs, trie, STRAYS_TOO)
         return _Bases(slice_, limit, most_units, reach, extra, trie)
-
-    def _take_ends(
-        self, jobs: np.ndarray, outside: np.ndarray, slice_: np.ndarray, limit: np.ndarray, extra: np.ndarray,
-        trie: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Put the tokens outside of a slice together from their ends (string_ends.py), where the end of a string is all
-        that they have: ``extra`` receives them, and ``trie`` that nothing is left."""
-        w, m = self.words, self.machine
-        own = np.flatnonzero((outside[:, 0] == BEHIND) & (extra < 0))
-        target = outside[own, 3] >> KIND_BITS
-        own = own[~self.counts_on[target] & ~m.narrow_state[target]]
-        if not own.size or self.a.modes == 2:
-            return
-        unit_and_byte = slice_[own] << 8 | outside[own, 1]
-        for key in np.unique(unit_and_byte).tolist():
-            some = own[unit_and_byte == key]
-            some = some[np.argsort(outside[some, 3], kind="stable")]
-            behind, trie_of_ends = w.behind(*divmod(key, 256))
-            states, of = np.unique(outside[some, 3] >> KIND_BITS, return_inverse=True)
-            found, named = self._ends(states, trie_of_ends)
-            between = np.stack([outside[some, 2], jobs[some, 1]], axis=1)
-            of, op, most = of.reshape(-1).astype(np.int32), outside[some, 3].copy(), limit[some]
-            out = np.empty(some.size, np.int32)
-            at = 0
-            while at < some.size:
-                at = pieces_behind(
-                    m, behind.entry, key & 255, w.whole.token_offset, w.whole.tokens, named, found, between, of, op,
-                    most, self.pieces.pieces.arrays, self.pieces.limits[0], at, out,
-                )  # fmt: skip
-                if at < some.size:
-                    self.pieces.grow()
-            extra[some], trie[some] = out, NOTHING
-
-    def _ends(self, states: np.ndarray, trie: Walkable) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """What `walk_states` finds for states over a trie of ends, and the lists and profiles that it names."""
-        w = self.words
-        lists, profiles, pieces = pools = self.scratch.ends(trie.order.size)
-        pieces.expect(4 * states.size, counts=False)
-        pieces.forget()
-        jobs = np.zeros((states.size, 2), np.int32)
-        jobs[:, 0] = states
-        found, none = np.empty((states.size, 6), np.int32), np.full(states.size, -1, np.int32)
-        limits = np.array([lists.longest, profiles.longest, *pieces.limits], np.int64)
-        self._run(
-            lambda at, to: walk_states(
-                self.machine, trie, jobs, at, to, 0, self.ahead, _NO_SPECIALS, none,
-                pieces.memo, w.state, w.frames, lists.arrays, profiles.arrays, limits, found,
-            ),
-            0,
-            len(jobs),
-            pools,
-        )  # fmt: skip
-        return found, (lists.data, lists.offset, profiles.data, profiles.offset)
-
-    def _share_plain(self, jobs: np.ndarray, extra: np.ndarray, trie: np.ndarray) -> None:
-        """Walk the tokens of plain bytes once for all jobs whose states read them alike; ``extra`` receives what is
-        found, ``trie`` what is left to walk."""
-        own = np.flatnonzero((extra < 0) & (trie < NOTHING) & ~self.counts_on[jobs[:, 0]])
-        own = own[~self.words.json[trie[own]]]
-        like = find_alike(self.machine, *self.plain, jobs[own, 0])
-        own, like = own[like >= 0], like[like >= 0]
-        if own.size < 2:
-            return
-        _, which, first, count = distinct_numbers(trie[own].astype(np.int64) << 32 | like)
-        chosen = own[first[count > 1]]
-        if not chosen.size:
-            return
-        found = self._walk(jobs[chosen], trie[chosen] + OTHERS_TOO, np.full(chosen.size, -1, np.int32), 0, _NO_SPECIALS)
-        lists = [self.lists[n] for n in found[:, 0].tolist()]
-        pieces = self.pieces.add(np.concatenate(lists), np.cumsum([x.size for x in lists], dtype=np.int64))
-        many = count[which] > 1
-        extra[own[many]] = pieces[(np.cumsum(count > 1) - 1)[which[many]]]
-        trie[own[many]] += PLAIN_TOO
 
     def _walk(
         self, jobs: np.ndarray, trie: np.ndarray, extra: np.ndarray, mode: int, specials: np.ndarray
@@ -321,22 +237,6 @@ class _Lift:
         self.walks += len(out)
         if self.a.modes == 2:
             self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
-
-    def _exceptions(self, q: int, c: int, u: int, bound: int) -> tuple[int, int] | None:
-        """The piece of the tokens on which a state differs from a slice, and the most units of one that may.
-
-        None where it is of no use.
-        """
-        w = self.words
-        before, listed, count = w.listed(u)
-        out = np.empty(listed.size, np.int32)
-        found = exclude(
-            self.machine, w.whole, self.units, self.limit, before, listed, count,
-            int(w.most_units[u]), bound, q, c, u, w.state, out, w.pairs,
-        )  # fmt: skip
-        if not 0 <= found <= self.rows.words:
-            return None
-        return int(self.pieces.add(out[:found], np.array([found], np.int64))[0]), int(w.state[0, 3])
 
     def state_runs(self, jobs: np.ndarray) -> list[Walks]:
         """Rows of (state, counter) in every mode."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from toolc.runtime.jit.memory import copy_row, kernel
 
+from ..passes import Pass
 from ..terminals.pool import Pool, intern, room
 from .children import count_bits
 
@@ -46,7 +47,7 @@ class RowStore:
         row = self._rows.rows(3)
         list_of, numbers = _by_use(row[:, 2].copy(), len(self.lists))
         tokens, offset, base, dense_of, dense = difference_lists(
-            self.lists.data, self.lists.offset, numbers, self.words
+            self.lists.data, self.lists.offset, numbers, self.words, Pass.LIST_DIFFERENCES.on
         )
         return {
             "row_slice": row[:, 0].copy(),
@@ -104,7 +105,7 @@ def _append_bits(bits, other, out, end, most):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def difference_lists(data, where, numbers, length):  # type: ignore[no-untyped-def]
+def difference_lists(data, where, numbers, length, differ):  # type: ignore[no-untyped-def]
     """Lists made ascending, each as itself or as its difference to an earlier one, its base, or to a bit row.
 
     Lists are compared by sketches, bit sets of hashed tokens: the difference of two sketches is at most that of the
@@ -113,7 +114,8 @@ def difference_lists(data, where, numbers, length):  # type: ignore[no-untyped-d
 
     Args:
         data int32 [·], where int64 [·]: list n is ``data[where[n]:where[n + 1]]``, in any order, each token once.
-        numbers: int32 [lists]: which are wanted;  length: of a bit row, in words of 32 tokens.
+        numbers: int32 [lists]: which are wanted;  length: of a bit row, in words of 32 tokens;
+        differ: whether there are differences.
 
     Returns:
         tokens int32 [·], offset int64 [lists + 1], base int32 [lists], -1 for none; bit row of each, int32 [lists], -1
@@ -153,7 +155,7 @@ def difference_lists(data, where, numbers, length):  # type: ignore[no-untyped-d
         for t in tokens:
             bits[t >> 6] |= one << np.uint64(t & 63)
         if tokens.size > length:
-            like = _nearest(bits, dense, denses, length // _NEAR)
+            like = _nearest(bits, dense, denses if differ else 0, length // _NEAR)
             if like < 0:
                 if denses == dense.shape[0]:
                     more = np.empty((2 * denses + 4, bits.size), np.uint64)
@@ -170,7 +172,7 @@ def difference_lists(data, where, numbers, length):  # type: ignore[no-untyped-d
         for t in tokens:
             place = np.int64(t) * 0x9E3779B1 >> 12 & _SKETCH - 1
             sketch[place >> 6] |= one << np.uint64(place & 63)
-        nearest = tokens.size // 3
+        nearest = tokens.size // 3 if differ else 0
         like = _nearest(sketch, sketches, known, nearest)
         if like >= 0:
             end = _append_bits(bits, bits_of_base[like], out, begin, tokens.size)

@@ -22,16 +22,7 @@ class Scratch:
         self.lists = Pool(size + 64)
         self.profiles = Pool(2 * nodes + 2)
         self.pieces = Pieces(self.lists.longest, self.profiles.longest, specials, depth)
-        self._depth = depth
-        self._ends: tuple[Pool, Pool, Pieces] | None = None
         self._arrays: dict[str, np.ndarray] = {}
-
-    def ends(self, count: int) -> tuple[Pool, Pool, Pieces]:
-        """Pools for walks through a trie of so many ends (string_ends.py): their lists, profiles and pieces."""
-        if self._ends is None or self._ends[0].longest < count:
-            lists, profiles = Pool(count), Pool(2 * count + 2)
-            self._ends = lists, profiles, Pieces(lists.longest, profiles.longest, 0, self._depth)
-        return self._ends
 
     def filled(self, name: str, shape: tuple[int, int], value: int) -> np.ndarray:
         """An int32 array of one value; there is one of each name at a time."""
@@ -46,7 +37,7 @@ class Scratch:
     def cleared(self) -> bool:
         """Make this ready for another lift; False where it is too large to be kept."""
         kept = sum(x.nbytes for x in self._arrays.values())
-        for pool in (self.lists, self.profiles, self.pieces, *(self._ends or ())):
+        for pool in (self.lists, self.profiles, self.pieces):
             pool.clear()
             kept += pool.nbytes
         return kept <= _MOST_KEPT

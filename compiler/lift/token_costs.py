@@ -19,6 +19,7 @@ from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
 from toolc.runtime.selection.completion_automaton import MANY, largest, most, owing, step
 
+from ..passes import Pass
 from ..terminals.workspace import ADD_ONE
 from .children import next_child
 from .walk import is_calm
@@ -50,6 +51,8 @@ class Memo(NamedTuple):
     def part(self, walks: int) -> Memo:
         """Knows nothing, and has room for about so many walks if it can: what is small stays in the cache."""
         self.forget()
+        if not Pass.COST_MEMO.on:
+            return Memo(self.at, self.slots[:4], self.found[:0])
         kept = min(len(self.found), 1 << max(6, walks.bit_length()))
         return Memo(self.at, self.slots[: 4 * kept], self.found[:kept])
 
@@ -200,7 +203,8 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                         cell = state_cell[q] + phase(state_break, q, low)
                         i = next_child(t.children, a.alive, cell, parent, byte, after)
                     continue
-                if top < 0 and (depth == 1 or next_ - i >= _WORTH) and (not counted or (low == 0 and high == MANY)):
+                known = not counted or (low == 0 and high == MANY)
+                if known and top < 0 and (depth == 1 or next_ - i >= _WORTH) and found.shape[0] > 0:
                     key = i << 33 | mode << 32 | np.int64(op)
                     slot = _slot(memo, key)
                     if slots[slot, 0] == memo.at[0]:

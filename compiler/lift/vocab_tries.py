@@ -11,15 +11,14 @@ from functools import cache, cached_property
 import numpy as np
 
 from toolc.runtime.format.vocab import Vocab
-from toolc.runtime.jit.memory import fixed
 
-from .children import Children, index_children
+from ..passes import Pass
+from .children import children_of
 from .collapsed_trie import Collapsed, collapse
 from .inside_units import death_bytes
 from .scratch import Scratch
 from .slice_simulation import new_pairs
 from .slices import COPIED, DEAD, URI, unit_automata
-from .string_ends import Behind, find_behind
 from .token_costs import Memo
 from .trie import count_before, cut
 from .walk import Walkable, packed_places
@@ -27,10 +26,8 @@ from .walk import Walkable, packed_places
 # In the place of a slice:
 PLAIN = -2  # tokens of plain bytes
 NOTHING = 1 << 20  # all tokens: none lies outside
-# Added to the number of a slice, or to -1: further tokens that lie inside.
-PLAIN_TOO = 1 << 21  # those of plain bytes
-OTHERS_TOO = 1 << 22  # all others
-STRAYS_TOO = 1 << 23  # those that begin with a byte on which the unit state of the slice is dead
+# Added to the number of a slice: further tokens that lie inside.
+STRAYS_TOO = 1 << 21  # those that begin with a byte on which the unit state of the slice is dead
 
 _ANY = np.ones(256, bool)
 _MOST_COLLAPSED = 8  # tries that are kept, of up to a few MiB each
@@ -68,7 +65,7 @@ class Words:
             vocab.node_token_offset,
             vocab.node_tokens,
             own,
-            Children(*index_children(order, skip, vocab.node_byte)),
+            children_of(order, skip, vocab.node_byte),
             self._packed(order, skip, own),
         )
         self._rest: dict[int, Walkable] = {}
@@ -76,7 +73,6 @@ class Words:
         self._memos: list[Memo] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._within: dict[int, Collapsed] = {}
-        self._behind: dict[tuple[int, int], tuple[Behind, Walkable]] = {}
         self._collapsed: dict[tuple[int, bytes], Collapsed] = {}
         depth = int(vocab.node_depth.max(initial=0)) + 2
         self.state = np.zeros((depth, 6), np.int32)
@@ -105,7 +101,7 @@ class Words:
     def take_scratch(self) -> Scratch:
         """A scratch that nobody else has; hand it back for the next lift."""
         v = self.vocab
-        if self._spare:
+        if self._spare and Pass.SCRATCH.on:
             return self._spare.pop()
         return Scratch(v.size, v.node_byte.size, len(self.state), len(v.special) + len(v.end_of_turn))
 
@@ -133,14 +129,14 @@ class Words:
 
     def rest(self, s: int) -> Walkable:
         """The trie of the tokens outside of slice s; the whole for -1, that of those that are not plain for PLAIN, one
-        without tokens for NOTHING; see PLAIN_TOO and those below it."""
+        without tokens for NOTHING; see STRAYS_TOO."""
         if s == -1:
             return self.whole
         known = self._rest.get(s)
         if known is None:
             own = self._own(s)
             order, skip = self._part(own, self._alive(s) if s >= STRAYS_TOO else _ANY)
-            children = Children(*index_children(order, skip, self.vocab.node_byte))
+            children = children_of(order, skip, self.vocab.node_byte)
             known = self._rest[s] = self.whole._replace(
                 order=order, skip=skip, own=own, children=children, packed=self._packed(order, skip, own)
             )
@@ -175,36 +171,12 @@ class Words:
         v, units = self.vocab, self.units
         return death_bytes(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, chosen, self.state)
 
-    def behind(self, u: int, byte: int) -> tuple[Behind, Walkable]:
-        """The tokens that die in a unit state on a byte between units, and the trie of their ends, in which every node
-        is a token of its own number."""
-        known = self._behind.get((u, byte))
-        if known is None:
-            v, units = self.vocab, self.units
-            found = Behind(
-                *find_behind(v.node_byte, v.node_depth, v.node_skip, units.next_unit, units.boundary, u, byte)
-            )
-            n = found.byte.size
-            order, number = np.arange(n, dtype=np.int32), np.arange(1, n + 1)
-            place = found.skip | found.byte.astype(np.int64) << 32 | found.depth.astype(np.int64) << 40 | 1 << 62
-            trie = self.whole._replace(
-                order=order, skip=found.skip, node_byte=fixed(found.byte), node_depth=fixed(found.depth),
-                children=Children(*index_children(order, found.skip, fixed(found.byte))),
-                packed=np.stack([place, number | number + 1 << 32], axis=1),
-            )  # fmt: skip
-            known = self._behind[u, byte] = found, trie
-        return known
-
     def _own(self, s: int) -> np.ndarray:
         """bool [V]: the tokens of ``rest(s)``."""
         if s == PLAIN:
             return ~self._plain
         if s >= STRAYS_TOO:
             return self._alive(s)[self._first_byte] & self._own(s - STRAYS_TOO)
-        if s >= OTHERS_TOO - 1:
-            return self._plain & self._own(s - OTHERS_TOO)
-        if s >= PLAIN_TOO - 1:
-            return ~self._plain & self._own(s - PLAIN_TOO)
         return self.count(s) < 0 if 0 <= s < NOTHING else np.full(self.vocab.size, s < 0)
 
     def _alive(self, s: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from .counter_intervals import descend_counting
 from .walk_results import HEAD, intern_piece, piece_at
 
 _NEVER = 1 << 40  # no counter comes so far
-_MOST_VALUES = 64  # of a counter that one walk is for
+MOST_VALUES = 64  # of a counter that one walk is for
 
 
 class Machine(NamedTuple):
@@ -339,7 +339,8 @@ def walk_states(  # type: ignore[no-untyped-def]
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         extra: int32 [·]: the piece of tokens that a job adds as they are, -1 for none.
         memo: see `Memo`.
-        lists, profiles: the arrays of two pools;  limits int64 [4]: the longest sequence of each, of pieces and keys.
+        lists, profiles: the arrays of two pools;  limits int64 [6]: the longest sequence of each, of pieces and keys;
+            how many counter values one walk is for beyond the first; whether jobs share walks.
         out: int32 [·, 6], receives per job the list, the profile (-1 none), the most increments, frames, whether it
             pushed, whether it decided against a tool.
 
@@ -370,7 +371,11 @@ def walk_states(  # type: ignore[no-untyped-def]
         keys[begin3] = mode
         c = np.int64(jobs[j, 1])
         low, high = _range(ahead, q, c)
-        if j == at or q != jobs[j - 1, 0] or c <= jobs[j - 1, 1] or jobs[j - 1, 1] < low:  # else much is as before
+        if limits[5] == 0:
+            memo.round_[0] += 1
+            memo.round_[1] = 0
+        if j == at or limits[5] == 0 or q != jobs[j - 1, 0] or c <= jobs[j - 1, 1] or jobs[j - 1, 1] < low:
+            # else much is as before
             lively = 0
             i = next_child(t.children, m.alive, row, root, np.int64(-1), root)
             while i < root:
@@ -395,12 +400,12 @@ def walk_states(  # type: ignore[no-untyped-def]
                 if not room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                     return j
                 last, apart = c, -2 - low  # under `apart` stands that one walk cannot be for many values
-                many = high < _NEVER and c > max(low, 0)
+                many = limits[4] > 0 and high < _NEVER and c > max(low, 0)
                 if many:
                     slot = _slot(slots, memo.round_[0] << 40 | op << 8 | x, apart)
                     many = slots[slot, 0] != memo.round_[0] << 40 | op << 8 | x
                 if many and shared:
-                    last = min(high - 1, c + _MOST_VALUES)
+                    last = min(high - 1, c + limits[4])
                 begin = np.int64(piece_offset[piece_count[0]]) + HEAD
                 while True:
                     if last > c:
@@ -430,7 +435,7 @@ def walk_states(  # type: ignore[no-untyped-def]
                         last = c
                         _remember(memo, op << 8 | x, apart, np.int64(0), np.int64(0))
                     elif many and last == c and not shared and c + result[2] >= high:
-                        last = min(high - 1, c + _MOST_VALUES)
+                        last = min(high - 1, c + limits[4])
                     else:
                         break
                     many = False

@@ -20,6 +20,7 @@ from toolc.runtime.errors import BundleError
 from toolc.runtime.format.container import Contents, blake, open_container, quick
 from toolc.runtime.format.vocab import vocab_cache_dir
 
+from ..passes import Pass, switches
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
@@ -51,7 +52,7 @@ class Parts:
     """The parts of one context: digests of what they depend on besides their grammar."""
 
     def __init__(self, context: bytes) -> None:
-        self.context = context + sources_digest()
+        self.context = context + sources_digest() + switches().encode()
         self._wrote = 0  # bytes
 
     @cached_property
@@ -62,13 +63,15 @@ class Parts:
     def get(self, digest: bytes) -> Part | None:
         """The part of a grammar of this digest, if it is there."""
         name = blake(self.context, digest)
-        found = _held.get(name) or self._read(name)
+        found = (_held.get(name) or self._read(name)) if Pass.PART_CACHE.on else None
         if found is not None:
             _hold(name, found)
         return found
 
     def put(self, digest: bytes, part: Part) -> None:
         """Keep a part."""
+        if not Pass.PART_CACHE.on:
+            return
         name = blake(self.context, digest)
         _hold(name, part)
         try:

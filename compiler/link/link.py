@@ -31,6 +31,7 @@ from ..grammar.ir import Grammar
 from ..lift.completion import close_arrays
 from ..lift.lift import lift
 from ..lift.reachable_thresholds import thresholds_ahead
+from ..passes import Pass
 from ..pushdown.marks import with_led
 from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
@@ -98,10 +99,10 @@ def link(
         common: rules that many grammars have: parts also where no arguments are.
         jobs: see workers.py.
     """
-    whole = split(grammar, common)
+    whole = split(grammar, common) if Pass.PARTS.on else None
     if whole is None:
         return None
-    for classes in (coarse_classes(), fine_classes()):
+    for classes in (coarse_classes(), fine_classes()) if Pass.COARSE_CLASSES.on else (fine_classes(),):
         parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode(), classes))
         try:
             return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link(jobs)
@@ -131,7 +132,8 @@ class _Linker:
         self.reused = 0
 
     def link(self, jobs: int | None) -> Linked:
-        units = [one for unit in grouped(self.whole) for one in self._possible(unit)]
+        work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units
+        units = [one for unit in work for one in self._possible(unit)]
         self._units(units, jobs)
         self.parts = {one.digest: self.parts[one.digest] for unit in units for one in self._made_of(unit)}
         return self._main([self._entries[entry] for entry in self.whole.imports])

@@ -38,6 +38,7 @@ from ..grammar.ir import (
     choice,
     sequence,
 )
+from ..passes import Pass
 from .call_tails import Opener, named, with_tails
 from .shared_prefixes import with_leads
 
@@ -106,9 +107,10 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     grammar = inlined(grammar, lambda closed: not _bracketed(closed.grammar))
     read = (leaf for expr in grammar.rules.values() for leaf in leaves(expr))
     specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special)})
-    grammar = with_leads(grammar, _arguments(grammar))
+    if Pass.SHARED_PREFIXES.on:
+        grammar = with_leads(grammar, _arguments(grammar))
     bracketed = _arguments(grammar)
-    grammar, tails = with_tails(grammar, bracketed)
+    grammar, tails = with_tails(grammar, bracketed) if Pass.CALL_TAILS.on else (grammar, {})
     return _Splitter(grammar, tails).split(set(common), bracketed, tuple(specials))
 
 

@@ -13,6 +13,7 @@ from toolc.runtime.jit.memory import copy, kernel
 
 from ..lift import comb
 from ..lift.chains import lead_to, longest_chain
+from ..passes import Pass
 from ..pushdown.marks import Marks
 from ..terminals.offsets import offsets
 from .numbering import Joined
@@ -217,9 +218,12 @@ def _rows(
     used[:2] = True
     _mark(used, found["cell_row"].reshape(-1))
     _mark(used, found["chain_row"])
-    row_keys, list_keys = zip(*(part.keys for part in joined.parts), strict=True)
+    if Pass.EQUAL_ROWS.on:
+        row_keys, list_keys = (np.concatenate(keys) for keys in zip(*(part.keys for part in joined.parts), strict=True))
+    else:
+        row_keys, list_keys = _different(used.size - 2), _different(found["list_base"].size - 2)
     row_of, rows, row_list, row_dense, lists, list_base, offset, dense = _chosen(
-        used, np.concatenate(row_keys), np.concatenate(list_keys), found["row_list"], found["row_dense"],
+        used, row_keys, list_keys, found["row_list"], found["row_dense"],
         found["list_base"], found["list_offset"], ends.size, int(base["dense"][-1]),
     )  # fmt: skip
     tokens = np.empty(offset[-1], np.int32)
@@ -236,6 +240,11 @@ def _rows(
         "list_base": list_base,
         "dense": np.concatenate([part.arrays["dense"] for part in joined.parts])[dense],
     }
+
+
+def _different(count: int) -> np.ndarray:
+    """Keys, uint64 [·, 2], of which no two are equal."""
+    return np.arange(2 * count, dtype=np.uint64).reshape(-1, 2)
 
 
 @kernel()

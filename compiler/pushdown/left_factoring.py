@@ -37,6 +37,11 @@ class Heads(NamedTuple):
         return {s: self.target[i:j, 0].tolist() for s, i, j in zip(self.choice.tolist(), begin, end, strict=True)}
 
 
+def no_heads(nfa: Nfa) -> Heads:
+    """No choice reads for its alternatives."""
+    return Heads(np.zeros(0, np.int32), nfa.free.data, nfa.free.offset)
+
+
 def share_heads(nfa: Nfa, places: np.ndarray) -> Heads:
     """Let choices read the first symbol of their alternatives, in an NFA of which all moves are there by state.
 

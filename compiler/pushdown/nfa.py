@@ -22,10 +22,11 @@ from toolc.runtime.format.ops import END_OF_TURN
 
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
+from ..passes import Pass
 from .choice_tries import share_tries
 from .copied_transitions import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .largest_rule import largest_rule
-from .left_factoring import share_heads
+from .left_factoring import no_heads, share_heads
 from .node_analysis import EXPAND_STATES, SIZE_CAP, Facts
 from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
 from .regions import OUTSIDE, Region, in_call
@@ -224,9 +225,9 @@ class Nfa:
         moves = self.edges, self.free, self.guards, self.calls
         for one in moves:
             one.settle(self.size)
-        self._heads = share_heads(self, filling.rows("place"))
+        self._heads = share_heads(self, filling.rows("place")) if Pass.LEFT_FACTORING.on else no_heads(self)
         filling.copy(self._heads.choice)
-        self._tries = share_tries(self, filling.rows("place"))
+        self._tries = share_tries(self, filling.rows("place")) if Pass.CHOICE_TRIES.on else None
         if self._tries is not None:
             filling.copy(np.array(self._tries.like, np.int32))
         if self.fresh or self.behind or self.loops:

@@ -36,6 +36,7 @@ from toolc.runtime.jit.memory import kernel
 from ..budget import Budget, check_breaks
 from ..errors import GrammarError, UnsupportedError
 from ..grammar.ir import Grammar
+from ..passes import Pass
 from ..terminals.offsets import offsets
 from ..terminals.terminal import terminal_dfa
 from ..terminals.workspace import (
@@ -168,7 +169,8 @@ def build_automaton(
     """
     budget = budget or Budget()
     pool = read_nodes(grammar, budget, terminal_dfa)
-    factor(pool, budget)
+    if Pass.GROUP_FACTORING.on:
+        factor(pool, budget)
     budget.check("")
     facts = Facts(pool, partial(budget.check, ""))
     choices = Choices()

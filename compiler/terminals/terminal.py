@@ -26,6 +26,7 @@ import numpy as np
 from .. import regex as rx
 from ..budget import Budget, look, running
 from ..errors import UnsupportedError
+from ..passes import Pass
 from ..regex import charset
 from .code_points import class_code_points
 from .dfa import Dfa, without_beginnings
@@ -57,7 +58,7 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
         BudgetError: too many states, before they are made where counting shows it.
         UnsupportedError: a look-ahead inside a look-behind.
     """
-    found = _kept.get(regex)
+    found = _kept.get(regex) if Pass.KEPT_TERMINALS.on else None
     if found is None:
         found = _make(regex, budget or running() or Budget(), place)
         if len(_kept) >= _KEPT:
@@ -68,12 +69,12 @@ def terminal_dfa(regex: rx.Regex, budget: Budget | None = None, place: str | Non
 
 def _make(regex: rx.Regex, budget: Budget, place: str | None) -> Dfa:
     count = partial(budget.check, "states", place=place)
-    texts = _texts(regex, count)
+    texts = _texts(regex, count) if Pass.TEXT_LISTS.on else None
     if texts is not None:
         return from_texts([text.encode() for text in texts])
     if _looks(regex):
         regex = _without_idle_anchors(regex, True, True)
-        cut = _refused_beginnings(regex, count)
+        cut = _refused_beginnings(regex, count) if Pass.REFUSED_TEXTS.on else None
         if cut is not None:
             count(_size(cut[0]) + sum(map(len, cut[1])) + 2)
             return without_beginnings(terminal_dfa(cut[0], budget, place), cut[1])

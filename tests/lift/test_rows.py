@@ -26,7 +26,7 @@ def test_differences(seed: int, plan: list[tuple[int, bool, int]]) -> None:
         lists.append(tokens.astype(np.int32))
     start = np.cumsum([0, *map(len, lists)])
     chosen = rng.permutation(len(lists))[: 1 + len(lists) // 2].astype(np.int32)
-    tokens, offset, base, row, dense = difference_lists(np.concatenate(lists), start, chosen, WORDS)
+    tokens, offset, base, row, dense = difference_lists(np.concatenate(lists), start, chosen, WORDS, True)
     assert len(tokens) <= start[-1] and set(row.tolist()) - {-1} == set(range(len(dense)))
     bits = np.unpackbits(dense.view(np.uint8), axis=1, bitorder="little")
     for i, expected in enumerate(np.sort(lists[n]) for n in chosen):
@@ -45,7 +45,7 @@ def test_near_lists_are_stored_small() -> None:
     first = np.arange(0, 3000, 3, dtype=np.int32)
     lists = [first, np.setxor1d(first, [4, 5, 6]).astype(np.int32), first[:-2]]
     tokens, offset, base, row, dense = difference_lists(
-        np.concatenate(lists), np.cumsum([0, *map(len, lists)]), np.arange(3, dtype=np.int32), 1100
+        np.concatenate(lists), np.cumsum([0, *map(len, lists)]), np.arange(3, dtype=np.int32), 1100, True
     )
     assert base.tolist() == [-1, 0, 0] and np.diff(offset).tolist() == [1000, 3, 2]
     assert tokens[1000:].tolist() == [4, 5, 6, 2994, 2997]
@@ -57,7 +57,7 @@ def test_near_long_lists_share_a_bit_row() -> None:
     first = np.arange(40_000, dtype=np.int32)
     lists = [first, first[:-3], np.append(first, 50_000).astype(np.int32), first[20_000:], first[20_001:]]
     tokens, offset, _, row, dense = difference_lists(
-        np.concatenate(lists), np.cumsum([0, *map(len, lists)]), np.arange(5, dtype=np.int32), 4000
+        np.concatenate(lists), np.cumsum([0, *map(len, lists)]), np.arange(5, dtype=np.int32), 4000, True
     )
     assert row.tolist() == [0, 0, 0, 1, 1] and len(dense) == 2
     assert np.diff(offset).tolist() == [0, 3, 1, 0, 1] and tokens.tolist() == [39_997, 39_998, 39_999, 50_000, 20_000]
