@@ -1,17 +1,18 @@
-"""Nodes → NFA states, frame by frame: what is called becomes call edges, everything else is inlined.
+"""Make NFA states of nodes, frame by frame: what is called becomes call edges, everything else is inlined.
 
 A frame (an *instance*) is the root or one called node, free or shallow (its twin that accepts only texts of minimum
 height). Inlining is memoised by (node, state to return to), so a chain of optional members costs its length, not
 its power set, and recursion at the end of a rule becomes a loop.
 
-Leaves out   determinism: pushdown.py walks sets of these states and reports where alternatives disagree.
+Leaves out   the order in which all of it is made: build_nfa.py. Determinism: pushdown.py walks sets of these states
+             and reports where alternatives disagree.
 Invariants   a state belongs to one instance; its scope is the counted loop it lies in, or -1.
 Source       continuation passing over expressions; Thompson 1968 for the pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -22,17 +23,12 @@ from toolc.runtime.format.ops import END_OF_TURN
 
 from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
-from ..passes import Pass
-from .choice_tries import share_tries
-from .copied_transitions import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .largest_rule import largest_rule
-from .left_factoring import no_heads, share_heads
 from .node_analysis import EXPAND_STATES, SIZE_CAP, Facts
 from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
-from .regions import OUTSIDE, Region, in_call
-from .splice import splice_literals, splice_terminals
+from .regions import Region, in_call
 from .state_rows import Moves
-from .worklist import ASK, DONE, Filling, Place
+from .worklist import Filling, Place
 
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
 EXPAND_LIMIT = 200_000  # no repeat is copied into more states than this
@@ -96,13 +92,23 @@ class Nfa:
         self.loops: list[Loop] = []
         self._behind_names: dict[int, int] = {}  # node → what stands behind its names
         self.choices = self._separate_counters(choices)
-        self._filling = Filling(facts, self.choices.called, self.choices.inlined, self._named)
-        self._build()
+        self.filling = Filling(facts, self.choices.called, self.choices.inlined, self._named)
+        self.finished = self.end_of_turn = -1
+        self.entries: list[int] = []
+        self.instances: list[tuple[int, bool]] = []
+        self.starts: list[int] = []
+        self.final: dict[int, int] = {}
+        self.fresh: dict[int, int] = {}
+        self.behind: dict[int, int] = {}
+        self.skipped: dict[int, int] = {}
+        self.find_reads_for: Callable[[], dict[int, list[int]]] = dict
+        self.instance = self.scope = self.region = np.zeros(0, np.int32)
+        self.regions: list[Region] = []
 
     @property
     def size(self) -> int:
         """How many states there are."""
-        return self._filling.size
+        return self.filling.size
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
@@ -150,18 +156,18 @@ class Nfa:
                 called |= strings
         return Choices(frozenset(called), choices.inlined, choices.expanded)
 
-    # -- building ---------------------------------------------------------------------------------------------------
+    # -- states ----------------------------------------------------------------------------------------------------
 
     def where(self, state: int) -> Place:
         """The place of a state."""
-        return self._filling.place(state)
+        return self.filling.place(state)
 
     def copy_of(self, state: int, tool: int | None = None) -> int:
         """A state in the place of another one, as yet without moves; perhaps one of a tool's call."""
-        place = self._filling.place(state)
+        place = self.filling.place(state)
         if tool is not None:
             place = place._replace(region=in_call(place.region, tool))
-        return self._filling.new(place)
+        return self.filling.new(place)
 
     def led_to(self, states: Iterable[int]) -> set[int]:
         """The states, and all that they lead to without reading, or did before they read for them."""
@@ -200,55 +206,13 @@ class Nfa:
             self.specials.append(name)
         return END_OF_TURN + 1 + self.specials.index(name)
 
-    def _build(self) -> None:
-        filling = self._filling
-        root, self.finished = (filling.new((0, -1, OUTSIDE)) for _ in range(2))
-        turn = self.end_of_turn = self.mask(1 << END_OF_TURN)
-        self.edges.rows += (root, turn, self.finished, 0, self.finished, turn, self.finished, 0)
-        self.entries = [self._get(self.pool.rules[rule], root, -1) for rule in self.pool.entries]
-        filling.let_first(self.entries[0], root)
-        while (code := filling.run()) != DONE:
-            if code == ASK:
-                self._decide(*filling.pop())
-            else:
-                self._check()
-        self._check()
-        frame, start, end = filling.rows("frame").T
-        self.instances = list(zip((frame >> 1).tolist(), (frame & 1 > 0).tolist(), strict=True))
-        self.starts = start.tolist()
-        self.final = {state: number for number, state in enumerate(end.tolist()) if number}
-        self.fresh, self.behind, self.skipped = (dict(filling.rows(x).tolist()) for x in ("fresh", "behind", "skipped"))
-        self.free.blocks.append(filling.rows("free"))
-        self.calls.blocks.append(filling.rows("call"))
-        splice_terminals(self, filling.rows("use"))
-        splice_literals(self, filling.rows("text"))
-        moves = self.edges, self.free, self.guards, self.calls
-        for one in moves:
-            one.settle(self.size)
-        self._heads = share_heads(self, filling.rows("place")) if Pass.LEFT_FACTORING.on else no_heads(self)
-        filling.copy(self._heads.choice)
-        self._tries = share_tries(self, filling.rows("place")) if Pass.CHOICE_TRIES.on else None
-        if self._tries is not None:
-            filling.copy(np.array(self._tries.like, np.int32))
-        if self.fresh or self.behind or self.loops:
-            twins = begin_twins(self)
-            entered = finish_borders(self, twins)
-            finish_twins(self, twins)
-            finish_loops(self)
-            finish_entered(self, entered)
-        for one in moves:
-            one.finish(self.size)
-        self.instance, self.scope, region = np.ascontiguousarray(filling.rows("place").T)
-        regions, number = np.unique(region, return_inverse=True)
-        self.regions, self.region = [Region.of(one) for one in regions.tolist()], number.astype(np.int32)
-
-    def _check(self) -> None:
+    def check(self) -> None:
         with self.budget.blaming(self.largest_rule):
             self.budget.check("states", self.size)
 
     def largest_rule(self, states: np.ndarray | None = None) -> str:
         """The rule that most of these states come from, or of all of them, for errors about limits."""
-        return largest_rule(self.facts, self._filling, states)
+        return largest_rule(self.facts, self.filling, states)
 
     def _named(self, node: int) -> int:
         """What stands behind the names of rules without marks."""
@@ -261,11 +225,11 @@ class Nfa:
         known.update(dict.fromkeys(way, found))
         return found
 
-    def _get(self, node: int, back: int, height: int) -> int:
+    def get(self, node: int, back: int, height: int) -> int:
         """The state from which a text of the node leads to ``back``; its moves are filled in later."""
-        return self._filling.get(self._named(node), back, height)
+        return self.filling.get(self._named(node), back, height)
 
-    def _decide(self, entry: int, number: int, back: int, height: int) -> None:
+    def decide(self, entry: int, number: int, back: int, height: int) -> None:
         """Make the moves of a state, where there is something to decide."""
         node = self.pool.nodes[number]
         kind = node[0]
@@ -275,7 +239,7 @@ class Nfa:
             self._count_units(entry, number, back)
         elif kind == COUNTED:
             self._check_copies(number)
-            self._filling.terminal(self.pool.copies[number](), entry, back)
+            self.filling.terminal(self.pool.copies[number](), entry, back)
         elif kind == SPECIAL:
             self.edges.rows += (entry, self.mask(1 << self._special(node[1])), back, 0)
         else:
@@ -284,14 +248,14 @@ class Nfa:
     @cached_property
     def reads_for(self) -> dict[int, list[int]]:
         """State that reads what others would (left_factoring.py, choice_tries.py) → these, or where they begin."""
-        return self._heads.by_state() | (self._tries.by_state() if self._tries else {})
+        return self.find_reads_for()
 
     @cached_property
     def string_entries(self) -> list[tuple[int, int]]:
         """(state, node) of every inlined string."""
         starts, called = set(self.starts), self.choices.called
         frames = zip(self.starts[1:], (node for node, _ in self.instances[1:]), strict=True)
-        begun = chain(self._filling.begun(), frames)
+        begun = chain(self.filling.begun(), frames)
         return [
             (entry, node)
             for entry, node in begun
@@ -307,9 +271,9 @@ class Nfa:
         quote = self.mask(1 << QUOTE)
         opened = entry
         if c.quoted:
-            opened = self._filling.new(outside)
+            opened = self.filling.new(outside)
             self.edges.rows += (entry, quote, opened, 0)
-        states = [self._filling.new(inside) for _ in c.edges]
+        states = [self.filling.new(inside) for _ in c.edges]
         self.free.rows += (opened, states[0], 1)
         for i, row in enumerate(c.edges):
             adds = c.between[i]
@@ -328,7 +292,7 @@ class Nfa:
             if c.closes[i]:
                 closing = back
                 if c.quoted:
-                    closing = self._filling.new(inside if c.low else outside)
+                    closing = self.filling.new(inside if c.low else outside)
                     self.edges.rows += (closing, quote, back, 0)
                 if c.low:
                     self.guards.rows += (states[i], 1, c.low, closing)
@@ -375,23 +339,23 @@ class Nfa:
         self._check_copies(number)
         if high is None:
             head = self.copy_of(back)
-            self.free.rows += (head, back, 0, head, self._get(item, head, height), 0)
+            self.free.rows += (head, back, 0, head, self.get(item, head, height), 0)
             target = head
         else:
             target = back
             for _ in range(high - low):
                 before = self.copy_of(back)
-                self.free.rows += (before, back, 0, before, self._get(item, target, height), 0)
+                self.free.rows += (before, back, 0, before, self.get(item, target, height), 0)
                 target = before
         for _ in range(low):
-            target = self._get(item, target, height)
+            target = self.get(item, target, height)
         self.free.rows += (entry, target, 0)
 
     def _count(self, entry: int, number: int, low: int, back: int, height: int) -> None:
         _, item, _, high = self.pool.nodes[number]
         self._check_scope(number, back)
         inside = self.where(back)._replace(scope=len(self.loops))
-        head, again, body = (self._filling.new(inside) for _ in range(3))
+        head, again, body = (self.filling.new(inside) for _ in range(3))
         self.free.rows += (entry, head, 1)
         self.free.rows += (again, head, 0)
         if low > 0:
@@ -402,4 +366,4 @@ class Nfa:
             self.guards.rows += (head, 0, high, body)
         else:
             self.free.rows += (head, body, 0)
-        self.loops.append(Loop(number, self._get(item, again, height), body))
+        self.loops.append(Loop(number, self.get(item, again, height), body))

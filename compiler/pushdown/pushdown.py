@@ -52,6 +52,7 @@ from ..terminals.workspace import (
     PAUSED,
     Workspace,
 )
+from .build_nfa import build_nfa
 from .determinise import determinise
 from .group_factoring import factor
 from .interning import read_nodes
@@ -177,7 +178,7 @@ def build_automaton(
     while True:  # choices only grow, so this ends
         budget.check("")
         try:
-            nfa = Nfa(facts, choices, budget)
+            nfa = build_nfa(facts, choices, budget)
             return _Determiniser(pool, nfa, budget).run(soft_depth, watch)
         except _Clash as clash:
             choices = clash.revised

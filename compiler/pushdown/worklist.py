@@ -30,10 +30,10 @@ import numpy as np
 from toolc.runtime.format.tables import ARGUMENTS
 from toolc.runtime.jit.memory import BARE, address_of, kernel, read_int, read_long, write_int, write_long
 
+from .blocks import block_of
 from .node_analysis import Facts
 from .nodes import CALL, CHOICE, LITERAL, QUOTED, REF, REPEAT, SEQUENCE, TERMINAL
 from .regions import OUTSIDE, inside, number_of
-from .splice import piece_of
 
 _COLUMNS = {
     "place": 3, "task": 4, "known": 4, "free": 3, "use": 4, "text": 4, "call": 5, "frame": 3, "fresh": 2, "behind": 2,
@@ -350,7 +350,7 @@ class Filling:
             elif what == LITERAL:
                 own[n] = len(node[1]) - 1
             elif what == TERMINAL:
-                own[n] = piece_of(pool.dfas[node[1]]).own
+                own[n] = block_of(pool.dfas[node[1]]).own
             elif what == REF and node[1] in pool.rules:  # nodes of rules that are gone are there still
                 behind[n] = named(n)
                 if node[1] in marks:
@@ -458,7 +458,7 @@ class Filling:
 
     def terminal(self, number: int, entry: int, back: int) -> None:
         """Read a text of an automaton, by its number, between two states."""
-        own, place, first = piece_of(self._pool.dfas[number]).own, self.place(back), self.size
+        own, place, first = block_of(self._pool.dfas[number]).own, self.place(back), self.size
         for _ in range(own):
             self.new(place)
         self._add("use", self._pool.add((TERMINAL, number)), entry, back, first)
@@ -490,6 +490,6 @@ class Filling:
     def own(self) -> np.ndarray:
         """int64 [nodes]: states inside of each terminal or literal, those among them that are copied only here."""
         own, pool = self._array["own"].tolist(), self._pool
-        own += [piece_of(pool.dfas[node[1]]).own for node in pool.nodes[len(own) :] if node[0] == TERMINAL]
+        own += [block_of(pool.dfas[node[1]]).own for node in pool.nodes[len(own) :] if node[0] == TERMINAL]
         assert len(own) == len(pool.nodes), "only copies of counted terminals are added"
         return np.array(own)

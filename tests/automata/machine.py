@@ -15,8 +15,9 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.pushdown import pushdown
+from toolc.compiler.pushdown.build_nfa import build_nfa
 from toolc.compiler.pushdown.interning import read_nodes
-from toolc.compiler.pushdown.nfa import END_OF_TURN, Choices, Nfa
+from toolc.compiler.pushdown.nfa import END_OF_TURN, Choices
 from toolc.compiler.pushdown.node_analysis import Facts
 from toolc.compiler.pushdown.nodes import NodePool
 from toolc.compiler.pushdown.pushdown import Automaton
@@ -162,6 +163,6 @@ def members(text: str, *passes: Callable[[NodePool], None]) -> int:
     pool = read_nodes(read_grammar(text), Budget(), terminal_dfa)
     for one in passes:
         one(pool)
-    determiniser = pushdown._Determiniser(pool, Nfa(Facts(pool), Choices(), Budget()), Budget())
+    determiniser = pushdown._Determiniser(pool, build_nfa(Facts(pool), Choices(), Budget()), Budget())
     determiniser.run(64, None)
     return len(determiniser.space.pools["states"].flat()[0])

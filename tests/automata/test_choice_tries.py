@@ -10,8 +10,8 @@ import pytest
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, GrammarError
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.pushdown import build_nfa as nfa_module
 from toolc.compiler.pushdown import choice_tries as tries
-from toolc.compiler.pushdown import nfa as nfa_module
 from toolc.compiler.pushdown.pushdown import Automaton, build_automaton
 
 from ..cases.grammars import GRAMMARS

@@ -9,7 +9,7 @@ import pytest
 
 from toolc.compiler.errors import GrammarError
 from toolc.compiler.grammar.reader import read_grammar
-from toolc.compiler.pushdown import nfa as nfa_module
+from toolc.compiler.pushdown import build_nfa as nfa_module
 from toolc.compiler.pushdown.left_factoring import Heads
 from toolc.compiler.pushdown.nfa import Nfa
 from toolc.compiler.pushdown.pushdown import Automaton, build_automaton

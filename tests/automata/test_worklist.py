@@ -11,12 +11,12 @@ from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.ir import Mark
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.pushdown import worklist as filling_module
+from toolc.compiler.pushdown.blocks import block_of
 from toolc.compiler.pushdown.interning import read_nodes
 from toolc.compiler.pushdown.node_analysis import Facts
 from toolc.compiler.pushdown.nodes import CALL, CHOICE, LITERAL, QUOTED, REF, SEQUENCE, TERMINAL, NodePool
 from toolc.compiler.pushdown.pushdown import build_automaton
 from toolc.compiler.pushdown.regions import OUTSIDE, Region
-from toolc.compiler.pushdown.splice import piece_of
 from toolc.compiler.pushdown.worklist import ASK, DONE, Filling
 from toolc.compiler.terminals.terminal import terminal_dfa
 from toolc.runtime.format.tables import ARGUMENTS, KEY, NAME, REASONING, TEXT
@@ -125,7 +125,7 @@ class _Plain:
             node = self.pool.nodes[number]
             kind = node[0]
             if kind in (LITERAL, TERMINAL):
-                own = len(node[1]) - 1 if kind == LITERAL else piece_of(self.pool.dfas[node[1]]).own
+                own = len(node[1]) - 1 if kind == LITERAL else block_of(self.pool.dfas[node[1]]).own
                 self.rows["text" if kind == LITERAL else "use"].append([number, entry, back, len(self.place)])
                 self.place += [self.place[back]] * own
             elif kind == SEQUENCE:
