@@ -54,7 +54,7 @@ def check(tokenizer: Any, body: dict[str, Any], bundle: Bundle, entry: str, toke
     return len(calls)
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_generate(tokenizer: Any, model: Any, folder: Path, count: int) -> None:
     """So many requests, ten a batch, each row with its own bundle; greedy and sampling."""
     bodies = requests(count, seed=2)
