@@ -119,7 +119,7 @@ class Arm:
             for case in warm:
                 compiled(case, fresh, path)
             os.write(tells, pickle.dumps(compiled(warm[0], fresh, path)).ljust(_ANSWER))
-            while (number := int.from_bytes(os.read(asks, 4))) < len(cases):
+            while (number := int.from_bytes(os.read(asks, 4), "big")) < len(cases):
                 os.write(tells, pickle.dumps(compiled(cases[number], fresh, path)).ljust(_ANSWER))
         os._exit(0)
 
@@ -130,12 +130,12 @@ class Arm:
 
     def compile(self, number: int) -> Done:
         """Compile a case."""
-        os.write(self._ask, number.to_bytes(4))
+        os.write(self._ask, number.to_bytes(4, "big"))
         return self.ready()
 
     def end(self) -> None:
         """End the child."""
-        os.write(self._ask, (1 << 31).to_bytes(4))
+        os.write(self._ask, (1 << 31).to_bytes(4, "big"))
         os.waitpid(self._child, 0)
         os.close(self._ask)
         os.close(self._told)

@@ -109,6 +109,15 @@ def masked(matcher: Matcher) -> np.ndarray:
     return mask
 
 
+def check_masks(bundle: Bundle, trails: list[list[tuple[int, bytes]]]) -> None:
+    """The bundle has the mask of every step of these walks."""
+    for trail in trails:
+        matcher = Matcher(bundle)
+        for token, mask in trail:
+            assert masked(matcher).tobytes() == mask
+            matcher.advance(token)
+
+
 @pytest.fixture(autouse=True)
 def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLC_CACHE", str(tmp_path))
@@ -120,11 +129,7 @@ def test_masks_are_equal_without_the_pass(off: Pass, case: str) -> None:
     trails = walks(case)
     with without(off):
         bundle = compiled(case, copy.copy(load_vocab("builtin")))
-    for trail in trails:
-        matcher = Matcher(bundle)
-        for token, mask in trail:
-            assert masked(matcher).tobytes() == mask
-            matcher.advance(token)
+    check_masks(bundle, trails)
 
 
 def test_masks_are_equal_without_all() -> None:
@@ -132,11 +137,7 @@ def test_masks_are_equal_without_all() -> None:
         trails = walks(case)
         with without(*Pass):
             bundle = compiled(case, copy.copy(load_vocab("builtin")))
-        for trail in trails:
-            matcher = Matcher(bundle)
-            for token, mask in trail:
-                assert masked(matcher).tobytes() == mask
-                matcher.advance(token)
+        check_masks(bundle, trails)
 
 
 def test_every_switch_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

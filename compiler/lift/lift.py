@@ -45,7 +45,6 @@ from .vocab_tries import NOTHING, STRAYS_TOO, Words
 from .walk import MOST_VALUES, Machine, Walkable, rows_at, walk_chains, walk_states
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
-_NO_SPECIALS = np.zeros((0, 2), np.int32)
 _BATCH = 2048  # walks between two looks at the clock
 
 

@@ -123,12 +123,6 @@ def rows_at(m, states, counters):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
-def find_op(m, q, c, symbol):  # type: ignore[no-untyped-def]
-    """The op of a state on a symbol at a counter value."""
-    return m.ops[row_at(m, q, c), m.symbol_class[symbol]]
-
-
-@kernel(**BARE)
 def _take(t, i, out, found):  # type: ignore[no-untyped-def]
     """Append the tokens of the part that end at a place; returns how many there are then."""
     node = t.packed[i, 1]

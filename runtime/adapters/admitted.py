@@ -173,13 +173,19 @@ def _opened(path: Path, data: bytes | None = None) -> Bundle:
     Args:
         path: the file; it is mapped.
         data: its bytes, if they were read already; the file may be another one by now.
+
+    Raises:
+        BundleError: it cannot be read or trusted.
     """
 
     def first(count: int) -> bytes:
         if data is not None:
             return data[:count]
-        with path.open("rb") as file:
-            return file.read(count)
+        try:
+            with path.open("rb") as file:
+                return file.read(count)
+        except OSError as error:  # swept away just now, or without the right to read it
+            raise BundleError("an admitted bundle cannot be read", place=str(path), found=error.strerror) from error
 
     digest = str(peek_header(path.name, first, MAGIC).get("vocab_digest"))
     vocab = open_vocab_of(digest)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,22 @@ def test_equal_files_have_one_copy_and_others_have_others(owner: Path) -> None:
 @pytest.mark.parametrize("key", ["", "../a", "0" * 31, "G" * 32, "0" * 32])
 def test_what_is_no_copy(owner: Path, key: str) -> None:
     with pytest.raises(BundleError, match=r"no hash of a bundle|admitted bundle is gone"):
+        Admitted().open(key)
+
+
+def test_a_copy_that_goes_away_while_it_is_opened(owner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of toolc, which ends one request; any other would end the engine."""
+    bundle("words").write(owner / "a.toolc", standalone=True)
+    key, _ = Admitted().take(owner / "a.toolc")
+    opened = Path.open
+
+    def gone(path: Path, *arguments: Any) -> Any:
+        if path.name == f"{key}.toolc":
+            path.unlink()
+        return opened(path, *arguments)
+
+    monkeypatch.setattr(Path, "open", gone)
+    with pytest.raises(BundleError, match="cannot be read"):
         Admitted().open(key)
 
 
