@@ -70,10 +70,16 @@ class Machine:
         return range(first, first + self.phase("state_break", state, MAX_COUNT) + 1)
 
     def entry(self, cell: int, symbol_class: int) -> int:
-        """The op of a cell on a symbol class; 0 where the entry belongs to another row of the comb."""
-        base, delta = self.view["cell_delta"][cell], self.view["delta"]
-        place = base + symbol_class
-        return int(delta[place, 1]) if delta[place, 0] == base else DEAD
+        """The op of a cell on a symbol class: of its own row, else of its default row, else 0.
+
+        An entry of the comb is of a row where its owner is the base of the row.
+        """
+        delta = self.view["delta"]
+        for table in ("cell_delta", "cell_default"):
+            base = self.view[table][cell]
+            if delta[base + symbol_class, 0] == base:
+                return int(delta[base + symbol_class, 1])
+        return DEAD
 
 
 BREAKS = ("state_break", "chain_break", "close_break", "owed_break")

@@ -369,6 +369,7 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "cell_row": ints(cell_row, len(cells), m.modes),
             "cell_exit": ints(cell_exit, len(cells), m.modes),
             "cell_delta": ints(cell_delta),
+            "cell_default": ints(cell_delta),
             "delta": delta,
             "push": ints([list(p) for p in pushes], len(pushes), 4),
             "return_offset": ints(return_offset),
@@ -395,7 +396,7 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "narrowing": ints([]),
         }
     )
-    rows = rows_at(tables.delta, tables.cell_delta, tables.classes)
+    rows = rows_at(tables.delta, tables.cell_delta, tables.cell_default, tables.classes)
     tables = replace(tables, **close_arrays(tables, vocab, rows, _contents(list(profiles), vocab))[0])
     meta = {
         "format": 1,

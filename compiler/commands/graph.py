@@ -125,15 +125,23 @@ def _edges(
     for g, base in enumerate(t.return_offset.tolist()):
         returns[g] = {state_of_return(int(v)) for v in t.return_[t.return_[:, 0] == base, 1]}
     owner, op = t.delta[:, 0], t.delta[:, 1]
-    (used,) = np.nonzero((owner >= 0) & ((op & KIND_MASK >= PUSH) | (op >> KIND_BITS != 0)))
+    used = np.flatnonzero(owner >= 0)
     used = used[np.argsort(owner[used], kind="stable")]
     ends = np.searchsorted(owner[used], np.arange(len(owner) + 1)).tolist()
     places, ops = (used - owner[used]).tolist(), op[used].tolist()
+    default_of = dict(zip(t.cell_delta.tolist(), t.cell_default.tolist(), strict=True))
+
+    def own(base: int) -> dict[int, int]:
+        """Symbol class → op, of the entries of the comb that the row at a base owns."""
+        some = slice(ends[base], ends[base + 1])
+        return dict(zip(places[some], ops[some], strict=True))
 
     def read(base: int) -> _Row:
-        """The row of a comb that begins there."""
+        """The row at a base, with what its default row adds."""
         row = _Row({}, [], False)
-        for number, done in zip(places[ends[base] : ends[base + 1]], ops[ends[base] : ends[base + 1]], strict=True):
+        for number, done in sorted({**own(default_of[base]), **own(base)}.items()):
+            if done == 0:
+                continue
             kind, n, symbols = done & KIND_MASK, done >> KIND_BITS, symbols_of[number]
             if kind < PUSH:
                 row.symbols.setdefault((n, None), []).extend(symbols)

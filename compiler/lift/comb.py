@@ -12,6 +12,9 @@ import numpy as np
 
 from toolc.runtime.jit.memory import kernel
 
+_LEAST = 8  # entries of a row that may have a default row
+_GAIN = 4  # entries that a default row has to save
+
 
 def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Pack rows given in compressed form.
@@ -30,6 +33,121 @@ def pack(row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width:
     )
     offset, comb = _pack(row_offset, columns, values, width)
     return offset, comb
+
+
+def pack_with_defaults(
+    row_offset: np.ndarray, columns: np.ndarray, values: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pack rows of ops, many of which are stored as what they have unlike another row, their *default row*.
+
+    Rows of a trie of keys, say, differ in a letter or two from the row of the state that reads any other key.
+
+    Args:
+        row_offset, columns, values, width: as of `pack`; rows are distinct, values above 0.
+
+    Returns:
+        offset int32 [rows], offset of the default row int32 [rows] (its own: none), and the comb int32 [·, 2], where a
+        value of 0 says that the default row's entry does not count.
+    """
+    row_offset, columns, values = (
+        x if x.dtype == np.int32 else x.astype(np.int32) for x in (row_offset, columns, values)
+    )
+    default = _defaults(row_offset, columns, values)
+    if (default < 0).all():
+        offset, comb = _pack(row_offset, columns, values, width)
+        return offset, offset, comb
+    offset, comb = _pack(*_differences(row_offset, columns, values, default), width)
+    return offset, np.where(default < 0, offset, offset[default]), comb
+
+
+@kernel()
+def _defaults(row_offset, columns, values):  # type: ignore[no-untyped-def]
+    """For each row the row from which it differs in few entries, int32 [rows]; -1 where it is stored whole.
+
+    The op that more than half of a row's entries have is its majority (Boyer, Moore 1981). Of all rows with one
+    majority that which has it most often is their default row.
+    """
+    rows = row_offset.size - 1
+    default, majority, often = np.full(rows, -1, np.int32), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+    most = np.int64(0)
+    for r in range(rows):
+        begin, end = row_offset[r], row_offset[r + 1]
+        if end - begin < _LEAST:
+            continue
+        op, lead = np.int32(0), 0
+        for i in range(begin, end):
+            if lead == 0:
+                op = values[i]
+            lead += 1 if values[i] == op else -1
+        count = 0
+        for i in range(begin, end):
+            count += values[i] == op
+        if 2 * count > end - begin:
+            majority[r], often[r] = op, count
+            most = max(most, np.int64(op))
+    if most == 0:
+        return default
+    leader = np.full(most + 1, -1, np.int32)
+    for r in range(rows):
+        op = majority[r]
+        if op > 0 and (leader[op] < 0 or often[r] > often[leader[op]]):
+            leader[op] = r
+    for r in range(rows):
+        other = leader[majority[r]] if majority[r] > 0 else r
+        if other != r and _unlike(row_offset, columns, values, r, other) + _GAIN <= row_offset[r + 1] - row_offset[r]:
+            default[r] = other
+    return default
+
+
+@kernel()
+def _unlike(row_offset, columns, values, r, other):  # type: ignore[no-untyped-def]
+    """In how many columns two rows differ."""
+    i, j, count = row_offset[r], row_offset[other], 0
+    end, last = row_offset[r + 1], row_offset[other + 1]
+    while i < end or j < last:
+        if j == last or (i < end and columns[i] < columns[j]):
+            count += 1
+            i += 1
+        elif i == end or columns[j] < columns[i]:
+            count += 1
+            j += 1
+        else:
+            count += values[i] != values[j]
+            i += 1
+            j += 1
+    return count
+
+
+@kernel()
+def _differences(row_offset, columns, values, default):  # type: ignore[no-untyped-def]
+    """The rows, those with a default row as what they have unlike it; 0 where they have nothing and it has an op."""
+    rows = default.size
+    offset = np.zeros(rows + 1, np.int32)
+    for r in range(rows):
+        size = row_offset[r + 1] - row_offset[r]
+        offset[r + 1] = offset[r] + (
+            size if default[r] < 0 else _unlike(row_offset, columns, values, r, np.int64(default[r]))
+        )
+    column, value = np.empty(offset[rows], np.int32), np.empty(offset[rows], np.int32)
+    for r in range(rows):
+        at, i, end = offset[r], row_offset[r], row_offset[r + 1]
+        j, last = (row_offset[default[r]], row_offset[default[r] + 1]) if default[r] >= 0 else (end, end)
+        while i < end or j < last:
+            if j == last or (i < end and columns[i] < columns[j]):
+                column[at], value[at] = columns[i], values[i]
+                at += 1
+                i += 1
+            elif i == end or columns[j] < columns[i]:
+                column[at], value[at] = columns[j], 0
+                at += 1
+                j += 1
+            else:
+                if values[i] != values[j]:
+                    column[at], value[at] = columns[i], values[i]
+                    at += 1
+                i += 1
+                j += 1
+    return offset, column, value
 
 
 @kernel()

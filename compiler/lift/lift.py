@@ -339,7 +339,7 @@ class _Lift:
         width = max(states.breaks.shape[1], chains.breaks.shape[1])
         check_breaks(width)
         rows = self._rows(states)
-        delta_offset, delta = comb.pack(rows.offset[:-1], rows.column, rows.value, a.classes)
+        base, default, delta = comb.pack_with_defaults(rows.offset[:-1], rows.column, rows.value, a.classes)
         chain_offset, chain = self._chain(chain_of)
         special = self.specials[np.argsort(self.specials[:, 1], kind="stable")]
         arrays = dict(
@@ -350,7 +350,8 @@ class _Lift:
             state_break=widened(states.breaks, width),
             cell_row=states.rows,
             cell_exit=states.exits,
-            cell_delta=delta_offset[rows.of],
+            cell_delta=base[rows.of],
+            cell_default=default[rows.of],
             delta=delta,
             push=m.push,
             return_offset=m.return_offset,

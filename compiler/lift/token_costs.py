@@ -2,9 +2,9 @@
 
 Leaves out   the bounds (runtime/selection/shortest_paths.py), which cells are asked for (completion.py).
 Arrays       st int64 [depth, 7] is scratch: state, low, high, top frame (-1 none), what the frames opened by the token
-             owe, place in `order`, row (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low, saved
-             high, frame beneath, owed before. As in walk.py a frame is named by the depth of the byte that pushed it.
-             open_ int64 [depth, 6]: walks to be remembered: end, key, what was found before them.
+             owe, place in `order`, cell (see `rows_and_bounds`); frames int64 [depth, 5]: stack symbol, saved low,
+             saved high, frame beneath, owed before. As in walk.py a frame is named by the depth of the byte that
+             pushed it. open_ int64 [depth, 6]: walks to be remembered: end, key, what was found before.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import act, phase
+from toolc.runtime.format.kernels.step import act, op_in, phase
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
-from toolc.runtime.selection.completion_automaton import MANY, largest, most, owing, step
+from toolc.runtime.selection.completion_automaton import MANY, largest, most, op_at, op_of, owing, step
 
 from ..passes import Pass
 from ..terminals.workspace import ADD_ONE
@@ -82,8 +82,8 @@ def _first_token(t, is_special, i):  # type: ignore[no-untyped-def]
 
 @kernel()
 def rows_and_bounds(a):  # type: ignore[no-untyped-def]
-    """Side by side what a walk wants of a state, int64 [states, 3]: where its row begins in the comb, and its bound; -1
-    for what depends on the counter, and for the row of the finished state. And 2 where calm bytes (walk.py) lead
+    """Side by side what a walk wants of a state, int64 [states, 3]: a cell with its transitions, and its bound; -1 for
+    what depends on the counter, and for the cell of the finished state. And 2 where calm bytes (walk.py) lead
     back to it and control characters are dead, whatever the counter; 1 where they do so counting, up to some limit, and
     the bound does not change; else 0."""
     out = np.zeros((a.state_cell.size, 3), np.int64)
@@ -92,7 +92,7 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
         beyond = cell + 1
         for b in range(a.state_break.shape[1]):
             beyond += a.state_break[q, b, 1]
-        out[q, 0], out[q, 1] = a.cell_delta[cell], a.bound[close]
+        out[q, 0], out[q, 1] = cell, a.bound[close]
         for other in range(cell + 1, beyond):
             if a.cell_delta[other] != a.cell_delta[cell]:
                 out[q, 0] = -1
@@ -100,14 +100,14 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
             if a.bound[other] != a.bound[close]:
                 out[q, 1] = -1
         op = np.int64(-1)
-        if _op(a, np.int64(a.cell_delta[cell]), _CALM) >> KIND_BITS == q:  # most states can be told by one byte
-            op = _op_of_calm(a, np.int64(a.cell_delta[cell]))
+        if _op(a, cell, _CALM) >> KIND_BITS == q:  # most states can be told by one byte
+            op = _op_of_calm(a, cell)
         if op == q << KIND_BITS and out[q, 0] >= 0:
             out[q, 2] = 2
         elif op == q << KIND_BITS | ADD_ONE and out[q, 1] >= 0:
             out[q, 2] = 1
             for other in range(cell + 1, beyond):
-                found = _op_of_calm(a, np.int64(a.cell_delta[other]))
+                found = _op_of_calm(a, np.int64(other))
                 if found != op and found != 0:
                     out[q, 2] = 0
     out[1, 0], out[1, 1], out[1, 2] = -1, 0, 0
@@ -115,21 +115,19 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
-def _op_of_calm(a, base):  # type: ignore[no-untyped-def]
-    """The op of all calm bytes in the row of the comb that begins at ``base``; -1 where they have several, or a control
-    character has one."""
-    op = _op(a, base, _CALM)
+def _op_of_calm(a, cell):  # type: ignore[no-untyped-def]
+    """The op of a cell on all calm bytes; -1 where they have several, or a control character has one."""
+    op = _op(a, cell, _CALM)
     for byte in range(128):
-        if (byte < 32 and _op(a, base, byte) != 0) or (is_calm(byte) and _op(a, base, byte) != op):
+        if (byte < 32 and _op(a, cell, byte) != 0) or (is_calm(byte) and _op(a, cell, byte) != op):
             return np.int64(-1)
     return op
 
 
 @kernel(**BARE)
-def _op(a, base, byte):  # type: ignore[no-untyped-def]
-    """The op of a byte in the row of the comb that begins at ``base``."""
-    entry = base + a.symbol_class[byte]
-    return np.int64(a.delta[entry, 1]) if a.delta[entry, 0] == base else np.int64(0)
+def _op(a, cell, byte):  # type: ignore[no-untyped-def]
+    """The op of a cell on a byte."""
+    return op_of(a, cell, np.int64(a.symbol_class[byte]))
 
 
 @kernel(**BARE)
@@ -151,7 +149,8 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
             pushed.
     """
     packed, skip, wide, root = t.packed[:, 0], t.skip, t.children.wide, t.order.size
-    symbol_class, state_cell, cell_delta, delta = a.symbol_class, a.state_cell, a.cell_delta, a.delta
+    symbol_class, state_cell, delta = a.symbol_class, a.state_cell, a.delta
+    cell_delta, cell_default = a.cell_delta, a.cell_default
     state_break, close_first, bound = a.state_break, a.close_first, a.bound
     push, return_offset, return_ = a.push, a.return_offset, a.return_
     close_break, back_offset, back = a.close_break, a.back_offset, a.back
@@ -189,12 +188,11 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                 next_, byte, depth = place & 0xFFFFFFFF, place >> 32 & 255, place >> 40 & 0x3FFFFF
                 q, low, high = st[depth - 1, 0], st[depth - 1, 1], st[depth - 1, 2]
                 top, owed = st[depth - 1, 3], st[depth - 1, 4]
-                base = st[depth - 1, 6]
-                if base < 0:
-                    base = np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)])
-                entry = base + symbol_class[byte]
-                op = delta[entry, 1]
-                if delta[entry, 0] != base or op == 0 or q == 1:
+                cell = st[depth - 1, 6]
+                if cell < 0:
+                    cell = state_cell[q] + phase(state_break, q, low)
+                op = op_in(delta, np.int64(cell_delta[cell]), np.int64(cell_default[cell]), symbol_class[byte])
+                if op == 0 or q == 1:
                     parent = st[depth - 1, 5]
                     if wide[parent] < 0:
                         i = next_
@@ -293,10 +291,8 @@ def _add_specials(a, state, cell, mode, specials, st, frames, out):  # type: ign
     """Special tokens, int32 [·, 2] of symbol and token, besides what `dearest` found from states and close cells."""
     for j in range(cell.size):
         q, low, high = np.int64(state[j]), np.int64(a.low[cell[j]]), np.int64(a.high[cell[j]])
-        base = np.int64(a.cell_delta[a.state_cell[q] + phase(a.state_break, q, low)])
         for k in range(specials.shape[0]):
-            place = base + a.symbol_class[specials[k, 0]]
-            if a.delta[place, 0] != base or a.delta[place, 1] == 0:
+            if op_at(a, q, low, np.int64(a.symbol_class[specials[k, 0]])) == 0:
                 continue
             st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
             code = step(a, st, frames, np.int64(1), np.int64(specials[k, 0]), mode)

@@ -25,14 +25,16 @@ from .walk import Machine, bytes_to_call
 BY_MODE = frozenset(("cell_row", "cell_exit", "close_token", "close_after"))
 
 _NUMBERS = {  # arrays that hold numbers of one group, which are moved
-    "state_cell": "cell", "cell_delta": "delta", "return_offset": "return", "state_close": "close",
+    "state_cell": "cell", "cell_delta": "delta", "cell_default": "delta", "return_offset": "return",
+    "state_close": "close",
     "owed_first": "owed", "cell_row": "row", "cell_exit": "profile", "chain_symbol": "symbol",
     "chain_cell": "chain_cell", "chain_row": "row", "chain_exit": "profile", "state_mark": "mark",
     "symbol_mark": "mark", "forced_offset": "forced", "row_dense": "dense", "row_list": "list", "list_offset": "token",
     "list_base": "list",
 }  # fmt: skip
 _HEAD = {  # the rows before those of the parts: of the dead and the finished state, of the rows and lists of all
-    "state_cell": (0, 1), "state_break": (0, 0), "cell_delta": (0, 1), "state_close": (0, 1), "close_break": (0, 0),
+    "state_cell": (0, 1), "state_break": (0, 0), "cell_delta": (0, 1), "cell_default": (0, 1),
+    "state_close": (0, 1), "close_break": (0, 0),
     "close_bound": (NEVER, 0), "cell_row": (0, 1), "cell_exit": (-1, -1), "state_mark": (0, 0),
     "close_token": (-1, -1), "close_after": (0, 0), "state_forced": (0, 0), "forced_after": (0, 0),
     "forced_offset": (0, 0), "row_slice": (-1, -1), "row_units": (-1, -1), "row_dense": (-1, -1), "row_list": (0, 1),

@@ -42,8 +42,8 @@ ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_
 
 # What stands side by side in a bundle: what walks read, and what else there is.
 READ = (
-    "state_cell", "state_break", "cell_delta", "push", "push_import", "return_offset", "return", "state_close",
-    "close_break", "close_bound", "owed_first", "owed_break", "owed",
+    "state_cell", "state_break", "cell_delta", "cell_default", "push", "push_import", "return_offset", "return",
+    "state_close", "close_break", "close_bound", "owed_first", "owed_break", "owed",
 )  # fmt: skip
 REST = (
     "cell_row", "cell_exit", "chain_profile", "chain_symbol", "chain_import", "chain_cell", "chain_break", "chain_row",
@@ -160,7 +160,9 @@ class Part:
     @cached_property
     def _rows(self) -> CombRows:
         """Of its transitions."""
-        return rows_at(self.arrays["delta"], self.arrays["cell_delta"], self.arrays["alike"].size)
+        return rows_at(
+            *(self.arrays[name] for name in ("delta", "cell_delta", "cell_default")), self.arrays["alike"].size
+        )
 
     @cached_property
     def leaving(self) -> np.ndarray:
@@ -181,11 +183,13 @@ class Part:
             rows = self._rows
             same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
             offset, column, value = spread(rows.offset, rows.column, rows.value, classes, same, same)
-            at, delta = comb.pack(offset[:-1], column, value, classes.size)
-            made = replace(self, arrays={**self.arrays, "cell_delta": at[rows.of], "delta": delta})
+            base, default, delta = comb.pack_with_defaults(offset[:-1], column, value, classes.size)
+            moved = {"cell_delta": base[rows.of], "cell_default": default[rows.of], "delta": delta}
+            made = replace(self, arrays={**self.arrays, **moved})
             made.keys, made._outer, made.leaving = self.keys, self._outer, self.leaving[classes]
             made._fields[READ], made._fields[REST] = self.fields(READ).copy(), self.fields(REST)
-            made._fields[READ][READ.index("cell_delta")] = made.fields(("cell_delta",))[0]
+            for name in ("cell_delta", "cell_default"):
+                made._fields[READ][READ.index(name)] = made.fields((name,))[0]
             if len(self._over) == _MOST_OVER:
                 self._over.clear()
             self._over[key] = made
@@ -299,7 +303,8 @@ class Cut:
     def arrays(self) -> dict[str, np.ndarray]:
         t, kept, cells, cell = self.t, self.kept, self.cells, self.cell
         closes, close = _cells_of(t.state_close, t.close_break, kept)
-        at, delta = comb.pack(self.rows.offset[:-1], self.rows.column, self.rows.value, self.class_of.size)
+        rows = self.rows
+        base, default, delta = comb.pack_with_defaults(rows.offset[:-1], rows.column, rows.value, self.class_of.size)
         return_offset, return_ = self._returns()
         symbols = self.symbols
         owed, owed_at = _cells_of(t.owed_first, t.owed_break, symbols)
@@ -321,7 +326,8 @@ class Cut:
             "forced_after": t.forced_after[kept],
             "cell_row": t.cell_row[cell],
             "cell_exit": t.cell_exit[cell],
-            "cell_delta": at[self.rows.of],
+            "cell_delta": base[rows.of],
+            "cell_default": default[rows.of],
             "delta": delta,
             "push": push.reshape(-1, 4),
             "push_import": push_import,

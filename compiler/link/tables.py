@@ -59,6 +59,7 @@ def tables_of(
         "cell_row": row_of[cell_row],
         "cell_exit": exits,
         "cell_delta": m.cell_delta,
+        "cell_default": m.cell_default,
         "delta": m.delta,
         "push": m.push,
         "return_offset": m.return_offset,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import phase
+from toolc.runtime.format.kernels.step import op_in, phase
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
@@ -33,6 +33,7 @@ class Machine(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     cell_delta: np.ndarray
+    cell_default: np.ndarray
     delta: np.ndarray
     push: np.ndarray
     return_offset: np.ndarray
@@ -93,9 +94,8 @@ class Memo(NamedTuple):
 @kernel()
 def _op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol."""
-    base = m.cell_delta[m.state_cell[q] + phase(m.state_break, q, c)]
-    place = base + m.symbol_class[symbol]
-    return np.int64(m.delta[place, 1]) if m.delta[place, 0] == base else np.int64(0)
+    cell = m.state_cell[q] + phase(m.state_break, q, c)
+    return op_in(m.delta, np.int64(m.cell_delta[cell]), np.int64(m.cell_default[cell]), m.symbol_class[symbol])
 
 
 @kernel()
@@ -214,7 +214,8 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
     decided = result[2]
     dearest = result[3]
     order, node_byte, node_depth, node_skip, token_offset = t.order, t.byte, t.depth, t.skip, t.token_offset
-    symbol_class, state_cell, cell_delta, delta = m.symbol_class, m.state_cell, m.cell_delta, m.delta
+    symbol_class, state_cell, delta = m.symbol_class, m.state_cell, m.delta
+    cell_delta, cell_default = m.cell_delta, m.cell_default
     state_break, narrow_state, to_call, ahead = m.state_break, m.narrow_state, m.to_call, t.ahead
     counted = state_break.shape[1]
     i = begin
@@ -240,10 +241,8 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
         for b in range(counted):
             count = state_break[q, b, 1]
             cell += min(max(c - state_break[q, b, 0] + count, 0), count)
-        base = np.int64(cell_delta[cell])
-        place = base + symbol_class[node_byte[i]]
-        op = np.int64(delta[place, 1])
-        if delta[place, 0] != base or op == 0:
+        op = op_in(delta, np.int64(cell_delta[cell]), np.int64(cell_default[cell]), symbol_class[node_byte[i]])
+        if op == 0:
             i = node_skip[i]
             continue
         kind = op & KIND_MASK
@@ -366,14 +365,13 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
         end, end2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         decided, dearest = np.int64(0), np.int64(0)
         i = np.int64(0)
-        base = np.int64(m.cell_delta[m.state_cell[q] + phase(m.state_break, q, np.int64(0))])
+        cell = m.state_cell[q] + phase(m.state_break, q, np.int64(0))
+        base, default = np.int64(m.cell_delta[cell]), np.int64(m.cell_default[cell])
         while i < node_byte.size:
             after = np.int64(skip[i])
             op = np.int64(0)
             if to_call[q] <= ahead[i]:
-                place = base + symbol_class[node_byte[i]]
-                if delta[place, 0] == base:
-                    op = np.int64(delta[place, 1])
+                op = op_in(delta, base, default, symbol_class[node_byte[i]])
             if op & KIND_MASK < PUSH and to_call[op >> KIND_BITS] >= ahead[i]:
                 op = np.int64(0)  # too far from any call, as in the whole subtree below
             if op != 0:

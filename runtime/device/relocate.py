@@ -28,7 +28,7 @@ BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "cap
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "state": ("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
-    "cell": ("cell_row", "cell_exit", "cell_delta"),
+    "cell": ("cell_row", "cell_exit", "cell_delta", "cell_default"),
     "delta": ("delta",),
     "push": ("push",),
     "symbol": ("return_offset", "owed_first", "owed_break"),
@@ -102,6 +102,7 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
         "cell_row": np.zeros((1, limits.modes), np.int32),
         "cell_exit": np.full((1, limits.modes), -1, np.int32),
         "cell_delta": np.zeros(1, np.int32),
+        "cell_default": np.zeros(1, np.int32),
         "delta": pair,
         "push": np.zeros((1, 4), np.int32),
         "return_offset": np.zeros(1, np.int32),
@@ -243,6 +244,7 @@ def relocated(
         "cell_row": row_of[t.cell_row[:, columns]],
         "cell_exit": _moved(t.cell_exit[:, columns], base["profile"]),
         "cell_delta": t.cell_delta + base["delta"],
+        "cell_default": t.cell_default + base["delta"],
         "delta": np.stack([_moved(t.delta[:, 0], base["delta"]), op_of(kind, number)], axis=1),
         # A bundle of one mode reads always in mode 0, also beside others that have two.
         "push": np.stack([t.push[:, 0], state(t.push[:, 1]), state(t.push[:, t.modes]), t.push[:, 3]], axis=1),

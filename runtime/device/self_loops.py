@@ -64,18 +64,19 @@ def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
     bytes_of = np.bincount(t.symbol_class[:256], minlength=t.classes)
     base, op = t.delta[:, 0], t.delta[:, 1]
     entry = np.flatnonzero((op & KIND_MASK == 0) & (op >> KIND_BITS >= 2))  # stays in the frame, and counts nothing
-    entry = entry[base[entry] == t.cell_delta[t.state_cell[op[entry] >> KIND_BITS]]]
+    cell = t.state_cell[op[entry] >> KIND_BITS]  # the first of the state entered
+    entry = entry[(base[entry] == t.cell_delta[cell]) | (base[entry] == t.cell_default[cell])]
     state, symbol = op[entry] >> KIND_BITS, entry - base[entry]
-    likely = np.bincount(state, bytes_of[symbol], t.states) >= LEAST_LOOP  # by the first cell of each
-    counts = t.state_break[:, :, 1].any(axis=1)
-    found, rows = [np.flatnonzero(likely & ~counts)], []
+    likely = np.bincount(state, bytes_of[symbol], t.states) >= LEAST_LOOP
+    single = ~t.state_break[:, :, 1].any(axis=1) & (t.cell_default[t.state_cell] == t.cell_delta[t.state_cell])
+    found, rows = [np.flatnonzero(likely & single)], []
     place = np.zeros(t.states, np.int64)
     place[found[0]] = np.arange(found[0].size)
-    own = (likely & ~counts)[state]
+    own = (likely & single)[state]
     loops = np.zeros((found[0].size, t.classes), bool)
     loops[place[state[own]], symbol[own]] = True
     rows.append(np.packbits(loops[:, t.symbol_class[:256]], axis=1))
-    several = np.flatnonzero(likely & counts)
+    several = np.flatnonzero(likely & ~single)  # of several rows
     for part in (several[n : n + 4096] for n in range(0, several.size, 4096)):
         loops = _loops_of_states(t, part)[:, t.symbol_class[:256]]
         enough = loops.sum(axis=1) >= LEAST_LOOP
@@ -89,9 +90,10 @@ def _loops_of_states(t: Tables, states: np.ndarray) -> np.ndarray:
     count = t.state_break[states, :, 1].sum(axis=1, dtype=np.int64) + 1
     first = np.cumsum(count) - count
     cell = np.repeat(t.state_cell[states] - first, count) + np.arange(int(count.sum()))
-    base = t.cell_delta[cell][:, None]
-    entry = t.delta[base + np.arange(t.classes)]
-    loops = (entry[:, :, 0] == base) & (entry[:, :, 1] == np.repeat(states, count)[:, None] << KIND_BITS)
+    loop, columns = np.repeat(states, count)[:, None] << KIND_BITS, np.arange(t.classes)
+    base, default = t.cell_delta[cell][:, None], t.cell_default[cell][:, None]
+    own, other = t.delta[base + columns], t.delta[default + columns]
+    loops = np.where(own[:, :, 0] == base, own[:, :, 1] == loop, (other[:, :, 0] == default) & (other[:, :, 1] == loop))
     return np.logical_and.reduceat(loops, first, axis=0)
 
 

@@ -183,9 +183,11 @@ def advance(
         q = torch.where(live, state, 0)
         symbol = torch.where(special >= 0, special, at(t["token_bytes"], start + torch.where(live, j, 0)))
         column = at(t["symbol_class"], class_base + symbol)
-        base = at(t["cell_delta"], at(t["state_cell"], q) + phase(t, k, "state_break", q, counter))
-        entry = at(t["delta"], base + torch.where(live, column, 0))
-        op = torch.where(entry[:, 0] == base, entry[:, 1], 0)
+        cell = at(t["state_cell"], q) + phase(t, k, "state_break", q, counter)
+        base, default = at(t["cell_delta"], cell), at(t["cell_default"], cell)
+        column = torch.where(live, column, 0)
+        entry, other = at(t["delta"], base + column), at(t["delta"], default + column)
+        op = torch.where(entry[:, 0] == base, entry[:, 1], torch.where(other[:, 0] == default, other[:, 1], 0))
         kind, number = op & KIND_MASK, op >> KIND_BITS
         pushes, pops = kind == PUSH, kind == POP
         # go

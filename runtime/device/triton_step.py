@@ -44,7 +44,8 @@ SPECIAL_SYMBOL, SPECIAL_BASE = _place("special_symbol"), _place("special_base")
 TOKEN_OFFSET, TOKEN_BYTES = _place("token_offset"), _place("token_bytes")
 STATE_CELL, STATE_BREAK = _place("state_cell"), _place("state_break")
 STATE_LOOP, LOOP_BITS = _place("state_loop"), _place("loop_bits")
-CELL_ROW, CELL_EXIT, CELL_DELTA = _place("cell_row"), _place("cell_exit"), _place("cell_delta")
+CELL_ROW, CELL_EXIT = _place("cell_row"), _place("cell_exit")
+CELL_DELTA, CELL_DEFAULT = _place("cell_delta"), _place("cell_default")
 DELTA, PUSH = _place("delta"), _place("push")
 SYMBOL_BASE, RETURN_OFFSET, RETURN = _place("symbol_base"), _place("return_offset"), _place("return")
 CHAIN_OFFSET, CHAIN, CHAIN_CELL = _place("chain_offset"), _place("chain"), _place("chain_cell")
@@ -155,6 +156,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
             state_cell = _table(addresses, STATE_CELL)
             state_break = _table(addresses, STATE_BREAK)
             cell_delta = _table(addresses, CELL_DELTA)
+            cell_default = _table(addresses, CELL_DEFAULT)
             delta = _table(addresses, DELTA)
             while (at < stop) & (q > 0):
                 symbol = special
@@ -166,10 +168,12 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                 else:
                     cell = tl.load(state_cell + q) + _phase(state_break, q, breaks, c)
                     base = tl.load(cell_delta + cell)
-                    entry = base + tl.load(classes + symbol)
+                    column = tl.load(classes + symbol)
+                    if tl.load(delta + 2 * (base + column)) != base:
+                        base = tl.load(cell_default + cell)
                     op = 0
-                    if tl.load(delta + 2 * entry) == base:
-                        op = tl.load(delta + 2 * entry + 1)
+                    if tl.load(delta + 2 * (base + column)) == base:
+                        op = tl.load(delta + 2 * (base + column) + 1)
                     kind = op & KIND_MASK
                     number = op >> KIND_BITS
                     if kind < PUSH_OP:

@@ -21,8 +21,8 @@ from .tables import CLIMBING, COMBS, NEVER, TABLES, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 MAGIC = b"TOOLCBND"
-VERSION = 7
-_MOST_PACKED = 2 << 20  # bytes of an array: larger ones are quicker to map
+VERSION = 8
+_MOST_PACKED = 16 << 20  # bytes of an array: larger ones are mapped
 VOCAB_FILE = "vocab_file"
 
 

@@ -2,7 +2,7 @@
 
 Layout       8 bytes magic, uint32 version, header length, stream length and CRC-32 of the stream, 16 bytes header
              digest, header (msgpack map of ``arrays``, ``packed`` and ``meta``); the stream, which is raw deflate; then
-             each array of more than 1 MiB (of a bundle 2 MiB, of a comb 64 MiB). Stream and arrays begin at multiples
+             each array of more than 1 MiB (of a bundle 16 MiB) that is no comb. Stream and arrays begin at multiples
              of 64, zeros between; the file ends with the last of them.
              The header digest is BLAKE2b-128 of magic, version and header, which holds the digests of what the stream
              unpacks to (packing.py) and of every mapped array. It is the content address, too: nothing that depends on
@@ -50,8 +50,7 @@ MAX_NAME_BYTES = 64
 MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
-MAX_PACKED = 1 << 20  # larger arrays are worth mapping, if nothing else is said,
-MAX_COMB = 1 << 26  # but for combs, which take a tenth when packed
+MAX_PACKED = 1 << 20  # larger arrays are worth mapping, if nothing else is said, but for combs
 MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
 
 _NUMBER = {dtype: number for number, dtype in enumerate(DTYPES.values())}
@@ -115,7 +114,7 @@ class Contents:
         meta: the header's ``meta``.
         arrays: by name.
         climbing: names of arrays that are smaller as differences.
-        combs: names of arrays that are combs (packing.py); they are packed up to 64 MiB.
+        combs: names of arrays that are combs (packing.py); they are packed whatever their size.
         most: other arrays are packed up to so many bytes; with -1 none is, which takes room and saves time.
         addresses: where some of them lie, if known, which are contiguous.
         hashed: gives the digest of an array that is not packed.
@@ -141,7 +140,7 @@ class Contents:
         for name, array in arrays.items():
             if array.dtype not in _NUMBER:
                 raise TypeError(f"array {name} is {array.dtype}, a container holds {', '.join(DTYPES)}")
-            if array.nbytes <= min(room, MAX_COMB if name in combs else most):
+            if array.nbytes <= (room if name in combs else min(room, most)):
                 small[name] = array
                 room -= array.nbytes
                 digests.append(None)
@@ -533,8 +532,8 @@ def _read_arrays(name: str, item: Any) -> tuple[list[str], dict[str, Kind], list
         end += dimensions
         nbytes = width * math.prod(shape)
         if digest is None:
-            if nbytes > MAX_COMB:
-                raise refuse(name, f"{key}/shape", shape, f"at most {MAX_COMB} bytes of a packed array", UNSOUND)
+            if nbytes > MAX_UNPACKED:
+                raise refuse(name, f"{key}/shape", shape, f"at most {MAX_UNPACKED} bytes of a packed array", UNSOUND)
             small[key] = dtype, shape
             unpacked += nbytes
         elif nbytes > MAX_FILE_BYTES:

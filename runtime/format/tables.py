@@ -59,6 +59,11 @@ TABLES: dict[str, Table] = {
     "cell_row": Table("cells", "row, by mode", ((0, "rows"),), ("M",)),
     "cell_exit": Table("cells", "exit profile, by mode; -1 for none", ((-1, "profiles"),), ("M",)),
     "cell_delta": Table("cells", "base of its row of `delta`", ((0, "transition bases"),)),
+    "cell_default": Table(
+        "cells",
+        "base of its default row, asked where its own has no entry; its own base: none",
+        ((0, "transition bases"),),
+    ),
     "delta": Table("transitions", "comb: (owner, op) of a cell and a symbol class", (), (2,)),
     "push": Table(
         "pushes",
@@ -111,7 +116,7 @@ TABLES: dict[str, Table] = {
 }
 # How tables are stored (packing.py): numbers that mostly climb as differences,
 CLIMBING = frozenset(
-    "state_cell state_close cell_delta chain_offset chain_cell row_list list_offset list_tokens".split()
+    "state_cell state_close cell_delta cell_default chain_offset chain_cell row_list list_offset list_tokens".split()
 )
 COMBS = frozenset(("delta", "return", "chain"))  # and these by the runs of a row
 
@@ -128,6 +133,7 @@ class Tables:
     cell_row: np.ndarray
     cell_exit: np.ndarray
     cell_delta: np.ndarray
+    cell_default: np.ndarray
     delta: np.ndarray
     push: np.ndarray
     return_offset: np.ndarray

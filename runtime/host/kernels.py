@@ -53,6 +53,7 @@ TABLES = (
     "cell_row",
     "cell_exit",
     "cell_delta",
+    "cell_default",
     "delta",
     "push",
     "return_offset",
@@ -108,6 +109,7 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     CELL_ROW,
     CELL_EXIT,
     CELL_DELTA,
+    CELL_DEFAULT,
     DELTA,
     PUSH,
     RETURN_OFFSET,
@@ -195,9 +197,13 @@ def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # t
     cell = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
     base = _int(_long(host, CELL_DELTA), cell)
     delta = _long(host, DELTA)
-    entry = 2 * (base + _int(_long(host, SYMBOL_CLASS), symbol))
+    symbol_class = _int(_long(host, SYMBOL_CLASS), symbol)
+    entry = 2 * (base + symbol_class)
     if _int(delta, entry) != base:
-        return 0, c, depth, top, used, REFUSED
+        base = _int(_long(host, CELL_DEFAULT), cell)
+        entry = 2 * (base + symbol_class)
+        if _int(delta, entry) != base:
+            return 0, c, depth, top, used, REFUSED
     op = _int(delta, entry + 1)
     kind, number = op & KIND_MASK, op >> KIND_BITS
     if kind < PUSH_OP:

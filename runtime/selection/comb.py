@@ -2,8 +2,8 @@
 
 Leaves out   packing (compiler/lift/comb.py).
 Invariants   an entry belongs to the row whose place is its owner; one whose value is 0 is none, and neither is what a
-             hostile file may hold outside of the columns of its owner.
-Trusts       places lie inside of the comb. Checked on opening.
+             hostile file may hold outside of the columns of its owner. Rows of one place have one default row.
+Trusts       places lie inside of the comb, as do all columns behind them. Checked on opening.
 Arrays       comb int32 [·, 2]: owner, value.
 """
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..format.kernels.step import op_in
 from ..jit.memory import fixed, kernel
 
 
@@ -38,9 +39,13 @@ class CombRows(NamedTuple):
         return CombRows(*_chosen(self.of, self.offset, self.column, self.value, chosen))
 
 
-def rows_at(comb: np.ndarray, places: np.ndarray, columns: int) -> CombRows:
-    """The rows of so many columns that begin at these places, int32 [·], in the order of their places."""
-    return CombRows(*_rows_at(fixed(comb), fixed(places), columns))
+def rows_at(comb: np.ndarray, places: np.ndarray, defaults: np.ndarray, columns: int) -> CombRows:
+    """The rows of so many columns that begin at these places, int32 [·], in the order of their places.
+
+    Args:
+        defaults: int32 [·]: the place of the default row of each, which has the entries that the row leaves to it.
+    """
+    return CombRows(*_rows_at(fixed(comb), fixed(places), fixed(defaults), columns))
 
 
 @kernel()
@@ -51,7 +56,7 @@ def _row_of(comb, i, row, columns):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _rows_at(comb, places, columns):  # type: ignore[no-untyped-def]
+def _rows_at(comb, places, defaults, columns):  # type: ignore[no-untyped-def]
     row = np.full(comb.shape[0], -1, np.int32)
     for place in places:
         row[place] = 0
@@ -60,23 +65,40 @@ def _rows_at(comb, places, columns):  # type: ignore[no-untyped-def]
         if row[place] == 0:
             row[place] = rows
             rows += 1
+    place_of, default = np.empty(rows, np.int32), np.full(rows, -1, np.int32)
+    for n in range(places.size):
+        r = row[places[n]]
+        place_of[r] = places[n]
+        if defaults[n] != places[n]:
+            default[r] = defaults[n]
     of = np.empty(places.size, np.int64)
     for n in range(places.size):
         of[n] = row[places[n]]
     offset = np.zeros(rows + 2, np.int64)
     for i in range(comb.shape[0]):
         r = _row_of(comb, i, row, columns)
-        if r >= 0:
+        if r >= 0 and default[r] < 0:
             offset[r + 1] += 1
+    for r in range(rows):
+        if default[r] >= 0:
+            for k in range(columns):
+                offset[r + 1] += op_in(comb, place_of[r], default[r], k) != 0
     for r in range(rows + 1):
         offset[r + 1] += offset[r]
     at = offset.copy()
     column, value = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
     for i in range(comb.shape[0]):
         r = _row_of(comb, i, row, columns)
-        if r >= 0:
+        if r >= 0 and default[r] < 0:
             column[at[r]], value[at[r]] = i - comb[i, 0], comb[i, 1]
             at[r] += 1
+    for r in range(rows):
+        if default[r] >= 0:
+            for k in range(columns):
+                op = op_in(comb, place_of[r], default[r], k)
+                if op != 0:
+                    column[at[r]], value[at[r]] = k, op
+                    at[r] += 1
     return of, offset, column, value
 
 

@@ -20,12 +20,11 @@ import numpy as np
 
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
-from ..format.kernels.step import op_in
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import copy_row, grown, kernel, largest_in
-from .completion_automaton import MANY, Closing, lows_of, most, op_at, owed_cells, ranges_of, returns_of, step
+from .completion_automaton import MANY, Closing, lows_of, most, op_at, op_of, owed_cells, ranges_of, returns_of, step
 from .shortest_paths import rows_of, signs_of, tokens_along, ways_out
 from .stack_depths import depths_of
 
@@ -207,10 +206,9 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
         for b in range(a.state_break.shape[1]):
             cells += a.state_break[q, b, 1]
         for x in range(cell, cell + cells):
-            base = a.cell_delta[x]
             last = 0
             for k in range(classes):
-                op = op_in(a.delta, base, k)
+                op = op_of(a, x, k)
                 if op == 0 or op == last:
                     continue
                 last = op

@@ -37,6 +37,7 @@ class Closing(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     cell_delta: np.ndarray
+    cell_default: np.ndarray
     delta: np.ndarray
     push: np.ndarray
     return_offset: np.ndarray
@@ -64,8 +65,8 @@ class Closing(NamedTuple):
             cells: close_first … high.
         """
         parts = (
-            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, t.return_offset, t.return_, *back,
-            *cells,
+            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.cell_default, delta, t.push, t.return_offset,
+            t.return_, *back, *cells,
         )  # fmt: skip
         return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive)))
 
@@ -73,7 +74,13 @@ class Closing(NamedTuple):
 @kernel()
 def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
     """The op of a state at a counter on a symbol class."""
-    return op_in(a.delta, np.int64(a.cell_delta[a.state_cell[q] + phase(a.state_break, q, c)]), k)
+    return op_of(a, a.state_cell[q] + phase(a.state_break, q, c), k)
+
+
+@kernel()
+def op_of(a, cell, k):  # type: ignore[no-untyped-def]
+    """The op of a cell on a symbol class."""
+    return op_in(a.delta, np.int64(a.cell_delta[cell]), np.int64(a.cell_default[cell]), k)
 
 
 @kernel()

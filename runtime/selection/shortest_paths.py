@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import act, op_in, phase, return_in
+from ..format.kernels.step import act, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, DEAD, FINISHED, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import BARE, kernel
 from .comb import CombRows, rows_at
-from .completion_automaton import Closing, largest, owing, phases
+from .completion_automaton import Closing, largest, op_of, owing, phases
 
 _RARE = 1000  # weight of a byte that is no token by itself
 _LEVELS = 32  # of the queue of least weights, for values of 31 bits
@@ -291,7 +291,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
         stack: int64 [longest token + 1, 4], scratch.
         close_token: int32 [close cells, modes], receives the token; -1 for none.
     """
-    state_cell, state_break, cell_delta, delta = a.state_cell, a.state_break, a.cell_delta, a.delta
+    state_cell, state_break = a.state_cell, a.state_break
     first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
     state_of = np.zeros(bound.size, np.int32)
     for owner in range(state_cell.size):
@@ -313,11 +313,11 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                 k = np.int64(policy[y])
                 if k < 0:
                     break
-                op = op_in(delta, np.int64(cell_delta[state_cell[q] + phase(state_break, q, low)]), k)
+                op = op_of(a, state_cell[q] + phase(state_break, q, low), k)
                 while y < last and going:  # one op must close from all of them
                     y += 1
                     cell = state_cell[q] + phase(state_break, q, np.int64(a.low[y]))
-                    going = policy[y] == k and op_in(delta, np.int64(cell_delta[cell]), k) == op
+                    going = policy[y] == k and op_of(a, cell, k) == op
                 if not going:
                     break
                 symbol = np.int64(symbol_of_class[k])
@@ -479,7 +479,7 @@ class Rows(NamedTuple):
 
 def rows_of(a: Closing, ops: CombRows | None = None) -> Rows:
     """The rows of close cells, from those of cells if they are known."""
-    ops = ops or rows_at(a.delta, a.cell_delta, int(a.symbol_class.max()) + 1)
+    ops = ops or rows_at(a.delta, a.cell_delta, a.cell_default, int(a.symbol_class.max()) + 1)
     cell = a.state_cell
     if a.low.size != cell.size or a.state_break.shape[1]:
         state = np.repeat(np.arange(cell.size), np.diff(a.close_first))

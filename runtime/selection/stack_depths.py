@@ -51,8 +51,8 @@ def depths_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int]
     depth = np.full(t.states, -1, np.int32)
     depth[starts] = 0
     _deepest(
-        t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.push, offset, back, t.modes, soft_depth,
-        leaving, starts, depth,
+        t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.cell_default, delta, t.push, offset, back, t.modes,
+        soft_depth, leaving, starts, depth,
     )  # fmt: skip
     reached = depth >= 0
     two = t.modes > 1
@@ -74,6 +74,7 @@ def _deepest(  # type: ignore[no-untyped-def]
     state_cell,
     state_break,
     cell_delta,
+    cell_default,
     delta,
     push,
     back_offset,
@@ -101,9 +102,9 @@ def _deepest(  # type: ignore[no-untyped-def]
         for b in range(state_break.shape[1]):
             cells += state_break[q, b, 1]
         for x in range(state_cell[q], state_cell[q] + cells):
-            base, last = cell_delta[x], 0
+            base, default, last = cell_delta[x], cell_default[x], 0
             for k in range(classes):
-                op = op_in(delta, base, k)
+                op = op_in(delta, base, default, k)
                 if op == 0 or op == last:
                     continue
                 last = op

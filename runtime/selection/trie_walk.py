@@ -9,8 +9,8 @@ Trusts       cells of a state are there for every phase; a base and any class li
              past its node, node_depth at most the longest token. An entry counts for its owner alone. All checked on
              opening.
 Arrays       `Machine` and `Trie` as in docs/format.md; delta_before is delta as it was before transitions were
-             taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), where the
-             transitions begin; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
+             taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none),
+             cell; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
              frame is named by the depth of the byte that pushed it, so backing up needs no undo.
 """
 
@@ -34,6 +34,7 @@ class Machine(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     cell_delta: np.ndarray
+    cell_default: np.ndarray
     delta: np.ndarray
     delta_before: np.ndarray
     push: np.ndarray
@@ -52,17 +53,17 @@ class Trie(NamedTuple):
 
 
 @kernel()
-def transitions(m, q, c):  # type: ignore[no-untyped-def]
-    """Where the transitions of a state begin, in ``delta``."""
-    return m.cell_delta[m.state_cell[q] + phase(m.state_break, q, np.int64(c))]
+def cell_of(m, q, c):  # type: ignore[no-untyped-def]
+    """The cell of a state at a counter."""
+    return m.state_cell[q] + phase(m.state_break, q, np.int64(c))
 
 
 @kernel()
-def find(m, base, symbol):  # type: ignore[no-untyped-def]
-    """The op on a symbol among the transitions from ``base`` on, and whether it was taken out."""
-    k = m.symbol_class[symbol]
-    op = op_in(m.delta, base, k)
-    return op, op != op_in(m.delta_before, base, k)
+def find(m, cell, symbol):  # type: ignore[no-untyped-def]
+    """The op of a cell on a symbol, and whether it was taken out."""
+    k, base, default = m.symbol_class[symbol], m.cell_delta[cell], m.cell_default[cell]
+    op = op_in(m.delta, base, default, k)
+    return op, op != op_in(m.delta_before, base, default, k)
 
 
 @kernel()
@@ -87,7 +88,7 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
         st[base, 0] = starts[s, 2]
         st[base, 1] = starts[s, 3]
         st[base, 2] = -1
-        st[base, 3] = transitions(m, starts[s, 2], starts[s, 3])
+        st[base, 3] = cell_of(m, starts[s, 2], starts[s, 3])
         while i < end:
             depth = t.node_depth[i]
             q = st[depth - 1, 0]
@@ -136,7 +137,7 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             st[depth, 1] = c
             st[depth, 2] = top
             if t.node_skip[i] > i + 1:
-                st[depth, 3] = transitions(m, q, c)
+                st[depth, 3] = cell_of(m, q, c)
             i += 1
     result[0] = found
     result[1] = left
@@ -149,7 +150,7 @@ class Walker:
     def __init__(self, tables: Tables, vocab: Vocab, delta: np.ndarray) -> None:
         t = tables
         self.machine = Machine(
-            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, delta, t.delta, t.push,
+            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.cell_default, delta, t.delta, t.push,
             t.return_offset, t.return_,
         )  # fmt: skip
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
@@ -167,9 +168,9 @@ class Walker:
         """From a state: tokens, records, and whether something is missing that had been there."""
         tokens, records, missing = self.below([(0, self.trie.node_byte.size, q, c)], mode)
         more = []
-        base = transitions(self.machine, q, c)
+        cell = cell_of(self.machine, q, c)
         for token, symbol in self._special:
-            op, taken = find(self.machine, base, symbol)
+            op, taken = find(self.machine, cell, symbol)
             missing = missing or bool(taken)
             if op:
                 more.append(token)

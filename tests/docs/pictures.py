@@ -204,14 +204,8 @@ def _edge(paper: Paper, bundle: Bundle, frame: Frame, edge: Edge, place: dict[in
 
 def _pops(machine: Machine, state: int) -> bytes:
     """The bytes by which a state leaves its frame."""
-    view = machine.view
-    base = int(view["cell_delta"][view["state_cell"][state]])
-    found = bytearray()
-    for byte in range(END_OF_TURN):
-        place = base + view["symbol_class"][byte]
-        if view["delta"][place, 0] == base and view["delta"][place, 1] & KIND_MASK == POP:
-            found.append(byte)
-    return bytes(found)
+    cell, of_byte = machine.view["state_cell"][state], machine.view["symbol_class"]
+    return bytes(byte for byte in range(END_OF_TURN) if machine.entry(cell, of_byte[byte]) & KIND_MASK == POP)
 
 
 # ---------------------------------------------------------------- the trie

@@ -52,7 +52,8 @@ def engine_alone(folder: Path) -> Path:
         if not entry.name.startswith(MINE) and not (site / entry.name).exists():
             (site / entry.name).symlink_to(entry)
     vllm = scripts / "vllm"
-    vllm.write_text(f"#!{scripts / 'python'}\nfrom vllm.entrypoints.cli.main import main\n\nmain()\n")
+    started = "from vllm.entrypoints.cli.main import main\n\nif __name__ == '__main__':\n    main()\n"
+    vllm.write_text(f"#!{scripts / 'python'}\n{started}")
     vllm.chmod(0o755)
     return scripts
 

@@ -34,6 +34,7 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         t.state_cell,
         t.state_break,
         t.cell_delta,
+        t.cell_default,
         t.delta,
         t.push,
         t.return_offset,
@@ -100,6 +101,7 @@ def _brute(  # type: ignore[no-untyped-def]
     state_cell,
     state_break,
     cell_delta,
+    cell_default,
     delta,
     push,
     return_offset,
@@ -130,9 +132,10 @@ def _brute(  # type: ignore[no-untyped-def]
         alive = count > 0
         for i in range(count):
             symbol = symbol_of[token] if symbol_of[token] >= 0 else np.int32(token_bytes[token_offset[token] + i])
-            base = cell_delta[_cell(state_cell, state_break, q, c)]
-            at = base + symbol_class[symbol]
-            op = delta[at, 1] if delta[at, 0] == base else 0
+            cell, op = _cell(state_cell, state_break, q, c), np.int32(0)
+            for base in (cell_default[cell], cell_delta[cell]):
+                at = base + symbol_class[symbol]
+                op = delta[at, 1] if delta[at, 0] == base else op
             if op == 0:
                 alive = False
                 break

@@ -77,13 +77,14 @@ def test_leaders_are_the_first_of_equal_columns() -> None:
     comb[: ops.size, 0], comb[: ops.size, 1] = np.repeat(rows, 7), ops.reshape(-1)
     comb[:35][ops.reshape(-1) == 0] = -1, 0
     wanted = [next(j for j in range(k + 1) if (ops[:, j] == ops[:, k]).all()) for k in range(7)]
-    found = rows_at(comb, rows.astype(np.int32), 7)
+    found = rows_at(comb, *(rows.astype(np.int32),) * 2, 7)
     assert leaders(found.offset, found.column, found.value, 7).tolist() == wanted
 
 
 def test_entries_outside_of_rows_are_none() -> None:
     comb = np.array([(0, 5), (0, 6), (0, 7), (9, 8), (4, 9), (1 << 40 - 10, 3), (4, 0), (-1, 2)], np.int32)
-    found = rows_at(comb, np.array([4, 0], np.int32), 2)
+    places = np.array([4, 0], np.int32)
+    found = rows_at(comb, places, places, 2)
     assert found.of.tolist() == [1, 0] and found.offset.tolist() == [0, 2, 3, 3]
     assert list(zip(found.column.tolist(), found.value.tolist(), strict=True)) == [(0, 5), (1, 6), (0, 9)]
 
@@ -101,7 +102,7 @@ def test_rows_are_spread_over_other_classes() -> None:
         class_of = rng.integers(0, classes, others)
         state, push = np.array([0, 5, 7]), np.array([4, 6, 2])
         asked = rng.permutation(rows)
-        found = rows_at(comb, at[asked], classes)
+        found = rows_at(comb, at[asked], at[asked], classes)
         assert at[asked].tolist() == np.sort(at)[found.of].tolist()
         order = np.argsort(at)
         offset, columns, new = spread(found.offset, found.column, found.value, class_of, state, push)

@@ -22,7 +22,7 @@ from toolc.runtime.format.bundle import MAGIC, VERSION
 from toolc.runtime.format.checks import _check_numbers, _check_shapes, plain_checks
 from toolc.runtime.format.kernels.check import sound
 from toolc.runtime.format.meta import check_meta_of
-from toolc.runtime.format.tables import Tables, counts_of
+from toolc.runtime.format.tables import TABLES, Tables, counts_of
 from toolc.runtime.format.vocab import MAGIC as VOCAB_MAGIC
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.trie_walk import Walker
@@ -150,6 +150,8 @@ EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]
     ("comb-past", setter("cell_delta", 5, 1 << 20), ("#cell_delta", "out of range")),
     ("comb-negative", setter("cell_delta", 5, -1), ("#cell_delta", "out of range")),
     ("comb-cut", cut("delta", -1), ("#cell_delta", "out of range")),
+    ("default-past", setter("cell_default", 5, 1 << 20), ("#cell_default", "out of range")),
+    ("default-negative", setter("cell_default", 5, -1), ("#cell_default", "out of range")),
     ("mark-past", setter("state_mark", 3, 1), ("#state_mark", "out of range")),
     ("mark-negative", setter("state_mark", 3, -1), ("#state_mark", "out of range")),
     ("mark-of-symbol-past", setter("symbol_mark", 0, 1), ("#symbol_mark", "out of range")),
@@ -525,8 +527,8 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("arrays-short", lambda d: reheaded(d, lambda v: v["arrays"].pop() and None), ("#arrays", "digests")),
     ("names-map", listed(names={}), ("#arrays/names", "dict", "list")),
     ("kinds-list", listed(kinds=[9] * 45), ("#arrays/kinds", "list", "bytes")),
-    ("kinds-few", listed(kinds=b"1"), ("#arrays", "1 kinds", "45 of each")),
-    ("digests-few", listed(digests=[None] * 44), ("#arrays", "44 digests", "45 of each")),
+    ("kinds-few", listed(kinds=b"1"), ("#arrays", "1 kinds", f"{len(TABLES)} of each")),
+    ("digests-few", listed(digests=[None] * 44), ("#arrays", "44 digests", f"{len(TABLES)} of each")),
     ("sizes-few", listed(sizes=[3, 4]), ("#arrays/sizes", "for these kinds")),
     ("kind-none", entry(0, kind=11), ("#symbol_class/kind", "found 11", "uint8, int32, uint32")),
     ("kind-dimensions", entry(0, kind=41), ("#symbol_class/kind", "4 dimensions")),
@@ -543,7 +545,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("size-bool", entry(0, size=True), ("#arrays/sizes", "found True")),
     ("size-float", entry(0, size=1.0), ("#arrays/sizes", "found 1.0")),
     ("size-text", entry(0, size="1"), ("#arrays/sizes",)),
-    ("shape-too-large", entry(0, size=1 << 25), ("#symbol_class/shape", "of a packed array")),
+    ("shape-too-large", entry(0, size=1 << 27), ("#symbol_class/shape", "of a packed array")),
     ("shape-product", listed(kinds=b"\x21", names=["x"], sizes=[1 << 20] * 4, digests=[None]), ("#x/shape", "bytes")),
     ("shape-mapped", listed(kinds=b"\x11", names=["x"], sizes=[1 << 31] * 2, digests=[b""]), ("#x/shape", "bytes")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),

@@ -35,10 +35,17 @@ def phase(breaks, owner, counter):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def op_in(delta, base, symbol_class):  # type: ignore[no-untyped-def]
-    """The op on a symbol class in the row of transitions at a base; 0 (dead) where the row has no entry."""
+def op_in(delta, base, default, symbol_class):  # type: ignore[no-untyped-def]
+    """The op on a symbol class in the row at a base, or else in its default row; 0 (dead) where neither has it.
+
+    Args:
+        base, default: as `cell_delta` and `cell_default` have them.
+    """
     place = base + symbol_class
-    return np.int64(delta[place, 1]) if delta[place, 0] == base else np.int64(0)
+    if delta[place, 0] == base:
+        return np.int64(delta[place, 1])
+    place = default + symbol_class
+    return np.int64(delta[place, 1]) if delta[place, 0] == default else np.int64(0)
 
 
 @kernel()
