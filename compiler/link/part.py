@@ -160,9 +160,8 @@ class Part:
     @cached_property
     def _rows(self) -> CombRows:
         """Of its transitions."""
-        return rows_at(
-            *(self.arrays[name] for name in ("delta", "cell_delta", "cell_default")), self.arrays["alike"].size
-        )
+        x = self.arrays
+        return rows_at(x["delta"], x["cell_delta"], x["cell_default"], x["alike"].size)
 
     @cached_property
     def leaving(self) -> np.ndarray:
