@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..budget import Budget
 from ..errors import SpecError, ToolcError
@@ -22,6 +22,7 @@ from ..schema.channel import Channel
 from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
 from ..schema.parameters import elements_of, parameters_of
+from ..schema.references import Document
 from ..schema.report import Row, Told, at, keyword_report, told
 from ..schema.request_text import Request
 from ..schema.unwritable import Unwritable
@@ -35,6 +36,8 @@ from .ir import Mark
 from .protocol import Protocol, entries_of
 
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
+Homes: TypeAlias = dict[tuple[int, str], Document]
+"""What was looked through for references: by the identity of its root, and its file."""
 
 
 @dataclass(frozen=True)
@@ -131,12 +134,13 @@ def assemble(
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
         rule_of = {}
+        homes: Homes = {}
         if common is not None:
             pieces = _pieces(spec, options, budget, encoding, common, {"start", *protocol.names, *common.rules})
             writer.reserve(rule for rule, _, _ in pieces)
             rule_of = {tool.name: rule for tool, (rule, _, _) in zip(spec.tools, pieces, strict=True)}
         for tool in spec.tools if common is None else ():
-            rule_of[tool.name] = _arguments(writer, spec, tool, channel)
+            rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
             if channel is not None and channel.kind != "keywords":
                 parameters[tool.name] = parameters_of(writer, channel.closed)
             if how["encoding"] == "elements":
@@ -213,6 +217,7 @@ def _pieces(
         taken: names that are in use.
     """
     found = []
+    homes: Homes = {}
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
     for tool in spec.tools:
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
@@ -220,15 +225,9 @@ def _pieces(
             if tool.document is tool.schema or tool.document is None:
                 piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
             else:
+                home = _home(spec, tool, homes)
                 writer = LarkWriter(options, budget, encoding, common)
-                root = writer.add(
-                    tool.schema,
-                    document=tool.document,
-                    pointer=tool.pointer,
-                    base=_name_of(spec, tool),
-                    name=tool.name,
-                    arguments=True,
-                )
+                root = writer.add(tool.schema, document=home, pointer=tool.pointer, name=tool.name, arguments=True)
                 piece, origin = piece_written(writer, root), ""
         root = piece.root
         if root in piece.rules:
@@ -325,24 +324,33 @@ def _alternative(template: str, number: int) -> str:
     return f"_{template}_{number}"
 
 
-def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel | None) -> str:
+def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel | None, homes: Homes) -> str:
     """The rule of a tool's arguments."""
-    document = None if tool.document is tool.schema else tool.document
     with _places_in(spec, tool):
+        base, home = _name_of(spec, tool), _home(spec, tool, homes)
         if channel is None:
             return writer.add(
-                tool.schema,
-                document=document,
-                pointer=tool.pointer,
-                base=_name_of(spec, tool),
-                name=tool.name,
-                arguments=True,
+                tool.schema, document=home, pointer=tool.pointer, base=base, name=tool.name, arguments=True
             )
         if tool.request is not None:
             channel = replace(channel, request=Request(*tool.request))
         return writer.add_arguments(
-            tool.schema, channel, document=document, pointer=tool.pointer, base=_name_of(spec, tool), name=tool.name
+            tool.schema, channel, document=home, pointer=tool.pointer, base=base, name=tool.name
         )
+
+
+def _home(spec: Spec, tool: ToolSpec, homes: Homes) -> Document | None:
+    """What holds the references of a tool's arguments; None where that is their own schema.
+
+    Args:
+        homes: those of the tools before: operations of one document share it, so that it is looked through once.
+    """
+    if tool.document is tool.schema or tool.document is None:
+        return None
+    key = id(tool.document), _name_of(spec, tool)
+    if key not in homes:
+        homes[key] = Document.of(tool.document, key[1])
+    return homes[key]
 
 
 def _name_of(spec: Spec, tool: ToolSpec | None) -> str:

@@ -46,6 +46,11 @@ class Document:
     uri: str = ""
     index: Index | None = field(default=None, repr=False)
 
+    @staticmethod
+    def of(root: Any, file: str) -> Document:
+        """A whole file, of the draft that it names."""
+        return Document(root, file, draft=draft_of(root, f"{file}#"))
+
     def place(self, pointer: str) -> str:
         """How errors name a location."""
         return f"{self.file}#{self.prefix}{pointer}"

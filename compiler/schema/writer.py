@@ -157,7 +157,8 @@ class LarkWriter:
 
         Args:
             schema: the schema.
-            document: what references are resolved in; the schema itself if None.
+            document: what references are resolved in, a `Document` where several schemas share one, which is looked
+                through once; the schema itself if None.
             pointer: where the schema stands in ``document``, or with no document, in the file (for errors).
             base: name of the file, for errors.
             name: what to call the rule.
@@ -190,7 +191,7 @@ class LarkWriter:
             home = Document(schema, base, pointer, draft_of(schema, f"{base}#{pointer}"))
             pointer = ""
         else:
-            home = Document(document, base, "", draft_of(document, f"{base}#"))
+            home = document if isinstance(document, Document) else Document.of(document, base)
         node = self.normaliser.final(self._reader.read(home, pointer, schema))
         root = literal(node)
         if arguments and node.keywords.get("type") != OBJECT:

@@ -22,7 +22,7 @@ from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 MAGIC = b"TOOLCBND"
 VERSION = 8
-_MOST_PACKED = 16 << 20  # bytes of an array: larger ones are mapped
+_MOST_PACKED = 64 << 20  # bytes of an array: larger ones are mapped
 VOCAB_FILE = "vocab_file"
 
 

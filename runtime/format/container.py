@@ -2,7 +2,7 @@
 
 Layout       8 bytes magic, uint32 version, header length, stream length and CRC-32 of the stream, 16 bytes header
              digest, header (msgpack map of ``arrays``, ``packed`` and ``meta``); the stream, which is raw deflate; then
-             each array of more than 1 MiB (of a bundle 16 MiB) that is no comb. Stream and arrays begin at multiples
+             each array of more than 1 MiB (of a bundle 64 MiB) that is no comb. Stream and arrays begin at multiples
              of 64, zeros between; the file ends with the last of them.
              The header digest is BLAKE2b-128 of magic, version and header, which holds the digests of what the stream
              unpacks to (packing.py) and of every mapped array. It is the content address, too: nothing that depends on
