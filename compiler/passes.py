@@ -55,6 +55,10 @@ class Pass(Enum):
         "lift/slice_simulation.py",
         "A state in front of copies of a digit or a blank takes the tokens of as many.",
     )
+    SLICE_EXCEPTIONS = (
+        "lift/slice_simulation.py",
+        "A state of free text, which differs little from one inside of a string, takes the set with exceptions.",
+    )
     REGIONS = (
         "lift/region_rows.py",
         "States that count words or characters share a walk over a trie of few classes of bytes.",

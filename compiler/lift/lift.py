@@ -40,7 +40,7 @@ from .reachable_thresholds import Ahead, chain_ahead, none_ahead, thresholds_ahe
 from .region_rows import RegionRows, Regions
 from .rows import RowStore
 from .scratch import Scratch
-from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, units_beside
+from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .vocab_tries import NOTHING, STRAYS_TOO, Words
 from .walk import MOST_VALUES, Machine, Walkable, rows_at, walk_chains, walk_states
 
@@ -185,9 +185,19 @@ class _Lift:
         if Pass.REGIONS.on:
             share(regions.larger(jobs, slice_, np.arange(len(jobs))))
             share(regions.same(jobs, slice_, np.flatnonzero(differs)))
-        slice_[differs], limit[differs] = -1, UNLIMITED
+        alone = np.flatnonzero(differs)
+        for j in alone.tolist():
+            self.budget.check("")
+            some = int(jobs[j, 0]), int(jobs[j, 1]), int(slice_[j]), int(limit[j])
+            exceptions = self._exceptions(*some) if Pass.SLICE_EXCEPTIONS.on else None
+            if exceptions is None:
+                slice_[j], limit[j] = -1, UNLIMITED
+            else:
+                extra[j], seen = exceptions
+                if limit[j] != UNLIMITED:
+                    reach[j] = seen
         if Pass.REGIONS.on:
-            share(regions.larger(jobs, slice_, np.flatnonzero(differs)))
+            share(regions.larger(jobs, slice_, alone[slice_[alone] < 0]))
         self.budget.check("")
         trie = slice_.copy()
         if Pass.INSIDE_UNITS.on:
@@ -236,6 +246,22 @@ class _Lift:
         self.walks += len(out)
         if self.a.modes == 2:
             self.tallest = max(self.tallest, int(out[:, 3].max(initial=0)))
+
+    def _exceptions(self, q: int, c: int, u: int, bound: int) -> tuple[int, int] | None:
+        """The piece of the tokens on which a state differs from a slice, and the most units of one that may.
+
+        None where it is of no use.
+        """
+        w = self.words
+        before, listed, count = w.listed(u)
+        out = np.empty(listed.size, np.int32)
+        found = exclude(
+            self.machine, w.whole, self.units, self.limit, before, listed, count,
+            int(w.most_units[u]), bound, q, c, u, w.state, out, w.pairs,
+        )  # fmt: skip
+        if not 0 <= found <= self.rows.words:
+            return None
+        return int(self.pieces.add(out[:found], np.array([found], np.int64))[0]), int(w.state[0, 3])
 
     def state_runs(self, jobs: np.ndarray) -> list[Walks]:
         """Rows of (state, counter) in every mode."""

@@ -216,6 +216,82 @@ def _settle(m, units, limit, q0, u0, pairs, begin):  # type: ignore[no-untyped-d
 
 
 @kernel()
+def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0, c0, u0, st, out, pairs):  # type: ignore[no-untyped-def]
+    """Tokens on which a state differs from the slice of u0, where most of its ways lead to states that simulate it.
+
+    before int32 [nodes + 1]: slice tokens at nodes before each;  listed int32: those tokens in preorder;
+    units_of int32: units of each of them;  most_units: of any of them;  bound: the counter value that units may fill up
+    to: what goes beyond is cut from the slice, and differs if the state is alive after all. Returns how many tokens
+    were written to ``out``, or -1 where the state pushes or pops on the way, or meets another bound; st[0, 3] receives
+    the most units, or bytes, of a token of which no simulation tells: so near to the bound others may differ.
+    """
+    found = 0
+    i = 0
+    end = t.node_byte.size
+    st[0, 0] = q0
+    st[0, 1] = c0
+    st[0, 2] = u0
+    st[0, 4] = 0  # units read so far
+    st[0, 5] = row_at(m, np.int64(q0), np.int64(c0))
+    seen = 0
+    while i < end:
+        after = t.skip[i]
+        if before[after] == before[i]:
+            i = after
+            continue
+        depth = t.node_depth[i]
+        c = st[depth - 1, 1]
+        u = units.next_unit[st[depth - 1, 2], t.node_byte[i]]
+        op = m.ops[st[depth - 1, 5], m.symbol_class[t.node_byte[i]]]
+        seen = max(seen, depth)
+        if op == 0:
+            for k in range(before[i], before[after]):
+                seen = max(seen, units_of[k])
+                if c0 + units_of[k] <= bound:
+                    out[found] = listed[k]
+                    found += 1
+            i = after
+            continue
+        if op & KIND_MASK >= PUSH:
+            return -1
+        q = op >> KIND_BITS
+        action = op & KIND_MASK
+        c = c if action == 0 else c + 1 if action == 1 else action - 2
+        so_far = st[depth - 1, 4] + units.boundary[u]
+        if units.boundary[u]:
+            room = limit[q, u]
+            if room == UNKNOWN:
+                room = simulate(m, units, limit, np.int64(q), np.int64(u), pairs)
+            if room >= 0 and room != UNLIMITED and bound != UNLIMITED and (room != bound or c - c0 != so_far):
+                return -1
+            if room >= 0 and room == bound and (bound != UNLIMITED or room - c >= most_units):
+                i = after
+                continue
+            if room >= 0 and room - c >= most_units:
+                for k in range(before[i], before[after]):
+                    seen = max(seen, units_of[k])
+                    if c0 + units_of[k] > bound:
+                        out[found] = listed[k]
+                        found += 1
+                i = after
+                continue
+        for k in range(before[i], before[i + 1]):
+            seen = max(seen, units_of[k])
+            if c0 + units_of[k] > bound:
+                out[found] = listed[k]
+                found += 1
+        st[depth, 0] = q
+        st[depth, 1] = c
+        st[depth, 2] = u
+        st[depth, 4] = so_far
+        if after > i + 1:
+            st[depth, 5] = row_at(m, np.int64(q), np.int64(c))
+        i += 1
+    st[0, 3] = seen
+    return found
+
+
+@kernel()
 def copies(m, units, u, q, most):  # type: ignore[no-untyped-def]
     """How many units a state reads that copies the loop of a unit state, of one byte each; -1: it is no such chain.
 
@@ -243,13 +319,13 @@ def choose_slices(m, units, homes, probe, ahead, copied, most, poor, limit, jobs
 
     Args:
         homes: int32, unit states between units, the richest automaton first.
-        probe: uint8: from a state that may differ from a slice most of these bytes lead into it (region_rows.py).
+        probe: uint8: a state from which most of these bytes lead into a slice takes it with exceptions.
         ahead: bool [states]: the counter can meet a threshold: only what the counter bounds is of use.
         copied: int32, the unit states of the automata whose units may be copied (see `copies`);  most: units of the
             tokens of each.
-        poor: from this unit state on slices are small: a larger one from which the state differs is better.
+        poor: from this unit state on slices are small: a larger one with exceptions is better.
         jobs: int32 [·, 2]: state and counter.
-        out: int32 [·, 3], receives per job the unit state (-1: none), whether the state differs from its slice, and the
+        out: int32 [·, 3], receives per job the unit state (-1: none), whether exceptions must be looked for, and the
             counter value that units may fill up to.
     """
     ops = np.zeros(probe.size, np.int32)

@@ -19,7 +19,7 @@ import numpy as np
 from ..format.kernels.step import act, op_in, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, DEAD, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import MAX_COUNT, NEVER, Tables
-from ..jit.memory import fixed, kernel
+from ..jit.memory import BARE, fixed, kernel
 
 MANY = MAX_COUNT  # no counter is larger
 
@@ -71,19 +71,19 @@ class Closing(NamedTuple):
         return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive)))
 
 
-@kernel()
+@kernel(**BARE)
 def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
     """The op of a state at a counter on a symbol class."""
     return op_of(a, a.state_cell[q] + phase(a.state_break, q, c), k)
 
 
-@kernel()
+@kernel(**BARE)
 def op_of(a, cell, k):  # type: ignore[no-untyped-def]
     """The op of a cell on a symbol class."""
     return op_in(a.delta, np.int64(a.cell_delta[cell]), np.int64(a.cell_default[cell]), k)
 
 
-@kernel()
+@kernel(**BARE)
 def largest(first, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
     """The largest value of a state over an interval of counters; 0 for the finished state.
 
@@ -101,7 +101,7 @@ def largest(first, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
     return np.int64(found)
 
 
-@kernel()
+@kernel(**BARE)
 def owing(back_offset, back, first, breaks, value, g, low, high):  # type: ignore[no-untyped-def]
     """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
     found = np.int64(0)
@@ -113,19 +113,19 @@ def owing(back_offset, back, first, breaks, value, g, low, high):  # type: ignor
     return found
 
 
-@kernel()
+@kernel(**BARE)
 def most(a, q, low, high):  # type: ignore[no-untyped-def]
     """`largest` of the bounds."""
     return largest(a.close_first, a.close_break, a.bound, q, low, high)
 
 
-@kernel()
+@kernel(**BARE)
 def owes(a, g, low, high):  # type: ignore[no-untyped-def]
     """`owing` of the bounds."""
     return owing(a.back_offset, a.back, a.close_first, a.close_break, a.bound, g, low, high)
 
 
-@kernel()
+@kernel(**BARE)
 def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
     """Read a symbol, from st[depth - 1] into st[depth]; 0 dead, 1 alive, 2 + R where it leaves the frame.
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit.memory import kernel
+from ...jit.memory import BARE, kernel
 from ..ops import INCREMENT, KEEP, ZERO
 from ..tables import MAX_COUNT
 
 
-@kernel()
+@kernel(**BARE)
 def phase(breaks, owner, counter):  # type: ignore[no-untyped-def]
     """How many cells behind its first the cell of an owner is, at a counter.
 
@@ -34,7 +34,7 @@ def phase(breaks, owner, counter):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel()
+@kernel(**BARE)
 def op_in(delta, base, default, symbol_class):  # type: ignore[no-untyped-def]
     """The op on a symbol class in the row at a base, or else in its default row; 0 (dead) where neither has it.
 
@@ -48,14 +48,14 @@ def op_in(delta, base, default, symbol_class):  # type: ignore[no-untyped-def]
     return np.int64(delta[place, 1]) if delta[place, 0] == default else np.int64(0)
 
 
-@kernel()
+@kernel(**BARE)
 def return_in(return_, base, number):  # type: ignore[no-untyped-def]
     """The return on a return set in the row at a base (ops.py); 0, to the dead state, where the row has no entry."""
     place = base + number
     return np.int64(return_[place, 1]) if return_[place, 0] == base else np.int64(0)
 
 
-@kernel()
+@kernel(**BARE)
 def act(action, counter):  # type: ignore[no-untyped-def]
     """A counter after an action; counters stop at MAX_COUNT."""
     if action == KEEP:
