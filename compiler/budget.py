@@ -1,8 +1,9 @@
 """Limits on what one compile may cost, checked inside the long loops.
 
 Leaves out   what to do when one is reached: the error names the limit, the place and, where there is one, the option.
-Units        states, pattern_states, rows: counts; bytes: size of the bundle's arrays; seconds: wall time since
-             ``start()``, less what numba took to compile kernels, which it does once on a machine.
+Units        states, pattern_states, rows: counts; bytes: size of the bundle's arrays; seconds: processor time of the
+             thread since ``start()``, less what numba took to compile kernels, which it does once on a machine. Each
+             worker (link/workers.py) has a clock of its own, which begins where that of its parent stood.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def kernel_seconds() -> float:
 
 
 def _now() -> float:
-    return time.monotonic() - kernel_seconds()
+    return time.thread_time() - kernel_seconds()
 
 
 _NODES = 1 << 25  # of tries, visited between two looks at the clock
@@ -80,7 +81,7 @@ class Budget:
         pattern_states: states that the DFA of one terminal (a ``pattern``, a format) has beyond those of its NFA; what
             has this many explodes.
         rows: distinct mask rows.
-        seconds: wall time of the whole compile, without that of the kernels.
+        seconds: processor time of the whole compile, without that of the kernels.
         bytes: size of the bundle's arrays.
     """
 
@@ -120,9 +121,14 @@ class Budget:
         """Seconds since the clock started, without those of kernels."""
         return _now() - self._started
 
-    def excuse(self, seconds: float) -> None:
-        """Count so many seconds less: other processes that work for this compile took them for kernels."""
-        self._started += seconds
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return self.seconds is not None and self.elapsed() > self.seconds
+
+    def resume(self, spent: float) -> None:
+        """Go on after so many seconds, in a forked process, whose clock began anew."""
+        self._started = _now() - spent
 
     @contextmanager
     def blaming(self, place: Callable[[], str]) -> Iterator[None]:
@@ -150,7 +156,7 @@ class Budget:
                 place=place,
                 hint=f"simplify this part, or raise the limit with --max-{what.replace('_', '-')}",
             )
-        if self.seconds is not None and self.elapsed() > self.seconds:
+        if self.is_late:
             raise BudgetError(
                 f"the compile passed its limit of {self.seconds:g} seconds",
                 place=place,

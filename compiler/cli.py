@@ -56,7 +56,12 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
         ),
-        click.option("--lenient", is_flag=True, help="Drop keywords and tools that cannot be compiled, and list them."),
+        click.option("--skip", is_flag=True, help="Leave out tools that cannot be compiled, and list them."),
+        click.option(
+            "--lenient",
+            is_flag=True,
+            help="Drop keywords that cannot be enforced, and tools without a schema, and list them.",
+        ),
         click.option(
             "--key-order",
             type=click.Choice(WORDS["key_order"]),

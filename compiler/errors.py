@@ -51,5 +51,17 @@ class BudgetError(ToolcError):
     """A limit on states, rows, seconds or bytes was reached."""
 
 
+class RefusedTools(Exception):
+    """Some tools of a spec cannot be compiled, and others may: the caller leaves these out, or raises the first error.
+
+    Args:
+        errors: number of a tool in the spec → why.
+    """
+
+    def __init__(self, errors: dict[int, ToolcError]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+
+
 class ReportError(ToolcError):
     """A compile whose report has warnings, which were asked to be errors."""

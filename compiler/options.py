@@ -25,7 +25,7 @@ LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
-_SWITCHES = ("named", "strict", "lenient", "standalone")
+_SWITCHES = ("named", "strict", "lenient", "skip", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs")
 
 
@@ -78,6 +78,7 @@ class Options:
             object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
         lenient: drop keywords, and tools without a schema, that cannot be compiled, and list them, instead of failing.
+        skip: leave out tools that cannot be compiled, and list them, instead of failing.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
         jobs: most processes that compile the parts of one spec; None: one for each core. See compiler/link/workers.py.
@@ -92,6 +93,7 @@ class Options:
     key_order: str = "declared"
     soft_depth: int = 64
     lenient: bool = False
+    skip: bool = False
     standalone: bool = False
     budget: Budget = field(default_factory=Budget)
     jobs: int | None = None

@@ -14,19 +14,20 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolc.runtime.serving.requests import KIND
 
-from .errors import GrammarError, VocabError
+from .errors import GrammarError, RefusedTools, VocabError
 from .key import FORMAT, grammar_digest, recipe
 from .option_checks import check_fit
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
 from .specs.marks import MARKS, request_of
-from .specs.model import with_strictness
+from .specs.model import Refused, with_strictness
 
 if TYPE_CHECKING:
     from toolc.runtime.format.bundle import Bundle
@@ -60,7 +61,8 @@ class Compiled:
             the entry that a request begins with ("begins") and fields of it that nobody here knows ("unread"),
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
-            meant), the tokens that end a turn ("ends"), and those of the protocol that end none here ("missing_ends").
+            meant), the tokens that end a turn ("ends"), those of the protocol that end none here ("missing_ends"), and
+            the tools that were left out ("skipped": tool, and what `ToolcError.as_dict` says).
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -114,7 +116,7 @@ def compile_tools(
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    read = read_spec(spec)
+    read = read_spec(spec, skip=options is not None and options.skip)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -136,7 +138,8 @@ def compile_request(
     from .specs.requests import request_spec
     from .specs.source import MAX_BYTES, load_document
 
-    spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES))
+    refused: list[Refused] | None = [] if options is not None and options.skip else None
+    spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES), refused)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -177,7 +180,27 @@ def compile_spec(
     options = options or Options()
     clock = _Clock(f"{spec.name}#", options, progress)
     with options.budget.ticking():
-        return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+        while True:
+            try:
+                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+            except RefusedTools as refused:
+                spec = _without(spec, refused, options)
+
+
+def _without(spec: Spec, refused: RefusedTools, options: Options) -> Spec:
+    """The spec without the tools that cannot be compiled, if that is asked for and leaves any.
+
+    Raises ToolcError: the first error, otherwise.
+    """
+    number, error = min(refused.errors.items(), key=itemgetter(0))
+    if not options.skip or len(refused.errors) == len(spec.tools):
+        if not options.skip and len(spec.tools) > 1:
+            left_out = f"with --skip {spec.tools[number].name} is left out"
+            error.hint = f"{error.hint}; {left_out}" if error.hint else left_out
+        raise error
+    kept = tuple(tool for n, tool in enumerate(spec.tools) if n not in refused.errors)
+    more = (Refused(spec.tools[n].name, one) for n, one in sorted(refused.errors.items()))
+    return replace(spec, tools=kept, refused=(*spec.refused, *more))
 
 
 def _compile_spec(
@@ -190,7 +213,7 @@ def _compile_spec(
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
-    assembled = grammar_of(spec, options)
+    assembled, spec = assembled_of(spec, options)
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
@@ -208,6 +231,7 @@ def _compile_spec(
         about["begins"] = assembled.begins
     compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
+    compiled.report["skipped"] = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
     return compiled
 
 
@@ -235,11 +259,15 @@ def compile_grammar(
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     """The Lark text of a spec, and what became of its schemas."""
+    return assembled_of(spec, options or Options())[0]
+
+
+def assembled_of(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
+    """The same, and the spec without the tools that are left out (``skip``)."""
     from .grammar.assemble import assemble
     from .grammar.protocol import load_protocol
     from .schema import SchemaOptions
 
-    options = options or Options()
     if options.response is not None:
         check_response(options.response)
     if spec.hosted and not (spec.tools and options.lenient):
@@ -250,9 +278,14 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
-    spec = with_strictness(spec, options.strict)
     with options.budget.ticking():
-        return assemble(spec, schema_options, options.budget, protocol, options.named, options.response)
+        while True:
+            strict = with_strictness(spec, options.strict)
+            how = protocol, options.named, options.response, options.skip
+            try:
+                return assemble(strict, schema_options, options.budget, *how), spec
+            except RefusedTools as refused:
+                spec = _without(spec, refused, options)
 
 
 class _Clock:
@@ -332,7 +365,8 @@ def _compile(
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
     linked = None
     if less is grammar:  # else parts of it may derive nothing, and it is compiled as a whole
-        linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, assembled.common, options.jobs)
+        how = assembled.common, options.jobs, options.skip
+        linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, *how)
     grammar = less
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
@@ -405,6 +439,7 @@ def _compile(
         "missing_ends": missing_ends(assembled.turn_ends, vocab),
         "begins": about.get("begins"),
         "unread": [],
+        "skipped": [],
         "unwritten": unwritten,
         "unwritable": unwritable,
         "misspelt": [

@@ -6,6 +6,7 @@ Leaves out   the pipeline: see ../pipeline.py.
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
 from .source import read_source, schema_options
 from .terminal import (
+    SKIPPED,
     Progress,
     console,
     counted,
@@ -67,6 +69,8 @@ def run(given: set[str], **options: Any) -> None:
 WARNINGS = 20
 """Warnings that are shown."""
 
+_OF_ERROR = ("message", "place", "found", "expected", "hint")
+
 MANY = ("store", "store_bytes", "sign", "ray", "report")
 """Options that only mean something with a store."""
 
@@ -76,6 +80,8 @@ def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], op
 
     if options["strict_report"]:
         refuse_usage("--strict-report is for one spec; in a store what was warned of stands beside what was not")
+    if options["skip"]:
+        refuse_usage("--skip is for one spec; in a store, what was left out would stand beside what was not")
     if not specs or "-" in specs:
         refuse_usage("name the specs, or folders of specs, that are compiled into the store")
     if extra := {"output", "standalone"} & given:
@@ -125,7 +131,7 @@ def _run(
     options = _options(more)
     with Progress(quiet=as_json) as progress:
         progress("spec")
-        source, stem = read_source(spec, more["max_spec_bytes"])
+        source, stem = read_source(spec, more["max_spec_bytes"], more["skip"])
         path = Path(f"{stem}.toolc" if output is None else output)
         target = output_file(path, inputs)
         warm(progress, options.jobs)
@@ -150,6 +156,9 @@ def _run(
         note(f"toolc: warning: {place}: {words}")
     if len(warnings) > WARNINGS:
         note(f"toolc: warning: and {len(warnings) - WARNINGS} more; --json lists all")
+    for one in compiled.report["skipped"]:
+        why = " ".join(str(ToolcError(**{key: one[key] for key in _OF_ERROR})).split())
+        note(f"toolc: left out: {one['tool'] or 'a tool'}, {why.partition(' ')[2]}")
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
@@ -162,8 +171,10 @@ def _run(
     if as_json:
         about = {"digest": compiled.bundle.digest, **compiled.report}
         print_json({"ok": True, "output": str(path), "file_bytes": file_bytes, **about})
-        return
-    _print(compiled, path, file_bytes)
+    else:
+        _print(compiled, path, file_bytes)
+    if compiled.report["skipped"]:
+        sys.exit(SKIPPED)
 
 
 def _warnings(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -17,14 +17,14 @@ from ..specs.source import MAX_BYTES, load_document
 from .terminal import standard_input
 
 
-def read_source(spec: str | Project, max_bytes: int | None) -> tuple[Spec | str, str]:
+def read_source(spec: str | Project, max_bytes: int | None, skip: bool = False) -> tuple[Spec | str, str]:
     """The spec or the Lark text, and the name that its output gets by default."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
     if isinstance(spec, Project):
-        return joined_spec(spec.specs, limit), spec.specs[0].stem
+        return joined_spec(spec.specs, limit, skip), spec.specs[0].stem
     if spec == "-":
-        return read_spec(standard_input().read(limit + 1), "stdin", max_bytes=limit), "stdin"
-    return read_file(spec, max_bytes)
+        return read_spec(standard_input().read(limit + 1), "stdin", max_bytes=limit, skip=skip), "stdin"
+    return read_file(spec, max_bytes, skip)
 
 
 def schema_options(options: dict[str, Any]) -> Options:
@@ -37,6 +37,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         whitespace=options["whitespace"],
         digits=options["digits"],
         lenient=options["lenient"],
+        skip=options["skip"],
         key_order=options["key_order"],
     )
 

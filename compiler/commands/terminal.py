@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ..errors import ToolcError
 
-OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, WARNED = 0, 1, 2, 3, 4, 5, 6
+OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, WARNED, SKIPPED = 0, 1, 2, 3, 4, 5, 6, 7
 BUG, INTERRUPTED, NO_READER = 70, 130, 141
 PATIENCE = 1.0
 """Seconds before progress is shown."""

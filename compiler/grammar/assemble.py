@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ..budget import Budget
-from ..errors import SpecError, ToolcError
+from ..errors import BudgetError, RefusedTools, SpecError, ToolcError
 from ..regex import Regex
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.cached_text import Piece, piece_of, piece_written
@@ -100,6 +100,7 @@ def assemble(
     protocol: Protocol | None = None,
     named: bool = True,
     response: dict[str, Any] | bool | None = None,
+    skip: bool = False,
 ) -> Assembled:
     """The grammar of a spec: of calls of its tools, of a structured response, or of the one value of a bare schema.
 
@@ -110,7 +111,12 @@ def assemble(
         protocol: how calls and responses are written; needed for tools.
         named: whether each tool gets an entry of its own.
         response: schema of a structured response, which gets entries of its own; None for none.
+        skip: whether to go through all tools before the errors of some are raised.
+
+    Raises:
+        RefusedTools: some tools cannot be compiled (``skip``).
     """
+    refused: dict[int, ToolcError] | None = {} if skip else None
     encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
     channel = None if protocol is None else channel_of(protocol)
     common = None
@@ -130,22 +136,26 @@ def assemble(
             rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
         head = f"start: {rule}\n"
     else:
-        _check_names(spec, protocol)
+        _check_names(spec, protocol, refused)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
         rule_of = {}
         homes: Homes = {}
         if common is not None:
-            pieces = _pieces(spec, options, budget, encoding, common, {"start", *protocol.names, *common.rules})
+            taken = {"start", *protocol.names, *common.rules}
+            pieces = _pieces(spec, options, budget, encoding, common, taken, refused)
             writer.reserve(rule for rule, _, _ in pieces)
             rule_of = {tool.name: rule for tool, (rule, _, _) in zip(spec.tools, pieces, strict=True)}
-        for tool in spec.tools if common is None else ():
-            rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
-            if channel is not None and channel.kind != "keywords":
-                parameters[tool.name] = parameters_of(writer, channel.closed)
-            if how["encoding"] == "elements":
-                assert channel is not None
-                elements[tool.name] = elements_of(writer, channel.closed, channel.says_kind(channel.slot))
+        for number, tool in enumerate(spec.tools) if common is None else ():
+            with _refusing(refused, number, budget):
+                rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
+                if channel is not None and channel.kind != "keywords":
+                    parameters[tool.name] = parameters_of(writer, channel.closed)
+                if how["encoding"] == "elements":
+                    assert channel is not None
+                    elements[tool.name] = elements_of(writer, channel.closed, channel.says_kind(channel.slot))
+        if refused:
+            raise RefusedTools(refused)
         answer = ""
         if response is not None or spec.schema is not None:
             if encoding.name != JSON_ENCODING.name:  # arguments are written otherwise, responses are JSON everywhere
@@ -209,19 +219,21 @@ def assemble(
 
 
 def _pieces(
-    spec: Spec, options: SchemaOptions, budget: Budget | None, encoding: Encoding, common: Common, taken: set[str]
-) -> list[tuple[str, Piece, str]]:
+    spec: Spec, options: SchemaOptions, budget: Budget | None, encoding: Encoding, common: Common, taken: set[str],
+    refused: dict[int, ToolcError] | None,
+) -> list[tuple[str, Piece, str]]:  # fmt: skip
     """The arguments of every tool: what the piece's root is called in the whole, the piece, where its places begin.
 
     Args:
         taken: names that are in use.
+        refused: receives the errors of tools, by their numbers; None: the first is raised.
     """
     found = []
     homes: Homes = {}
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
-    for tool in spec.tools:
+    for number, tool in enumerate(spec.tools):
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
-        with _places_in(spec, tool):
+        with _refusing(refused, number, budget), _places_in(spec, tool):
             if tool.document is tool.schema or tool.document is None:
                 piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
             else:
@@ -229,6 +241,8 @@ def _pieces(
                 writer = LarkWriter(options, budget, encoding, common)
                 root = writer.add(tool.schema, document=home, pointer=tool.pointer, name=tool.name, arguments=True)
                 piece, origin = piece_written(writer, root), ""
+        if refused:
+            continue  # the others are only looked at for further errors
         root = piece.root
         if root in piece.rules:
             stem = root = rule_name(tool.name)
@@ -238,21 +252,24 @@ def _pieces(
                 root = f"{stem}_{number}"
             taken.add(root)
         found.append((root, piece, origin))
+    if refused:
+        raise RefusedTools(refused)
     return found
 
 
-def _check_names(spec: Spec, protocol: Protocol) -> None:
+def _check_names(spec: Spec, protocol: Protocol, refused: dict[int, ToolcError] | None) -> None:
     """No tool has the name of something else that the protocol calls in the same way."""
     reserved = protocol.strings("RESERVED")
-    for tool in spec.tools:
+    for number, tool in enumerate(spec.tools):
         if tool.name in reserved:
-            raise SpecError(
-                f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
-                place=f"{_name_of(spec, tool)}#{tool.pointer}",
-                found=quote(tool.name),
-                expected="another name",
-                hint="rename the tool, or choose another protocol",
-            )
+            with _refusing(refused, number, None):
+                raise SpecError(
+                    f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
+                    place=f"{_name_of(spec, tool)}#{tool.pointer}",
+                    found=quote(tool.name),
+                    expected="another name",
+                    hint="rename the tool, or choose another protocol",
+                )
 
 
 def _with_common(
@@ -356,6 +373,20 @@ def _home(spec: Spec, tool: ToolSpec, homes: Homes) -> Document | None:
 def _name_of(spec: Spec, tool: ToolSpec | None) -> str:
     """How errors call the document of a tool: its own, where the spec was joined of several."""
     return spec.name if tool is None else tool.file or spec.name
+
+
+@contextmanager
+def _refusing(refused: dict[int, ToolcError] | None, number: int, budget: Budget | None) -> Iterator[None]:
+    """An error inside is one of the tool of this number, and goes to ``refused``, where there is one.
+
+    That the time is over is no error of a tool.
+    """
+    try:
+        yield
+    except ToolcError as error:
+        if refused is None or (isinstance(error, BudgetError) and budget is not None and budget.is_late):
+            raise
+        refused[number] = error
 
 
 @contextmanager

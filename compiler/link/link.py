@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import NoReturn
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 
 from ..budget import Budget
-from ..errors import BudgetError, ToolcError
+from ..errors import BudgetError, RefusedTools, ToolcError
 from ..grammar.ir import Grammar
 from ..lift.completion import close_arrays
 from ..lift.lift import lift
@@ -41,7 +42,7 @@ from .call_tails import Opener
 from .numbering import Joined
 from .part import Cut, Part, entries_of
 from .resolve import Resolve
-from .split import Entry, Split, split
+from .split import Entry, Split, split, stubs_in
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
 from .symbol_classes import coarse_classes, fine_classes, is_finer
 from .tables import tables_of
@@ -89,15 +90,19 @@ def link(
     context: bytes,
     common: Sequence[str] = (),
     jobs: int | None = 1,
+    skip: bool = False,
 ) -> Linked | None:
     """Compile a grammar by parts; None where it has to be compiled as a whole.
 
-    Raises BudgetError: it took too many seconds, states, rows or bytes, as the whole would.
+    Raises:
+        BudgetError: it took too many seconds, states, rows or bytes, as the whole would.
+        RefusedTools: the arguments of some tools did.
 
     Args:
         context: digest of the vocabulary, of what encodes, and of the compiler.
         common: rules that many grammars have: parts also where no arguments are.
         jobs: see workers.py.
+        skip: whether to go through all tools before the errors of some are raised.
     """
     whole = split(grammar, common) if Pass.PARTS.on else None
     if whole is None:
@@ -105,10 +110,10 @@ def link(
     for classes in (coarse_classes(), fine_classes()) if Pass.COARSE_CLASSES.on else (fine_classes(),):
         parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode(), classes))
         try:
-            return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes).link(jobs)
+            return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes, skip).link(jobs)
         except _Coarse:
             continue
-        except BudgetError:
+        except (BudgetError, RefusedTools):
             raise  # what a part passes the whole passes too
         except (Apart, ToolcError):
             return None  # compiled as a whole it may do, or the error names the right place
@@ -120,7 +125,7 @@ def link(
 class _Linker:
     def __init__(
         self, whole: Split, vocab: Vocab, ends: Sequence[int], encode: Encode | None, budget: Budget, soft_depth: int,
-        cache: Parts, classes: np.ndarray,
+        cache: Parts, classes: np.ndarray, skip: bool,
     ) -> None:  # fmt: skip
         self.whole, self.vocab, self.ends, self.encode = whole, vocab, list(ends), encode
         self.budget, self.soft_depth, self.cache, self.classes = budget, soft_depth, cache, classes
@@ -130,11 +135,15 @@ class _Linker:
         self.parts: dict[bytes, Part] = {}
         self._entries: dict[Entry, Entry] = {}  # by which part, and which entry of it, a unit can be called
         self.reused = 0
+        self._skip = skip
+        self._passed: dict[bytes, BudgetError] = {}  # units that passed a limit, and those that need them
 
     def link(self, jobs: int | None) -> Linked:
         work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units
         units = [one for unit in work for one in self._possible(unit)]
         self._units(units, jobs)
+        if self._passed:
+            self._raise_passed()
         self.parts = {one.digest: self.parts[one.digest] for unit in units for one in self._made_of(unit)}
         return self._main([self._entries[entry] for entry in self.whole.imports])
 
@@ -168,10 +177,18 @@ class _Linker:
             try:
                 if unit.digest in failed:
                     raise failed[unit.digest]
+                below = next((self._passed[digest] for digest, _ in unit.imports if digest in self._passed), None)
+                if below is not None:
+                    raise below
                 self._keep(unit, self._unit(unit))
             except (Apart, ToolcError) as error:
                 if not isinstance(unit, Group):
-                    raise
+                    if not isinstance(error, BudgetError) or self.budget.is_late:
+                        raise
+                    self._passed[unit.digest] = error
+                    if not self._skip:
+                        self._raise_passed()
+                    continue
                 if not isinstance(error, BudgetError):
                     self.cache.give_up(unit.digest)
                 self._units(unit.members, 1)  # one of them has to be made otherwise, or this is an error of it
@@ -184,6 +201,19 @@ class _Linker:
                 errors = (ToolcError, Apart, _Coarse)
                 failed = spread(missing[n:], self.parts, self._unit, self._keep, errors, hands, seconds, self.budget)
                 hands = 1
+
+    def _raise_passed(self) -> NoReturn:
+        """Raise the errors of units as those of the tools that need them."""
+        errors: dict[int, ToolcError] = {}
+        rules, marks = self.whole.main.rules, self.whole.main.marks
+        for number, rule in ((mark.number, rule) for rule, mark in marks.items() if mark.kind == "tool"):
+            for stub in stubs_in(rules, rule):
+                digest, _ = self.whole.imports[stub]
+                if digest in self._passed:
+                    errors.setdefault(number, self._passed[digest])
+        if errors:
+            raise RefusedTools(errors)
+        raise next(iter(self._passed.values()))  # of what no tool needs by itself
 
     def _take(self, unit: Work) -> bool:
         """Take a part from the cache; whether it is there."""

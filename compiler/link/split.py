@@ -16,6 +16,7 @@ Invariants   the digest of a part covers all that its tables depend on and neith
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -47,6 +48,7 @@ DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"  # of these numbers
 _CLOSER = {b"{": b"}", b"[": b"]", b"(": b")"}
 START = "start"
 ENTRY_END = b";"  # between the number of an entry and its text
+_STUB = re.compile(rb"\xff([0-9a-z]+)\xff")
 _MOST_KEPT = 1 << 14  # regular expressions of which the digest is kept: those of one grammar are in the next, too
 
 Entry = tuple[bytes, int]  # digest of a unit, which of its entries
@@ -126,6 +128,18 @@ def stub(opener: Opener, number: int, closed: bool) -> Expr:
     if isinstance(opener, str):
         return sequence(Special(opener), Literal(text))
     return Literal(opener + text + (_CLOSER[opener] if closed else b""))
+
+
+def stubs_in(rules: Mapping[str, Expr], rule: str) -> list[int]:
+    """The numbers of the stubs that a rule needs."""
+    seen, found = [rule], []
+    for name in seen:
+        for leaf in leaves(rules[name]):
+            if isinstance(leaf, Ref) and leaf.name in rules and leaf.name not in seen:
+                seen.append(leaf.name)
+            elif isinstance(leaf, Literal):
+                found += [int(digits, len(DIGITS)) for digits in _STUB.findall(leaf.data)]
+    return found
 
 
 def written_number(number: int) -> bytes:

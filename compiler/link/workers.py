@@ -28,7 +28,7 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import NoReturn
 
-from ..budget import Budget, kernel_seconds
+from ..budget import Budget
 from ..options import cores
 from .part import Part
 from .tool_groups import Work
@@ -52,7 +52,7 @@ def spread(
         errors: what ``make`` raises on purpose.
         jobs: most workers; None: one for each core, but none in a process that is itself a worker.
         seconds: that a unit takes, about.
-        budget: of the compile; what workers take to compile kernels does not count, as everywhere.
+        budget: of the compile; each worker has the rest of its time.
     """
     most = min(jobs or (cores() if parent_process() is None else 1), len(units))
     count = 1
@@ -60,13 +60,13 @@ def spread(
         count += 1
     if count == 1 or not _may_fork():
         return {}
-    pool = _Pool(units, parts, make, errors)
+    pool = _Pool(units, parts, make, errors, budget)
     try:
         while len(pool.workers) < count and pool.fork():
             if len(pool.workers) == 1 and not _is_alone():
                 return {}
             pool.hand_out()
-        pool.run(keep, budget)
+        pool.run(keep)
     finally:
         pool.end()
     return {units[number].digest: error for number, error in pool.failed.items()}
@@ -109,9 +109,9 @@ class _Worker:
 class _Pool:
     def __init__(
         self, units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part],
-        errors: tuple[type[Exception], ...],
+        errors: tuple[type[Exception], ...], budget: Budget,
     ) -> None:  # fmt: skip
-        self.units, self.parts, self.make, self.errors = units, parts, make, errors
+        self.units, self.parts, self.make, self.errors, self.budget = units, parts, make, errors, budget
         self.workers: list[_Worker] = []
         self.todo = list(range(len(units)))
         self.failed: dict[int, Exception] = {}
@@ -120,11 +120,12 @@ class _Pool:
         """Start one more worker; False where the machine has no room for it."""
         held = {signal.SIGINT, signal.SIGTERM}
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, held)  # until we know whom to end
+        spent = self.budget.elapsed()
         try:
             here, there = Pipe()
             pid = os.fork()
             if pid == 0:
-                self._serve(there, [here, *(other.pipe for other in self.workers)])
+                self._serve(there, [here, *(other.pipe for other in self.workers)], spent)
             there.close()
             self.workers.append(_Worker(pid, here, set(self.parts)))
         except OSError:
@@ -133,8 +134,8 @@ class _Pool:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         return True
 
-    def _serve(self, pipe: Connection, others: list[Connection]) -> NoReturn:
-        """In a worker: make what is asked for until there is nobody to ask."""
+    def _serve(self, pipe: Connection, others: list[Connection], spent: float) -> NoReturn:
+        """In a worker: make what is asked for until there is nobody to ask; its parent spent so many seconds before."""
         try:
             signal.set_wakeup_fd(-1)
             for number in signal.valid_signals():
@@ -145,7 +146,7 @@ class _Pool:
             sys.stdout = sys.stderr = io.StringIO()  # threads that are not here may hold the locks of the others
             for end in others:
                 end.close()  # so that each pipe ends with our parent
-            began = kernel_seconds()
+            self.budget.resume(spent)
             while True:
                 number, imported = pickle.loads(pipe.recv_bytes())
                 self.parts.update(imported)
@@ -155,7 +156,7 @@ class _Pool:
                     found = self.parts[unit.digest] = _bare(self.make(unit))
                 except self.errors as error:
                     found = error
-                pipe.send_bytes(pickle.dumps((found, kernel_seconds() - began), pickle.HIGHEST_PROTOCOL))
+                pipe.send_bytes(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
         finally:
             os._exit(0)
 
@@ -194,9 +195,8 @@ class _Pool:
                 todo += (digest for digest, _ in self.parts[digest].imports)
         return found
 
-    def run(self, keep: Callable[[Work, Part], None], budget: Budget) -> None:
+    def run(self, keep: Callable[[Work, Part], None]) -> None:
         """Take what workers bring until none has anything to do."""
-        excused = 0.0
         while busy := [worker for worker in self.workers if worker.number >= 0]:
             ready = wait([worker.pipe for worker in busy])
             for worker in (one for one in busy if one.pipe in ready):
@@ -207,14 +207,12 @@ class _Pool:
                     self._end(worker)
                     continue
                 self._hand(worker)  # it goes on while we read
-                found, kernels = pickle.loads(message)
+                found = pickle.loads(message)
                 if isinstance(found, Part):
                     keep(unit, found)
                     worker.held.add(unit.digest)
                 else:
                     self.failed[number] = found
-                budget.excuse(max(0.0, kernels - excused))  # they compile side by side
-                excused = max(excused, kernels)
             self.hand_out()
 
     def end(self) -> None:

@@ -9,7 +9,8 @@ Invariants   tool names are 1 to 128 of ``[A-Za-z0-9_.-]`` and differ. A Spec of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -17,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from toolc.runtime.calls.json_text import packed
 from toolc.runtime.format.container import blake
 
-from ..errors import SpecError
+from ..errors import SpecError, ToolcError
 from .exact_numbers import write_json
 
 Dialect = Literal["json-schema", "openapi-3.0", "openapi-3.1"]
@@ -115,6 +116,28 @@ class Hosted(NamedTuple):
         )
 
 
+class Refused(NamedTuple):
+    """A tool that is left out, since it cannot be compiled: its name, where it has one; and why."""
+
+    name: str
+    error: ToolcError
+
+
+@contextmanager
+def skipping(refused: list[Refused] | None, name: str = "") -> Iterator[None]:
+    """An error inside leaves out the tool of this name.
+
+    Args:
+        refused: receives it; None: the error is raised.
+    """
+    try:
+        yield
+    except ToolcError as error:
+        if refused is None:
+            raise
+        refused.append(Refused(name, error))
+
+
 @dataclass(frozen=True)
 class Spec:
     """A spec document, read.
@@ -130,6 +153,7 @@ class Spec:
         schema_pointer: JSON pointer of the schema, in the file.
         begins: the entry, without reasoning, that a request begins with; empty for what is asked most.
         unread: JSON pointers of fields of a request that nobody here knows.
+        refused: tools that are left out (``skip``).
     """
 
     kind: Kind
@@ -142,6 +166,7 @@ class Spec:
     schema_pointer: str = ""
     begins: str = ""
     unread: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:
@@ -163,31 +188,49 @@ def with_strictness(spec: Spec, strict: bool | None) -> Spec:
 
 
 def make_spec(
-    kind: Kind, name: str, document: Any, tools: Sequence[ToolSpec], schema: Any = None, hosted: Sequence[Hosted] = ()
+    kind: Kind,
+    name: str,
+    document: Any,
+    tools: Sequence[ToolSpec],
+    schema: Any = None,
+    hosted: Sequence[Hosted] = (),
+    refused: list[Refused] | None = None,
 ) -> Spec:
-    """Check what holds across tools and freeze the spec."""
+    """Check what holds across tools and freeze the spec.
+
+    Args:
+        refused: tools that are left out; grows by those whose names cannot be, or stand twice. None: these are errors.
+    """
     first: dict[str, ToolSpec] = {}
     for tool in tools:
-        place = tool.name_place(name)
-        if not NAME.match(tool.name):
-            raise SpecError(
-                "this cannot be the name of a tool",
-                place=place,
-                found=quote(tool.name),
-                expected="1 to 128 characters of A-Z a-z 0-9 _ . -",
-                hint=name_hint(tool.name),
-            )
-        other = first.setdefault(tool.name, tool)
-        if other is not tool:
-            raise SpecError(
-                f"two tools have the name {quote(tool.name)}",
-                place=place,
-                expected=f"a name that differs from that of {other.name_place(name)}",
-                hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
-            )
+        with skipping(refused, tool.name):
+            _check_name(tool, first.get(tool.name), name, kind)
+            first[tool.name] = tool
+    if not first and refused:
+        raise refused[0].error
     if kind == "openapi" and not tools:
         raise SpecError("the spec has no tools", place=f"{name}#", expected="at least one operation under paths")
-    return Spec(kind, name, tuple(tools), schema, document, digest_of(kind, document), tuple(hosted))
+    found = tuple(first.values()), schema, document, digest_of(kind, document), tuple(hosted)
+    return Spec(kind, name, *found, refused=tuple(refused or ()))
+
+
+def _check_name(tool: ToolSpec, other: ToolSpec | None, name: str, kind: Kind) -> None:
+    """A tool has a name that calls can write, and that no other before it has."""
+    if not NAME.match(tool.name):
+        raise SpecError(
+            "this cannot be the name of a tool",
+            place=tool.name_place(name),
+            found=quote(tool.name),
+            expected="1 to 128 characters of A-Z a-z 0-9 _ . -",
+            hint=name_hint(tool.name),
+        )
+    if other is not None:
+        raise SpecError(
+            f"two tools have the name {quote(tool.name)}",
+            place=tool.name_place(name),
+            expected=f"a name that differs from that of {other.name_place(name)}",
+            hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
+        )
 
 
 def digest_of(kind: str, document: Any) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from ..errors import SpecError
 from .marks import marks_of
-from .model import Dialect, ToolSpec, escape, quote, shown, want
+from .model import Dialect, Refused, ToolSpec, escape, quote, shown, skipping, want
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 READ_ONLY = frozenset({"get", "head"})
@@ -35,8 +35,12 @@ MAX_ARGUMENTS = 200_000
 """Of all operations; path items and lists of parameters that many refer to multiply."""
 
 
-def read_openapi(document: dict[str, Any], name: str) -> list[ToolSpec]:
-    """The tools of an OpenAPI document, in its order."""
+def read_openapi(document: dict[str, Any], name: str, refused: list[Refused] | None = None) -> list[ToolSpec]:
+    """The tools of an OpenAPI document, in its order.
+
+    Args:
+        refused: receives the operations that cannot be read; None: the first of them is an error.
+    """
     version = document["openapi"]
     if not isinstance(version, str) or not re.match(r"3\.[01](\.\d+)?([-+].*)?\Z", version):
         raise SpecError(
@@ -49,12 +53,7 @@ def read_openapi(document: dict[str, Any], name: str) -> list[ToolSpec]:
     if dialect == "openapi-3.0":
         document = as_draft_4(document)
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    reader = Reader(document, name, dialect)
-    tools: list[ToolSpec] = []
-    for path, item in paths.items():
-        if not path.startswith("x-"):
-            tools.extend(reader.path_item(path, item, f"/paths/{escape(path)}"))
-    return tools
+    return Reader(document, name, dialect, refused).paths(paths)
 
 
 class Reader:
@@ -66,22 +65,37 @@ class Reader:
 
     places: tuple[str, ...] = PLACES
 
-    def __init__(self, document: dict[str, Any], name: str, dialect: Dialect) -> None:
+    def __init__(
+        self, document: dict[str, Any], name: str, dialect: Dialect, refused: list[Refused] | None = None
+    ) -> None:
         self.document = document
         self.name = name
         self.dialect = dialect
         self.arguments = 0  # of the operations so far
+        self.refused = refused
+
+    def paths(self, paths: dict[str, Any]) -> list[ToolSpec]:
+        """The operations of all paths."""
+        tools: list[ToolSpec] = []
+        for path, item in paths.items():
+            if not path.startswith("x-"):
+                with skipping(self.refused, path):
+                    tools.extend(self.path_item(path, item, f"/paths/{escape(path)}"))
+        return tools
 
     def path_item(self, path: str, item: Any, pointer: str) -> list[ToolSpec]:
+        """The operations of one path."""
         item, at = self.resolve(item, pointer, "a path item: an object")
         tools = []
         for method, operation in item.items():
             if method in METHODS:
-                where = f"{at}/{method}"
-                want(operation, dict, f"{self.name}#{where}", "an operation: an object")
-                shared = self.parameters(item.get("parameters"), f"{at}/parameters")
-                own = self.parameters(operation.get("parameters"), f"{where}/parameters")
-                tools.append(self.operation(method, path, operation, where, shared | own))
+                named = isinstance(operation, dict) and isinstance(operation.get("operationId"), str)
+                with skipping(self.refused, operation["operationId"] if named else f"{method} {path}"):
+                    where = f"{at}/{method}"
+                    want(operation, dict, f"{self.name}#{where}", "an operation: an object")
+                    shared = self.parameters(item.get("parameters"), f"{at}/parameters")
+                    own = self.parameters(operation.get("parameters"), f"{where}/parameters")
+                    tools.append(self.operation(method, path, operation, where, shared | own))
         return tools
 
     def operation(

@@ -31,7 +31,7 @@ from .source import MAX_BYTES, load_document
 
 NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
 _TEXTS = ("tokenizer", "protocol", "response", "output")
-_OPTIONS = ("whitespace", "digits", "soft_depth", "lenient", "key_order", "standalone", "named", "strict")
+_OPTIONS = ("whitespace", "digits", "soft_depth", "lenient", "skip", "key_order", "standalone", "named", "strict")
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ def _near(value: str, folder: Path) -> str:
     return str(folder / value) if os.path.exists(folder / value) else value
 
 
-def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> Spec:
+def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES, skip: bool = False) -> Spec:
     """The spec of one file, or all tools of several; a name that stands twice is an error that names both places."""
-    specs = [read_spec(path, max_bytes=max_bytes) for path in paths]
+    specs = [read_spec(path, max_bytes=max_bytes, skip=skip) for path in paths]
     if len(specs) == 1:
         return specs[0]
     tools: list[ToolSpec] = []
@@ -131,4 +131,5 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES) -> S
         tools += (replace(tool, file=file) for tool in spec.tools)
         hosted += (tool._replace(file=file) for tool in spec.hosted)
     name = ", ".join(spec.name for spec in specs)
-    return make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted)
+    refused = [one for spec in specs for one in spec.refused] if skip else None
+    return make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused)

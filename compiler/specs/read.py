@@ -15,7 +15,7 @@ from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
 from .callables import is_callable, read_callables
-from .model import SCHEMA_KEYS, Spec, make_spec, quote, shown
+from .model import SCHEMA_KEYS, Refused, Spec, make_spec, quote, shown
 from .openapi import read_openapi
 from .requests import request_spec, response_schema
 from .source import MAX_BYTES, load_document
@@ -28,6 +28,7 @@ def read_spec(
     name: str | None = None,
     *,
     max_bytes: int | None = MAX_BYTES,
+    skip: bool = False,
 ) -> Spec:
     """Read a spec, recognised by its content.
 
@@ -36,14 +37,16 @@ def read_spec(
             Python callable or pydantic model, or a list of them.
         name: how errors call the document; by default the file's name.
         max_bytes: the largest document that is read; None for no limit.
+        skip: leave out tools that cannot be read, and list them as `Spec.refused`.
     """
+    refused: list[Refused] | None = [] if skip else None
     if is_callable(source):
         name = name or "callables"
         document, tools = read_callables(source, name)
         return make_spec("tools", name, document, tools)
     document, name = load_document(source, name, max_bytes)
     if isinstance(document, list):
-        return _listed(document, document, name, "")
+        return _listed(document, document, name, "", refused)
     if isinstance(document, bool) or is_response_format(document):
         return schema_spec(document, name)
     if not isinstance(document, dict):
@@ -63,16 +66,16 @@ def read_spec(
                 expected='"3.0.x" or "3.1.x"',
                 hint=f'write it between quotes: "{version}.0"' if version in (3.0, 3.1) else None,
             )
-        return make_spec("openapi", name, document, read_openapi(document, name))
+        return make_spec("openapi", name, document, read_openapi(document, name, refused), refused=refused)
     if "swagger" in document:
-        return make_spec("openapi", name, document, read_swagger(document, name))
+        return make_spec("openapi", name, document, read_swagger(document, name, refused), refused=refused)
     if is_request(document):
-        return request_spec(document, name)
+        return request_spec(document, name, refused)
     if "tools" in document and "properties" not in document:
-        return _listed(document, document["tools"], name, "/tools")
+        return _listed(document, document["tools"], name, "/tools", refused)
     result = document.get("result")
     if "jsonrpc" in document and isinstance(result, dict) and "tools" in result:  # the answer of an MCP server
-        return _listed(document, result["tools"], name, "/result/tools")
+        return _listed(document, result["tools"], name, "/result/tools", refused)
     if "jsonrpc" in document and SCHEMA_KEYS.isdisjoint(document):
         failed = document.get("error")
         message = failed.get("message") if isinstance(failed, dict) else None
@@ -83,9 +86,9 @@ def read_spec(
             expected="the result of tools/list",
         )
     if "function" in document and "question" in document:  # a row of BFCL
-        return _listed(document, document["function"], name, "/function")
+        return _listed(document, document["function"], name, "/function", refused)
     if document.get("type") == "function" or is_function(document):
-        return _listed(document, [document], name, None)
+        return _listed(document, [document], name, None, refused)
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
         document.keys() - {"description"}
     )
@@ -107,10 +110,10 @@ def read_spec(
     return make_spec("schema", name, document, [], document)
 
 
-def _listed(document: Any, items: Any, name: str, pointer: str | None) -> Spec:
+def _listed(document: Any, items: Any, name: str, pointer: str | None, refused: list[Refused] | None) -> Spec:
     """The spec of a list of tools, see `read_tools`."""
-    tools, hosted = read_tools(items, name, pointer)
-    return make_spec("tools", name, document, tools, hosted=hosted)
+    tools, hosted = read_tools(items, name, pointer, refused)
+    return make_spec("tools", name, document, tools, hosted=hosted, refused=refused)
 
 
 _FORMS = {

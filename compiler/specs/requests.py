@@ -18,11 +18,11 @@ from toolc.runtime.serving.requests import KIND, Content, is_response_format, re
 
 from ..errors import SpecError, ToolcError
 from .callables import schema_of_type
-from .model import Spec, digest_of, make_spec
+from .model import Refused, Spec, digest_of, make_spec
 from .tools import read_tools
 
 
-def request_spec(body: Any, name: str) -> Spec:
+def request_spec(body: Any, name: str, refused: list[Refused] | None = None) -> Spec:
     """The spec of a request's body.
 
     Args:
@@ -41,7 +41,7 @@ def request_spec(body: Any, name: str) -> Spec:
         )
     document = content.document
     with _in_body(content, name):
-        tools, hosted = read_tools(document.get("tools", []), name, "/tools")
+        tools, hosted = read_tools(document.get("tools", []), name, "/tools", refused)
     tools = [
         replace(
             tool,
@@ -50,7 +50,7 @@ def request_spec(body: Any, name: str) -> Spec:
         )
         for tool in tools
     ]
-    spec = make_spec(KIND, name, document, tools, content.response, hosted)
+    spec = make_spec(KIND, name, document, tools, content.response, hosted, refused)
     said: dict[str, Any] = {}
     if request.choice != "auto":
         said["tool_choice"] = request.choice

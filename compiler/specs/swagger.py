@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import SpecError
-from .model import ToolSpec, escape, shown, want
+from .model import Refused, ToolSpec, shown, want
 from .openapi import PLACES, Reader, as_draft_4
 
 _KEYWORDS = frozenset(
@@ -21,8 +21,8 @@ _KEYWORDS = frozenset(
 )
 
 
-def read_swagger(document: dict[str, Any], name: str) -> list[ToolSpec]:
-    """The tools of a Swagger 2.0 document, in its order."""
+def read_swagger(document: dict[str, Any], name: str, refused: list[Refused] | None = None) -> list[ToolSpec]:
+    """The tools of a Swagger 2.0 document, in its order; ``refused`` as for `read_openapi`."""
     version = document["swagger"]
     if version not in ("2.0", 2.0):
         raise SpecError(
@@ -30,12 +30,7 @@ def read_swagger(document: dict[str, Any], name: str) -> list[ToolSpec]:
         )
     document = as_draft_4(document, "x-nullable")
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    reader = _Reader(document, name, "openapi-3.0")
-    tools: list[ToolSpec] = []
-    for path, item in paths.items():
-        if not path.startswith("x-"):
-            tools.extend(reader.path_item(path, item, f"/paths/{escape(path)}"))
-    return tools
+    return _Reader(document, name, "openapi-3.0", refused).paths(paths)
 
 
 class _Reader(Reader):

@@ -19,7 +19,19 @@ from typing import Any
 from ..errors import SpecError
 from .bfcl import as_json_schema, is_bfcl
 from .marks import marks_of
-from .model import FORM, NO_ARGUMENTS, SCHEMA_KEYS, Hosted, ToolSpec, escape, quote, shown, want
+from .model import (
+    FORM,
+    NO_ARGUMENTS,
+    SCHEMA_KEYS,
+    Hosted,
+    Refused,
+    ToolSpec,
+    escape,
+    quote,
+    shown,
+    skipping,
+    want,
+)
 
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters")
@@ -39,13 +51,16 @@ def is_function(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str) and any(key in value for key in _SCHEMAS)
 
 
-def read_tools(items: Any, name: str, pointer: str | None) -> tuple[list[ToolSpec], list[Hosted]]:
+def read_tools(
+    items: Any, name: str, pointer: str | None, refused: list[Refused] | None = None
+) -> tuple[list[ToolSpec], list[Hosted]]:
     """The tools of a list, and those of it that the API runs itself.
 
     Args:
         items: the list.
         name: how errors call the document.
         pointer: JSON pointer of the list; None where the document is the one tool of a list made here.
+        refused: receives those that cannot be read; None: the first of them is an error.
     """
     want(items, list, f"{name}#{pointer}", "a list of tools")
     tools, hosted = [], []
@@ -54,8 +69,16 @@ def read_tools(items: Any, name: str, pointer: str | None) -> tuple[list[ToolSpe
         if _is_hosted(one):
             hosted.append(Hosted(one["type"], at))
         else:
-            tools.append(read_tool(one, name, at))
+            with skipping(refused, _name_in(one)):
+                tools.append(read_tool(one, name, at))
     return tools, hosted
+
+
+def _name_in(tool: Any) -> str:
+    """What a tool that may be of no form is called, if anything."""
+    inside = tool.get("function", tool) if isinstance(tool, dict) else None
+    found = inside.get("name") if isinstance(inside, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _is_hosted(tool: Any) -> bool:

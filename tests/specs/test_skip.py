@@ -1,0 +1,127 @@
+"""Tools that cannot be compiled are left out on request, each with its reason; else the first is the error."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from toolc.compiler import Budget, Options, compile_tools
+from toolc.compiler.cli import cli
+from toolc.compiler.errors import BudgetError, SchemaError, SpecError, ToolcError
+from toolc.compiler.specs import read_spec
+from toolc.runtime import Matcher
+
+GOOD = {"name": "good", "input_schema": {"type": "object", "properties": {"q": {"type": "string"}}}}
+ALSO = {"name": "also", "input_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+MALFORMED = {"name": "malformed", "input_schema": {"type": "object", "properties": {"a": {"minLength": "3"}}}}
+DANGLING = {"name": "dangling", "input_schema": {"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}}
+NAMELESS = {"name": "a name", "input_schema": {"type": "object"}}
+UNREAD = {"type": "function", "function": "weather"}
+MANY_VALUES = {f"key{n}": {"enum": [sha256(b"%d %d" % (n, m)).hexdigest() for m in range(20)]} for n in range(40)}
+LARGE = {"name": "large", "input_schema": {"type": "object", "properties": MANY_VALUES}}
+
+
+def skipping(**more: Any) -> Options:
+    return Options(skip=True, jobs=1, **more)
+
+
+@pytest.mark.parametrize("protocol", ["hermes", "qwen3_coder", "pythonic"])
+def test_what_cannot_be_compiled_is_left_out(protocol: str) -> None:
+    tools = [MALFORMED, GOOD, UNREAD, DANGLING, NAMELESS, ALSO, GOOD]
+    made = compile_tools(tools, "builtin", options=skipping(protocol=protocol))
+    assert made.report["tools"] == ["good", "also"]
+    assert [(one["tool"], one["error"]) for one in made.report["skipped"]] == [
+        ("", "SpecError"),
+        ("a name", "SpecError"),
+        ("good", "SpecError"),
+        ("malformed", "SchemaError"),
+        ("dangling", "SchemaError"),
+    ]
+    places = [one["place"] for one in made.report["skipped"]]
+    assert places == [
+        "spec#/2/function",
+        "spec#/4/name",
+        "spec#/6/name",
+        "spec#/0/input_schema/properties/a/minLength",
+        "spec#/3/input_schema/properties/a/$ref",
+    ]
+    alone = compile_tools([GOOD, ALSO], "builtin", options=Options(jobs=1, protocol=protocol))
+    assert alone.bundle.tables.states == made.bundle.tables.states
+    assert np.array_equal(Matcher(made.bundle).allowed_tokens(), Matcher(alone.bundle).allowed_tokens())
+
+
+@pytest.mark.parametrize(("tool", "error"), [(MALFORMED, SchemaError), (UNREAD, SpecError)])
+def test_without_skip_the_first_is_the_error(tool: dict[str, Any], error: type[ToolcError]) -> None:
+    with pytest.raises(error):
+        compile_tools([GOOD, tool], "builtin", options=Options(jobs=1, protocol="hermes"))
+
+
+def test_where_no_tool_is_left_the_first_error_is_raised() -> None:
+    with pytest.raises(SchemaError) as caught:
+        compile_tools([MALFORMED, DANGLING], "builtin", options=skipping(protocol="hermes"))
+    assert caught.value.place == "spec#/0/input_schema/properties/a/minLength"
+    with pytest.raises(SpecError) as named:
+        compile_tools([NAMELESS], "builtin", options=skipping(protocol="hermes"))
+    assert named.value.place == "spec#/0/name"
+
+
+@pytest.mark.parametrize("fillers", [0, 40])  # alone, and in a group of tools
+def test_a_limit_blames_one_tool(fillers: int) -> None:
+    more = [{**GOOD, "name": f"good{n}"} for n in range(fillers)]
+    tools, limit = [GOOD, LARGE, ALSO, *more], Budget(states=20_000)
+    with pytest.raises(BudgetError) as caught:
+        compile_tools(tools, "builtin", options=Options(jobs=1, protocol="hermes", budget=limit))
+    assert "with --skip large is left out" in str(caught.value)
+    assert "#/1/input_schema" in str(caught.value.place)
+    made = compile_tools(tools, "builtin", options=skipping(protocol="hermes", budget=limit))
+    assert "large" not in made.report["tools"] and len(made.report["tools"]) == 2 + fillers
+    assert [one["tool"] for one in made.report["skipped"]] == ["large"]
+
+
+def test_operations_are_left_out() -> None:
+    def operation(name: str, **more: Any) -> dict[str, Any]:
+        return {"operationId": name, "responses": {}, **more}
+
+    query = {"name": "q", "in": "query", "schema": {"type": "string"}}
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "t", "version": "1"},
+        "paths": {
+            "/a": {"get": operation("a", parameters=[query])},
+            "/b/{id}": {
+                "get": operation("b"),
+                "put": operation("c", parameters=[{**query, "in": "path", "name": "id"}]),
+            },
+            "/d": {"$ref": "#/nowhere"},
+            "/e": {"get": operation("e", parameters=[{**query, "schema": {"$ref": "#/components/schemas/Missing"}}])},
+            "/f": {"get": 3},
+        },
+    }
+    assert [tool.name for tool in read_spec(document, "api", skip=True).tools] == ["a", "c", "e"]
+    made = compile_tools(document, "builtin", options=skipping(protocol="hermes"))
+    assert made.report["tools"] == ["a", "c"]
+    assert [(one["tool"], one["place"]) for one in made.report["skipped"]] == [
+        ("b", "spec#/paths/~1b~1{id}/get"),
+        ("/d", "spec#/paths/~1d/$ref"),
+        ("get /f", "spec#/paths/~1f/get"),
+        ("e", "spec#/paths/~1e/get/parameters/0/schema/$ref"),
+    ]
+
+
+def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
+    spec = tmp_path / "tools.json"
+    spec.write_text(json.dumps([GOOD, MALFORMED]))
+    words = ["compile", str(spec), "--skip", "-o", str(tmp_path / "x.toolc"), "--tokenizer", "builtin"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 7 and (tmp_path / "x.toolc").exists()
+    assert "left out: malformed, at tools.json#/1/input_schema/properties/a/minLength" in done.stderr
+    told = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    assert told["ok"] and [one["tool"] for one in told["skipped"]] == ["malformed"]
+    assert CliRunner().invoke(cli, [*words[:2], *words[3:]]).exit_code == 3
+    assert CliRunner().invoke(cli, [*words, "--store", str(tmp_path / "store")]).exit_code == 2
