@@ -25,8 +25,9 @@ from ..schema.parameters import elements_of, parameters_of
 from ..schema.references import Document
 from ..schema.report import Row, Told, at, keyword_report, told
 from ..schema.request_text import Request
+from ..schema.rules import Gaps, rule_name
 from ..schema.unwritable import Unwritable
-from ..schema.writer import Gaps, common_of, rule_name, rules_text, terminals_text
+from ..schema.writer import common_of, rules_text, terminals_text
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .argument_encoding import arguments_of, marked
@@ -150,10 +151,11 @@ def assemble(
             with _refusing(refused, number, budget):
                 rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
                 if channel is not None and channel.kind != "keywords":
-                    parameters[tool.name] = parameters_of(writer, channel.closed)
+                    parameters[tool.name] = parameters_of(writer.normaliser, writer.root, channel.closed)
                 if how["encoding"] == "elements":
                     assert channel is not None
-                    elements[tool.name] = elements_of(writer, channel.closed, channel.says_kind(channel.slot))
+                    said = channel.says_kind(channel.slot)
+                    elements[tool.name] = elements_of(writer.normaliser, writer.root, channel.closed, said)
         if refused:
             raise RefusedTools(refused)
         answer = ""

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .atoms import NEVER, Conj
 from .member_automata import Item, Payload, array_is_plain
 from .nodes import Constant
+from .rules import Rules
 from .scalar_text import bracketed, constant_text, grouped
 from .shapes import Arrays
 from .state_text import state_text
 from .strings import repeated
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Items:
     one: Callable[[Conj | Constant, str], str]
 
 
-def array_text(writer: LarkWriter, shape: Arrays, hint: str) -> str:
+def array_text(writer: Rules, shape: Arrays, hint: str) -> str:
     """An array."""
 
     def one(value: Conj | Constant, hint: str) -> str:
@@ -57,7 +54,7 @@ def array_text(writer: LarkWriter, shape: Arrays, hint: str) -> str:
     return f'"[" {writer.blank}{inside} {writer.blank}"]"'
 
 
-def items_text(writer: LarkWriter, shape: Arrays, items: Items, hint: str) -> str:
+def items_text(writer: Rules, shape: Arrays, items: Items, hint: str) -> str:
     """The items of an array with nothing around them, fit to be an alternative."""
     if not array_is_plain(shape):
         return _by_states(writer, shape, items, hint)
@@ -65,7 +62,7 @@ def items_text(writer: LarkWriter, shape: Arrays, items: Items, hint: str) -> st
     return f"({inside})?" if inside and low == 0 else inside
 
 
-def _plain(writer: LarkWriter, shape: Arrays, items: Items, hint: str) -> tuple[str, int]:
+def _plain(writer: Rules, shape: Arrays, items: Items, hint: str) -> tuple[str, int]:
     """The items of a plain shape, at least one or nothing at all; and how many there must be."""
     alive = writer.normaliser.alive
     prefix, rest, high = list(shape.prefix), shape.rest, shape.high
@@ -100,7 +97,7 @@ def _plain(writer: LarkWriter, shape: Arrays, items: Items, hint: str) -> tuple[
     return inside, shape.low
 
 
-def _by_states(writer: LarkWriter, shape: Arrays, items: Items, hint: str) -> str:
+def _by_states(writer: Rules, shape: Arrays, items: Items, hint: str) -> str:
     """Items as rules, one for each state of the array's automaton."""
     machine = writer.normaliser.array_machine(shape)
     assert machine is not None, "a shape that does not live is not written"

@@ -20,8 +20,9 @@ from ..regex import Regex, size
 from .common import Common
 from .encoding import Encoding
 from .report import Row, Told, keyword_report, told
+from .rules import SchemaOptions
 from .unwritable import Unwritable
-from .writer import LarkWriter, SchemaOptions, rules_text, terminals_text
+from .writer import LarkWriter, rules_text, terminals_text
 
 _MOST_KEPT = (
     4 << 20

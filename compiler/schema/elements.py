@@ -7,59 +7,34 @@ their own kind, are JSON: the marks of parts are no brackets that a frame could 
 Where no mark says its kind, a part with no text in it is what may be empty there: an array before an object before a
 string, as whoever reads knows nothing else (parameters.py). An empty array or object that this is not is JSON.
 
-Leaves out   the marks (../grammar), one part (channel.py).
+Leaves out   the marks (../grammar), one part (arguments_text.py).
 Invariants   a rule is written once per union of shapes; one that recurs once for everything that it lies in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ..errors import UnsupportedError
 from .array_text import Items, items_text
 from .atoms import Conj
+from .channel import Channel, Slot
 from .encoding import IDENTIFIER
 from .member_automata import array_is_plain
 from .nodes import Constant
 from .object_text import Members, members_text
 from .quoted_text import given_name
+from .rules import Rules
 from .scalar_text import bracketed
 from .shapes import Arrays, Constants, Objects, Shape, may_be_empty
 
-if TYPE_CHECKING:
-    from .channel import Channel, Slot
-    from .writer import LarkWriter
-
-Key = tuple[str, tuple[Shape, ...], tuple[Shape, ...], bool]
-"""A kind, its shapes, those that may stand in its place, as whoever reads cannot tell, and whether no text at all is
-the empty one."""
-
-
-@dataclass
-class ElementRules:
-    """The rules of arrays and objects that are written part by part.
-
-    Attributes:
-        rules: (what, what it lies in, or none where that does not matter) → rule; inside of its own kind it is JSON.
-        open: what is being written, from the outside in.
-        recursive: rules in which something lies inside of its own kind, or of what is around them.
-        recursions: how often that came up.
-    """
-
-    rules: dict[tuple[Key, frozenset[Key] | None], str] = field(default_factory=dict)
-    open: list[Key] = field(default_factory=list)
-    recursive: set[str] = field(default_factory=set)
-    recursions: int = 0
-
-
-Part = Callable[["LarkWriter", "Channel", "Slot", str, "Conj | Constant", str, tuple[Conj, ...]], str]
+Part = Callable[[Rules, Channel, Slot, str, Conj | Constant, str, tuple[Conj, ...]], str]
 """(writer, channel, slot, key or "", value, hint, what may stand in its place) → one part; one factor of a product."""
 
 
 def elements_text(
-    writer: LarkWriter,
+    writer: Rules,
     channel: Channel,
     kind: str,
     union: tuple[Shape, ...],
@@ -108,7 +83,7 @@ def elements_text(
 
 
 def _shape(
-    writer: LarkWriter, channel: Channel, shape: Shape, readable: tuple[Shape, ...], part: Part, hint: str
+    writer: Rules, channel: Channel, shape: Shape, readable: tuple[Shape, ...], part: Part, hint: str
 ) -> list[str]:
     assert channel.item is not None and channel.inner is not None
     item, inner = channel.item, channel.inner
@@ -122,7 +97,7 @@ def _shape(
     def one(value: Conj | Constant, hint: str) -> str:
         return part(writer, channel, item, "", value, hint, items)
 
-    def named(writer: LarkWriter, name: str, value: Conj) -> str:
+    def named(writer: Rules, name: str, value: Conj) -> str:
         key = given_name(writer, name)
         if key is None:
             return writer.nothing()
@@ -132,7 +107,7 @@ def _shape(
     if isinstance(shape, Arrays):
         return [items_text(writer, shape, Items("", "", one), hint)]
 
-    def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
+    def opened(writer: Rules, key: str, value: Conj, hint: str) -> str:
         key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
         return part(writer, channel, inner, key, value, hint, ((),))
 

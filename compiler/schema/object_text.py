@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from ..regex import Look, Regex, concat, size, union
 from . import strings
@@ -20,13 +19,11 @@ from .member_automata import Machine, Named, Open, Payload, Run, object_is_plain
 from .patterns import content, searcher
 from .quoted_text import raw_key
 from .required_unions import separated
-from .scalar_text import INLINE, bracketed, grouped, key_text, string_tail
+from .rules import INLINE, Rules
+from .scalar_text import bracketed, grouped, key_text, string_tail
 from .shapes import Constants, Objects, OpenKeys, Shape, Strings
 from .state_text import state_text
 from .strings import repeated
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
 _SIZE_OF_ANY_KEY = size(concat(strings.QUOTE, strings.PLAIN_TAIL))
 """Keys whose expressions are no larger have a short name."""
@@ -46,12 +43,12 @@ class Members:
 
     comma: str
     blank: str
-    named: Callable[[LarkWriter, str, Conj], str]
-    opened: Callable[[LarkWriter, str, Conj, str], str]
+    named: Callable[[Rules, str, Conj], str]
+    opened: Callable[[Rules, str, Conj, str], str]
     keys: tuple[Quote, ...]
 
 
-def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
+def object_text(writer: Rules, shape: Objects, hint: str) -> str:
     """An object."""
     if len(apart := _apart(writer, shape)) > 1:
         return f"({' | '.join(object_text(writer, one, hint) for one in apart)})"
@@ -68,7 +65,7 @@ def object_text(writer: LarkWriter, shape: Objects, hint: str) -> str:
     return f'"{{" {writer.blank}{inside} {writer.blank}"}}"'
 
 
-def members_text(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
+def members_text(writer: Rules, shape: Objects, members: Members, hint: str) -> str:
     """The members of an object with nothing around them, fit to be an alternative."""
     if len(apart := _apart(writer, shape)) > 1:
         return f"({' | '.join(members_text(writer, one, members, hint) for one in apart)})"
@@ -79,24 +76,24 @@ def members_text(writer: LarkWriter, shape: Objects, members: Members, hint: str
     return f"({inside})?" if inside and may_be_empty else inside
 
 
-def _apart(writer: LarkWriter, shape: Objects) -> list[Objects]:
+def _apart(writer: Rules, shape: Objects) -> list[Objects]:
     """The objects to write: where keys may be in another order, too, that is said of those that are a list."""
     if not writer.encoding.sorted_too:
         return [shape]
     return [one for one in separated(shape) if writer.normaliser.lives(one)]
 
 
-def _named(writer: LarkWriter, name: str, value: Conj) -> str:
+def _named(writer: Rules, name: str, value: Conj) -> str:
     assert value is not None
     return f"{key_text(writer, name, writer.encoding.bare_key)} {writer.gaps.colon} {writer.value(value, name)}"
 
 
-def _opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
+def _opened(writer: Rules, key: str, value: Conj, hint: str) -> str:
     assert value is not None
     return f"{grouped(key, True)} {writer.gaps.colon} {writer.value(value, hint)}"
 
 
-def _plain(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> tuple[str, bool]:
+def _plain(writer: Rules, shape: Objects, members: Members, hint: str) -> tuple[str, bool]:
     """The members of a plain shape, and whether there may be none; no members where there can be none but that."""
     required = set(shape.required)
     texts: list[tuple[str, bool]] = []
@@ -121,7 +118,7 @@ def _plain(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> t
     return inside or ("" if may_be_empty else writer.nothing()), may_be_empty
 
 
-def _open(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> str:
+def _open(writer: Rules, shape: Objects, members: Members, hint: str) -> str:
     """One member whose key is not declared, or nothing."""
     options: list[str] = []
     for one in shape.opened:
@@ -135,7 +132,7 @@ def _open(writer: LarkWriter, shape: Objects, members: Members, hint: str) -> st
 
 
 def _open_member(
-    writer: LarkWriter, shape: Objects, one: OpenKeys, members: Members, needs: int, value: Conj, hint: str
+    writer: Rules, shape: Objects, one: OpenKeys, members: Members, needs: int, value: Conj, hint: str
 ) -> str:
     """One member whose key is of a class, is not declared, and meets some needs (bits); empty where no key can be
     written."""
@@ -182,7 +179,7 @@ def _open_member(
 
 
 def _quoted_key(
-    writer: LarkWriter,
+    writer: Rules,
     quotes: tuple[Quote, ...],
     key: Conj,
     matches: tuple[Matches, ...],
@@ -211,7 +208,7 @@ def _found(match: Matches, text: str) -> bool:
     return searcher(match.pattern, match.place)(text)
 
 
-def sequence(writer: LarkWriter, members: list[tuple[str, bool]], more: str, comma: str, hint: str) -> str:
+def sequence(writer: Rules, members: list[tuple[str, bool]], more: str, comma: str, hint: str) -> str:
     """Members in order, at least one of them, each but the required ones optional; then any number of ``more``; fit to
     be followed by more."""
     pivot = next((index for index, (_, needed) in enumerate(members) if needed), None)
@@ -228,7 +225,7 @@ def sequence(writer: LarkWriter, members: list[tuple[str, bool]], more: str, com
     return " ".join(parts)
 
 
-def _choose(writer: LarkWriter, texts: list[str], comma: str, hint: str) -> str:
+def _choose(writer: Rules, texts: list[str], comma: str, hint: str) -> str:
     """Some of the texts in order, at least one: from each on that one and perhaps some behind it, or only these."""
     if len(texts) < 2:
         return texts[0] if texts else ""
@@ -241,12 +238,12 @@ def _choose(writer: LarkWriter, texts: list[str], comma: str, hint: str) -> str:
     return f"({rest})"
 
 
-def _list_of(writer: LarkWriter, more: str, comma: str, hint: str) -> str:
+def _list_of(writer: Rules, more: str, comma: str, hint: str) -> str:
     one = writer.rule(more, f"{hint}_open", None)
     return f"{one} ({comma}{one})*"
 
 
-def _machine(writer: LarkWriter, shape: Objects, hint: str) -> Machine | None:
+def _machine(writer: Rules, shape: Objects, hint: str) -> Machine | None:
     """The automaton of an object whose members are more than a list; None where they are one."""
     if writer.options.key_order == "any" and len(shape.named) > 0:
         return writer.normaliser.any_order_machine(shape, writer.places.get(hint))
@@ -259,7 +256,7 @@ def _machine(writer: LarkWriter, shape: Objects, hint: str) -> Machine | None:
     return machine
 
 
-def _by_states(writer: LarkWriter, shape: Objects, members: Members, hint: str, machine: Machine) -> str:
+def _by_states(writer: Rules, shape: Objects, members: Members, hint: str, machine: Machine) -> str:
     """Members as rules, one for each state of the object's automaton."""
     if shape.named:
         writer.restrictions.add("minimal-escapes")

@@ -14,15 +14,12 @@ Invariants   every part says its kind and no end repeats a key, else there are n
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .encoding import IDENTIFIER
 from .quoted_text import raw_key
+from .rules import Rules
 from .shapes import Strings
 from .strings import literal
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
 Parts = tuple[tuple[str, str, str, str, str], ...]
 """(parameter or item, kind of its value, before the key, between key and value, after the value) of every template."""
@@ -30,7 +27,7 @@ Parts = tuple[tuple[str, str, str, str, str], ...]
 _OF = {"array": "item", "object": "parameter"}
 
 
-def open_parts(writer: LarkWriter, parts: Parts, kind: str, leaves: Callable[[], tuple[str, str]]) -> str:
+def open_parts(writer: Rules, parts: Parts, kind: str, leaves: Callable[[], tuple[str, str]]) -> str:
     """The parts of an array or object that may hold anything: the name of a rule.
 
     Args:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ..regex import ANY, END, Look, Regex, charset, concat, literal, parse_regex, repeat, union
 from . import strings
@@ -17,20 +16,18 @@ from .atoms import Matches
 from .encoding import Quote, is_name
 from .formats import FORMATS
 from .patterns import content, searcher
+from .rules import Rules
 from .shapes import Strings
 from .strings import repeated
 
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
-
-def quoted_string(writer: LarkWriter, shape: Strings, hint: str) -> str:
+def quoted_string(writer: Rules, shape: Strings, hint: str) -> str:
     """A string in each of the encoding's quotes, as alternatives."""
     options = [between(quote, string_inside(writer, quote, shape, hint)) for quote in writer.encoding.quotes]
     return " | ".join(option for option in options if option) or writer.nothing()
 
 
-def quoted_constants(writer: LarkWriter, texts: Sequence[str], hint: str) -> str:
+def quoted_constants(writer: Rules, texts: Sequence[str], hint: str) -> str:
     """One of some strings in each of the encoding's quotes."""
     writer.restrictions.add("minimal-escapes")
     options = [between(quote, constants_inside(writer, quote, texts, hint)) for quote in writer.encoding.quotes]
@@ -44,7 +41,7 @@ def between(quote: Quote, inside: str | None) -> str:
     return " ".join(part for part in (quote.mark, inside, quote.mark) if part)
 
 
-def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[str, ...]], hint: str) -> str | None:
+def raw_key(writer: Rules, quote: Quote, options: Iterable[Strings | tuple[str, ...]], hint: str) -> str | None:
     """An undeclared key between its marks: of any of some shapes, or one of some texts; empty only between marks."""
     found = []
     least = 0 if quote.mark else 1
@@ -59,7 +56,7 @@ def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[
     return " | ".join(found) or None
 
 
-def given_name(writer: LarkWriter, name: str) -> str | None:
+def given_name(writer: Rules, name: str) -> str | None:
     """A declared name, bare, as Lark text; None where it cannot be written."""
     if is_name(name):
         return strings.literal(name)
@@ -67,7 +64,7 @@ def given_name(writer: LarkWriter, name: str) -> str | None:
     return None
 
 
-def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hint: str) -> str | None:
+def constants_inside(writer: Rules, quote: Quote, texts: Sequence[str], hint: str) -> str | None:
     """One of some strings, as they stand between the marks; None where none of them can be written."""
     spelled = [quote.spelling.spell(text) for text in texts]
     kept = [text for text in spelled if text is not None and _may_stand(quote, text)]
@@ -82,9 +79,7 @@ def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hin
     return term if len(some) == len(kept) else f"{term}?"
 
 
-def string_inside(
-    writer: LarkWriter, quote: Quote, shape: Strings, hint: str, unlike: Sequence[str] = ()
-) -> str | None:
+def string_inside(writer: Rules, quote: Quote, shape: Strings, hint: str, unlike: Sequence[str] = ()) -> str | None:
     """What stands between the marks: a terminal, perhaps optional; None where no string can be written.
 
     Args:
@@ -115,7 +110,7 @@ def string_inside(
     return _terminal(writer, heads, spelling.character(charset.ALL), shape, hint)
 
 
-def _terminal(writer: LarkWriter, heads: list[Look], unit: Regex, shape: Strings, hint: str) -> str | None:
+def _terminal(writer: Rules, heads: list[Look], unit: Regex, shape: Strings, hint: str) -> str | None:
     """So many units as a shape has characters, after conditions on the whole text."""
     if shape.high == 0:
         return "" if _allows_empty(shape) else None

@@ -6,7 +6,7 @@ order, those that are not required may be left out.
 Two parameters of one segment are told apart by what stands between them (runtime/calls/request_line.py), or refused.
 
 Leaves out   headers and cookies, and optional parameters that are no scalars: a request line cannot say them.
-Invariants   a parameter that allows strings and other values reads as channel.py says.
+Invariants   a parameter that allows strings and other values reads as arguments_text.py says.
 Source       RFC 3986 2.1 and 3.4; Song et al. 2023, arXiv 2306.06624, the API calls of RestGPT.
 """
 
@@ -17,7 +17,6 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from toolc.runtime.calls.request_line import parting, path_pieces, query_name
 
@@ -27,14 +26,12 @@ from .atoms import Conj
 from .encoding import Quote
 from .member_automata import object_is_plain
 from .object_text import sequence
+from .rules import Rules
 from .shapes import Constants, Objects, Shape, is_integral_shape
 from .spelling import Spelling
 from .strings import literal
 
-if TYPE_CHECKING:
-    from .writer import LarkWriter
-
-Value = Callable[["LarkWriter", str, Conj, str, str], "str | None"]
+Value = Callable[[Rules, str, Conj, str, str], "str | None"]
 
 _UNRESERVED = charset.normal([(45, 46), (48, 57), (65, 90), (95, 95), (97, 122), (126, 126)])
 _TAIL = "%[89abAB][0-9a-fA-F]"
@@ -85,7 +82,7 @@ class Request:
     parts: Mapping[str, tuple[str, str]]
 
 
-def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Value, hint: str, place: str) -> str:
+def request_text(writer: Rules, shape: Objects, request: Request, value: Value, hint: str, place: str) -> str:
     """The request line of a call, and its body.
 
     Args:
@@ -151,7 +148,7 @@ def _check_path(path: str, place: str) -> None:
         raise UnsupportedError(wrong, place=place, found=path, hint="choose another protocol")
 
 
-def check_parted(writer: LarkWriter, path: str, name: str, others: Mapping[str, tuple[Shape, ...]]) -> None:
+def check_parted(writer: Rules, path: str, name: str, others: Mapping[str, tuple[Shape, ...]]) -> None:
     """Refuse values but strings, by kind, whose text may hold what parts them from another parameter of their segment,
     other than as its first character, as a minus is."""
     mark = parting(path).get(name, "")
@@ -169,7 +166,7 @@ def _may_have_point(shape: Shape) -> bool:
     return isinstance(shape, Constants) and not all(isinstance(constant.value, int) for constant in shape.values)
 
 
-def _query(writer: LarkWriter, members: list[tuple[str, bool]], hint: str) -> str:
+def _query(writer: Rules, members: list[tuple[str, bool]], hint: str) -> str:
     """``?`` and the members in order, ``&`` between them, those that are not required each optional."""
     if not members:
         return ""

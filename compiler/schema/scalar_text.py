@@ -7,37 +7,24 @@ Invariants   no terminal matches the empty text; ``{ } [ ]`` are always literals
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..budget import Budget
-from ..errors import ToolcError
-from ..regex import Look, Regex, concat, parse_regex, repeat, size, union
-from . import numbers, strings
+from ..regex import Regex, concat, parse_regex
+from . import numbers, string_tails, strings
 from .any_order import constant_machine
 from .encoding import Quote
 from .formats import FORMATS
 from .member_automata import Named, Payload
 from .multiples import multiples_machine
-from .patterns import content, may_both_match
 from .quoted_text import constants_inside, quoted_constants, quoted_string
+from .rules import Rules
 from .shapes import Constants, Numbers, Strings
 from .state_text import state_text
 from .strings import repeated
 from .values import kind_of
 
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
-_MOST_CONDITIONS, _MOST_NODES, _MOST_COUNTED, _MOST_STATES = 4, 1000, 64, 300
-"""Of more conditions, larger expressions, higher counts, large automata it is not asked whether a string meets them."""
-
-INLINE = 24
-"""Expressions up to this many characters are repeated where they are used; longer ones get a rule."""
-
-
-def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -> str:
+def constants_text(writer: Rules, kind: str, shape: Constants, hint: str) -> str:
     values = [constant.value for constant in shape.values]
     if kind == "string":
         if writer.encoding.quotes:
@@ -54,7 +41,7 @@ def constants_text(writer: LarkWriter, kind: str, shape: Constants, hint: str) -
     return " | ".join(constant_text(writer, value, writer.places.get(hint)) for value in values)
 
 
-def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> str:
+def constant_text(writer: Rules, value: Any, place: str | None = None) -> str:
     """One value as Lark text, blanks allowed between its tokens; ``place`` is for errors."""
     kind = kind_of(value)
     if kind == "string":
@@ -77,13 +64,13 @@ def constant_text(writer: LarkWriter, value: Any, place: str | None = None) -> s
     return texts[0] if len(texts) == 1 else writer.rule(" | ".join(texts), texts[0].strip('"'), None)
 
 
-def _number(writer: LarkWriter, value: Any) -> str:
+def _number(writer: Rules, value: Any) -> str:
     """The expression of a number that is given."""
     writer.restrictions.update(numbers.constant_restrictions(value))
     return numbers.constant(value, writer.options.digits)
 
 
-def _string(writer: LarkWriter, value: str) -> str:
+def _string(writer: Rules, value: str) -> str:
     """A string that is given, as one factor of a product."""
     writer.restrictions.add("minimal-escapes")
     if not writer.encoding.quotes:
@@ -91,7 +78,7 @@ def _string(writer: LarkWriter, value: str) -> str:
     return grouped(quoted_constants(writer, [value], "const"), True)
 
 
-def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
+def key_text(writer: Rules, name: str, bare: Quote | None) -> str:
     """A key that is given, as one factor of a product; ``bare``: how it is written if not as a string is."""
     if bare is None:
         return _string(writer, name)
@@ -103,7 +90,7 @@ def key_text(writer: LarkWriter, name: str, bare: Quote | None) -> str:
     return grouped(text, True)
 
 
-def _any_order(writer: LarkWriter, members: dict[str, str], place: str | None) -> str:
+def _any_order(writer: Rules, members: dict[str, str], place: str | None) -> str:
     """A constant object, its members in any order."""
 
     def text(payload: Payload) -> str:
@@ -116,12 +103,12 @@ def _any_order(writer: LarkWriter, members: dict[str, str], place: str | None) -
     )
 
 
-def bracketed(writer: LarkWriter, opening: str, items: Sequence[str], closing: str) -> str:
+def bracketed(writer: Rules, opening: str, items: Sequence[str], closing: str) -> str:
     inside = f" {writer.gaps.comma} ".join(items)
     return f'"{opening}" {writer.blank}{inside}{" " if inside else ""}{writer.blank if inside else ""}"{closing}"'
 
 
-def number_text(writer: LarkWriter, shape: Numbers, hint: str) -> str:
+def number_text(writer: Rules, shape: Numbers, hint: str) -> str:
     digits = writer.options.digits
     writer.restrictions.add("digits")
     if shape.needs_machine:
@@ -142,7 +129,7 @@ def number_text(writer: LarkWriter, shape: Numbers, hint: str) -> str:
     return writer.terminal(parse_regex(regex), hint)
 
 
-def string_text(writer: LarkWriter, shape: Strings, hint: str) -> str:
+def string_text(writer: Rules, shape: Strings, hint: str) -> str:
     """A string."""
     if writer.encoding.quotes:
         return quoted_string(writer, shape, hint)
@@ -155,56 +142,16 @@ def string_text(writer: LarkWriter, shape: Strings, hint: str) -> str:
     return writer.terminal(concat(strings.QUOTE, *heads, last), hint)
 
 
-def string_tail(writer: LarkWriter, shape: Strings) -> tuple[list[Regex], Regex]:
+def string_tail(writer: Rules, shape: Strings) -> tuple[list[Regex], Regex]:
     """Look-aheads after the opening quote, and an expression for the rest of the string, closing quote included."""
     writer.restrictions.add("minimal-escapes")
     for match in shape.patterns:
         if match.format and FORMATS[match.format].narrowed:
             writer.restrictions.add("formats")
-    return _tail(shape)
+    return string_tails.tail(shape)
 
 
-def _tail(shape: Strings) -> tuple[list[Regex], Regex]:
-    # One look-ahead for all that must not be found costs less than many.
-    never = [content(match.pattern, match.place, True) for match in shape.patterns if not match.positive]
-    if shape.excluded:
-        never.append(strings.tails(shape.excluded))
-    heads: list[Regex] = [Look(union(*never), negative=True)] if never else []
-    wanted = [match for match in shape.patterns if match.positive]
-    last = None
-    if wanted and not shape.low and shape.high is None:
-        last = content(wanted[0].pattern, wanted[0].place)
-        del wanted[0]
-    heads += [Look(content(match.pattern, match.place, True)) for match in wanted]
-    if last is None:
-        last = concat(repeat(strings.PLAIN, shape.low, shape.high), strings.QUOTE)
-    return heads, last
-
-
-@lru_cache(4096)
-def some_string(shape: Strings) -> bool:
-    """Whether some string has a shape: False only if surely none has."""
-    wanted = [match for match in shape.patterns if match.positive]
-    odd = any("^" in match.pattern[1:] or "$" in match.pattern[:-1] for match in wanted)
-    conditions = len(shape.patterns) + bool(shape.excluded)
-    if (conditions < 2 and not odd) or conditions > _MOST_CONDITIONS:
-        return True  # lengths were looked at (merge.py)
-    from ..terminals.terminal import terminal_dfa
-
-    try:
-        for one, other in combinations(wanted, 2):
-            if not may_both_match(one.pattern, one.place, other.pattern, other.place):
-                return False
-        heads, last = _tail(shape)
-        regex = concat(strings.QUOTE, *heads, last)
-        if size(regex) > _MOST_NODES or max(shape.low, shape.high or 0) > _MOST_COUNTED:
-            return True
-        return not terminal_dfa(regex, Budget(_MOST_STATES, _MOST_STATES, None, None)).is_empty
-    except ToolcError:
-        return True  # refused where it is written, with its place
-
-
-def _multiples(writer: LarkWriter, shape: Numbers, hint: str) -> str:
+def _multiples(writer: Rules, shape: Numbers, hint: str) -> str:
     """Numbers as rules, one for each state of their spelling."""
     writer.restrictions.update(("plain-bounds", "plain-integers") if shape.integral else ("plain-bounds",))
     machine = multiples_machine(shape, writer.options.digits, None)

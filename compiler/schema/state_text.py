@@ -7,16 +7,13 @@ Leaves out   the automata (member_automata.py, any_order.py), the text of a memb
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .member_automata import Machine, Payload, Run
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
+from .rules import Rules
 
 
 def state_text(
-    writer: LarkWriter,
+    writer: Rules,
     machine: Machine,
     text: Callable[[Payload], str],
     hint: str,
