@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import regex as rx
-from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
+from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
 
 __all__ = ["dump", "expr_nullable", "inner_first", "leaves", "left_corners", "nullable", "productive", "reachable",
            "recursive_components", "references", "regex_nullable", "strong_components"]  # fmt: skip
@@ -263,6 +263,7 @@ def _show(expr: Expr, tightness: int) -> str:
     if isinstance(expr, Sequence):
         text = " ".join(_show(item, 1 if isinstance(item, Sequence) else 2) for item in expr.items)
         return f"({text})" if tightness > 1 or not text else text
+    assert isinstance(expr, Choice), "templates are applied"
     if not expr.options:
         return "<nothing>"
     text = " | ".join(_show(option, 1) for option in expr.options)

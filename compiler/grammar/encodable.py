@@ -21,11 +21,11 @@ import numpy as np
 from .. import regex as rx
 from ..budget import Budget
 from ..errors import VocabError
+from ..ir.nodes import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Repeat, Sequence, Terminal, choice, sequence
 from ..regex import charset
 from ..regex.charset import Ranges
 from .analysis import productive
 from .cached_reader import inlined, shared
-from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Repeat, Sequence, Terminal, choice, sequence
 
 if TYPE_CHECKING:
     from toolc.runtime.format.vocab import Vocab

@@ -28,8 +28,7 @@ from typing import Literal as Literal_
 
 from .. import regex as rx
 from ..errors import VocabError
-from .analysis import leaves
-from .ir import (
+from ..ir.nodes import (
     EMPTY,
     Choice,
     Expr,
@@ -45,6 +44,7 @@ from .ir import (
     choice,
     sequence,
 )
+from .analysis import leaves
 
 MEANING = {
     "token_or_text": "_tag",

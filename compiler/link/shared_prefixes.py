@@ -19,20 +19,7 @@ from dataclasses import replace
 
 from ..grammar.analysis import expr_nullable, references
 from ..grammar.cached_reader import GAPS
-from ..grammar.ir import (
-    Choice,
-    Closed,
-    Expr,
-    Grammar,
-    Literal,
-    Mark,
-    Ref,
-    Repeat,
-    Sequence,
-    Special,
-    choice,
-    sequence,
-)
+from ..ir.nodes import Choice, Closed, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, choice, sequence
 from ..pushdown.nodes import CLOSER, OPENER
 from .call_tails import byte_of, marked, named, symbols, written_out
 

@@ -1,4 +1,4 @@
-"""JSON Schema → Lark text."""
+"""JSON Schema → rules of a grammar."""
 
 from .rules import SchemaOptions
 from .writer import LarkWriter, schema_to_lark

@@ -4,9 +4,9 @@
                  by part (elements.py)
     keywords     name=value, as in Python
     positional   values alone, in the declared order
-    request      the request line of an API operation (request_text.py)
+    request      the request line of an API operation (request_rules.py)
 
-Leaves out   writing the arguments (arguments_text.py), the marks around a parameter (../grammar).
+Leaves out   writing the arguments (argument_rules.py), the marks around a parameter (../grammar).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..ir.nodes import EMPTY, Expr
 from .encoding import Quote
 from .open_parts import Parts
-from .request_text import PERCENT, Request
+from .request_rules import PERCENT, Request
 from .spelling import RAW
 
 KINDS = ("parameters", "keywords", "positional", "request")
@@ -53,7 +54,7 @@ class Channel:
         inner: those of a member of an object that is written part by part; item: those of an item of an array.
         parts: how all of these begin and end, where what may be anything is written part by part, too (open_parts.py).
         typed: whether the templates take the name of the JSON type.
-        comma: Lark text between two arguments.
+        comma: between two arguments.
         closed: whether only declared parameters may be written.
         keep_out: strings that a raw value never contains.
         request: of the operation, for ``request``.
@@ -67,7 +68,7 @@ class Channel:
     item: Slot | None = None
     parts: Parts = ()
     typed: bool = False
-    comma: str = ""
+    comma: Expr = EMPTY
     closed: bool = False
     keep_out: tuple[str, ...] = ()
     request: Request | None = None
@@ -77,7 +78,7 @@ class Channel:
     @property
     def raw(self) -> Quote:
         """How a string is written as it is."""
-        return PERCENT if self.kind == "request" else Quote("", RAW, self.keep_out)
+        return PERCENT if self.kind == "request" else Quote(EMPTY, RAW, self.keep_out)
 
     def says_kind(self, slot: Slot) -> bool:
         """Whether a text says what kind of value a part is."""

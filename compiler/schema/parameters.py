@@ -1,6 +1,6 @@
 """The parameters of a tool and the types of each, or of every part: what reading back needs where values are not JSON.
 
-Leaves out   how they are written (arguments_text.py), how they are read (runtime/calls/arguments.py).
+Leaves out   how they are written (argument_rules.py), how they are read (runtime/calls/arguments.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Collect the rules and terminals of schemas under names of their own.
 
-Leaves out   the bodies of rules: of values (writer.py), of the shapes of one kind (scalar_text.py, array_text.py,
-             object_text.py), of arguments (arguments_text.py).
+Leaves out   the bodies of rules: of values (writer.py), of the shapes of one kind (scalar_rules.py, array_rules.py,
+             object_rules.py), of arguments (argument_rules.py).
 Invariants   a rule is written once per body, terminals once per expression; numbering is by discovery.
 """
 
@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsupportedError
-from ..regex import NOTHING, Regex
+from ..ir.nodes import EMPTY, Expr, Ref, optional, sequence, string
+from ..regex import NOTHING, Chars, Regex, charset, repeat
 from .atoms import Conj, Literal
 from .common import Common
 from .encoding import JSON_ENCODING, Encoding
@@ -27,9 +28,9 @@ from .references import Loader
 from .shapes import Shape
 
 INLINE = 24
-"""Expressions up to this many characters are repeated where they are used; longer ones get a rule."""
+"""Expressions of up to this many characters of Lark text stand where they are used; longer ones get a rule."""
 
-_GAP_OF = {"_w": "inside", "_c": "comma", "_k": "colon"}
+_BLANK = Chars(charset.normal([(9, 10), (13, 13), (32, 32)]))
 
 
 class Gaps(NamedTuple):
@@ -93,7 +94,7 @@ class Rules(ABC):
         restrictions: the declared restrictions that the text makes use of.
         elements: the rules of arrays and objects that are written part by part.
         open_parts: kind → the rule of the parts of one that may hold anything, of the arguments added last.
-        gap: whether blanks may stand inside of brackets;  blank: the rule of them, with a space after it.
+        gap: whether blanks may stand inside of brackets;  blank: these, or nothing;  comma, colon: with their blanks.
     """
 
     def __init__(
@@ -124,36 +125,37 @@ class Rules(ABC):
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
-        self.open_parts: dict[str, str] = {}
+        self.open_parts: dict[str, Ref] = {}
         self._reader = Reader(options.loader, options.lenient, self.budget)
         self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
-        self._rules: dict[str, str] = {}
+        self._rules: dict[str, Expr] = {}
         self._terminals: dict[Regex, str] = {}
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them
         self._rule_names: set[str] = {"start", *GAPS, *gaps}
         self._last_number: dict[tuple[str, bool], int] = {}  # of the names that begin alike
-        self._by_body: dict[str, str] = {}
+        self._by_body: dict[Expr, str] = {}
         self._place = "#"  # of the schema that is written
-        self.blank = f"{gaps.inside} " if self.gap else ""
+        self.blank: Expr = Ref(gaps.inside) if self.gap else EMPTY
+        self.comma, self.colon = Ref(gaps.comma), Ref(gaps.colon)
         self.common_rules = common
         if common is not None:
             self._rule_names |= common.rules.keys()
             self._terminal_names |= {name.lower() for name in common.terminals.values()}
 
     @abstractmethod
-    def value(self, one: tuple[Literal, ...], hint: str) -> str:
-        """A rule name, literal or terminal for one value; rules it needs are queued."""
+    def value(self, one: tuple[Literal, ...], hint: str) -> Expr:
+        """A rule, literal or terminal for one value; rules it needs are queued."""
 
     @abstractmethod
-    def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> str:
+    def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> Expr:
         """The alternatives of some shapes that live."""
 
     @abstractmethod
-    def any_string(self) -> str:
+    def any_string(self) -> Expr:
         """The rule of any string of JSON."""
 
     @property
-    def definitions(self) -> tuple[dict[str, str], dict[Regex, str]]:
+    def definitions(self) -> tuple[dict[str, Expr], dict[Regex, str]]:
         """Rules by name, and the names of terminals by their expressions."""
         return self._rules, self._terminals
 
@@ -162,22 +164,24 @@ class Rules(ABC):
         """Terminals by name."""
         return {name: regex for regex, name in self._terminals.items()}
 
-    def gap_text(self) -> str:
+    def gap_terminals(self) -> dict[str, Regex]:
+        """The terminals of these rules."""
+        if not self.gap or "_w" in self._own_gaps:
+            return {}
+        most = None if self.options.whitespace == "flexible" else int(self.options.whitespace)
+        return {self.gaps.inside.strip("_").upper() + "S": repeat(_BLANK, 1, most)}
+
+    def gap_rules(self) -> dict[str, Expr]:
         """The rules of what stands between the tokens of JSON."""
         blanks = self.options.whitespace
         before = after = self.blank
         if blanks == "spaced" and self.encoding.blanks:
-            before, after = "", '" "'
+            before, after = EMPTY, string(" ")
         signs = ((self.gaps.comma, ","), (self.gaps.colon, ":"))
-        bodies = {name: f'{before}"{sign}" {after}'.rstrip() for name, sign in signs}
-        lines = []
-        if self.gap and "_w" not in self._own_gaps:
-            blank = "WS" if self.gaps == GAPS else f"{self.gaps.inside[1:].upper()}S"
-            bodies = {self.gaps.inside: f"{blank}?  // a gap between two tokens", **bodies}
-            some = "+" if blanks == "flexible" else f"{{1,{blanks}}}"
-            lines = [rf"{blank}: /[ \t\n\r]{some}/"]
-        bodies |= {getattr(self.gaps, _GAP_OF[name]): body for name, body in self._own_gaps.items()}
-        return "\n".join([*(f"{name}: {body}" for name, body in bodies.items()), *lines]) + "\n"
+        rules = {name: sequence(before, string(sign), after) for name, sign in signs}
+        if blank := self.gap_terminals():
+            rules = {self.gaps.inside: optional(Ref(*blank)), **rules}
+        return rules | self._own_gaps
 
     @contextmanager
     def within(self, one: Conj) -> Iterator[None]:
@@ -203,33 +207,33 @@ class Rules(ABC):
         taken.add(name)
         return name.upper() if upper else name
 
-    def rule(self, body: str, hint: str, place: str | None) -> str:
-        """The name of a rule with this body."""
+    def rule(self, body: Expr, hint: str, place: str | None) -> Ref:
+        """A rule with this body."""
         known = self._by_body.get(body)
         if known is not None:
-            return known
+            return Ref(known)
         name = self._by_body[body] = self._name(hint, self._rule_names)
         self._rules[name] = body
         if place is not None:
             self.places[name] = place
-        return name
+        return Ref(name)
 
-    def terminal(self, regex: Regex, hint: str) -> str:
-        """The name of a terminal of this expression."""
+    def terminal(self, regex: Regex, hint: str) -> Ref:
+        """A terminal of this expression."""
         known = self._terminals.get(regex)
         if known is None and self.common_rules is not None and regex in self.common_rules.terminals:
             known = self._terminals[regex] = self.common_rules.terminals[regex]
         if known is None:
             known = self._terminals[regex] = self._name(hint, self._terminal_names, upper=True)
             self.places[known] = self._place
-        return known
+        return Ref(known)
 
-    def nothing(self) -> str:
+    def nothing(self) -> Ref:
         """What matches no text, where there is none that can be written."""
         known = self._terminals.get(NOTHING)
         if known is None:
             known = self._terminals[NOTHING] = self._name("nothing", self._terminal_names, upper=True)
-        return known
+        return Ref(known)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keep off names that other parts of the grammar define."""
@@ -239,11 +243,11 @@ class Rules(ABC):
     def state_rules(self, count: int, hint: str) -> list[str]:
         """Names for the states of a small automaton, whose bodies are still to be set."""
         names = [self._name(hint, self._rule_names) for _ in range(count)]
-        self._rules.update(dict.fromkeys(names, ""))
+        self._rules.update(dict.fromkeys(names, EMPTY))
         self.places.update(dict.fromkeys(names, self._place))
         return names
 
-    def set_rule(self, name: str, body: str) -> None:
+    def set_rule(self, name: str, body: Expr) -> None:
         """Write the body of a rule that was named before."""
         self._rules[name] = body
 

@@ -1,6 +1,6 @@
 """Strings of JSON with conditions as regular expressions, and whether some string meets them.
 
-Leaves out   the conditions (shapes.py, patterns.py), where the expression stands (scalar_text.py).
+Leaves out   the conditions (shapes.py, patterns.py), where the expression stands (scalar_rules.py).
 """
 
 from __future__ import annotations

@@ -1,38 +1,40 @@
-"""Shapes as Lark text: one grammar for several schemas, rules shared by shape.
+"""Write shapes as rules: one grammar for several schemas, rules shared by shape.
 
-Leaves out   which shapes a schema has (normalise.py), the text of one shape (scalar_text.py, array_text.py,
-             object_text.py), protocols around the values (../grammar).
-Invariants   the text is linear in the shapes; ``{ } [ ]`` are always literals of their own; no terminal matches the
-             empty text; a rule is written once per conj, terminals once per expression; numbering is by discovery.
+Leaves out   which shapes a schema has (normalise.py), one shape (scalar_rules.py, array_rules.py,
+             object_rules.py), protocols around the values (../grammar).
+Invariants   what is written is linear in the shapes; ``{ } [ ]`` are always literals of their own; no terminal matches
+             the empty text; a rule is written once per conj, terminals once per expression; numbering is by discovery.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..budget import Budget
-from ..regex import Regex, parse_regex, to_text
+from ..ir.nodes import EMPTY, Expr, Ref, choice, repeated, sequence, string
+from ..ir.printer import rules_text, terminals_text, text_of
+from ..regex import Regex
 from . import numbers, strings
-from .arguments_text import arguments_text
-from .array_text import array_text
+from .argument_rules import arguments_rule
+from .array_rules import array_expr
 from .atoms import NEVER, Conj, Literal, both, literal
 from .channel import Channel
 from .common import KINDS, Closure, Common, Kind
 from .encoding import JSON_ENCODING, Encoding
 from .nodes import OBJECT
-from .object_text import object_text
-from .quoted_text import quoted_string
+from .object_rules import object_expr
+from .quoted_rules import quoted_string
 from .references import Document, draft_of
 from .report import Row, keyword_report
 from .rules import GAPS, INLINE, Gaps, Rules, SchemaOptions
-from .scalar_text import constant_text, constants_text, number_text, string_text
+from .scalar_rules import constant_expr, constants_expr, number_expr, string_expr
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 from .unwritable import Unwritable, explore, lost
 
 Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 _MOST_COMMONS = 16
 
@@ -42,8 +44,8 @@ def schema_to_lark(
 ) -> tuple[str, LarkWriter]:
     """A whole grammar for one schema: its text, and the writer with what it learned."""
     writer = LarkWriter(options or SchemaOptions(), budget)
-    rule = writer.add(schema)
-    return f"start: {rule}\n" + writer.text(), writer
+    start = Ref(writer.add(schema))
+    return rules_text({"start": start}) + writer.text(), writer
 
 
 class LarkWriter(Rules):
@@ -61,7 +63,7 @@ class LarkWriter(Rules):
         super().__init__(options, budget, encoding, common, gaps)
         self.root: Conj = NEVER
         self._own_names: dict[Kind, str] = {}  # kind → rule
-        self._by_conj: dict[tuple[Literal, ...], str] = {}
+        self._by_conj: dict[tuple[Literal, ...], Expr] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
 
     @property
@@ -95,9 +97,9 @@ class LarkWriter(Rules):
         assert root is not None
         body = self.value(root, name)
         self._drain()
-        if re.fullmatch(r"[a-z][a-z0-9_]*", body):
-            return body
-        return self.rule(body, name, place)
+        if isinstance(body, Ref) and body.name.islower():
+            return body.name
+        return self.rule(body, name, place).name
 
     def add_arguments(
         self, schema: Any, channel: Channel, *, document: Any = None, pointer: str = "", base: str = "", name: str = ""
@@ -105,7 +107,7 @@ class LarkWriter(Rules):
         """Write the rules of the arguments of a call that are not one object; see ``add``."""
         root, place = self._root(schema, document, pointer, base, True)
         self.open_parts, self._place = {}, place  # so that errors name the tool
-        body = arguments_text(self, root, channel, name, place)
+        body = arguments_rule(self, root, channel, name, place)
         self._drain()
         return body
 
@@ -125,12 +127,8 @@ class LarkWriter(Rules):
         return root, home.place(pointer)
 
     def text(self) -> str:
-        """All rules and terminals."""
-        return self.rules_text() + terminals_text(self.terminals)
-
-    def rules_text(self) -> str:
-        """All rules, those of gaps among them."""
-        return self.gap_text() + rules_text(self._rules)
+        """All rules and terminals as Lark text."""
+        return rules_text(self.gap_rules() | self._rules) + terminals_text(self.gap_terminals() | self.terminals)
 
     def lost(self) -> tuple[Unwritable, ...]:
         """What no text can have of the schemas."""
@@ -143,8 +141,8 @@ class LarkWriter(Rules):
 
     # -- values
 
-    def value(self, one: tuple[Literal, ...], hint: str) -> str:
-        """A rule name, literal or terminal for one value; rules it needs are queued."""
+    def value(self, one: tuple[Literal, ...], hint: str) -> Expr:
+        """A rule, literal or terminal for one value; rules it needs are queued."""
         if not one:
             return self._any()
         known = self._by_conj.get(one)
@@ -154,17 +152,18 @@ class LarkWriter(Rules):
         if "array" not in shapes and "object" not in shapes:
             with self.within(one):
                 body = self.alternatives(shapes, hint)
-            if len(body) > INLINE or " " in body:
+            text = text_of(body)
+            if len(text) > INLINE or " " in text:
                 body = self.rule(body, hint, one[0].node.place)
         else:
             full = all(shapes.get(kind) == (shape,) for kind, shape in FULL.items())
             if full and "null" in shapes and shapes.get("boolean") == BOOLEAN:
                 body = self._any()
             else:
-                body = self._name(hint, self._rule_names)
-                self._queue.append((one, body))
-                self.places[body] = one[0].node.place
-                self._rules[body] = ""
+                body = Ref(self._name(hint, self._rule_names))
+                self._queue.append((one, body.name))
+                self.places[body.name] = one[0].node.place
+                self._rules[body.name] = EMPTY
         self._by_conj[one] = body
         return body
 
@@ -176,30 +175,30 @@ class LarkWriter(Rules):
                 self._place = one[-1].node.place
                 self._rules[name] = self.alternatives(self.normaliser.shapes(one), name)
 
-    def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> str:
+    def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> Expr:
         """The alternatives of some shapes that live."""
-        options: dict[str, None] = {}
+        options: list[Expr] = []
         for kind, union in shapes.items():
             for shape in union:
                 if self.normaliser.lives(shape):
-                    options.setdefault(self._shape(kind, shape, hint))
-        return " | ".join(options)
+                    options.append(self._shape(kind, shape, hint))
+        return choice(*options)
 
-    def _shape(self, kind: str, shape: Shape, hint: str) -> str:
+    def _shape(self, kind: str, shape: Shape, hint: str) -> Expr:
         if isinstance(shape, Constants):
-            return constants_text(self, kind, shape, hint)
+            return constants_expr(self, kind, shape, hint)
         if isinstance(shape, Numbers):
-            return number_text(self, shape, hint)
+            return number_expr(self, shape, hint)
         if isinstance(shape, Strings):
-            return string_text(self, shape, hint)
+            return string_expr(self, shape, hint)
         if isinstance(shape, Arrays):
             if shape == FULL["array"]:
                 return self._any_array()
-            return array_text(self, shape, hint)
+            return array_expr(self, shape, hint)
         assert isinstance(shape, Objects)
         if shape == FULL["object"]:
             return self._any_object()
-        return object_text(self, shape, hint)
+        return object_expr(self, shape, hint)
 
     # -- any JSON
 
@@ -218,13 +217,13 @@ class LarkWriter(Rules):
 
     def closure(self, kind: Kind) -> tuple[str, Closure]:
         """The name of what is alike in all schemas, and all that it needs; of a writer that wrote nothing else."""
-        write: dict[Kind, Callable[[], str]] = {
+        write: dict[Kind, Callable[[], Ref]] = {
             "any": self._any,
             "str": self.any_string,
             "arr": self._any_array,
             "obj": self._any_object,
         }
-        name = write[kind]()
+        name = write[kind]().name
         self._drain()
         whole = Closure(tuple(self._rules), tuple(self._terminals), dict(self._by_body), frozenset(self.restrictions))
         return name, whole
@@ -237,44 +236,42 @@ class LarkWriter(Rules):
         if self.common_rules is not None:
             return self._take(self.common_rules, kind), False
         name = self._own_names[kind] = self._name(kind, self._rule_names)
-        self._rules[name] = ""
+        self._rules[name] = EMPTY
         return name, True
 
-    def _any(self) -> str:
+    def _any(self) -> Ref:
         name, new = self._own("any")
         if new:
-            string = self.any_string()
-            number = self.terminal(parse_regex(numbers.free_number(self.options.digits)), "NUM")
+            text = self.any_string()
+            number = self.terminal(numbers.free_number(self.options.digits), "NUM")
             self.restrictions.add("digits")
             arrays, objects = self._any_array(), self._any_object()
-            constants = " | ".join(constant_text(self, value) for value in (True, False, None))
-            self._rules[name] = f"{string} | {number} | {arrays} | {objects} | {constants}"
-        return name
+            constants = [constant_expr(self, value) for value in (True, False, None)]
+            self._rules[name] = choice(text, number, arrays, objects, *constants)
+        return Ref(name)
 
-    def any_string(self) -> str:
+    def any_string(self) -> Ref:
         name, new = self._own("str")
         if new:
-            quotes = self.encoding.quotes
-            body = (
-                quoted_string(self, Strings(), "TEXT")
-                if quotes
-                else f'"\\"" {self.terminal(strings.CHAR, "CHAR")}* "\\""'
-            )
+            if self.encoding.quotes:
+                body = quoted_string(self, Strings(), "TEXT")
+            else:
+                body = sequence(string('"'), repeated(self.terminal(strings.CHAR, "CHAR"), 0, None), string('"'))
             self._rules[name] = body
             self._by_body.setdefault(body, name)
-        return name
+        return Ref(name)
 
-    def _any_array(self) -> str:
+    def _any_array(self) -> Ref:
         name, new = self._own("arr")
         if new:
-            self._rules[name] = array_text(self, Arrays(), "arr")
-        return name
+            self._rules[name] = array_expr(self, Arrays(), "arr")
+        return Ref(name)
 
-    def _any_object(self) -> str:
+    def _any_object(self) -> Ref:
         name, new = self._own("obj")
         if new:
-            self._rules[name] = object_text(self, Objects(), "obj")
-        return name
+            self._rules[name] = object_expr(self, Objects(), "obj")
+        return Ref(name)
 
     @property
     def common(self) -> tuple[str, ...]:
@@ -282,17 +279,7 @@ class LarkWriter(Rules):
         return tuple(self._own_names[kind] for kind in ("arr", "obj") if kind in self._own_names)
 
 
-def rules_text(rules: Mapping[str, str]) -> str:
-    """Lark text of rules by name."""
-    return "".join([f"{name}: {body}\n" for name, body in rules.items()])
-
-
-def terminals_text(terminals: Mapping[str, Regex]) -> str:
-    """Lark text of terminals by name."""
-    return "".join([f"{name}: /{to_text(regex)}/\n" for name, regex in terminals.items()])
-
-
-def _add(known: dict[Key, str], found: Mapping[Key, str]) -> None:
+def _add(known: dict[Key, Value], found: Mapping[Key, Value]) -> None:
     for one, other in found.items():
         if known.setdefault(one, other) != other:
             raise AssertionError(f"{one} depends on which rule is written first")
@@ -305,7 +292,7 @@ def common_of(options: SchemaOptions, encoding: Encoding, reserved: frozenset[st
     Args:
         reserved: names that it keeps off.
     """
-    rules: dict[str, str] = {}
+    rules: dict[str, Expr] = {}
     terminals: dict[Regex, str] = {}
     names: dict[Kind, str] = {}
     closures: dict[Kind, Closure] = {}

@@ -15,8 +15,8 @@ from tests.cases.lark_grammars import LARK_GRAMMARS as GRAMMARS
 from tests.grammar.recognise import accepts
 from toolc.compiler.errors import GrammarError, ToolcError
 from toolc.compiler.grammar.analysis import dump, nullable, productive, reachable, recursive_components
-from toolc.compiler.grammar.ir import Choice, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.ir.nodes import Choice, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 
 
 @cache

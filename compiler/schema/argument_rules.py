@@ -7,7 +7,7 @@ blanks aside, it may not begin with ``[`` or ``{`` where arrays or objects may s
 its name alone, so what may stand there is what any alternative of the arguments allows (parameters.py).
 
 Leaves out   channels (channel.py), values as JSON or Python (writer.py), the marks around a parameter (../grammar),
-             members (object_text.py).
+             members (object_rules.py).
 Invariants   what holds for a string (enum, pattern, length) holds for a raw one; the text that ends a parameter is
              never part of one.
 """
@@ -19,26 +19,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import UnsatisfiableError, UnsupportedError
+from ..ir.nodes import EMPTY, Choice, Expr, Ref, Use, choice, optional, sequence, string
 from .atoms import Conj, Literal
 from .channel import Channel, Slot
-from .elements import elements_text
+from .elements import elements_expr
 from .encoding import IDENTIFIER, Quote, is_name
 from .member_automata import object_is_plain
 from .nodes import Constant
-from .object_text import Members, members_text
+from .object_rules import Members, members_expr
 from .open_parts import open_parts
 from .operands import escape_pointer
 from .parameters import Beside, alternatives_of, empty_kind
-from .quoted_text import constants_inside, given_name, string_inside
-from .request_text import check_parted, quote_in_path, request_text
+from .quoted_rules import constants_inside, given_name, string_inside
+from .request_rules import check_parted, quote_in_path, request_expr
 from .required_unions import separated
 from .rules import Rules
 from .shapes import Constants, Objects, Shape, Strings, is_integral_shape
-from .strings import literal
 from .values import kind_of
 
 
-def arguments_text(writer: Rules, one: Conj, channel: Channel, hint: str, place: str) -> str:
+def arguments_rule(writer: Rules, one: Conj, channel: Channel, hint: str, place: str) -> str:
     """The arguments that a conj allows, as the name of a rule."""
     union = writer.normaliser.shapes(one).get("object", ()) if one is not None else ()
     if any(isinstance(shape, Constants) for shape in union):
@@ -53,9 +53,7 @@ def arguments_text(writer: Rules, one: Conj, channel: Channel, hint: str, place:
     if channel.kind in ("parameters", "keywords"):
         _check_names(living, hint, place)
     beside = Beside(writer.normaliser, living)
-    options: dict[str, None] = {}
-    for shape in living:
-        options.setdefault(_arguments(writer, shape, channel, beside, hint, place))
+    options = [_arguments(writer, shape, channel, beside, hint, place) for shape in living]
     if not options:
         undeclared = alternatives_of(writer.normaliser, one, False)
         raise UnsatisfiableError(
@@ -65,7 +63,7 @@ def arguments_text(writer: Rules, one: Conj, channel: Channel, hint: str, place:
             if undeclared
             else "loosen what contradicts itself",
         )
-    return writer.rule(" | ".join(options), f"{hint}_arguments", place)
+    return writer.rule(choice(*options), f"{hint}_arguments", place).name
 
 
 def _check_positions(writer: Rules, union: tuple[Objects, ...], place: str) -> None:
@@ -93,46 +91,46 @@ def _alive_names(writer: Rules, shape: Objects) -> list[str]:
     return [name for name, value in shape.named if writer.normaliser.alive(value)]
 
 
-def _arguments(writer: Rules, shape: Objects, channel: Channel, beside: Beside, hint: str, place: str) -> str:
+def _arguments(writer: Rules, shape: Objects, channel: Channel, beside: Beside, hint: str, place: str) -> Expr:
     if channel.kind == "request":
         if channel.request is None:
             raise UnsupportedError("the tool is no operation of an API", place=place, hint="choose another protocol")
 
-        def value(writer: Rules, argument: str, one: Conj, name: str, part: str) -> str | None:
+        def value(writer: Rules, argument: str, one: Conj, name: str, part: str) -> Expr | None:
             return _in_request(writer, channel, one, beside.named(argument), name, part)
 
-        return request_text(writer, shape, channel.request, value, hint, place)
+        return request_expr(writer, shape, channel.request, value, hint, place)
     if channel.kind == "positional":
         return _positional(writer, shape, channel, hint, place)
     if channel.kind == "keywords":
-        return members_text(writer, shape, Members(channel.comma, "", _keyword, _open_keyword, (IDENTIFIER,)), hint)
+        return members_expr(writer, shape, Members(channel.comma, EMPTY, _keyword, _open_keyword, (IDENTIFIER,)), hint)
 
-    def named(writer: Rules, name: str, value: Conj) -> str:
+    def named(writer: Rules, name: str, value: Conj) -> Expr:
         key = given_name(writer, name)
         if key is None:
             return writer.nothing()
-        return part_text(writer, channel, channel.slot, key, value, name, beside.named(name))
+        return part_expr(writer, channel, channel.slot, key, value, name, beside.named(name))
 
-    def opened(writer: Rules, key: str, value: Conj, hint: str) -> str:
-        key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
-        return part_text(writer, channel, channel.slot, key, value, hint, beside.opened(shape))
+    def opened(writer: Rules, key: Expr, value: Conj, hint: str) -> Expr:
+        key = key if isinstance(key, Ref) else writer.rule(key, f"{hint}_key", None)
+        return part_expr(writer, channel, channel.slot, key, value, hint, beside.opened(shape))
 
-    return members_text(writer, shape, Members(channel.comma, "", named, opened, (IDENTIFIER,)), hint)
+    return members_expr(writer, shape, Members(channel.comma, EMPTY, named, opened, (IDENTIFIER,)), hint)
 
 
-def _keyword(writer: Rules, name: str, value: Conj) -> str:
+def _keyword(writer: Rules, name: str, value: Conj) -> Expr:
     assert value is not None
     if given_name(writer, name) is None:
         return writer.nothing()
-    return f"{literal(name + '=')} {writer.value(value, name)}"
+    return sequence(string(name + "="), writer.value(value, name))
 
 
-def _open_keyword(writer: Rules, key: str, value: Conj, hint: str) -> str:
+def _open_keyword(writer: Rules, key: Expr, value: Conj, hint: str) -> Expr:
     assert value is not None
-    return f'({key}) "=" {writer.value(value, hint)}'
+    return sequence(key, string("="), writer.value(value, hint))
 
 
-def _positional(writer: Rules, shape: Objects, channel: Channel, hint: str, place: str) -> str:
+def _positional(writer: Rules, shape: Objects, channel: Channel, hint: str, place: str) -> Expr:
     """Values in order: those up to the last required one, then as many more as there are."""
     if not object_is_plain(shape):
         raise UnsupportedError("which arguments there may be cannot be said by their position", place=place)
@@ -141,52 +139,52 @@ def _positional(writer: Rules, shape: Objects, channel: Channel, hint: str, plac
     if alive != list(shape.named[: len(alive)]):  # one that cannot be given would have to be left out before others
         raise UnsupportedError("an argument that has no value stands before others", place=place)
     needed = max([shape.low, *(n for n, (name, _) in enumerate(alive, 1) if name in shape.required)])
-    text = ""
+    text = EMPTY
     for n in range(len(alive) - 1, -1, -1):
         name, value = alive[n]
         assert value is not None
-        text = f"{channel.comma + ' ' if n else ''}{writer.value(value, name)} {text}".rstrip()
-        text = text if n < needed else f"({text})?"
+        text = sequence(channel.comma if n else EMPTY, writer.value(value, name), text)
+        text = text if n < needed else optional(text)
     return text
 
 
-def part_text(
+def part_expr(
     writer: Rules,
     channel: Channel,
     slot: Slot,
-    key: str,
+    key: Expr | None,
     value: Conj | Constant,
     hint: str,
     beside: Sequence[Conj] = (),
-) -> str:
-    """One part, in every form that its value may have; one factor of a product.
+) -> Expr:
+    """One part, in every form that its value may have.
 
     Args:
         beside: what may stand in its place.
     """
     if isinstance(value, Constant):
         shapes: dict[str, tuple[Shape, ...]] = {kind_of(value.value): (Constants((value,)),)}
-        return _part_text(writer, channel, slot, key, shapes, hint, beside)
+        return _part_expr(writer, channel, slot, key, shapes, hint, beside)
     assert value is not None
     with writer.within(value):
         if value:
-            return _part_text(writer, channel, slot, key, _living(writer, value), hint, (value, *beside))
+            return _part_expr(writer, channel, slot, key, _living(writer, value), hint, (value, *beside))
         # what may be anything would recur without brackets
         channel = replace(channel, item=None)
-        return _part_text(writer, channel, slot, key, _living(writer, ()), hint, (value, *beside), bool(channel.parts))
+        return _part_expr(writer, channel, slot, key, _living(writer, ()), hint, (value, *beside), bool(channel.parts))
 
 
-def _part_text(
+def _part_expr(
     writer: Rules,
     channel: Channel,
     slot: Slot,
-    key: str,
+    key: Expr | None,
     shapes: dict[str, tuple[Shape, ...]],
     hint: str,
     beside: Sequence[Conj],
     in_parts: bool = False,
-) -> str:
-    """See `part_text`.
+) -> Expr:
+    """See `part_expr`.
 
     Args:
         shapes: of the value, by kind;  beside: what may stand in its place, it among them;  in_parts: whether arrays
@@ -198,18 +196,17 @@ def _part_text(
     unlike = [] if said or "string" not in shapes else _spellings(writer, channel, readable)
     if unlike:
         writer.restrictions.add("raw-strings")
-    texts, may_be_empty = _not_empty_texts(_texts(writer, channel.raw, shapes.get("string", ()), unlike, hint))
+    texts, may_be_empty = _without_empty(_texts(writer, channel.raw, shapes.get("string", ()), unlike, hint))
     empty = "" if said or channel.item is None else empty_kind(writer.normaliser, beside)
     if empty and may_be_empty:
         writer.restrictions.add("raw-strings")
         may_be_empty = False
     bare = "" if () in beside else empty  # the kind of which the empty one is no text at all
 
-    def leaves() -> tuple[str, str]:
+    def leaves() -> tuple[Expr, Expr]:
         scalars = [_values(writer, channel, kind, others[kind], "open") for kind in ("null", "boolean", "number")]
-        return " | ".join(_not_empty_texts(_texts(writer, channel.raw, shapes["string"], [], "open"))[0]), " | ".join(
-            scalars
-        )
+        raw, _ = _without_empty(_texts(writer, channel.raw, shapes["string"], [], "open"))
+        return choice(*raw), choice(*scalars)
 
     values = {
         kind: open_parts(writer, channel.parts, kind, leaves)
@@ -217,23 +214,21 @@ def _part_text(
         else _values(writer, channel, kind, union, hint, readable.get(kind, union), said or kind == bare)
         for kind, union in others.items()
     }
-    by_template: dict[tuple[str, str], list[str]] = {}
+    by_template: dict[tuple[str, str], list[Expr]] = {}
     for kind, found in (("string", texts), *((kind, [text]) for kind, text in values.items())):
         template = slot.text if kind == "string" else slot.of(kind)
         if found:
             by_template.setdefault((template, kind if channel.typed else ""), []).extend(found)
     options = [_use(writer, channel, template, key, some, kind, hint) for (template, kind), some in by_template.items()]
-    if may_be_empty:  # apart, so that what ends the part tells whether there was a value (grammar/ir.py, Mark)
-        options.append(_use(writer, channel, slot.text, key, [""], "string", hint))
-    if not options:
-        return writer.nothing()
-    return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+    if may_be_empty:  # apart, so that what ends the part tells whether there was a value (ir/nodes.py, Mark)
+        options.append(_use(writer, channel, slot.text, key, [EMPTY], "string", hint))
+    return choice(*options) if options else writer.nothing()
 
 
-def _not_empty_texts(texts: list[str]) -> tuple[list[str], bool]:
+def _without_empty(texts: list[Expr]) -> tuple[list[Expr], bool]:
     """Raw strings without the empty one, and whether it was among them."""
-    found = dict.fromkeys(text.removesuffix("?") for text in texts if text)
-    return list(found), "" in texts or any(text.endswith("?") for text in texts)
+    options = [one for text in texts for one in (text.options if isinstance(text, Choice) else (text,))]
+    return [one for one in dict.fromkeys(options) if one != EMPTY], EMPTY in options
 
 
 def _living(writer: Rules, value: tuple[Literal, ...]) -> dict[str, tuple[Shape, ...]]:
@@ -254,7 +249,7 @@ def _beside(writer: Rules, beside: Iterable[Conj]) -> dict[str, tuple[Shape, ...
 
 def _in_request(
     writer: Rules, channel: Channel, value: Conj, beside: Sequence[Conj], name: str, part: str
-) -> str | None:
+) -> Expr | None:
     """The rule of a value in a part of a request; None where no value can be written there."""
     assert value is not None
     if part == "body":
@@ -273,8 +268,8 @@ def _in_request(
     if unlike and strings:
         writer.restrictions.add("raw-strings")
     options = [_values(writer, channel, kind, union, name) for kind, union in others.items()]
-    options += [text for text in _texts(writer, quote, strings, unlike, name) if text]
-    return writer.rule(" | ".join(options), f"{name}_value", None) if options else None
+    options += [text for text in _texts(writer, quote, strings, unlike, name) if text != EMPTY]
+    return writer.rule(choice(*options), f"{name}_value", None) if options else None
 
 
 def _not_empty(shape: Shape) -> Shape | None:
@@ -285,10 +280,12 @@ def _not_empty(shape: Shape) -> Shape | None:
     return replace(shape, low=max(1, shape.low)) if shape.high != 0 else None
 
 
-def _use(writer: Rules, channel: Channel, template: str, key: str, options: list[str], kind: str, hint: str) -> str:
-    body = " | ".join(sorted(options, key=lambda option: not option))  # the empty one last
-    given = [key, writer.rule(body, f"{hint}_value", None), literal(kind) if channel.typed else ""]
-    return f"{template}{{{', '.join(one for one in given if one)}}}"
+def _use(
+    writer: Rules, channel: Channel, template: str, key: Expr | None, options: list[Expr], kind: str, hint: str
+) -> Expr:
+    body = choice(*sorted(options, key=lambda option: option == EMPTY))  # the empty one last
+    given = (key, writer.rule(body, f"{hint}_value", None), string(kind) if channel.typed else None)
+    return Use(template, tuple([one for one in given if one is not None]))
 
 
 def _values(
@@ -299,12 +296,12 @@ def _values(
     hint: str,
     readable: tuple[Shape, ...] = (),
     bare: bool = True,
-) -> str:
+) -> Expr:
     if kind in ("null", "boolean"):
         spelled = [text for one in _constants(union) for text in channel.spellings(one)]
-        return " | ".join(literal(text) for text in spelled)
+        return choice(*map(string, spelled))
     if channel.item is not None and kind in ("array", "object"):
-        return elements_text(writer, channel, kind, union, readable, bare, part_text, hint)
+        return elements_expr(writer, channel, kind, union, readable, bare, part_expr, hint)
     return writer.alternatives({kind: union}, hint)
 
 
@@ -312,9 +309,9 @@ def _constants(union: tuple[Shape, ...]) -> list[bool | None]:
     return [constant.value for shape in union if isinstance(shape, Constants) for constant in shape.values]
 
 
-def _texts(writer: Rules, quote: Quote, union: tuple[Shape, ...], unlike: list[str], hint: str) -> list[str]:
+def _texts(writer: Rules, quote: Quote, union: tuple[Shape, ...], unlike: list[str], hint: str) -> list[Expr]:
     """The raw strings of some shapes, as alternatives, of which one may be empty."""
-    options: dict[str, None] = {}
+    options: dict[Expr, None] = {}
     for shape in union:
         if isinstance(shape, Constants):
             texts = [one.value for one in shape.values]
