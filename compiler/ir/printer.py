@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ..regex import NOTHING as NO_TEXT
 from ..regex import Regex, to_text
 from ..regex import literal as exactly
-from .nodes import EMPTY, NOTHING, Choice, Expr, Literal, Ref, Repeat, Sequence, Terminal, Use
+from .nodes import EMPTY, NOTHING, Choice, Expr, Literal, Ref, Repeat, Sequence, Special, Terminal, Text, Use
 
 MOST_IN_LINE = 8
 """A rule with more alternatives has a line for each."""
@@ -72,6 +72,7 @@ def _atom(expr: Expr) -> str:
         return expr.name or f"/{to_text(expr.regex)}/"
     if type(expr) is Use:
         return f"{expr.template}{{{', '.join([_atom(one) for one in expr.arguments])}}}"
+    assert not isinstance(expr, (Special, Text)), "a protocol writes it as the use of a template"
     return f"/{to_text(NO_TEXT)}/" if expr == NOTHING else f"({text_of(expr)})"
 
 
