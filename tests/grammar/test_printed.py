@@ -40,15 +40,19 @@ PLAIN = {"name": "look-up", "parameters": {"type": "object", "properties": {"sta
 
 def _through_lark(spec: Spec, options: Options, monkeypatch: pytest.MonkeyPatch) -> Bundle:
     """The bundle of what is printed for a spec."""
-    assemble = pipeline.grammar_of
+    assemble = pipeline.assembled_of
+    read: list[str] = []
 
-    def printed(spec: Spec, options: Options | None = None) -> Assembled:
-        made = assemble(spec, options)
-        return replace(made, lark=made.text, rules={}, terminals={}, apart={}, places=made.every_place)
+    def printed(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
+        made, kept = assemble(spec, options)
+        read.append(made.text)
+        return replace(made, lark=made.text, rules={}, terminals={}, apart={}, places=made.every_place), kept
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "grammar_of", printed)
-        return pipeline.compile_spec(spec, options=options).bundle
+        patch.setattr(pipeline, "assembled_of", printed)
+        bundle = pipeline.compile_spec(spec, options=options).bundle
+    assert read, "the compile has another way to its grammar"
+    return bundle
 
 
 def _same(one: Bundle, other: Bundle) -> bool:
