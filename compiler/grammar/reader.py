@@ -83,7 +83,7 @@ def read_grammar(
 
 
 class LarkText:
-    """One text, as Lark reads it, without rules that it uses and that stand ``elsewhere``."""
+    """What Lark reads of one text. The text may use rules that stand ``elsewhere``."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class LarkText:
         self.ignoring = Repeat(choice(*parts), 0, None) if parts else None
 
     def named(self, name: str, budget: Budget | None = None) -> LarkText:
-        """The same text, where errors call it so; what is read of it is kept for both."""
+        """The same text under another name for errors; both share what is read of it."""
         other = copy(self)
         other.source, other.budget = Source(self.source.text, name), budget or Budget(seconds=None)
         return other

@@ -2,7 +2,8 @@
 
 Leaves out   where definitions come from: Lark text (reader.py), schemas (../schema); what toolc's own templates mean
              (specials.py).
-Invariants   a template is one rule for one list of arguments; what a rule is that is nothing but one use, that rule is.
+Invariants   a template makes one rule for each list of arguments; a rule that is one use of a template and nothing
+             else gets the template's body.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Definitions:
     fault: Callable[..., GrammarError] = _fault
 
     def joined(self, rules: Mapping[str, Expr], places: Mapping[str, str]) -> Definitions:
-        """These and some rules more, in which nothing is ignored yet."""
+        """These definitions and further rules; what is ignored may stand before the terminals of these, too."""
         own = rules
         if self.ignoring is not None:
             own = {name: _ignoring(expr) for name, expr in rules.items()}

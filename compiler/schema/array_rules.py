@@ -20,7 +20,7 @@ from .scalar_rules import bracketed, constant_expr
 from .shapes import Arrays
 
 MOST_NESTED = 400
-"""Optional items stand inside of each other up to so many characters of Lark text; then one gets a rule."""
+"""Optional items are nested up to so many characters of Lark text; then the rest gets a rule."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from .references import Loader
 from .shapes import Shape
 
 INLINE = 24
-"""Expressions of up to this many characters of Lark text stand where they are used; longer ones get a rule."""
+"""An expression of at most this many characters of Lark text stands where it is used; a longer one gets a rule."""
 
 _BLANK = Chars(charset.normal([(9, 10), (13, 13), (32, 32)]))
 
