@@ -22,7 +22,7 @@ from toolc.compiler import Options, compile_tools
 from toolc.compiler.budget import Budget
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.link import cache
-from toolc.compiler.schema import cached_text as pieces
+from toolc.compiler.schema import cached_rules as pieces
 
 
 def _seconds(tools: list[Any], vocab: Any, options: Options) -> tuple[float, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The pipeline, stage by stage: spec → Lark text → grammar → automaton → tables over a vocabulary → bundle.
+"""The pipeline, stage by stage: spec → grammar → automaton → tables over a vocabulary → bundle.
 
 Leaves out   every stage (see the folders), files and terminals (cli.py).
 Invariants   equal spec, tokenizer and options give equal bundles; times are in the report and never in the bundle;
@@ -258,7 +258,7 @@ def compile_grammar(
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
-    """The Lark text of a spec, and what became of its schemas."""
+    """The rules of a spec, and what became of its schemas."""
     return assembled_of(spec, options or Options())[0]
 
 
@@ -338,9 +338,12 @@ def _compile(
     budget = options.budget
     clock.begin("grammar")  # numba is there now: what it compiles does not count
     text_name = name if about["kind"] == "grammar" else f"the grammar of {name}"  # which `toolc grammar` prints
-    grammar = read_pieces(
-        assembled.frame, assembled.terminals, assembled.apart, text_name, budget, about["kind"] == "grammar"
-    )
+    if about["kind"] == "grammar":
+        from .grammar.reader import read_grammar
+
+        grammar = read_grammar(assembled.lark, text_name, budget=budget, in_context=True)
+    else:
+        grammar = read_pieces(assembled.lark, assembled.rules, assembled.terminals, assembled.apart, text_name, budget)
     grammar = replace(
         grammar,
         places={**grammar.places, **assembled.places},

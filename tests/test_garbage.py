@@ -10,7 +10,7 @@ import pytest
 
 from toolc.compiler import compile_tools
 from toolc.compiler.link import cache
-from toolc.compiler.schema import cached_text as pieces
+from toolc.compiler.schema import cached_rules as pieces
 
 
 @pytest.mark.parametrize("spec", ["weather.json", "shop_openapi.json", "tree_schema.json"])

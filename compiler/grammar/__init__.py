@@ -1,1 +1,1 @@
-"""Lark text to rules and terminals."""
+"""One grammar of rules, protocols and Lark text."""

@@ -1,4 +1,4 @@
-"""Facts about a grammar that several stages ask for, and a readable dump.
+"""Facts about a grammar that several stages ask for.
 
 Leaves out   changing the grammar (leftrec.py removes left recursion; the automaton drops what derives nothing).
 Invariants   results depend on the rules' expressions and their order only, never on hashes.
@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from .. import regex as rx
-from .ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
+from ..ir.nodes import Choice, Expr, Grammar, Ref, Repeat, Sequence, Terminal, Text
 
-__all__ = ["dump", "expr_nullable", "inner_first", "leaves", "left_corners", "nullable", "productive", "reachable",
+__all__ = ["expr_nullable", "inner_first", "leaves", "left_corners", "nullable", "productive", "reachable",
            "recursive_components", "references", "regex_nullable", "strong_components"]  # fmt: skip
 
 _CLOSED = 1 << 62
@@ -229,41 +229,3 @@ def recursive_components(grammar: Grammar) -> list[list[str]]:
         for name, expr in grammar.rules.items()
     }
     return [part for part in strong_components(edges) if len(part) > 1 or part[0] in edges[part[0]]]
-
-
-def dump(grammar: Grammar) -> str:
-    """The grammar for people, one rule a line, the start marked with ``>``."""
-    width = max(map(len, grammar.rules), default=0)
-    return "".join(
-        f"{'>' if name == grammar.start else ' '} {name:<{width}} : {_show(expr, 0)}\n"
-        for name, expr in grammar.rules.items()
-    )
-
-
-def _show(expr: Expr, tightness: int) -> str:
-    """0: alternatives may stand bare; 1: sequences may; 2: only single things."""
-    if isinstance(expr, Literal):
-        text = expr.data.decode("utf-8", "backslashreplace").encode("unicode_escape").decode("ascii")
-        return '"' + text.replace('"', '\\"') + '"'
-    if isinstance(expr, Terminal):
-        return (expr.name + "=" if expr.name else "") + f"/{rx.to_text(expr.regex)}/"
-    if isinstance(expr, Special):
-        return f"<[{expr.name}]>"
-    if isinstance(expr, Text):
-        return f"<text without {' '.join(map(repr, expr.stops))}>"
-    if isinstance(expr, Ref):
-        return expr.name
-    if isinstance(expr, Repeat):
-        count = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((expr.low, expr.high))
-        if count is None:
-            count = (
-                f"~{expr.low}" if expr.low == expr.high else f"~{expr.low}..{'' if expr.high is None else expr.high}"
-            )
-        return _show(expr.item, 2) + count
-    if isinstance(expr, Sequence):
-        text = " ".join(_show(item, 1 if isinstance(item, Sequence) else 2) for item in expr.items)
-        return f"({text})" if tightness > 1 or not text else text
-    if not expr.options:
-        return "<nothing>"
-    text = " | ".join(_show(option, 1) for option in expr.options)
-    return f"({text})" if tightness > 0 else text

@@ -21,9 +21,11 @@ import re
 from dataclasses import replace
 
 from ..errors import GrammarError
+from ..ir.nodes import Expr, Ref
 from ..schema.channel import Channel, Slot
 from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
 from .argument_encoding import INNER, STRING_COPY, open_parts_of
+from .cached_reader import read_protocol
 from .protocol import STRING, Protocol
 
 
@@ -44,10 +46,15 @@ def encoding_of(protocol: Protocol) -> Encoding:
                 )
     constants = protocol.strings("NULL"), protocol.strings("TRUE"), protocol.strings("FALSE")
     if protocol.arguments == "keywords":
-        return replace(PYTHON.spelled(*constants), gaps=protocol.gaps)
+        return replace(PYTHON.spelled(*constants), gaps=_gaps(protocol))
     if protocol.has("quote"):
-        return bare_encoding("quote", protocol.strings("KEEP_OUT")).spelled(*constants)
-    return replace(JSON_ENCODING, gaps=protocol.gaps)
+        return bare_encoding(Ref("quote"), protocol.strings("KEEP_OUT")).spelled(*constants)
+    return replace(JSON_ENCODING, gaps=_gaps(protocol))
+
+
+def _gaps(protocol: Protocol) -> tuple[tuple[str, Expr], ...]:
+    """What stands between tokens where the family writes it in a way of its own."""
+    return tuple([(name, read_protocol(f"{name}: {body}\n", protocol.name).body(name)) for name, body in protocol.gaps])
 
 
 def channel_of(protocol: Protocol) -> Channel | None:
@@ -56,7 +63,7 @@ def channel_of(protocol: Protocol) -> Channel | None:
     if kind == "arguments":
         return None
     if kind != "parameters":
-        return Channel(kind, comma="_c", closed=kind != "keywords")
+        return Channel(kind, comma=Ref("_c"), closed=kind != "keywords")
     shape = protocol.rules.get("parameter")
     if shape not in (("key", "value"), ("key", "value", "type")):
         raise GrammarError(

@@ -1,7 +1,7 @@
-"""One Lark text for a spec: the rules of every arguments schema, and a protocol around them.
+"""Put one grammar together for a spec: the rules of every arguments schema, and a protocol around them.
 
-Leaves out   the rules of schemas (../schema), protocols (protocol.py), reading Lark text (reader.py).
-Invariants   names of rules made here start with an underscore, which no rule of a schema does; the text is whole: it
+Leaves out   the rules of schemas (../schema), protocols (protocol.py), reading the whole (cached_reader.py).
+Invariants   names of rules made here start with an underscore, which no rule of a schema does; its text is whole: it
              imports nothing of toolc's own.
 """
 
@@ -15,24 +15,26 @@ from typing import Any, TypeAlias
 
 from ..budget import Budget
 from ..errors import BudgetError, RefusedTools, SpecError, ToolcError
+from ..ir.nodes import EMPTY, Expr, Mark, Ref, Use, choice, string
+from ..ir.printer import rules_text, terminals_text
 from ..regex import Regex
 from ..schema import LarkWriter, SchemaOptions
-from ..schema.cached_text import Piece, piece_of, piece_written
+from ..schema.cached_rules import Piece, piece_of, piece_written
 from ..schema.channel import Channel
 from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
 from ..schema.parameters import elements_of, parameters_of
 from ..schema.references import Document
 from ..schema.report import Row, Told, at, keyword_report, told
-from ..schema.request_text import Request
+from ..schema.request_rules import Request
+from ..schema.rules import Gaps, rule_name
 from ..schema.unwritable import Unwritable
-from ..schema.writer import Gaps, common_of, rule_name, rules_text, terminals_text
+from ..schema.writer import common_of
 from ..specs import Spec, ToolSpec
 from ..specs.model import quote
 from .argument_encoding import arguments_of, marked
 from .arguments import channel_of, encoding_of
 from .cached_reader import renamed_places, renamed_text
-from .ir import Mark
 from .protocol import Protocol, entries_of
 
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
@@ -42,13 +44,14 @@ Homes: TypeAlias = dict[tuple[int, str], Document]
 
 @dataclass(frozen=True)
 class Assembled:
-    """A grammar as text, and what became of the schemas in it.
+    """A grammar, and what became of the schemas in it.
 
     Attributes:
-        frame: Lark text of all rules but those of ``apart``.
-        terminals: of these rules, by name, but for those that are in the text.
-        apart: rule of the frame's text → the piece whose root it is, and where its places begin.
-        places: rule of the frame → where in the spec it comes from.
+        lark: Lark text that people wrote: the protocol, or a grammar.
+        rules: all others but those of ``apart``.
+        terminals: of these rules, by name.
+        apart: rule that these refer to → the piece whose root it is, and where its places begin.
+        places: of these rules → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
         told: where places begin, and what became of the keywords of a schema there (schema/report.py).
         entries: where a text may begin, name → rule.
@@ -63,7 +66,8 @@ class Assembled:
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
     """
 
-    frame: str
+    lark: str
+    rules: dict[str, Expr] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
     told: tuple[tuple[str, Told], ...] = ()
@@ -84,7 +88,7 @@ class Assembled:
     def text(self) -> str:
         """The whole as Lark text, for people."""
         pieces = "".join(renamed_text(piece, root) for root, (piece, _) in self.apart.items())
-        return self.frame + terminals_text(self.terminals) + pieces
+        return self.lark + rules_text(self.rules) + terminals_text(self.terminals) + pieces
 
     @property
     def every_place(self) -> dict[str, str]:
@@ -120,7 +124,7 @@ def assemble(
     encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
     channel = None if protocol is None else channel_of(protocol)
     common = None
-    if protocol is not None and channel is None and encoding.name == JSON_ENCODING.name:
+    if protocol is not None and channel is None and encoding.name == JSON_ENCODING.name and not protocol.ignores:
         common = common_of(options, encoding, frozenset(protocol.names))
     writer = LarkWriter(options, budget, encoding, common)
     entries: dict[str, str] = {}
@@ -134,7 +138,7 @@ def assemble(
     if protocol is None:
         with _places_in(spec):
             rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
-        head = f"start: {rule}\n"
+        rules: dict[str, Expr] = {"start": Ref(rule)}
     else:
         _check_names(spec, protocol, refused)
         writer.reserve(protocol.names)
@@ -150,10 +154,11 @@ def assemble(
             with _refusing(refused, number, budget):
                 rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
                 if channel is not None and channel.kind != "keywords":
-                    parameters[tool.name] = parameters_of(writer, channel.closed)
+                    parameters[tool.name] = parameters_of(writer.normaliser, writer.root, channel.closed)
                 if how["encoding"] == "elements":
                     assert channel is not None
-                    elements[tool.name] = elements_of(writer, channel.closed, channel.says_kind(channel.slot))
+                    said = channel.says_kind(channel.slot)
+                    elements[tool.name] = elements_of(writer.normaliser, writer.root, channel.closed, said)
         if refused:
             raise RefusedTools(refused)
         answer = ""
@@ -169,9 +174,9 @@ def assemble(
                     answer = answering.add(spec.schema, base=spec.name, pointer=pointer, name="response")
         every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
         with _places_in(spec):
-            head, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins)
+            rules, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins)
         if not writer.gap:
-            head += "_w:\n"
+            rules["_w"] = EMPTY
     apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
     restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
     if answering is not writer:
@@ -185,21 +190,24 @@ def assemble(
         all_told += (("", told([(*one, ()) for one in left_out], left_out)),)
     if answering.encoding.blanks:
         restrictions.add("blanks")
-    rules, terminals = writer.definitions[0], writer.terminals
-    frame = head + writer.gap_text()
+    rules |= writer.gap_rules()
+    terminals = writer.gap_terminals() | writer.terminals
     lost = [one._replace(place=at(origin, one.place)) for _, piece, origin in pieces for one in piece.lost]
     lost += writer.lost()
     writer.normaliser.close()
-    others = ""
     if answering is not writer:
         lost += answering.lost()
         answering.normaliser.close()
-        others = answering.rules_text()
-        terminals = terminals | answering.terminals
+        terminals |= answering.gap_terminals() | answering.terminals
     if common is not None:
-        rules, terminals = _with_common(common, pieces, rules, terminals)
+        shared, terminals = _with_common(common, pieces, terminals)
+        rules |= shared
+    rules |= writer.definitions[0]
+    if answering is not writer:
+        rules |= answering.gap_rules() | answering.definitions[0]
     return Assembled(
-        frame + rules_text(rules) + others,
+        "" if protocol is None else marked(protocol),
+        rules,
         writer.places | answering.places,
         tuple(sorted(restrictions)),
         all_told,
@@ -273,13 +281,13 @@ def _check_names(spec: Spec, protocol: Protocol, refused: dict[int, ToolcError] 
 
 
 def _with_common(
-    common: Common, pieces: list[tuple[str, Piece, str]], rules: dict[str, str], terminals: dict[str, Regex]
-) -> tuple[dict[str, str], dict[str, Regex]]:
-    """The definitions of the frame: what pieces have in common, in the order of first use, then its own."""
+    common: Common, pieces: list[tuple[str, Piece, str]], terminals: dict[str, Regex]
+) -> tuple[dict[str, Expr], dict[str, Regex]]:
+    """Rules that pieces have in common, in the order of first use; their terminals, then others."""
     needed = dict.fromkeys(name for _, piece, _ in pieces for name in piece.order if name in common.rules)
     regexes = {name: regex for _, piece, _ in pieces for name, regex in piece.terminals.items()}
     shared = {name: regex for name, regex in regexes.items() if common.terminals.get(regex) == name}
-    return {name: common.rules[name] for name in needed} | rules, shared | terminals
+    return {name: common.rules[name] for name in needed}, shared | terminals
 
 
 def _all_told(
@@ -305,8 +313,8 @@ def _all_told(
 
 def _around(
     protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, begins: str
-) -> tuple[str, dict[str, str], dict[str, Mark], str]:
-    """The protocol, its entries and one alternative for every tool: Lark text, entry → rule, marks, what begins."""
+) -> tuple[dict[str, Expr], dict[str, str], dict[str, Mark], str]:
+    """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins."""
     number_of = {tool: number for number, tool in enumerate(rule_of)}
     templates: dict[str, str] = {}
     used: dict[tuple[str, int], None] = {}
@@ -322,18 +330,18 @@ def _around(
     )
     for template, rule in templates.items():
         used.update(dict.fromkeys((template, number) for number in number_of.values()))
-        rules[rule] = "\n    | ".join(_alternative(template, number) for number in number_of.values())
+        rules[rule] = choice(*[Ref(_alternative(template, number)) for number in number_of.values()])
     marks = {rule: Mark("reasoning") for rule in ("think", "thought") if protocol.has(rule)}
     if answer:
-        rules["_the_response"], marks["_the_response"] = answer, Mark("text")
+        rules["_the_response"], marks["_the_response"] = Ref(answer), Mark("text")
     for template, number in used:
         rule = _alternative(template, number)
-        rules[rule] = f"{template}{{_name_{number}, _arguments_{number}}}"
+        rules[rule] = Use(template, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}")))
         marks[rule] = Mark("tool", number)
     for tool, number in number_of.items():
-        rules[f"_name_{number}"], marks[f"_name_{number}"] = literal(tool), Mark("name")
-        rules[f"_arguments_{number}"], marks[f"_arguments_{number}"] = rule_of[tool], Mark("arguments")
-    return marked(protocol) + "".join(f"{rule}: {body}\n" for rule, body in rules.items()), entries, marks, begins
+        rules[f"_name_{number}"], marks[f"_name_{number}"] = string(tool), Mark("name")
+        rules[f"_arguments_{number}"], marks[f"_arguments_{number}"] = Ref(rule_of[tool]), Mark("arguments")
+    return rules, entries, marks, begins
 
 
 def _alternative(template: str, number: int) -> str:
@@ -403,8 +411,3 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
             place = f"{name}#{tool.place(place[len(head) - 1 :])}"
         error.place = place
         raise
-
-
-def literal(text: str) -> str:
-    """A Lark string."""
-    return quote(text, limit=len(text) * 2 + 2)

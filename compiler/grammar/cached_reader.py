@@ -1,49 +1,89 @@
-"""Read a grammar as a frame and pieces: the arguments of every tool are read once, and kept with their text.
+"""Make a grammar of a protocol, rules and pieces: the arguments of every tool are worked out once, and kept.
 
-Leaves out   reading Lark text (reader.py), writing and keeping pieces (../schema/cached_text.py).
+Leaves out   reading Lark text (reader.py), writing and keeping pieces (../schema/cached_rules.py).
 Invariants   the sum is the grammar of the whole text, names aside: a piece's rules have names of their own, and others
              know it by the name of its root alone; it refers to its own rules, those that all share, and the gaps.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
+from typing import TYPE_CHECKING
 
 from ..budget import Budget
+from ..ir.nodes import Closed, Expr, Grammar, matched, renamed
+from ..ir.printer import lines_of, rules_text, terminals_text
 from ..regex import Regex
-from ..schema.cached_text import Piece
+from ..schema.cached_rules import Piece
 from ..schema.report import at
 from .analysis import inner_first, references
-from .fast_reader import tokens_of
-from .ir import Closed, Expr, Grammar, renamed
-from .reader import read_grammar
+from .leftrec import without_left_recursion
+from .templates import apply_templates, definitions_of
+
+if TYPE_CHECKING:
+    from .reader import LarkText
 
 GAPS = ("_w", "_c", "_k")
+_MOST_PROTOCOLS = 64
+
+
+_protocols: dict[str, LarkText] = {}
+
+
+def read_protocol(text: str, name: str, budget: Budget | None = None) -> LarkText:
+    """The text of a protocol, or a part of it, which may use rules for gaps that stand elsewhere; read once.
+
+    Args:
+        name: how errors name it.
+        budget: limit on time.
+    """
+    from .reader import LarkText  # which loads lark, and most schemas need none
+
+    known = _protocols.get(text)
+    if known is None:
+        if len(_protocols) >= _MOST_PROTOCOLS:
+            _protocols.clear()
+        gaps = [gap for gap in GAPS if not re.search(rf"(?m)^{gap}[ \t]*:", text)]
+        known = _protocols[text] = LarkText(text, name, budget=budget, elsewhere=gaps)
+    return known.named(name, budget)
 
 
 def read_pieces(
-    frame: str,
+    lark: str,
+    rules: Mapping[str, Expr],
     terminals: Mapping[str, Regex],
     pieces: Mapping[str, tuple[Piece, str]],
     name: str,
     budget: Budget,
-    in_context: bool = False,
 ) -> Grammar:
-    """The grammar of a frame and pieces.
-
-    Raises BudgetError: it took too many seconds.
+    """The grammar of a protocol, rules around it, and pieces.
 
     Args:
-        frame: Lark text.
-        terminals: those that are not in the text, by name.
-        pieces: name of the root in the frame → piece, where its places begin.
-        name: how errors name it.
-        in_context: see `read_grammar`.
+        lark: text of the protocol; empty for none.
+        rules: all that stand neither there nor in a piece.
+        terminals: of these, by name.
+        pieces: name of the root in the rules → piece, where its places begin.
+        name: how errors name the text of the whole.
+
+    Raises:
+        BudgetError: it took too many seconds.
+        GrammarError: the protocol is malformed, or uses a template wrongly.
     """
-    grammar = read_grammar(frame, name, known=pieces, terminals=terminals, budget=budget, in_context=in_context)
+    line = lark.count("\n") + 1
+    places: dict[str, str] = {}
+    for rule, expr in rules.items():
+        places[rule] = f"{name}:{line}"
+        line += lines_of(expr)
+    if lark:
+        definitions = read_protocol(lark, name, budget).definitions.joined(rules, places)
+    else:
+        definitions = definitions_of(rules, places)
+    named = {one: matched(regex, one) for one, regex in terminals.items()}
+    grammar = without_left_recursion(apply_templates(definitions, "start", budget, named), budget)
     apart = {}
     for root, (piece, origin) in pieces.items():
         budget.check("")
@@ -52,10 +92,10 @@ def read_pieces(
 
 
 def _closed(piece: Piece, _: None) -> Closed:
-    known = {*GAPS, *piece.common.rules}
-    grammar = read_grammar(piece.text, "", piece.root, known=known, terminals=piece.terminals)
-    grammar = replace(grammar, places=piece.places)
-    return Closed(grammar, piece.order)
+    budget = Budget(seconds=None)
+    terminals = {one: matched(regex, one) for one, regex in piece.terminals.items()}
+    grammar = apply_templates(definitions_of(piece.rules, piece.places), piece.root, budget, terminals)
+    return Closed(replace(without_left_recursion(grammar, budget), places=piece.places), piece.order)
 
 
 def inlined(grammar: Grammar, chosen: Callable[[Closed], bool] = lambda _: True) -> Grammar:
@@ -123,8 +163,10 @@ def shared(grammar: Grammar, budget: Budget) -> Grammar:
 
 def renamed_text(piece: Piece, root: str) -> str:
     """The Lark text of a piece's own definitions, named after the name of its root."""
-    name = {one: _name(one, piece.root, root) for one in (*piece.rules, *piece.own_terminals)}
-    return "".join(name.get(token, token) for token in tokens_of(piece.own_text))
+    own = piece.own_terminals
+    name = {one: _name(one, piece.root, root) for one in (*piece.rules, *own)}
+    rules = {name[one]: renamed(expr, name) for one, expr in piece.rules.items()}
+    return rules_text(rules) + terminals_text({name[one]: regex for one, regex in own.items()})
 
 
 def renamed_places(piece: Piece, root: str, origin: str) -> dict[str, str]:

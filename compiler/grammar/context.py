@@ -24,12 +24,7 @@ from itertools import product
 from .. import regex as rx
 from ..budget import look
 from ..errors import UnsatisfiableError, UnsupportedError
-from ..regex import charset
-from ..regex.charset import Ranges
-from ..terminals.dfa import equals
-from ..terminals.terminal import terminal_dfa
-from .analysis import regex_nullable
-from .ir import (
+from ..ir.nodes import (
     EMPTY,
     NOTHING,
     Choice,
@@ -44,6 +39,11 @@ from .ir import (
     choice,
     sequence,
 )
+from ..regex import charset
+from ..regex.charset import Ranges
+from ..terminals.dfa import equals
+from ..terminals.terminal import terminal_dfa
+from .analysis import regex_nullable
 
 _MOST_CLASSES = 64  # of characters around a terminal
 _MOST_DERIVED = 300  # states of one ignored terminal

@@ -21,11 +21,11 @@ import numpy as np
 from .. import regex as rx
 from ..budget import Budget
 from ..errors import VocabError
+from ..ir.nodes import EMPTY, NOTHING, Expr, Grammar, Literal, Repeat, Sequence, Terminal, matched, rebuilt
 from ..regex import charset
 from ..regex.charset import Ranges
 from .analysis import productive
 from .cached_reader import inlined, shared
-from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Repeat, Sequence, Terminal, choice, sequence
 
 if TYPE_CHECKING:
     from toolc.runtime.format.vocab import Vocab
@@ -173,28 +173,13 @@ class _Writer:
             return NOTHING if lost else expr
         if isinstance(expr, Terminal):
             regex = self.regex(expr.regex)
-            if regex is expr.regex:
-                return expr
-            text = rx.literal_text(regex)
-            if text:
-                return Literal(text.encode())
-            return EMPTY if regex == rx.EMPTY else NOTHING if regex == rx.NOTHING else Terminal(regex, expr.name)
-        if isinstance(expr, Repeat):
-            item = self.expr(expr.item)
-            if item is expr.item:
-                return expr
-            if item in (EMPTY, NOTHING):
-                return item if item == EMPTY or expr.low else EMPTY
-            return Repeat(item, expr.low, expr.high)
-        if isinstance(expr, Sequence | Choice):
-            old = expr.items if isinstance(expr, Sequence) else expr.options
-            new = tuple(map(self.expr, old))
-            if all(one is other for one, other in zip(new, old, strict=True)):
-                return expr
-            if isinstance(expr, Choice):
-                return choice(*new)
-            return NOTHING if NOTHING in new else sequence(*new)
-        return expr
+            return expr if regex is expr.regex else matched(regex, expr.name)
+        made = rebuilt(expr, self.expr)
+        if made is expr:
+            return expr
+        if isinstance(made, Repeat) and made.item == NOTHING:
+            return NOTHING if made.low else EMPTY
+        return NOTHING if isinstance(made, Sequence) and NOTHING in made.items else made
 
 
 def _is_text(data: bytes) -> bool:

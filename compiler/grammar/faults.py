@@ -22,7 +22,9 @@ from lark.exceptions import GrammarError as LarkGrammarError
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from ..errors import GrammarError
-from .fast_reader import MOST_NESTED
+
+MOST_NESTED = 100
+"""How deep groups of a definition may nest; every one takes frames of the thousand that Python allows."""
 
 _MOST_USES = 100_000  # of terminals in a terminal, and in those that it uses
 _MOST_STEPS = 2_000_000  # that Lark takes, nearly: it goes over all uses once for each terminal on the longest way
@@ -198,7 +200,7 @@ class Source:
                         sizes.pop(found["owner"], None)
             elif kind:
                 named.append(found[0])
-        sizes = self.check_uses(uses, sizes)
+        sizes = self._check_uses(uses, sizes)
         depth_of: dict[str, int] = {}
         for name in sizes:  # in the order of their uses
             below = [depth_of.get(used, sizes[used]) for used in uses.get(name, ())]
@@ -235,7 +237,7 @@ class Source:
             sizes = known[path] = Source(text, path).check(load, known)
         return {name: sizes.get(other, 0) for name, other in names.items()}
 
-    def check_uses(self, uses: Mapping[str, Iterable[str]], known: Mapping[str, int] | None = None) -> dict[str, int]:
+    def _check_uses(self, uses: Mapping[str, Iterable[str]], known: Mapping[str, int]) -> dict[str, int]:
         """Refuse terminals that use themselves, or each other too often: every use is written out.
 
         Args:
@@ -247,7 +249,7 @@ class Source:
         except CycleError as error:
             name = error.args[1][0]
             raise self.error(f"Recursion in terminal '{name}', which only rules may have", *self.owner(name)) from None
-        sizes = dict(known or {})
+        sizes = dict(known)
         for name in order:
             sizes[name] = sizes.get(name, 0) + sum(1 + sizes[used] for used in uses.get(name, ()))
             if sizes[name] > _MOST_USES:

@@ -14,8 +14,8 @@ from dataclasses import replace
 from .. import regex as rx
 from ..budget import Budget
 from ..errors import GrammarError
+from ..ir.nodes import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
 from .analysis import expr_nullable, left_corners, nullable, strong_components
-from .ir import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
 
 _MOST_RULES = 12
 _MOST_NODES = 20_000

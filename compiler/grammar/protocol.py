@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import GrammarError, SpecError
+from ..ir.nodes import EMPTY, Expr, Ref, Use, choice, sequence
 from ..paths import path_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "grammars"
@@ -84,6 +85,11 @@ class Protocol:
     def has(self, rule: str) -> bool:
         """Whether it defines a rule."""
         return rule in self.rules
+
+    @property
+    def ignores(self) -> bool:
+        """Whether it ignores something, which may then stand in arguments, too."""
+        return bool(re.search(r"(?m)^[ \t]*%ignore\b", self.text))
 
     @property
     def arguments(self) -> str:
@@ -223,40 +229,41 @@ def entries_of(
     alternatives: Callable[[str, str | None], str] | None,
     response: str = "",
     begins: str = "",
-) -> tuple[dict[str, str], dict[str, str], str]:
+) -> tuple[dict[str, str], dict[str, Expr], str]:
     """Where a text may begin.
 
     Args:
         protocol: with its rules.
         named: the tools that get an entry of their own.
-        alternatives: (template, a tool's name or None for all) → what is to stand for a parameter of call and calls;
-            None where there are no tools, but a response.
+        alternatives: (template, a tool's name or None for all) → the rule that stands for a parameter of call and
+            calls; None where there are no tools, but a response.
         response: rule of a structured response; empty for none.
         begins: the entry, without reasoning, that "start" is, where it may be; empty for what is asked most.
 
     Returns:
-        Entry → rule, "start" first; the rules' bodies in Lark; and the entry that "start" is.
+        Entry → rule, "start" first; the rules' bodies; and the entry that "start" is.
 
     Raises:
         SpecError: there is no such entry.
     """
 
-    def use(rule: str, tool: str | None) -> str:
+    def use(rule: str, tool: str | None) -> Expr:
         rule = rule if protocol.has(rule) else "call"
         assert alternatives is not None
-        arguments = [alternatives("tool" + param[5:], tool) for param in protocol.rules[rule]]
-        return f"{rule}{{{', '.join(arguments)}}}"
+        return Use(rule, tuple([Ref(alternatives("tool" + param[5:], tool)) for param in protocol.rules[rule]]))
 
-    def part(*names: str) -> str:
-        return next((name for name in names if protocol.has(name)), "")
+    def part(*names: str) -> Expr:
+        return next((Ref(name) for name in names if protocol.has(name)), EMPTY)
 
-    def free(rule: str) -> str:
-        return "text | " + " ".join(one for one in (part("lead"), use(rule, None), part("tail", "trail")) if one)
+    def free(rule: str) -> Expr:
+        return choice(Ref("text"), sequence(part("lead"), use(rule, None), part("tail", "trail")))
 
-    def alone(rule: str, tool: str | None = None) -> str:
-        return " ".join(one for one in (part("silence"), use(rule, tool), part("trail")) if one)
+    silence, trail = part("silence"), part("trail")
 
-    bodies: dict[str, tuple[str, str]] = {}
+    def alone(rule: str, tool: str | None = None) -> Expr:
+        return sequence(silence, use(rule, tool), trail)
+
+    bodies: dict[str, tuple[str, Expr | None]] = {}
     tools = alternatives is not None
     if tools and protocol.has("text"):
         bodies["auto"] = "_auto", free("calls")
@@ -265,32 +272,33 @@ def entries_of(
         bodies["required"] = "_required", alone("calls")
         bodies["required/one"] = "_required_one", alone("call")
     if tools and protocol.has("text"):
-        bodies["none"] = "text", ""
+        bodies["none"] = "text", None
     if response:
-        whole = f"response{{{response}}}" if protocol.has("response") else response
+        whole = Use("response", (Ref(response),)) if protocol.has("response") else Ref(response)
         bodies["response"] = "_response", whole
     if tools and response:
-        bodies["either"] = "_either", f"{whole} | {alone('calls')}"
-        bodies["either/one"] = "_either_one", f"{whole} | {alone('call')}"
+        bodies["either"] = "_either", choice(whole, alone("calls"))
+        bodies["either/one"] = "_either_one", choice(whole, alone("call"))
     if tools and protocol.has("opened"):
         bodies["opened"] = "_opened", use("opened", None)
     for number, tool in enumerate(named):
         bodies[f"tool:{tool}"] = f"_named_{number}", alone("call", tool)
     entries: dict[str, str] = {}
-    rules: dict[str, str] = {}
-    rule_of: dict[str, str] = {}
+    rules: dict[str, Expr] = {}
+    rule_of: dict[Expr, str] = {}
+    think, thought, unthought = part("think"), part("thought"), part("unthought")
     for entry, (rule, body) in bodies.items():
-        if body:
+        if body is not None:
             rule = rule_of.setdefault(body, rule)
             rules[rule] = body
         entries[entry] = rule
-        stem = "_" + rule.strip("_")
-        if protocol.has("think") and protocol.has("thought"):
-            instead = f" | unthought {rule}" if protocol.has("unthought") else ""
-            rules[f"{stem}_outside"] = f"{rule} | think thought {rule}{instead}"
+        stem, answer = "_" + rule.strip("_"), Ref(rule)
+        if EMPTY not in (think, thought):
+            options = [answer, sequence(think, thought, answer)]
+            rules[f"{stem}_outside"] = choice(*options, *([] if unthought == EMPTY else [sequence(unthought, answer)]))
             entries[f"{entry}/outside"] = f"{stem}_outside"
-        if protocol.has("thought"):
-            rules[f"{stem}_inside"] = f"thought {rule}"
+        if thought != EMPTY:
+            rules[f"{stem}_inside"] = sequence(thought, answer)
             entries[f"{entry}/inside"] = f"{stem}_inside"
     begins = begins or next(entry for entry in ("auto", "required", "response") if entry in entries)
     if begins not in entries:
@@ -300,5 +308,5 @@ def entries_of(
             expected="one of " + ", ".join(entry for entry in entries if "/" not in entry),
             hint="name the model's protocol with --protocol" if protocol.name == DEFAULT else None,
         )
-    rules = {"start": entries.get(f"{begins}/outside", entries[begins]), **rules}
+    rules = {"start": Ref(entries.get(f"{begins}/outside", entries[begins])), **rules}
     return {"start": "start", **entries}, rules, begins

@@ -28,23 +28,19 @@ from typing import Literal as Literal_
 
 from .. import regex as rx
 from ..errors import VocabError
-from .analysis import leaves
-from .ir import (
+from ..ir.nodes import (
     EMPTY,
-    Choice,
     Expr,
     Grammar,
     Literal,
     Mark,
     Ref,
-    Repeat,
-    Sequence,
     Special,
     Terminal,
     Text,
-    choice,
-    sequence,
+    rebuilt,
 )
+from .analysis import leaves
 
 MEANING = {
     "token_or_text": "_tag",
@@ -160,16 +156,7 @@ class _Resolver:
             return self._delimiter(expr, rule)
         if isinstance(expr, Text):
             return Ref(self.texts.setdefault(expr, f"free text {len(self.texts)}"))
-        if isinstance(expr, Repeat):
-            item = self.resolve(expr.item, rule)
-            return expr if item is expr.item else EMPTY if item == EMPTY else Repeat(item, expr.low, expr.high)
-        if isinstance(expr, (Sequence, Choice)):
-            parts = expr.items if isinstance(expr, Sequence) else expr.options
-            new = [part if isinstance(part, (Literal, Ref)) else self.resolve(part, rule) for part in parts]
-            if all(one is other for one, other in zip(new, parts, strict=True)):
-                return expr
-            return sequence(*new) if isinstance(expr, Sequence) else choice(*new)
-        return expr
+        return rebuilt(expr, lambda part: part if isinstance(part, (Literal, Ref)) else self.resolve(part, rule))
 
     def _delimiter(self, expr: Special, rule: str) -> Expr:
         token = self.special.get(expr.name)

@@ -5,7 +5,7 @@ A tail is what stands behind the name, up to the last delimiter of the call:
     <function=NAME>\\n<parameter=KEY>\\nVALUE\\n</parameter>\\n</function>         from the > to the last >
     NAME(KEY=VALUE)                                                       from the ( to the )
 
-It is a rule of its own here, and one that is called (grammar/ir.py, ``groups``): its first symbol, of which there may
+It is a rule of its own here, and one that is called (ir/nodes.py, ``groups``): its first symbol, of which there may
 be a few, pushes, its last one pops. So a call of one symbol alone stays where it is.
 
 Leaves out   whether a tail can be told from what stands beside it: the automata do (stubs.py, part.py).
@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from .. import regex as rx
 from ..grammar.analysis import expr_nullable, references
-from ..grammar.ir import (
+from ..ir.nodes import (
     NOTHING,
     Choice,
     Expr,

@@ -28,7 +28,7 @@ from toolc.runtime.format.vocab import Vocab
 
 from ..budget import Budget
 from ..errors import BudgetError, RefusedTools, ToolcError
-from ..grammar.ir import Grammar
+from ..ir.nodes import Grammar
 from ..lift.completion import close_arrays
 from ..lift.lift import lift
 from ..lift.reachable_thresholds import thresholds_ahead

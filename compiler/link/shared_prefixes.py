@@ -19,18 +19,16 @@ from dataclasses import replace
 
 from ..grammar.analysis import expr_nullable, references
 from ..grammar.cached_reader import GAPS
-from ..grammar.ir import (
-    Choice,
+from ..ir.nodes import (
     Closed,
     Expr,
     Grammar,
     Literal,
     Mark,
     Ref,
-    Repeat,
     Sequence,
     Special,
-    choice,
+    rebuilt,
     sequence,
 )
 from ..pushdown.nodes import CLOSER, OPENER
@@ -123,11 +121,7 @@ def _spelled(expr: Expr, rules: Mapping[str, Expr], kept: Set[str]) -> Expr:
     protocols, whose rules may differ. A rule that recurs keeps its name."""
     if isinstance(expr, Ref) and expr.name not in GAPS and expr.name not in kept:
         return _spelled(rules[expr.name], rules, kept | {expr.name})
-    if isinstance(expr, Sequence):
-        return sequence(*[_spelled(item, rules, kept) for item in expr.items])
-    if isinstance(expr, Choice):
-        return choice(*[_spelled(option, rules, kept) for option in expr.options])
-    return Repeat(_spelled(expr.item, rules, kept), expr.low, expr.high) if isinstance(expr, Repeat) else expr
+    return rebuilt(expr, lambda part: _spelled(part, rules, kept))
 
 
 def _led(closed: Closed, between: Expr, lead: tuple[Expr, ...]) -> Closed | None:

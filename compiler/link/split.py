@@ -25,20 +25,7 @@ from .. import regex as rx
 from ..budget import look
 from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.cached_reader import inlined
-from ..grammar.ir import (
-    Choice,
-    Expr,
-    Grammar,
-    Literal,
-    Mark,
-    Ref,
-    Repeat,
-    Sequence,
-    Special,
-    Terminal,
-    choice,
-    sequence,
-)
+from ..ir.nodes import Choice, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from ..passes import Pass
 from .call_tails import Opener, named, with_tails
 from .shared_prefixes import with_leads

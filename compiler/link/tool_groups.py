@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from toolc.runtime.format.container import blake
 
-from ..grammar import ir
 from ..grammar.analysis import leaves
-from ..grammar.ir import Expr, Grammar
+from ..ir import nodes as ir
+from ..ir.nodes import Expr, Grammar
 from ..schema.report import at
 from .call_tails import Opener
 from .split import ENTRY_END, START, Entry, Split, Unit, written_number

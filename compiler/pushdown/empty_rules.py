@@ -8,7 +8,7 @@ Invariants   what is left derives some text, every entry and the call of every t
 from __future__ import annotations
 
 from ..errors import UnsatisfiableError
-from ..grammar import ir
+from ..ir import nodes as ir
 from .nodes import CHOICE, COUNTED, LITERAL, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL, NodePool, rewrite
 
 

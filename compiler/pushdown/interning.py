@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..budget import Budget
-from ..grammar import ir
+from ..ir import nodes as ir
 from ..regex import Chars, Concat, Look, Regex, Repeat, concat, repeat
 from ..terminals.dfa import Dfa
 from .brackets import call_brackets

@@ -1,6 +1,6 @@
 """Find the rule that most states of an NFA come from, for errors about limits.
 
-Leaves out   the states (worklist.py), how errors name a rule (grammar/ir.py).
+Leaves out   the states (worklist.py), how errors name a rule (ir/nodes.py).
 Invariants   a state beside another one, as those of counted loops are, was numbered after it and comes from the same.
 """
 

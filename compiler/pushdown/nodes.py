@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ..grammar import ir
 from ..grammar.analysis import strong_components
+from ..ir import nodes as ir
 from ..terminals.dfa import Dfa
 from .counted import Counted
 

@@ -35,7 +35,7 @@ from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget, check_breaks
 from ..errors import GrammarError, UnsupportedError
-from ..grammar.ir import Grammar
+from ..ir.nodes import Grammar
 from ..passes import Pass
 from ..terminals.offsets import offsets
 from ..terminals.terminal import terminal_dfa

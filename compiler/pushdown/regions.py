@@ -1,4 +1,4 @@
-"""Regions of text as numbers: a *region* is a stretch of text that a marked rule derives (grammar/ir.py, Mark).
+"""Regions of text as numbers: a *region* is a stretch of text that a marked rule derives (ir/nodes.py, Mark).
 
 Every NFA state lies in one; what a region is depends on the marks around it, from the outermost in.
 
@@ -15,7 +15,7 @@ import numpy as np
 from toolc.runtime.format.tables import ARGUMENTS, KEY, NAME, REASONING, STRING, TEXT, VALUE
 from toolc.runtime.jit.memory import BARE, kernel
 
-from ..grammar.ir import Mark
+from ..ir.nodes import Mark
 
 OUTSIDE = 0
 """The region of what no marked rule derives."""

@@ -1,5 +1,6 @@
-"""JSON Schema → Lark text."""
+"""JSON Schema → rules of a grammar."""
 
-from .writer import LarkWriter, SchemaOptions, schema_to_lark
+from .rules import SchemaOptions
+from .writer import LarkWriter, schema_to_lark
 
 __all__ = ["LarkWriter", "SchemaOptions", "schema_to_lark"]

@@ -1,6 +1,6 @@
 """Objects whose declared keys may stand in any order: automata over the subsets of keys that were seen.
 
-Leaves out   the declared order (member_automata.py), text (object_text.py).
+Leaves out   the declared order (member_automata.py), text (object_rules.py).
 Invariants   a declared key stands at most once and never as an undeclared one; undeclared members may stand anywhere;
              a state is (declared keys seen, members so far as far as bounds tell them apart, needs met), so there are
              2^keys of them and more with counts: past MAX_KEYS, or the limits of member_automata.py, the object is

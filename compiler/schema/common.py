@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..ir.nodes import Expr
 from ..regex import Regex
 
 Kind = Literal["any", "str", "arr", "obj"]
@@ -27,7 +28,7 @@ class Closure:
 
     rules: tuple[str, ...]
     terminals: tuple[Regex, ...]
-    by_body: dict[str, str]
+    by_body: dict[Expr, str]
     restrictions: frozenset[str]
 
 
@@ -42,7 +43,7 @@ class Common:
         closures: kind → all that it needs.
     """
 
-    rules: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, Expr] = field(default_factory=dict)
     terminals: dict[Regex, str] = field(default_factory=dict)
     names: dict[Kind, str] = field(default_factory=dict)
     closures: dict[Kind, Closure] = field(default_factory=dict)

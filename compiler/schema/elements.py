@@ -7,59 +7,35 @@ their own kind, are JSON: the marks of parts are no brackets that a frame could 
 Where no mark says its kind, a part with no text in it is what may be empty there: an array before an object before a
 string, as whoever reads knows nothing else (parameters.py). An empty array or object that this is not is JSON.
 
-Leaves out   the marks (../grammar), one part (channel.py).
+Leaves out   the marks (../grammar), one part (argument_rules.py).
 Invariants   a rule is written once per union of shapes; one that recurs once for everything that it lies in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ..errors import UnsupportedError
-from .array_text import Items, items_text
+from ..ir.nodes import EMPTY, Expr, Ref, choice
+from .array_rules import Items, items_expr
 from .atoms import Conj
+from .channel import Channel, Slot
 from .encoding import IDENTIFIER
 from .member_automata import array_is_plain
 from .nodes import Constant
-from .object_text import Members, members_text
-from .quoted_text import given_name
-from .scalar_text import bracketed
+from .object_rules import Members, members_expr
+from .quoted_rules import given_name
+from .rules import Rules
+from .scalar_rules import bracketed
 from .shapes import Arrays, Constants, Objects, Shape, may_be_empty
 
-if TYPE_CHECKING:
-    from .channel import Channel, Slot
-    from .writer import LarkWriter
-
-Key = tuple[str, tuple[Shape, ...], tuple[Shape, ...], bool]
-"""A kind, its shapes, those that may stand in its place, as whoever reads cannot tell, and whether no text at all is
-the empty one."""
+Part = Callable[[Rules, Channel, Slot, Expr | None, Conj | Constant, str, tuple[Conj, ...]], Expr]
+"""(writer, channel, slot, key or None, value, hint, what may stand in its place) → one part."""
 
 
-@dataclass
-class ElementRules:
-    """The rules of arrays and objects that are written part by part.
-
-    Attributes:
-        rules: (what, what it lies in, or none where that does not matter) → rule; inside of its own kind it is JSON.
-        open: what is being written, from the outside in.
-        recursive: rules in which something lies inside of its own kind, or of what is around them.
-        recursions: how often that came up.
-    """
-
-    rules: dict[tuple[Key, frozenset[Key] | None], str] = field(default_factory=dict)
-    open: list[Key] = field(default_factory=list)
-    recursive: set[str] = field(default_factory=set)
-    recursions: int = 0
-
-
-Part = Callable[["LarkWriter", "Channel", "Slot", str, "Conj | Constant", str, tuple[Conj, ...]], str]
-"""(writer, channel, slot, key or "", value, hint, what may stand in its place) → one part; one factor of a product."""
-
-
-def elements_text(
-    writer: LarkWriter,
+def elements_expr(
+    writer: Rules,
     channel: Channel,
     kind: str,
     union: tuple[Shape, ...],
@@ -67,8 +43,8 @@ def elements_text(
     bare: bool,
     part: Part,
     hint: str,
-) -> str:
-    """The parts of an array or object of some shapes: the name of a rule.
+) -> Expr:
+    """The parts of an array or object of some shapes: a rule, or JSON.
 
     Args:
         readable: shapes that may stand in its place; a string inside spells no value that they have there.
@@ -83,33 +59,32 @@ def elements_text(
         known = memo.rules.get((this, around))
         if known is not None:
             memo.recursions += known in memo.recursive
-            return known
+            return Ref(known)
     before = memo.recursions
     memo.open.append(this)
-    options: dict[str, None] = {}
+    options: list[Expr] = []
     for shape in union:
         if not bare and may_be_empty(shape):
             assert isinstance(shape, Arrays | Objects)
-            options.setdefault(bracketed(writer, "[", [], "]") if kind == "array" else bracketed(writer, "{", [], "}"))
+            options.append(bracketed(writer, *(("[", [], "]") if kind == "array" else ("{", [], "}"))))
             shape = replace(shape, low=1)
             if shape.high == 0 or not writer.normaliser.lives(shape):
                 continue
-        for text in _shape(writer, channel, shape, this[2], part, hint):
-            options.setdefault(text)
+        options += _shape(writer, channel, shape, this[2], part, hint)
     memo.open.pop()
-    body = " | ".join(sorted(options, key=lambda option: not option))
-    name = writer.rule(body if options else writer.nothing(), hint, None)
+    options.sort(key=lambda option: option == EMPTY)
+    rule = writer.rule(choice(*options) if options else writer.nothing(), hint, None)
     if memo.recursions > before:
-        memo.recursive.add(name)
-        memo.rules[this, inside] = name
+        memo.recursive.add(rule.name)
+        memo.rules[this, inside] = rule.name
     else:
-        memo.rules[this, None] = name
-    return name
+        memo.rules[this, None] = rule.name
+    return rule
 
 
 def _shape(
-    writer: LarkWriter, channel: Channel, shape: Shape, readable: tuple[Shape, ...], part: Part, hint: str
-) -> list[str]:
+    writer: Rules, channel: Channel, shape: Shape, readable: tuple[Shape, ...], part: Part, hint: str
+) -> list[Expr]:
     assert channel.item is not None and channel.inner is not None
     item, inner = channel.item, channel.inner
     arrays = [other for other in readable if isinstance(other, Arrays)]
@@ -119,10 +94,10 @@ def _shape(
     if isinstance(shape, Constants):
         raise _refusal()
 
-    def one(value: Conj | Constant, hint: str) -> str:
-        return part(writer, channel, item, "", value, hint, items)
+    def one(value: Conj | Constant, hint: str) -> Expr:
+        return part(writer, channel, item, None, value, hint, items)
 
-    def named(writer: LarkWriter, name: str, value: Conj) -> str:
+    def named(writer: Rules, name: str, value: Conj) -> Expr:
         key = given_name(writer, name)
         if key is None:
             return writer.nothing()
@@ -130,21 +105,21 @@ def _shape(
         return part(writer, channel, inner, key, value, name, tuple(one for other, one in members if other == name))
 
     if isinstance(shape, Arrays):
-        return [items_text(writer, shape, Items("", "", one), hint)]
+        return [items_expr(writer, shape, Items(EMPTY, EMPTY, one), hint)]
 
-    def opened(writer: LarkWriter, key: str, value: Conj, hint: str) -> str:
-        key = key if key.isidentifier() else writer.rule(key, f"{hint}_key", None)
+    def opened(writer: Rules, key: Expr, value: Conj, hint: str) -> Expr:
+        key = key if isinstance(key, Ref) else writer.rule(key, f"{hint}_key", None)
         return part(writer, channel, inner, key, value, hint, ((),))
 
     assert isinstance(shape, Objects)
     if channel.closed and shape.opened:
         if not shape.named:
-            return [writer.alternatives({"object": (shape,)}, hint), *([""] if may_be_empty(shape) else [])]
+            return [writer.alternatives({"object": (shape,)}, hint), *([EMPTY] if may_be_empty(shape) else [])]
         writer.restrictions.add("closed-arguments")
         shape = replace(shape, opened=())
         if not writer.normaliser.lives(shape):
             return []
-    return [members_text(writer, shape, Members("", "", named, opened, (IDENTIFIER,)), hint)]
+    return [members_expr(writer, shape, Members(EMPTY, EMPTY, named, opened, (IDENTIFIER,)), hint)]
 
 
 def _refusal() -> UnsupportedError:

@@ -3,8 +3,8 @@
 An encoding says how strings are quoted, how keys and constants are written. The shapes of a schema, and the texts of
 numbers, arrays and objects around strings, are the same in all of them.
 
-Leaves out   how one character is spelled (spelling.py), the texts (scalar_text.py, quoted_text.py, object_text.py), how
-             a tool's arguments stand beside each other (channel.py).
+Leaves out   how one character is spelled (spelling.py), the rules (scalar_rules.py, quoted_rules.py, object_rules.py),
+             how a tool's arguments stand beside each other (channel.py).
 Source       JSON: RFC 8259. Python: the language reference, 2.4 Literals. Bare: the chat template of Gemma 4.
 """
 
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..regex import charset
+from ..ir.nodes import EMPTY, Expr, string
+from ..regex import Regex, charset, parse_regex
 from .spelling import RAW, Spelling, python_spelling
 
 
@@ -21,18 +22,18 @@ class Quote:
     """One way of writing a string.
 
     Attributes:
-        mark: Lark text before and after it; empty for none.
+        mark: what stands before and after it, perhaps nothing.
         spelling: its characters, where each has one spelling.
         keep_out: strings that never stand in its text.
-        free: an expression for one character of a string that nothing is asked of; empty: as in ``spelling``.
-        never: an expression that no whole text matches; empty for none.
+        free: an expression for one character of a string that nothing is asked of; None: as in ``spelling``.
+        never: an expression that no whole text matches; None for none.
     """
 
-    mark: str
+    mark: Expr
     spelling: Spelling
     keep_out: tuple[str, ...] = ()
-    free: str = ""
-    never: str = ""
+    free: Regex | None = None
+    never: Regex | None = None
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Encoding:
         null, true, false: every way of writing the three constants.
         sorted_too: whether the declared keys of an object may also stand in alphabetical order.
         blanks: whether blanks may stand between tokens.
-        gaps: what stands between tokens where the family writes more than a space after ``,`` and ``:``: rules of Lark
-            text by their names, ``_w`` (inside of brackets), ``_c`` (a comma with its blanks), ``_k`` (a colon).
+        gaps: what stands between tokens where the family writes more than a space after ``,`` and ``:``: rules by their
+            names, ``_w`` (inside of brackets), ``_c`` (a comma with its blanks), ``_k`` (a colon).
     """
 
     name: str
@@ -58,7 +59,7 @@ class Encoding:
     false: tuple[str, ...] = ("false",)
     blanks: bool = True
     sorted_too: bool = False
-    gaps: tuple[tuple[str, str], ...] = ()
+    gaps: tuple[tuple[str, Expr], ...] = ()
 
     def constant(self, value: bool | None) -> tuple[str, ...]:
         """How null or a boolean is written."""
@@ -77,13 +78,12 @@ def _python_quote(quote: str) -> Quote:
         r"\\(?:[\\'" + r"\x22" + r"abfnrtv]|x[0-9a-fA-F]{2}|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
         r"|U00(?:0[1-9a-fA-F][0-9a-fA-F]{4}|10[0-9a-fA-F]{4}|00(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})))"
     )
-    mark = '"\\""' if quote == '"' else f'"{quote}"'
-    return Quote(mark, python_spelling(quote), free=rf"[^\\\x00\n\r\x{ord(quote):02x}]|{escape}")
+    free = parse_regex(rf"[^\\\x00\n\r\x{ord(quote):02x}]|{escape}")
+    return Quote(string(quote), python_spelling(quote), free=free)
 
 
-IDENTIFIER = Quote(
-    "", Spelling(charset.normal([(45, 46), (48, 57), (65, 90), (95, 95), (97, 122), (128, 0xD7FF), (0xE000, 0x10FFFF)]))
-)
+_NAME = charset.normal([(45, 46), (48, 57), (65, 90), (95, 95), (97, 122), (128, 0xD7FF), (0xE000, 0x10FFFF)])
+IDENTIFIER = Quote(EMPTY, Spelling(_NAME))
 """A name of ASCII letters, digits, ``_ . -`` and anything beyond ASCII."""
 
 
@@ -95,6 +95,6 @@ def is_name(text: str) -> bool:
 PYTHON = Encoding("python", (_python_quote('"'), _python_quote("'")), null=("None",), true=("True",), false=("False",))
 
 
-def bare_encoding(mark: str, keep_out: tuple[str, ...]) -> Encoding:
-    """Strings as they are between two marks, of which ``mark`` is the Lark text; keys bare."""
+def bare_encoding(mark: Expr, keep_out: tuple[str, ...]) -> Encoding:
+    """Strings as they are between two marks; keys bare."""
     return Encoding("bare", (Quote(mark, RAW, keep_out),), IDENTIFIER, blanks=False, sorted_too=True)

@@ -1,6 +1,6 @@
 """Build automata over whole members: for counts, conditions on some members, and unique items.
 
-Leaves out   what members look like as text (array_text.py, object_text.py), arrays and objects that need none of this.
+Leaves out   the rules of members (array_rules.py, object_rules.py), arrays and objects that need none of this.
 Invariants   states that cannot reach the end are dropped; a shape whose start is dropped has no value; a payload is an
              item, a member or nothing (``None``: on to the next name). Runs of undeclared members with nothing left to
              meet are one payload, a counted repeat, so bounds on them cost no states.

@@ -11,9 +11,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from typing import NamedTuple
 
 from ..budget import Budget
-from ..errors import SchemaError, UnsatisfiableError, UnsupportedError
+from ..errors import SchemaError, UnsupportedError
 from . import member_automata as machine
 from .absorb import absorbed
 from .any_order import any_order_machine
@@ -29,11 +30,10 @@ from .multiples import few_multiples, multiples_machine
 from .nodes import REFERENCES, Constant, Node, Reader
 from .references import Target
 from .required_unions import joined
-from .scalar_text import some_string
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
+from .string_tails import some_string
 from .tags import TAGS
 from .unevaluated import KEYWORD, Unevaluated
-from .unwritable import Choice, Losses, Unwritable
 from .values import KINDS, freeze, kind_of
 
 MAX_TRIED = 32
@@ -63,8 +63,22 @@ _plain_shapes: dict[Hashable, Shapes] = {}
 """Node.plain → shapes."""
 
 
+class Choice(NamedTuple):
+    """An alternative of a conj: its shape, and the schemas that hold in it."""
+
+    one: tuple[Literal, ...]
+    kind: str
+    shape: Shape | None
+    nodes: tuple[Node, ...]
+
+
 class Normaliser:
-    """Shapes of conjs, memoised."""
+    """Shapes of conjs, memoised.
+
+    Attributes:
+        explored: conjs of which it is settled whether they have a value.
+        choices: the alternatives of those that have unions.
+    """
 
     def __init__(self, reader: Reader, budget: Budget | None = None, lenient: bool = False, digits: int = 20) -> None:
         self.reader = reader
@@ -86,8 +100,8 @@ class Normaliser:
             self.holds_all,
             lambda constants: reader.one_of(constants, "#"),
         )
-        self._explored: dict[tuple[Literal, ...], None] = {}
-        self._choices: list[Choice] = []  # the alternatives of conjs with unions
+        self.explored: dict[tuple[Literal, ...], None] = {}
+        self.choices: list[Choice] = []
         self._tries = 3  # schemas inside of each other of which it is tried to tell whether they have no value
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
         self._keys: dict[Node, frozenset[Hashable] | None] = {}
@@ -202,7 +216,7 @@ class Normaliser:
                 error.place = error.place or one[-1].node.place
                 raise
             if held:
-                self._choices += [Choice(one, kind, shape, nodes) for nodes in held[branch]]
+                self.choices += [Choice(one, kind, shape, nodes) for nodes in held[branch]]
             if isinstance(shape, Objects):
                 shape = self._discriminators.narrowed(branch, shape)
             if shape is not None:
@@ -446,23 +460,9 @@ class Normaliser:
             children.extend(child for child in node.keywords.get(keyword, {}).values() if isinstance(child, Node))
         return children
 
-    def explore(self, root: Conj) -> None:
-        """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot."""
-        if root is None:
-            raise UnsatisfiableError("the schema is false: it allows no value", place="#")
-        self._explored.update(self._settle_below(root))
-        if not self.alive(root):
-            place, keywords = Losses(self).culprit(root)
-            raise UnsatisfiableError(
-                "no value satisfies this schema",
-                place=place,
-                found=", ".join(keywords) or None,
-                hint="loosen what contradicts itself here",
-            )
-
-    def lost(self) -> list[Unwritable]:
-        """What no text can have of all that was explored."""
-        return Losses(self).find(self._explored, self._choices)
+    def explore(self, root: tuple[Literal, ...]) -> None:
+        """Find every conj below ``root`` and settle which can be satisfied."""
+        self.explored.update(self._settle_below(root))
 
     def satisfiable(self, one: Conj) -> bool:
         """Whether some value satisfies a conj, as far as shapes tell."""

@@ -14,15 +14,12 @@ Invariants   every part says its kind and no end repeats a key, else there are n
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from ..ir.nodes import Expr, Ref, choice, optional, repeated, sequence, string
 from .encoding import IDENTIFIER
-from .quoted_text import raw_key
+from .quoted_rules import raw_key
+from .rules import Rules
 from .shapes import Strings
-from .strings import literal
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
 Parts = tuple[tuple[str, str, str, str, str], ...]
 """(parameter or item, kind of its value, before the key, between key and value, after the value) of every template."""
@@ -30,36 +27,35 @@ Parts = tuple[tuple[str, str, str, str, str], ...]
 _OF = {"array": "item", "object": "parameter"}
 
 
-def open_parts(writer: LarkWriter, parts: Parts, kind: str, leaves: Callable[[], tuple[str, str]]) -> str:
-    """The parts of an array or object that may hold anything: the name of a rule.
+def open_parts(writer: Rules, parts: Parts, kind: str, leaves: Callable[[], tuple[Expr, Expr]]) -> Expr:
+    """The parts of an array or object that may hold anything, as a rule.
 
     Args:
-        leaves: gives the texts of a raw string that is not empty, and of any other scalar.
+        leaves: gives a raw string that is not empty, and of any other scalar.
     """
     known = writer.open_parts.get(kind)
     if known is not None:
         return known
-    names = writer.state_rules(6, "anything")
+    names = [Ref(name) for name in writer.state_rules(6, "anything")]
     group, rest, whole = (dict(zip(_OF, names[n : n + 2], strict=True)) for n in (0, 2, 4))
     key = raw_key(writer, IDENTIFIER, [Strings(1)], "open_key")
     assert key is not None
-    raw, scalar = (writer.rule(text, "open_leaf", None) for text in leaves())
+    raw, scalar = (writer.rule(leaf, "open_leaf", None) for leaf in leaves())
     writer.restrictions.add("open-keys")
     for outer, of in _OF.items():
         end = next(after for one, _, _, _, after in parts if one == of)
-        inside, listed = [literal(end[1:-1])], []
+        inside, listed = [string(end[1:-1])], []
         for one, inner, before, between, after in parts:
             if one != of:
                 continue
-            name = [literal(before), key] if before else []
-            opening = " ".join([*name, literal(between)])
-            shorter = opening.replace(opening[: len('"') + 1], '"', 1)
-            value = {"text": f"{raw}? ", "other": f"{scalar} "}.get(inner)
-            text = f"{group[inner]}" if value is None else f"{value}{literal(after)}"
-            inside.append(f"{shorter} {text} {literal(end[0])} {rest[outer]}")
-            listed.append(f"{opening} {text}")
-        writer.set_rule(group[outer], f"{literal(end[0])} {rest[outer]} {literal(end[-1])}")
-        writer.set_rule(rest[outer], " | ".join(inside))
-        writer.set_rule(whole[outer], f"({' | '.join(listed)})*")
+            name = [key, string(between)] if before else []
+            value = {"text": optional(raw), "other": scalar}.get(inner)
+            behind = sequence(*name, group[inner] if value is None else sequence(value, string(after)))
+            first = before or between
+            inside.append(sequence(string(first[1:]), behind, string(end[0]), rest[outer]))
+            listed.append(sequence(string(first), behind))
+        writer.set_rule(group[outer].name, sequence(string(end[0]), rest[outer], string(end[-1])))
+        writer.set_rule(rest[outer].name, choice(*inside))
+        writer.set_rule(whole[outer].name, repeated(choice(*listed), 0, None))
     writer.open_parts = whole
     return whole[kind]

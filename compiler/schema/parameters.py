@@ -1,20 +1,16 @@
 """The parameters of a tool and the types of each, or of every part: what reading back needs where values are not JSON.
 
-Leaves out   how they are written (writer.py), how they are read (runtime/calls/arguments.py).
+Leaves out   how they are written (argument_rules.py), how they are read (runtime/calls/arguments.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .atoms import Conj
+from .normalise import Normaliser
 from .shapes import Arrays, Constants, Objects, Shape, is_integral_shape, may_be_empty
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
-
 
 UNDECLARED = ""
 """The name under which the types of parameters that are not declared are told; no parameter is called so."""
@@ -26,8 +22,8 @@ class Beside:
     A name may be declared in one and be among those that another leaves open.
     """
 
-    def __init__(self, writer: LarkWriter, union: Sequence[Objects]) -> None:
-        alive = writer.normaliser.alive
+    def __init__(self, normaliser: Normaliser, union: Sequence[Objects]) -> None:
+        alive = normaliser.alive
         self.names = dict.fromkeys(name for shape in union for name, value in shape.named if alive(value))
         self._union = [
             (
@@ -55,31 +51,31 @@ class Beside:
         return tuple(found)
 
 
-def alternatives_of(writer: LarkWriter, one: Conj, closed: bool) -> tuple[Objects, ...]:
+def alternatives_of(normaliser: Normaliser, one: Conj, closed: bool) -> tuple[Objects, ...]:
     """The alternatives of arguments that live; perhaps of declared parameters alone."""
-    union = writer.normaliser.shapes(one).get("object", ()) if one is not None else ()
+    union = normaliser.shapes(one).get("object", ()) if one is not None else ()
     shapes = [shape for shape in union if isinstance(shape, Objects)]
     shapes = [replace(shape, opened=()) if closed else shape for shape in shapes]
-    return tuple(shape for shape in dict.fromkeys(shapes) if writer.normaliser.lives(shape))
+    return tuple(shape for shape in dict.fromkeys(shapes) if normaliser.lives(shape))
 
 
-def parameters_of(writer: LarkWriter, closed: bool) -> list[list[object]]:
-    """[name, types but string (``types_of``)] of every declared parameter of the schema added last, in order; then of
+def parameters_of(normaliser: Normaliser, root: Conj, closed: bool) -> list[list[object]]:
+    """[name, types but string (``types_of``)] of every declared parameter of some arguments, in order; then of
     those that are not declared, where they may be written and have not every type."""
-    beside = Beside(writer, alternatives_of(writer, writer.root, closed))
+    beside = Beside(normaliser, alternatives_of(normaliser, root, closed))
     places = [(name, beside.named(name)) for name in beside.names]
     opened = beside.opened()
     if opened and () not in opened:
         places.append((UNDECLARED, opened))
-    return [[name, sorted(set().union(*(types_of(writer, one) for one in values)))] for name, values in places]
+    return [[name, sorted(set().union(*(types_of(normaliser, one) for one in values)))] for name, values in places]
 
 
-def types_of(writer: LarkWriter, value: Conj) -> set[str]:
+def types_of(normaliser: Normaliser, value: Conj) -> set[str]:
     """The types but string that a value may have: JSON types, "integer" where no other number may stand, "true" or
     "false" where only that may."""
     found = set()
-    for kind, union in writer.normaliser.shapes(value).items() if value is not None else ():
-        union = tuple(shape for shape in union if writer.normaliser.lives(shape))
+    for kind, union in normaliser.shapes(value).items() if value is not None else ():
+        union = tuple(shape for shape in union if normaliser.lives(shape))
         if kind == "boolean":
             said = {constant.value for shape in union if isinstance(shape, Constants) for constant in shape.values}
             kind = "boolean" if len(said) == 2 else "true" if True in said else "false"
@@ -90,20 +86,20 @@ def types_of(writer: LarkWriter, value: Conj) -> set[str]:
     return found
 
 
-def empty_kind(writer: LarkWriter, values: Iterable[Conj]) -> str:
+def empty_kind(normaliser: Normaliser, values: Iterable[Conj]) -> str:
     """The kind of arrays and objects that no text at all may be, where these are written part by part: "array" before
     "object"; empty where none of some values has an empty one."""
     kinds: set[str] = set()
     for value in values:
-        shapes = writer.normaliser.shapes(value) if value else {}  # what may be anything says nothing
+        shapes = normaliser.shapes(value) if value else {}  # what may be anything says nothing
         for kind in ("array", "object"):
-            if any(may_be_empty(shape) and writer.normaliser.lives(shape) for shape in shapes.get(kind, ())):
+            if any(may_be_empty(shape) and normaliser.lives(shape) for shape in shapes.get(kind, ())):
                 kinds.add(kind)
     return min(kinds, default="")
 
 
-def elements_of(writer: LarkWriter, closed: bool, said: bool) -> list[list[object]]:
-    """The nodes of the parts of the schema that was added last; node 0 is the arguments themselves.
+def elements_of(normaliser: Normaliser, root: Conj, closed: bool, said: bool) -> list[list[object]]:
+    """The nodes of the parts of some arguments; node 0 is the arguments themselves.
 
     A node is [types but string, member → node, nodes of the first items, node of any other item, what no text at
     all is: "array", "object" or "" for a string, number of its arrays and number of its objects: of what lies inside of
@@ -135,13 +131,13 @@ def elements_of(writer: LarkWriter, closed: bool, said: bool) -> list[list[objec
         keys = [(kind, some, said or kind == empty) for kind, some in of_kind.items()]  # elements.py, Key
         return [itself.setdefault(key, len(itself)) for key in keys]
 
-    root = alternatives_of(writer, writer.root, closed)
-    nodes = [_node(["object"], root, "", number) + [own(root, "object")]]
+    union = alternatives_of(normaliser, root, closed)
+    nodes = [_node(["object"], union, "", number) + [own(union, "object")]]
     for some in order:  # which grows
-        kinds = sorted(set().union(*(types_of(writer, value) for value in some)))
-        unions = [union for one in some if one is not None for union in writer.normaliser.shapes(one).values()]
-        shapes = [shape for union in unions for shape in union if writer.normaliser.lives(shape)]
-        empty = empty_kind(writer, some)
+        kinds = sorted(set().union(*(types_of(normaliser, value) for value in some)))
+        unions = [union for one in some if one is not None for union in normaliser.shapes(one).values()]
+        shapes = [shape for union in unions for shape in union if normaliser.lives(shape)]
+        empty = empty_kind(normaliser, some)
         nodes.append(_node(kinds, shapes, empty, number) + [own(shapes, empty)])
     return nodes
 

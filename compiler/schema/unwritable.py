@@ -1,6 +1,6 @@
 """Find what no text can have: members, items, branches and listed values of which a schema leaves nothing.
 
-Leaves out   what is refused: a schema without any value, and what each of its values needs (normalise.py); what a
+Leaves out   what is refused: what a value needs (normalise.py); what a
              tokenizer cannot write (../grammar/encodable.py).
 Invariants   what is told is never written; ``false``, and ``not`` of everything, say so themselves and are not told. A
              place counts as written if it is so in any context: one schema may stand in many.
@@ -13,15 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..errors import UnsupportedError
+from ..errors import UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal, conj
 from .nodes import Node
+from .normalise import Choice, Normaliser
 from .shapes import Arrays, Constants, Objects, Shape
-
-if TYPE_CHECKING:
-    from .normalise import Normaliser
 
 MOST_EXPLAINED = 32
 """Places of one schema of which the keywords are sought that contradict each other; of others all are named."""
@@ -65,16 +63,27 @@ class Unwritable(NamedTuple):
     why: str
 
 
-class Choice(NamedTuple):
-    """An alternative of a conj: its shape, and the schemas that hold in it."""
+def explore(normaliser: Normaliser, root: Conj) -> None:
+    """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot."""
+    if root is None:
+        raise UnsatisfiableError("the schema is false: it allows no value", place="#")
+    normaliser.explore(root)
+    if not normaliser.alive(root):
+        place, keywords = _Losses(normaliser).culprit(root)
+        raise UnsatisfiableError(
+            "no value satisfies this schema",
+            place=place,
+            found=", ".join(keywords) or None,
+            hint="loosen what contradicts itself here",
+        )
 
-    one: tuple[Literal, ...]
-    kind: str
-    shape: Shape | None
-    nodes: tuple[Node, ...]
+
+def lost(normaliser: Normaliser) -> list[Unwritable]:
+    """What no text can have of all that was explored."""
+    return _Losses(normaliser).find(normaliser.explored, normaliser.choices)
 
 
-class Losses:
+class _Losses:
     """Finds what is lost among the schemas that a normaliser has explored."""
 
     def __init__(self, normaliser: Normaliser) -> None:

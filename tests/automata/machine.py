@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from toolc.compiler.budget import Budget
-from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.pushdown import pushdown
 from toolc.compiler.pushdown.build_nfa import build_nfa
 from toolc.compiler.pushdown.interning import read_nodes

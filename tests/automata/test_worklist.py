@@ -8,8 +8,8 @@ import pytest
 
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError
-from toolc.compiler.grammar.ir import Mark
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.ir.nodes import Mark
 from toolc.compiler.pushdown import worklist as filling_module
 from toolc.compiler.pushdown.blocks import block_of
 from toolc.compiler.pushdown.interning import read_nodes

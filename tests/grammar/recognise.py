@@ -5,7 +5,7 @@ Leaves out   speed. Handles any grammar, left-recursive ones too, as a least fix
 
 from __future__ import annotations
 
-from toolc.compiler.grammar.ir import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
+from toolc.compiler.ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from toolc.compiler.terminals.terminal import terminal_dfa
 
 

@@ -11,11 +11,11 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError, SchemaError
 from toolc.compiler.grammar.assemble import Assembled
 from toolc.compiler.grammar.cached_reader import inlined, read_pieces, shared
-from toolc.compiler.grammar.ir import Grammar, Literal, Mark, Ref, choice, renamed, sequence
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.ir.nodes import Grammar, Literal, Mark, Ref, choice, renamed, sequence
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
-from toolc.compiler.schema import cached_text as pieces
+from toolc.compiler.schema import cached_rules as pieces
 from toolc.compiler.schema.report import pack, unpack
 from toolc.compiler.specs import read_spec
 
@@ -41,7 +41,7 @@ def assembled(*numbers: int, **options: Any) -> Assembled:
 
 
 def read(made: Assembled, budget: Budget | None = None) -> Grammar:
-    return read_pieces(made.frame, made.terminals, made.apart, "x", budget or Budget())
+    return read_pieces(made.lark, made.rules, made.terminals, made.apart, "x", budget or Budget())
 
 
 @pytest.mark.parametrize("options", [{}, {"whitespace": "compact"}, {"whitespace": "spaced", "named": False}], ids=str)
@@ -73,8 +73,8 @@ def test_a_piece_depends_on_nothing_before(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pieces, "_MOST_KEPT", 0)
     alone = [assembled(n) for n in range(len(SCHEMAS))]
     every = assembled(*range(len(SCHEMAS)))
-    rows = [piece.own_text for piece, _ in every.apart.values()]
-    assert rows == [piece.own_text for made in alone for piece, _ in made.apart.values()]
+    rows = [piece.rules for piece, _ in every.apart.values()]
+    assert rows == [piece.rules for made in alone for piece, _ in made.apart.values()]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from toolc.compiler import compile_grammar
 from toolc.compiler.budget import Budget
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import BudgetError, GrammarError, UnsatisfiableError, UnsupportedError
-from toolc.compiler.grammar.ir import Grammar
 from toolc.compiler.grammar.reader import read_grammar
+from toolc.compiler.ir.nodes import Grammar
 from toolc.compiler.pushdown.pushdown import build_automaton
 
 from .recognise import accepts

@@ -17,7 +17,6 @@ from toolc.compiler.errors import ToolcError
 from toolc.compiler.grammar import reader
 from toolc.compiler.grammar.assemble import Assembled
 from toolc.compiler.grammar.cached_reader import inlined, read_pieces
-from toolc.compiler.grammar.fast_reader import NotPlain
 from toolc.compiler.grammar.protocol import load_protocol, protocol_names
 from toolc.compiler.options import Options
 from toolc.compiler.specs import Spec, read_spec
@@ -39,23 +38,21 @@ OPERATION = {
 PLAIN = {"name": "look-up", "parameters": {"type": "object", "properties": {"start": {}, "n": {"multipleOf": 3}}}}
 
 
-def _only_lark(text: str) -> Any:
-    raise NotPlain
-
-
 def _through_lark(spec: Spec, options: Options, monkeypatch: pytest.MonkeyPatch) -> Bundle:
     """The bundle of what is printed for a spec."""
-    assemble = pipeline.grammar_of
+    assemble = pipeline.assembled_of
+    read: list[str] = []
 
-    def printed(spec: Spec, options: Options | None = None) -> Assembled:
-        made = assemble(spec, options)
-        return replace(made, frame=made.text, terminals={}, apart={}, places=made.every_place)
+    def printed(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
+        made, kept = assemble(spec, options)
+        read.append(made.text)
+        return replace(made, lark=made.text, rules={}, terminals={}, apart={}, places=made.every_place), kept
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "grammar_of", printed)
-        patch.setattr(reader, "read_plain", _only_lark)
-        patch.setattr(reader, "_leaves", {})
-        return pipeline.compile_spec(spec, options=options).bundle
+        patch.setattr(pipeline, "assembled_of", printed)
+        bundle = pipeline.compile_spec(spec, options=options).bundle
+    assert read, "the compile has another way to its grammar"
+    return bundle
 
 
 def _same(one: Bundle, other: Bundle) -> bool:
@@ -103,9 +100,7 @@ def test_protocols(number: int, protocol: str, monkeypatch: pytest.MonkeyPatch) 
     # Several tools, and a response, are compiled apart from each other, which the text does not say.
     several = read_spec(OPERATION if operations else [*made, PLAIN])
     both = pipeline.grammar_of(several, replace(options, response=RESPONSE))
-    found = inlined(read_pieces(both.frame, both.terminals, both.apart, "x", Budget()))
-    monkeypatch.setattr(reader, "read_plain", _only_lark)
-    monkeypatch.setattr(reader, "_leaves", {})
+    found = inlined(read_pieces(both.lark, both.rules, both.terminals, both.apart, "x", Budget()))
     whole = reader.read_grammar(both.text, "x")
     assert found.rules == whole.rules
 

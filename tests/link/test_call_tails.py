@@ -20,7 +20,7 @@ from toolc.compiler import Options, compile_tools
 from toolc.compiler.budget import Budget
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.assemble import Mark
-from toolc.compiler.grammar.ir import Choice, Grammar, Literal, Ref, Repeat, Special, choice, sequence
+from toolc.compiler.ir.nodes import Choice, Grammar, Literal, Ref, Repeat, Special, choice, sequence
 from toolc.compiler.link import cache, link
 from toolc.compiler.link.call_tails import with_tails
 from toolc.compiler.pipeline import Compiled

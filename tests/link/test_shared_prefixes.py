@@ -10,7 +10,7 @@ from tests.protocols.test_protocols import TOOLS as CLOSED
 from tests.protocols.test_reading import read
 from tests.protocols.test_subset import budgets_are_kept
 from toolc.compiler.grammar.assemble import Mark
-from toolc.compiler.grammar.ir import Closed, Expr, Grammar, Literal, Ref, Repeat, Special, sequence
+from toolc.compiler.ir.nodes import Closed, Expr, Grammar, Literal, Ref, Repeat, Special, sequence
 from toolc.compiler.link import shared_prefixes as leads
 from toolc.compiler.link.shared_prefixes import with_leads
 from toolc.compiler.pipeline import Compiled

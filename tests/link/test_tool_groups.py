@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolc.compiler import Budget
-from toolc.compiler.grammar import ir
+from toolc.compiler.ir import nodes as ir
 from toolc.compiler.link import tool_groups as groups
 from toolc.compiler.pipeline import Compiled
 from toolc.runtime.errors import ToolcError

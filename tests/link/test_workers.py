@@ -22,7 +22,7 @@ from toolc.compiler import Budget, Options, source_key
 from toolc.compiler.link import cache, link
 from toolc.compiler.link import tool_groups as groups
 from toolc.compiler.pipeline import compile_spec
-from toolc.compiler.schema import cached_text as pieces
+from toolc.compiler.schema import cached_rules as pieces
 from toolc.compiler.specs import read_spec
 from toolc.runtime.errors import ToolcError
 

@@ -10,10 +10,15 @@ from decimal import Decimal
 
 import pytest
 
+from toolc.compiler.regex import Regex, to_text
 from toolc.compiler.schema import numbers
 
 WINDOW = [*range(-25, 26), *range(95, 106), *range(-106, -94), *range(995, 1003), 12345, -12345, 99999, 100000]
 BOUNDS = [None, -1000, -101, -100, -99, -11, -10, -9, -1, 0, 1, 5, 9, 10, 11, 42, 99, 100, 101, 999, 1000, 12344]
+
+
+def _text(regex: Regex | None) -> str:
+    return "" if regex is None else to_text(regex)
 
 
 @pytest.mark.parametrize("low", BOUNDS)
@@ -21,8 +26,8 @@ def test_integer_intervals(low: int | None) -> None:
     for high in BOUNDS:
         if low is not None and high is not None and low > high:
             continue
-        text = numbers.interval(low, False, high, False, True, 20)
-        assert text is not None
+        text = _text(numbers.interval(low, False, high, False, True, 20))
+        assert text
         regex = re.compile(text)
         for value in WINDOW:
             inside = (low is None or value >= low) and (high is None or value <= high)
@@ -79,7 +84,7 @@ def test_decimal_intervals(low: str | None, strict: tuple[bool, bool]) -> None:
         a, b = (None if bound is None else Decimal(bound) for bound in (low, high))
         if a is not None and b is not None and (a > b or (a == b and any(strict))):
             continue
-        text = numbers.interval(a, strict[0] and a is not None, b, strict[1] and b is not None, False, 20)
+        text = _text(numbers.interval(a, strict[0] and a is not None, b, strict[1] and b is not None, False, 20))
         regex = re.compile(text or "(?!)")
         for sign, size in itertools.product(("", "-"), DECIMALS):
             value = Decimal(sign + size)
@@ -105,7 +110,7 @@ def test_random_decimal_intervals() -> None:
         strict = rng.random() < 0.5, rng.random() < 0.5
         if a == b and any(strict):
             continue
-        text = numbers.interval(a, strict[0], b, strict[1], False, 20)
+        text = _text(numbers.interval(a, strict[0], b, strict[1], False, 20))
         regex = re.compile(text or "(?!)")
         for spelling in [number() for _ in range(25)] + [
             f"{a:f}",
@@ -119,21 +124,21 @@ def test_random_decimal_intervals() -> None:
 
 def test_long_bounds_raise_the_digits() -> None:
     low = 10**30
-    regex = re.compile(numbers.interval(low, False, None, False, True, 20) or "")
+    regex = re.compile(_text(numbers.interval(low, False, None, False, True, 20)))
     assert regex.fullmatch(str(low)) and regex.fullmatch("9" * 31) and not regex.fullmatch("9" * 30)
     fine = Decimal("0." + "1" * 30)
     above = Decimal(f"{fine:f}"[:-1] + "2")
-    regex = re.compile(numbers.interval(fine, True, above, False, False, 20) or "")
+    regex = re.compile(_text(numbers.interval(fine, True, above, False, False, 20)))
     assert regex.fullmatch(f"{above:f}") and not regex.fullmatch(f"{fine:f}")
-    regex = re.compile(numbers.interval(above.copy_negate(), False, fine.copy_negate(), True, False, 20) or "")
+    regex = re.compile(_text(numbers.interval(above.copy_negate(), False, fine.copy_negate(), True, False, 20)))
     assert regex.fullmatch(f"-{above:f}") and not regex.fullmatch(f"-{fine:f}")
 
 
 def test_floats_as_python_writes_them_fit_the_default_digits() -> None:
     rng = random.Random(2)
     free, bounded = (
-        re.compile(numbers.free_number(20)),
-        re.compile(numbers.interval(0, True, None, False, False, 20) or ""),
+        re.compile(_text(numbers.free_number(20))),
+        re.compile(_text(numbers.interval(0, True, None, False, False, 20))),
     )
     values = [rng.uniform(0, 1) * 10.0**power for power in range(-320, 309) for _ in range(20)]
     for value in [*values, 5e-324, 1.7976931348623157e308, 0.0001, 0.00010000000000000002, 9999999999999998.0, 2**64]:
@@ -176,7 +181,7 @@ def test_bounds_of_hundreds_of_digits() -> None:
             if low is not None and low == high and any(strict):
                 continue
             strict = strict[0] and low is not None, strict[1] and high is not None
-            text = numbers.interval(low, strict[0], high, strict[1], False, 20)
+            text = _text(numbers.interval(low, strict[0], high, strict[1], False, 20))
             regex = re.compile(text or "(?!)")
             for spelling in [one for bound in (low, high) if bound is not None for one in _around(bound, rng)]:
                 value = Decimal(spelling)
@@ -196,7 +201,7 @@ def test_integers_of_hundreds_of_digits() -> None:
     bounds = [10**170, 10**400, 10**400 + 1, int("1234567890" * 40), int("9" * 300), int(1.7976931348623157e308), 7]
     for low, high in itertools.combinations(sorted(bounds), 2):
         for signed in ((low, high), (-high, -low), (low, None), (None, -low), (low, low + 10**100), (-low, high)):
-            text = numbers.interval(signed[0], False, signed[1], False, True, 20)
+            text = _text(numbers.interval(signed[0], False, signed[1], False, True, 20))
             regex = re.compile(text or "(?!)")
             for bound in (one for one in signed if one is not None):
                 near = [bound + step for power in (0, 1, 2, 50, 169) for step in (10**power, -(10**power), 0)]
@@ -210,7 +215,7 @@ def test_integers_of_hundreds_of_digits() -> None:
 def test_groups_do_not_nest_as_deep_as_a_bound_has_digits() -> None:
     for low in (Decimal("0." + "123456789" * 100), int("123456789" * 100)):
         for high in (None, low * 3):
-            text = numbers.interval(low, False, high, False, isinstance(low, int), 20) or ""
+            text = _text(numbers.interval(low, False, high, False, isinstance(low, int), 20))
             depth = list(itertools.accumulate((char == "(") - (char == ")") for char in text))
             assert max(depth) < 20
 
@@ -230,7 +235,7 @@ def test_groups_do_not_nest_as_deep_as_a_bound_has_digits() -> None:
     ],
 )
 def test_constants(value: float, spelled: list[str], others: list[str]) -> None:
-    regex = re.compile(numbers.constant(value, 20))
+    regex = re.compile(_text(numbers.constant(value, 20)))
     for text in spelled:
         assert regex.fullmatch(text), text
     for text in others:

@@ -1,6 +1,7 @@
-"""The grammar as data: what a Lark text becomes, and what the automaton is built from.
+"""The grammar as data: what schemas and Lark text become, and what the automaton is built from.
 
-Leaves out   reading Lark text (reader.py), parsing regular expressions (../regex/parser.py), automata (../pushdown).
+Leaves out   writing it as Lark text (printer.py), reading that (../grammar/reader.py), regular expressions (../regex),
+             automata (../pushdown).
 Invariants   nodes are frozen and compared by value, so equal sub-expressions can be shared and memoised;
              a Sequence or Choice never holds another of its own kind nor exactly one item;
              Literal data is never empty (the empty text is ``Sequence(())``; no text at all is ``Choice(())``).
@@ -8,14 +9,16 @@ Invariants   nodes are frozen and compared by value, so equal sub-expressions ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, Union
 from typing import Literal as Literal_
 
+from .. import regex as rx
 from ..regex import Regex
 
-Expr = Union["Literal", "Terminal", "Special", "Text", "Ref", "Sequence", "Choice", "Repeat"]
+Expr = Union["Literal", "Terminal", "Special", "Text", "Ref", "Use", "Sequence", "Choice", "Repeat"]
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,17 @@ class Text:
 
 @dataclass(frozen=True)
 class Ref:
-    """A rule by name."""
+    """A rule by name; in a definition also a terminal, or a parameter of a template (../grammar/templates.py)."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Use:
+    """A template applied to arguments. Definitions have such nodes, a Grammar has none."""
+
+    template: str
+    arguments: tuple[Expr, ...]
 
 
 @dataclass(frozen=True)
@@ -92,8 +103,8 @@ class Repeat:
     high: int | None
 
 
-EMPTY = Sequence(())
-NOTHING = Choice(())
+EMPTY: Expr = Sequence(())
+NOTHING: Expr = Choice(())
 _FEW = 8  # so many options are compared each with each
 
 
@@ -123,16 +134,64 @@ def choice(*options: Expr) -> Expr:
     return flat[0] if len(flat) == 1 else Choice(tuple(flat))
 
 
+def optional(item: Expr) -> Expr:
+    """The item or nothing."""
+    return choice(item, EMPTY)
+
+
+def repeated(item: Expr, low: int, high: int | None) -> Expr:
+    """``low`` to ``high`` copies in normal form, as Lark can write them: of no bound there is none or one at least."""
+    if high == 0 or item == EMPTY:
+        return EMPTY
+    if high is None and low > 1:
+        return sequence(Repeat(item, low, low), Repeat(item, 0, None))
+    if (low, high) == (0, 1):
+        return optional(item)
+    return item if (low, high) == (1, 1) else Repeat(item, low, high)
+
+
+def size_of(expr: Expr) -> int:
+    """How many nodes an expression has."""
+    if type(expr) is Sequence:
+        return 1 + sum(map(size_of, expr.items))
+    if type(expr) is Choice:
+        return 1 + sum(map(size_of, expr.options))
+    return 1 + (size_of(expr.item) if type(expr) is Repeat else len(expr.arguments) if type(expr) is Use else 0)
+
+
+def string(text: str) -> Expr:
+    """A text as it is."""
+    return Literal(text.encode()) if text else EMPTY
+
+
+def matched(regex: Regex, name: str = "") -> Expr:
+    """What a regular expression matches, in normal form; ``name`` is that of the terminal."""
+    text = rx.literal_text(regex)
+    if text:
+        return Literal(text.encode("utf-8"))
+    return EMPTY if regex == rx.EMPTY else NOTHING if regex == rx.NOTHING else Terminal(regex, name)
+
+
+def rebuilt(expr: Expr, of: Callable[[Expr], Expr]) -> Expr:
+    """An expression with other parts, in normal form; itself where these are the same."""
+    if type(expr) is Sequence:
+        parts = list(map(of, expr.items))
+        return expr if all(map(is_, parts, expr.items)) else sequence(*parts)
+    if type(expr) is Choice:
+        parts = list(map(of, expr.options))
+        return expr if all(map(is_, parts, expr.options)) else choice(*parts)
+    if type(expr) is Repeat:
+        part = of(expr.item)
+        return expr if part is expr.item else repeated(part, expr.low, expr.high)
+    return Use(expr.template, tuple(map(of, expr.arguments))) if type(expr) is Use else expr
+
+
 def renamed(expr: Expr, name: Mapping[str, str]) -> Expr:
     """An expression in which some rules have other names."""
     if type(expr) is Ref:
         other = name.get(expr.name)
         return expr if other is None else Ref(other)
-    if type(expr) is Sequence:
-        return sequence(*[renamed(item, name) for item in expr.items])
-    if type(expr) is Choice:
-        return choice(*[renamed(option, name) for option in expr.options])
-    return Repeat(renamed(expr.item, name), expr.low, expr.high) if type(expr) is Repeat else expr
+    return rebuilt(expr, lambda part: renamed(part, name))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Write the text of one schema apart from all others; it is kept by content, and put beside those of other tools.
+"""Write the rules of one schema apart from all others; it is kept by content, and put beside those of other tools.
 
-Leaves out   writing (writer.py), putting the texts of tools together (../grammar/assemble.py).
+Leaves out   writing (writer.py), putting those of tools together (../grammar/assemble.py).
 Invariants   a piece depends on the schema, the options, the encoding, its hint and the names it keeps off, and on
              nothing that was written before; places begin with ``#``, which stands for where the schema stands. Its own
-             names are of no matter outside. What is kept is bounded by its text; the least recently used goes first.
+             names are of no matter outside. What is kept is bounded by its size; the least recently used goes first.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ from typing import Any, TypeVar
 from toolc.runtime.calls.json_text import packed
 
 from ..budget import Budget
+from ..ir.nodes import Expr, size_of
 from ..regex import Regex, size
 from .common import Common
 from .encoding import Encoding
 from .report import Row, Told, keyword_report, told
+from .rules import SchemaOptions
 from .unwritable import Unwritable
-from .writer import LarkWriter, SchemaOptions, rules_text, terminals_text
+from .writer import LarkWriter
 
 _MOST_KEPT = (
     4 << 20
-)  # bytes of schemas, characters of rules, nodes of terminals; what is made of them takes some thirty times as much
+)  # bytes of schemas, nodes of rules and terminals; what is made of them takes some thirty times as much
+
+_NODE = 8
+"""What a node of a rule counts."""
 
 Made = TypeVar("Made")
 
@@ -37,7 +42,7 @@ class Piece:
     Attributes:
         root: the rule of its values.
         order: all its rules, those of ``common`` among them, as they were met.
-        rules: of its own, name → body.
+        rules: of its own, by name.
         terminals: all that it uses, name → expression.
         common: what it shares with other schemas.
         places: rule → place.
@@ -50,7 +55,7 @@ class Piece:
 
     root: str
     order: tuple[str, ...]
-    rules: dict[str, str]
+    rules: dict[str, Expr]
     terminals: dict[str, Regex]
     common: Common
     places: dict[str, str]
@@ -62,19 +67,9 @@ class Piece:
     _made: dict[Callable[..., Any], tuple[Any, Any]] = field(default_factory=dict)
 
     @property
-    def text(self) -> str:
-        """Lark text of its own rules."""
-        return rules_text(self.rules)
-
-    @property
     def own_terminals(self) -> dict[str, Regex]:
         """Those of its terminals that it does not share."""
         return {name: regex for name, regex in self.terminals.items() if regex not in self.common.terminals}
-
-    @property
-    def own_text(self) -> str:
-        """Lark text of its own rules and terminals."""
-        return self.text + terminals_text(self.own_terminals)
 
     def rows(self, used: frozenset[str]) -> tuple[Row, ...]:
         """The keyword report, where these restrictions hold."""
@@ -125,7 +120,7 @@ def piece_of(
     writer = LarkWriter(options, budget, encoding, common)
     root = writer.add(schema, name=hint, arguments=True)
     piece = piece_written(writer, root)
-    weight = len(said) + sum(map(len, piece.rules.values())) + sum(map(size, piece.terminals.values()))
+    weight = len(said) + _NODE * sum(map(size_of, piece.rules.values())) + sum(map(size, piece.terminals.values()))
     _kept[key] = piece, weight
     _size_kept += weight
     while _size_kept > _MOST_KEPT and len(_kept) > 1:

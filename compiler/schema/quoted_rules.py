@@ -1,6 +1,6 @@
-"""Strings between marks, or between none, as Lark text: every string outside of JSON.
+"""Strings between marks, or between none, as expressions: every string outside of JSON.
 
-Leaves out   strings of JSON (scalar_text.py), what the marks are (encoding.py).
+Leaves out   strings of JSON (scalar_rules.py), what the marks are (encoding.py).
 Invariants   the terminal holds what stands between the marks; it never matches the empty text, which is made optional
              around it; a string that cannot be written is left out.
 """
@@ -9,45 +9,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from ..regex import ANY, END, Look, Regex, charset, concat, literal, parse_regex, repeat, union
-from . import strings
+from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence, string
+from ..regex import ANY, END, Look, Regex, charset, concat, literal, parse_regex, repeat, to_text, union
 from .atoms import Matches
 from .encoding import Quote, is_name
 from .formats import FORMATS
 from .patterns import content, searcher
+from .rules import Rules
 from .shapes import Strings
-from .strings import repeated
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
 
 
-def quoted_string(writer: LarkWriter, shape: Strings, hint: str) -> str:
+def quoted_string(writer: Rules, shape: Strings, hint: str) -> Expr:
     """A string in each of the encoding's quotes, as alternatives."""
     options = [between(quote, string_inside(writer, quote, shape, hint)) for quote in writer.encoding.quotes]
-    return " | ".join(option for option in options if option) or writer.nothing()
+    return choice(*[option for option in options if option is not None] or [writer.nothing()])
 
 
-def quoted_constants(writer: LarkWriter, texts: Sequence[str], hint: str) -> str:
+def quoted_constants(writer: Rules, texts: Sequence[str], hint: str) -> Expr:
     """One of some strings in each of the encoding's quotes."""
     writer.restrictions.add("minimal-escapes")
     options = [between(quote, constants_inside(writer, quote, texts, hint)) for quote in writer.encoding.quotes]
-    return " | ".join(option for option in options if option) or writer.nothing()
+    return choice(*[option for option in options if option is not None] or [writer.nothing()])
 
 
-def between(quote: Quote, inside: str | None) -> str:
-    """The text of a string with its marks; None stands for no text at all."""
-    if inside is None:
-        return ""
-    return " ".join(part for part in (quote.mark, inside, quote.mark) if part)
+def between(quote: Quote, inside: Expr | None) -> Expr | None:
+    """A string with its marks; None where there is none."""
+    return None if inside is None else sequence(quote.mark, inside, quote.mark)
 
 
-def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[str, ...]], hint: str) -> str | None:
+def raw_key(writer: Rules, quote: Quote, options: Iterable[Strings | tuple[str, ...]], hint: str) -> Expr | None:
     """An undeclared key between its marks: of any of some shapes, or one of some texts; empty only between marks."""
-    found = []
-    least = 0 if quote.mark else 1
+    found: list[Expr] = []
+    least = 1 if quote.mark == EMPTY else 0
     for option in options:
         if isinstance(option, Strings):
             low = Strings(max(least, option.low), option.high, option.patterns, option.excluded)
@@ -55,19 +49,19 @@ def raw_key(writer: LarkWriter, quote: Quote, options: Iterable[Strings | tuple[
         else:
             inside = constants_inside(writer, quote, [text for text in option if len(text) >= least], hint)
         if inside is not None:
-            found.append(between(quote, inside))
-    return " | ".join(found) or None
+            found.append(sequence(quote.mark, inside, quote.mark))
+    return choice(*found) if found else None
 
 
-def given_name(writer: LarkWriter, name: str) -> str | None:
-    """A declared name, bare, as Lark text; None where it cannot be written."""
+def given_name(writer: Rules, name: str) -> Expr | None:
+    """A declared name, bare; None where it cannot be written."""
     if is_name(name):
-        return strings.literal(name)
+        return string(name)
     writer.restrictions.add("writable")
     return None
 
 
-def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hint: str) -> str | None:
+def constants_inside(writer: Rules, quote: Quote, texts: Sequence[str], hint: str) -> Expr | None:
     """One of some strings, as they stand between the marks; None where none of them can be written."""
     spelled = [quote.spelling.spell(text) for text in texts]
     kept = [text for text in spelled if text is not None and _may_stand(quote, text)]
@@ -77,25 +71,23 @@ def constants_inside(writer: LarkWriter, quote: Quote, texts: Sequence[str], hin
         return None
     some = [text for text in kept if text]
     if not some:
-        return ""
+        return EMPTY
     term = writer.terminal(union(*map(literal, some)), hint)
-    return term if len(some) == len(kept) else f"{term}?"
+    return term if len(some) == len(kept) else optional(term)
 
 
-def string_inside(
-    writer: LarkWriter, quote: Quote, shape: Strings, hint: str, unlike: Sequence[str] = ()
-) -> str | None:
+def string_inside(writer: Rules, quote: Quote, shape: Strings, hint: str, unlike: Sequence[str] = ()) -> Expr | None:
     """What stands between the marks: a terminal, perhaps optional; None where no string can be written.
 
     Args:
         unlike: expressions that the whole string must not match.
     """
     spelling = quote.spelling
-    never = [concat(parse_regex(quote.never), END)] if quote.never else []
-    if not (shape.patterns or shape.excluded or unlike or quote.keep_out) and quote.free:
+    never = [] if quote.never is None else [concat(quote.never, END)]
+    if not (shape.patterns or shape.excluded or unlike or quote.keep_out) and quote.free is not None:
         if not never:
-            return repeated(writer.terminal(parse_regex(quote.free), "CHAR"), shape.low, shape.high)
-        return _terminal(writer, [Look(never[0], negative=True)], parse_regex(quote.free), shape, hint)
+            return repeated(writer.terminal(quote.free, "CHAR"), shape.low, shape.high)
+        return _terminal(writer, [Look(never[0], negative=True)], quote.free, shape, hint)
     if spelling.escapes:
         writer.restrictions.add("minimal-escapes")
     for match in shape.patterns:
@@ -115,17 +107,19 @@ def string_inside(
     return _terminal(writer, heads, spelling.character(charset.ALL), shape, hint)
 
 
-def _terminal(writer: LarkWriter, heads: list[Look], unit: Regex, shape: Strings, hint: str) -> str | None:
+def _terminal(writer: Rules, heads: list[Look], unit: Regex, shape: Strings, hint: str) -> Expr | None:
     """So many units as a shape has characters, after conditions on the whole text."""
     if shape.high == 0:
-        return "" if _allows_empty(shape) else None
+        return EMPTY if _allows_empty(shape) else None
     term = writer.terminal(concat(*heads, repeat(unit, max(1, shape.low), shape.high)), hint)
-    return f"{term}?" if _allows_empty(shape) else term
+    return optional(term) if _allows_empty(shape) else term
 
 
 def _may_stand(quote: Quote, text: str) -> bool:
     """Whether the text of a string is one that stands between the marks."""
-    return not any(stop in text for stop in quote.keep_out) and not (quote.never and re.fullmatch(quote.never, text))
+    return not any(stop in text for stop in quote.keep_out) and (
+        quote.never is None or not re.fullmatch(to_text(quote.never), text)
+    )
 
 
 def _allows_empty(shape: Strings) -> bool:

@@ -1,29 +1,27 @@
-"""Small automata over whole members as Lark text: a rule for each state.
+"""Small automata over whole members as rules, one for each state.
 
-Leaves out   the automata (member_automata.py, any_order.py), the text of a member (array_text.py, object_text.py,
-             scalar_text.py).
+Leaves out   the automata (member_automata.py, any_order.py), the text of a member (array_rules.py, object_rules.py,
+             scalar_rules.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from ..ir.nodes import EMPTY, Expr, Ref, choice, sequence
 from .member_automata import Machine, Payload, Run
-
-if TYPE_CHECKING:
-    from .writer import LarkWriter
+from .rules import Rules
 
 
-def state_text(
-    writer: LarkWriter,
+def machine_expr(
+    writer: Rules,
     machine: Machine,
-    text: Callable[[Payload], str],
+    text: Callable[[Payload], Expr],
     hint: str,
-    comma: str,
-    blank: str,
-    run: Callable[[Run, bool], str] | None = None,
-) -> str:
+    comma: Expr,
+    blank: Expr,
+    run: Callable[[Run, bool], Expr] | None = None,
+) -> Expr:
     """The rules of a machine; the text of its values, in which blanks before what closes them are theirs.
 
     The rule of a state is of what comes from there on, at least one member. The comma before it, or that there may be
@@ -32,7 +30,7 @@ def state_text(
 
     Args:
         text: of a payload that is no run.
-        comma: between two members;  blank: before the end; both as Lark text.
+        comma: between two members;  blank: before the end; both may be nothing.
         run: of a run, and whether something stands before it; at least one member where nothing does.
     """
     states = range(len(machine.moves))
@@ -49,28 +47,24 @@ def state_text(
             else:
                 goes_on[index] = True
     used = [index for index in states if goes_on[index]]
-    names = dict(zip(used, writer.state_rules(len(used), f"{hint}_s"), strict=True))
-    between = f"{comma} " if comma else ""
+    names = dict(zip(used, map(Ref, writer.state_rules(len(used), f"{hint}_s")), strict=True))
 
-    def ways(to: int, started: bool) -> str:
+    def ways(to: int, started: bool) -> Expr:
         """What stands from a state on, where something stands before it or not."""
-        options = [between + names[to] if started else names[to]] if goes_on[to] else []
+        options: list[Expr] = [sequence(comma, names[to]) if started else names[to]] if goes_on[to] else []
         if run is not None:
-            options += [f"{run(one, started)} {blank}".rstrip() for one in runs[to]]
-        empty = ends[to] and not (started and any(not one.low for one in runs[to]))
-        if empty and started and blank:
-            options.append(blank)
-        if empty and not (started and blank):
-            return f"({' | '.join(options)})?" if options else ""
-        return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+            options += [sequence(run(one, started), blank) for one in runs[to]]
+        if ends[to] and not (started and any(not one.low for one in runs[to])):
+            options.append(blank if started else EMPTY)
+        return choice(*options)
 
     for index, name in names.items():
-        options = dict.fromkeys(
-            f"{text(payload)} {ways(to, True)}".rstrip() if payload is not None else names[to]
+        options = [
+            sequence(text(payload), ways(to, True)) if payload is not None else names[to]
             for payload, to in machine.moves[index]
             if (payload is not None or goes_on[to]) and not isinstance(payload, Run)
-        )
-        writer.set_rule(name, " | ".join(options))
+        ]
+        writer.set_rule(name.name, choice(*options))
     return ways(0, False)
 
 

@@ -6,52 +6,49 @@ order, those that are not required may be left out.
 Two parameters of one segment are told apart by what stands between them (runtime/calls/request_line.py), or refused.
 
 Leaves out   headers and cookies, and optional parameters that are no scalars: a request line cannot say them.
-Invariants   a parameter that allows strings and other values reads as channel.py says.
+Invariants   a parameter that allows strings and other values reads as argument_rules.py says.
 Source       RFC 3986 2.1 and 3.4; Song et al. 2023, arXiv 2306.06624, the API calls of RestGPT.
 """
 
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from string import hexdigits
 
 from toolc.runtime.calls.request_line import parting, path_pieces, query_name
 
 from ..errors import UnsupportedError
-from ..regex import Chars, charset, to_text
+from ..ir.nodes import EMPTY, Expr, optional, sequence, string
+from ..regex import Chars, Regex, charset, parse_regex, union
 from .atoms import Conj
 from .encoding import Quote
 from .member_automata import object_is_plain
-from .object_text import sequence
+from .object_rules import in_order
+from .rules import Rules
 from .shapes import Constants, Objects, Shape, is_integral_shape
 from .spelling import Spelling
-from .strings import literal
 
-if TYPE_CHECKING:
-    from .writer import LarkWriter
-
-Value = Callable[["LarkWriter", str, Conj, str, str], "str | None"]
+Value = Callable[[Rules, str, Conj, str, str], Expr | None]
 
 _UNRESERVED = charset.normal([(45, 46), (48, 57), (65, 90), (95, 95), (97, 122), (126, 126)])
 _TAIL = "%[89abAB][0-9a-fA-F]"
-_ENCODED = (
+_ENCODED = parse_regex(
     "%[0-7][0-9a-fA-F]|%[cC][2-9a-fA-F]" + _TAIL + "|%[dD][0-9a-fA-F]" + _TAIL
     + "|%[eE](?:0%[abAB][0-9a-fA-F]|[1-9a-cA-CefEF]" + _TAIL + "|[dD]%[89][0-9a-fA-F])" + _TAIL
     + "|%[fF](?:0%[9abAB][0-9a-fA-F]|[1-3]" + _TAIL + "|4%8[0-9a-fA-F])" + _TAIL + _TAIL
 )  # fmt: skip
-_NEVER_APART = frozenset(string.hexdigits + "%")
+_NEVER_APART = frozenset(hexdigits + "%")
 """Characters of what is percent-encoded: where one of them parts two parameters, no value could do without it."""
 
-_DOTS = r"(?:\.|%2[eE]){1,2}"
+_DOTS = parse_regex(r"(?:\.|%2[eE]){1,2}")
 
 
-def _percent(raw: charset.Ranges, never: str = "") -> Quote:
+def _percent(raw: charset.Ranges, never: Regex | None = None) -> Quote:
     escapes = tuple((code, f"%{code:02X}") for code in range(128) if not charset.contains(raw, code))
-    return Quote("", Spelling(raw, escapes), free=f"{to_text(Chars(raw))}|{_ENCODED}", never=never)
+    return Quote(EMPTY, Spelling(raw, escapes), free=union(Chars(raw), _ENCODED), never=never)
 
 
 PERCENT = _percent(_UNRESERVED)
@@ -67,7 +64,7 @@ def quote_in_path(path: str, name: str) -> Quote:
     pieces = path_pieces(path)
     at = pieces.index(name, 1)
     around = pieces[at - 1].rpartition("/")[2] + pieces[at + 1].partition("/")[0]
-    return _percent(raw, "" if around.strip(".") else _DOTS)
+    return _percent(raw, None if around.strip(".") else _DOTS)
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class Request:
     parts: Mapping[str, tuple[str, str]]
 
 
-def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Value, hint: str, place: str) -> str:
+def request_expr(writer: Rules, shape: Objects, request: Request, value: Value, hint: str, place: str) -> Expr:
     """The request line of a call, and its body.
 
     Args:
@@ -95,7 +92,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
         raise UnsupportedError("which parameters there may be cannot be said in a request line", place=place)
     _check_path(request.path, place)
     writer.restrictions.add("request-parts")
-    where: dict[str, dict[str, str]] = {"path": {}, "query": {}, "body": {}}
+    where: dict[str, dict[str, Expr]] = {"path": {}, "query": {}, "body": {}}
     pieces = path_pieces(request.path)
     for argument, one in shape.named:
         part, name = request.parts.get(argument, ("", argument))
@@ -110,7 +107,7 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
                 hint="choose another protocol",
             )
     of_name = {request.parts[argument][1]: rule for argument, rule in where["path"].items()}
-    line = [literal(f"{request.method} {pieces[0]}")]
+    line = [string(f"{request.method} {pieces[0]}")]
     for n in range(1, len(pieces), 2):
         if pieces[n] not in of_name:
             raise UnsupportedError(
@@ -118,17 +115,16 @@ def request_text(writer: LarkWriter, shape: Objects, request: Request, value: Va
                 place=place,
                 hint="let arguments meet the schema of their tool (strict), or choose another protocol",
             )
-        line.append(of_name[pieces[n]])
-        if pieces[n + 1]:
-            line.append(literal(pieces[n + 1]))
+        line += [of_name[pieces[n]], string(pieces[n + 1])]
     query = [
-        (f"{literal(query_name(request.parts[argument][1]) + '=')} {rule}", argument in shape.required)
+        (sequence(string(query_name(request.parts[argument][1]) + "="), rule), argument in shape.required)
         for argument, rule in where["query"].items()
     ]
     line.append(_query(writer, query, hint))
     for argument, rule in where["body"].items():
-        line.append(f'" " {rule}' if argument in shape.required else f'(" " {rule})?')
-    return " ".join(piece for piece in line if piece)
+        body = sequence(string(" "), rule)
+        line.append(body if argument in shape.required else optional(body))
+    return sequence(*line)
 
 
 def _check_path(path: str, place: str) -> None:
@@ -151,7 +147,7 @@ def _check_path(path: str, place: str) -> None:
         raise UnsupportedError(wrong, place=place, found=path, hint="choose another protocol")
 
 
-def check_parted(writer: LarkWriter, path: str, name: str, others: Mapping[str, tuple[Shape, ...]]) -> None:
+def check_parted(writer: Rules, path: str, name: str, others: Mapping[str, tuple[Shape, ...]]) -> None:
     """Refuse values but strings, by kind, whose text may hold what parts them from another parameter of their segment,
     other than as its first character, as a minus is."""
     mark = parting(path).get(name, "")
@@ -169,9 +165,9 @@ def _may_have_point(shape: Shape) -> bool:
     return isinstance(shape, Constants) and not all(isinstance(constant.value, int) for constant in shape.values)
 
 
-def _query(writer: LarkWriter, members: list[tuple[str, bool]], hint: str) -> str:
+def _query(writer: Rules, members: list[tuple[Expr, bool]], hint: str) -> Expr:
     """``?`` and the members in order, ``&`` between them, those that are not required each optional."""
     if not members:
-        return ""
-    text = sequence(writer, members, "", '"&" ', hint)
-    return f'"?" {text}' if any(needed for _, needed in members) else f'("?" ({text}))?'
+        return EMPTY
+    query = sequence(string("?"), in_order(writer, members, None, string("&"), hint))
+    return query if any(needed for _, needed in members) else optional(query)
