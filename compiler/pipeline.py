@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolc.runtime.serving.requests import KIND
 
-from .errors import GrammarError, RefusedTools, VocabError
+from .budget import Budget
+from .errors import GrammarError, RefusedTools, ToolcError, VocabError
 from .key import FORMAT, grammar_digest, recipe
 from .option_checks import check_fit
 from .options import BUILTIN, Options, version
@@ -288,6 +289,17 @@ def assembled_of(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
                 spec = _without(spec, refused, options)
 
 
+@contextmanager
+def _instead(refused: RefusedTools | None, budget: Budget) -> Iterator[None]:
+    """An error inside is one of the tools that were refused as parts, if any were; not that the time is over."""
+    try:
+        yield
+    except ToolcError:
+        if refused is None or budget.is_late:
+            raise
+        raise refused from None
+
+
 class _Clock:
     """Times the stages and tells about them; also starts the clock of the budget, and looks at it between them."""
 
@@ -301,7 +313,7 @@ class _Clock:
     def begin(self, stage: str) -> None:
         now = time.perf_counter()
         if self._stage:
-            self.seconds[self._stage] = now - self._since
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since  # a stage may run again
         self._stage, self._since = stage, now
         if stage:
             self.budget.check("")
@@ -366,36 +378,41 @@ def _compile(
     less, unwritten = written(grammar, vocab, budget)
     clock.begin("parts")
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
-    linked = None
+    linked, refused = None, None
     if less is grammar:  # else parts of it may derive nothing, and it is compiled as a whole
         how = assembled.common, options.jobs, options.skip
-        linked = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, *how)
+        by_parts = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, *how)
+        if isinstance(by_parts, RefusedTools):
+            refused = by_parts
+        else:
+            linked = by_parts
     grammar = less
     if linked is not None:
         tables, counts, modes, separable = linked.tables, linked.counts, linked.modes, linked.separable
         states, told_apart = linked.entries, linked.ends
     else:
-        clock.begin("automaton")
-        if grammar.apart:
-            grammar = shared(inlined(grammar), budget)
-        try:
-            automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
-        except GrammarError as error:
-            missing = [name for name, token in delimiters.items() if token is None]
-            if missing and error.hint is None:
-                error.hint = (
-                    f"{', '.join(missing)} are text here, since the tokenizer has no such token: "
-                    "choose the tokenizer of the model, or another protocol"
-                )
-            raise
-        clock.begin("tables")
-        with budget.blaming(automaton.largest_rule):
-            made = lift(automaton, vocab, ends, budget)
-            clock.begin("close")
-            found, _ = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
-        tables, counts = made.tables.but(**found), made.counts
-        modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
-        told_apart = automaton.marks.ends
+        with _instead(refused, budget):
+            clock.begin("automaton")
+            if grammar.apart:
+                grammar = shared(inlined(grammar), budget)
+            try:
+                automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+            except GrammarError as error:
+                missing = [name for name, token in delimiters.items() if token is None]
+                if missing and error.hint is None:
+                    error.hint = (
+                        f"{', '.join(missing)} are text here, since the tokenizer has no such token: "
+                        "choose the tokenizer of the model, or another protocol"
+                    )
+                raise
+            clock.begin("tables")
+            with budget.blaming(automaton.largest_rule):
+                made = lift(automaton, vocab, ends, budget)
+                clock.begin("close")
+                found, _ = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
+            tables, counts = made.tables.but(**found), made.counts
+            modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
+            told_apart = automaton.marks.ends
     if encode is not None:
         encode.keep()
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}

@@ -17,7 +17,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import NoReturn
 
 import numpy as np
 
@@ -91,8 +90,10 @@ def link(
     common: Sequence[str] = (),
     jobs: int | None = 1,
     skip: bool = False,
-) -> Linked | None:
+) -> Linked | RefusedTools | None:
     """Compile a grammar by parts; None where it has to be compiled as a whole.
+
+    With ``skip`` the errors of some tools are returned where the whole may do all the same.
 
     Raises:
         BudgetError: it took too many seconds, states, rows or bytes, as the whole would.
@@ -109,8 +110,9 @@ def link(
         return None
     for classes in (coarse_classes(), fine_classes()) if Pass.COARSE_CLASSES.on else (fine_classes(),):
         parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode(), classes))
+        linker = _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes, skip)
         try:
-            return _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes, skip).link(jobs)
+            return linker.link(jobs)
         except _Coarse:
             continue
         except (BudgetError, RefusedTools):
@@ -136,14 +138,14 @@ class _Linker:
         self._entries: dict[Entry, Entry] = {}  # by which part, and which entry of it, a unit can be called
         self.reused = 0
         self._skip = skip
-        self._passed: dict[bytes, BudgetError] = {}  # units that passed a limit, and those that need them
+        self._failed: dict[bytes, ToolcError] = {}  # units that passed a limit or are refused, and those that need them
 
-    def link(self, jobs: int | None) -> Linked:
+    def link(self, jobs: int | None) -> Linked | RefusedTools:
         work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units
         units = [one for unit in work for one in self._possible(unit)]
         self._units(units, jobs)
-        if self._passed:
-            self._raise_passed()
+        if self._failed:
+            return self._refused()
         self.parts = {one.digest: self.parts[one.digest] for unit in units for one in self._made_of(unit)}
         return self._main([self._entries[entry] for entry in self.whole.imports])
 
@@ -177,17 +179,19 @@ class _Linker:
             try:
                 if unit.digest in failed:
                     raise failed[unit.digest]
-                below = next((self._passed[digest] for digest, _ in unit.imports if digest in self._passed), None)
+                below = next((self._failed[digest] for digest, _ in unit.imports if digest in self._failed), None)
                 if below is not None:
                     raise below
                 self._keep(unit, self._unit(unit))
             except (Apart, ToolcError) as error:
                 if not isinstance(unit, Group):
-                    if not isinstance(error, BudgetError) or self.budget.is_late:
+                    if isinstance(error, Apart) or self.budget.is_late:
                         raise
-                    self._passed[unit.digest] = error
+                    if not self._skip and not isinstance(error, BudgetError):
+                        raise
+                    self._failed[unit.digest] = error
                     if not self._skip:
-                        self._raise_passed()
+                        self._refused()
                     continue
                 if not isinstance(error, BudgetError):
                     self.cache.give_up(unit.digest)
@@ -202,18 +206,26 @@ class _Linker:
                 failed = spread(missing[n:], self.parts, self._unit, self._keep, errors, hands, seconds, self.budget)
                 hands = 1
 
-    def _raise_passed(self) -> NoReturn:
-        """Raise the errors of units as those of the tools that need them."""
+    def _refused(self) -> RefusedTools:
+        """The errors of units as those of the tools that need them.
+
+        Raises:
+            RefusedTools: some passed a limit, which the whole would pass, too: the errors of these.
+        """
+        passed = {digest: error for digest, error in self._failed.items() if isinstance(error, BudgetError)}
+        failed = passed or self._failed
         errors: dict[int, ToolcError] = {}
         rules, marks = self.whole.main.rules, self.whole.main.marks
         for number, rule in ((mark.number, rule) for rule, mark in marks.items() if mark.kind == "tool"):
             for stub in stubs_in(rules, rule):
                 digest, _ = self.whole.imports[stub]
-                if digest in self._passed:
-                    errors.setdefault(number, self._passed[digest])
-        if errors:
+                if digest in failed:
+                    errors.setdefault(number, failed[digest])
+        if not errors:
+            raise next(iter(failed.values()))  # of what no tool needs by itself
+        if passed:
             raise RefusedTools(errors)
-        raise next(iter(self._passed.values()))  # of what no tool needs by itself
+        return RefusedTools(errors)
 
     def _take(self, unit: Work) -> bool:
         """Take a part from the cache; whether it is there."""

@@ -2,7 +2,8 @@
 
 Leaves out   packing (compiler/lift/comb.py).
 Invariants   an entry belongs to the row whose place is its owner; one whose value is 0 is none, and neither is what a
-             hostile file may hold outside of the columns of its owner. Rows of one place have one default row.
+             hostile file may hold outside of the columns of its owner. Cells of one place have one default row; in a
+             hostile file that of the last counts.
 Trusts       places lie inside of the comb, as do all columns behind them. Checked on opening.
 Arrays       comb int32 [·, 2]: owner, value.
 """

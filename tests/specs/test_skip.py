@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from toolc.compiler import Budget, Options, compile_tools
 from toolc.compiler.cli import cli
-from toolc.compiler.errors import BudgetError, SchemaError, SpecError, ToolcError
+from toolc.compiler.errors import BudgetError, SchemaError, SpecError, ToolcError, UnsupportedError
 from toolc.compiler.specs import read_spec
 from toolc.runtime import Matcher
 
@@ -82,6 +82,19 @@ def test_a_limit_blames_one_tool(fillers: int) -> None:
     made = compile_tools(tools, "builtin", options=skipping(protocol="hermes", budget=limit))
     assert "large" not in made.report["tools"] and len(made.report["tools"]) == 2 + fillers
     assert [one["tool"] for one in made.report["skipped"]] == ["large"]
+
+
+def test_what_the_automaton_refuses_is_left_out() -> None:
+    """No schema is wrong here; more lengths are told apart in one place than a bundle has room for."""
+    lengths = [{"minItems": 3 * n, "maxItems": 3 * n} for n in range(1, 90)]
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "anyOf": lengths}}}
+    tools = [GOOD, {"name": "lengths", "input_schema": schema}, ALSO]
+    with pytest.raises(UnsupportedError, match="bounds of lengths"):
+        compile_tools(tools, "builtin", options=Options(jobs=1, protocol="hermes"))
+    made = compile_tools(tools, "builtin", options=skipping(protocol="hermes"))
+    assert made.report["tools"] == ["good", "also"]
+    assert [(one["tool"], one["error"]) for one in made.report["skipped"]] == [("lengths", "UnsupportedError")]
+    assert sum(made.report["seconds"].values()) > 0 and "spec#/1/input_schema" in made.report["skipped"][0]["place"]
 
 
 def test_operations_are_left_out() -> None:
