@@ -1,6 +1,6 @@
 """What each pass of the compiler gains: compiles with all passes and with all but one, in one run.
 
-    python -m benchmarks.ablation [--shared ../shared] [--every 12] [--rounds 3] [--tools 128,129,400] [--only NAME,…]
+    python -m benchmarks.ablation [--shared ../shared] [--every 12] [--rounds 3] [--tools …] [--only NAME,…]
 
 The cases are every so many of the development cases; the tools are functions of BFCL, each with a name of its own. A
 child is forked for each arm: kernels are at hand in it, and what is kept of patterns, schemas and parts is not. The
@@ -9,8 +9,8 @@ figure is the ratio without the pass to with it: 1.20 says that a compile takes 
 table.
 
     p50, avg   processor time of a case: the median of the cases' ratios, and the ratio of the sums
-    N tools    of a compile, Qwen 3's format, behind those of fewer tools in one process: 129 are the 128 and one more;
-               "in text": for a tokenizer that has no tokens for the marks around calls, which are text then
+    tools      of a compile of so many tools in a protocol for a tokenizer, behind those of fewer tools in one process:
+               129 are the 128 and one more. For Llama 3, the marks around Hermes' calls are text
     KB         of the bundles' files, summed;  MB: most memory of the arm beyond that of the parent
 
 Leaves out   where time goes within a pass (any profiler tells).
@@ -42,16 +42,17 @@ LIMIT = 30.0  # seconds of a compile; one that takes longer counts as that long
 WARM = 3  # cases, with which kernels are loaded
 TURNS = 6  # arms that take turns with the one that makes all passes
 _ANSWER = 512  # bytes
+TOOLS = ("128:hermes:qwen3", "129:hermes:qwen3", "400:hermes:qwen3", "24:hermes:llama3")
 FILES = ("simple_python", "multiple", "live_simple")
 
 
 class Case(NamedTuple):
-    """What is compiled: a schema, or tools; for a tokenizer, by number."""
+    """What is compiled: a schema (no protocol), or tools in a protocol; and the name of a tokenizer."""
 
     name: str
     spec: Any
-    tools: int
-    vocab: int = 0
+    protocol: str = ""
+    tokenizer: str = "llama3"
 
 
 class Done(NamedTuple):
@@ -68,31 +69,39 @@ def schemas(shared: Path, every: int, named: Path | None = None) -> list[Case]:
         rows = list(map(json.loads, file))
     names = None if named is None else named.read_text().split()
     some = rows[::every] if names is None else [row for row in rows if row["id"] in names]
-    return [Case(row["id"], row["schema"], 0) for row in some]
+    return [Case(row["id"], row["schema"]) for row in some]
 
 
-def tool_lists(shared: Path, sizes: list[int]) -> list[Case]:
-    """Lists of the first functions of BFCL, each of another name."""
+def tool_lists(shared: Path, lists: list[str]) -> list[Case]:
+    """Lists of the first functions of BFCL, each of another name.
+
+    Args:
+        lists: "24:hermes:qwen3" are 24 functions in a protocol for a tokenizer.
+    """
     found: dict[str, dict[str, Any]] = {}
     for file in FILES:
         for line in (shared / "data" / "bfcl" / f"{file}.jsonl").read_text().splitlines():
             for function in json.loads(line)["function"]:
                 found.setdefault(function["name"], function)
     functions = list(found.values())
-    named = [Case(f"{size} tools", functions[:size], size, 1) for size in sizes]
-    return named + [Case(f"{size} in text", functions[:size], size) for size in sizes[:1]]
+    cases = []
+    for name in lists:
+        size, protocol, tokenizer = name.split(":")
+        cases.append(Case(f"{size} {protocol} {tokenizer}", functions[: int(size)], protocol, tokenizer))
+    return cases
 
 
-def compiled(case: Case, vocabs: tuple[Vocab, Vocab], path: Path) -> Done:
+def compiled(case: Case, vocabs: dict[str, Vocab], path: Path) -> Done:
     """Compile a case and write its bundle."""
     budget = Budget(seconds=4 * LIMIT)  # of wall time
     size, over, start = 0, 0.0, time.process_time()
     try:
-        if case.tools:
-            options = Options(budget=budget, jobs=1, protocol="hermes", named=False)
-            made = compile_tools(case.spec, vocabs[case.vocab], options=options)
+        vocab = vocabs[case.tokenizer]
+        if case.protocol:
+            options = Options(budget=budget, jobs=1, protocol=case.protocol, named=False)
+            made = compile_tools(case.spec, vocab, options=options)
         else:
-            made = compile_schema(case.spec, vocabs[0], options=Options(budget=budget, jobs=1))
+            made = compile_schema(case.spec, vocab, options=Options(budget=budget, jobs=1))
         made.write(path)
         size = path.stat().st_size
     except BudgetError:
@@ -107,7 +116,7 @@ class Arm:
     """A child that compiles cases when it is told to, without a pass, with an empty cache of parts and tries of its
     own."""
 
-    def __init__(self, warm: list[Case], cases: list[Case], vocabs: tuple[Vocab, Vocab], off: Pass | None) -> None:
+    def __init__(self, warm: list[Case], cases: list[Case], vocabs: dict[str, Vocab], off: Pass | None) -> None:
         asks, self._ask = os.pipe()
         self._told, tells = os.pipe()
         self._child = os.fork()
@@ -117,7 +126,7 @@ class Arm:
             return
         with tempfile.TemporaryDirectory() as cache, without(*([] if off is None else [off])):
             os.environ["TOOLC_CACHE"] = cache
-            fresh = copy.copy(vocabs[0]), copy.copy(vocabs[1])
+            fresh = {name: copy.copy(vocab) for name, vocab in vocabs.items()}
             path = Path(cache) / "bundle.toolc"
             for case in warm:
                 compiled(case, fresh, path)
@@ -145,7 +154,7 @@ class Arm:
 
 
 def group(
-    warm: list[Case], cases: list[Case], vocabs: tuple[Vocab, Vocab], passes: list[Pass | None]
+    warm: list[Case], cases: list[Case], vocabs: dict[str, Vocab], passes: list[Pass | None]
 ) -> dict[Pass | None, list[Done]]:
     """Let arms take turns at all cases."""
     arms: list[Arm] = []
@@ -169,14 +178,17 @@ def figures(cases: list[Case], rounds: list[tuple[list[Done], list[Done]]]) -> d
         rounds: of each round what was done with all passes, and without this one.
     """
     both = [n for n in range(len(cases)) if rounds[0][0][n].size and rounds[0][1][n].size]
-    alone = [n for n in both if not cases[n].tools]
+    alone = [n for n in both if not cases[n].protocol]
     ratio = {n: statistics.median(off[n].seconds / on[n].seconds for on, off in rounds) for n in both}
     sums = [[sum(arm[n].seconds for n in alone) for arm in pair] for pair in rounds]
-    out = {"p50": statistics.median(ratio[n] for n in alone), "avg": statistics.median(b / a for a, b in sums)}
-    out |= {cases[n].name: ratio[n] for n in both if cases[n].tools}
+    out: dict[str, float] = {}
+    if alone:
+        out = {"p50": statistics.median(ratio[n] for n in alone), "avg": statistics.median(b / a for a, b in sums)}
+    out |= {cases[n].name: ratio[n] for n in both if cases[n].protocol}
     on, off = rounds[0]
-    out["KB"] = sum(off[n].size for n in alone) / sum(on[n].size for n in alone)
-    out |= {f"{cases[n].name}, KB": off[n].size / on[n].size for n in both if cases[n].tools}
+    if alone:
+        out["KB"] = sum(off[n].size for n in alone) / sum(on[n].size for n in alone)
+    out |= {f"{cases[n].name}, KB": off[n].size / on[n].size for n in both if cases[n].protocol}
     out["MB"] = statistics.median(b[-1].memory / a[-1].memory for a, b in rounds)
     return out
 
@@ -185,17 +197,17 @@ def with_all(cases: list[Case], arms: list[list[Done]]) -> list[str]:
     """The first line of the table: what compiles take with all passes."""
     some = [n for n in range(len(cases)) if arms[0][n].size]
     seconds = {n: statistics.median(arm[n].seconds for arm in arms) for n in some}
-    alone = [n for n in some if not cases[n].tools]
-    times = [statistics.median(seconds[n] for n in alone), statistics.fmean(seconds[n] for n in alone)]
-    times += [seconds[n] for n in some if cases[n].tools]
-    sizes = [sum(arms[0][n].size for n in alone), *(arms[0][n].size for n in some if cases[n].tools)]
+    alone = [n for n in some if not cases[n].protocol]
+    times = [f(seconds[n] for n in alone) if alone else 0.0 for f in (statistics.median, statistics.fmean)]
+    times += [seconds[n] for n in some if cases[n].protocol]
+    sizes = [sum(arms[0][n].size for n in alone), *(arms[0][n].size for n in some if cases[n].protocol)]
     memory = statistics.median(arm[-1].memory for arm in arms)
     return [*(f"{1000 * x:.0f} ms" for x in times), *(f"{x / 1000:,.0f}" for x in sizes), f"{memory / 1024:.0f}"]
 
 
 def shown(cases: list[Case], rounds: dict[Pass, list[tuple[list[Done], list[Done]]]], whole: list[list[Done]]) -> str:
     """The table of what was measured so far."""
-    names = [case.name for case in cases if case.tools]
+    names = [case.name for case in cases if case.protocol]
     head = ["p50", "avg", *names, "KB", *(f"{name}, KB" for name in names), "MB"]
     lines = [["none", "", *with_all(cases, whole), ""]]
     for off, pairs in rounds.items():
@@ -209,17 +221,21 @@ def shown(cases: list[Case], rounds: dict[Pass, list[tuple[list[Done], list[Done
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
-    parser.add_argument("--every", type=int, default=12)
+    parser.add_argument("--every", type=int, default=12, help="0: no schemas, tools alone")
     parser.add_argument("--cases", type=Path, help="a file that names cases, in the place of --every")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tools", default="128,129,400")
+    parser.add_argument("--tools", default=",".join(TOOLS), help="lists of tools: number:protocol:tokenizer,…")
     parser.add_argument("--only", default="", help="names of passes")
     options = parser.parse_args()
     folder = options.shared / "tokenizers"
-    vocabs = load_vocab(str(folder / "llama3.json")), load_vocab(str(folder / "qwen3.json"))
-    tools = tool_lists(options.shared, [int(size) for size in options.tools.split(",") if size])
-    cases = schemas(options.shared, options.every, options.cases) + tools
-    warm = schemas(options.shared, 400)[:WARM] + tool_lists(options.shared, [3])
+    tools = tool_lists(options.shared, [name for name in options.tools.split(",") if name])
+    vocabs = {
+        name: load_vocab(str(folder / f"{name}.json")) for name in {"llama3", *(case.tokenizer for case in tools)}
+    }
+    cases = (schemas(options.shared, options.every, options.cases) if options.every else []) + tools
+    kinds = {(case.protocol, case.tokenizer) for case in tools}
+    warm = schemas(options.shared, 400)[:WARM]
+    warm += tool_lists(options.shared, [f"3:{protocol}:{tokenizer}" for protocol, tokenizer in sorted(kinds)])
     passes = [one for one in Pass if not options.only or one.name.lower() in options.only.lower().split(",")]
     with tempfile.TemporaryDirectory() as kept:
         for case in warm:
