@@ -10,7 +10,7 @@ from typing import Any
 
 from toolc.runtime.format.container import replace_file
 from toolc.runtime.speculate.chart import draw
-from toolc.runtime.speculate.equations import BOUND, ClientSide, EngineSide, Price
+from toolc.runtime.speculate.equations import ClientSide, EngineSide, Price
 
 from .outputs import output_file
 from .terminal import console, counted, facts, note, print_json, refuse_usage
@@ -71,7 +71,7 @@ def _client(client: ClientSide, price: Price, samples: int) -> dict[str, Any]:
         "standard_s": client.standard_s,
         "speculative_s": client.speculative_s,
         "speedup": client.speedup,
-        "bound": BOUND,
+        "bound": client.bound,
         "saved": client.saved,
         "best_tool_s": client.best_tool_s,
         "price_per_turn": {
@@ -92,7 +92,7 @@ def _about(engine: EngineSide) -> dict[str, Any]:
     return {
         "engine": {
             "vanilla_s": engine.vanilla_s,
-            "cached_s": engine.cached_s,
+            "resident_s": engine.resident_s,
             "speculative_s": engine.speculative_s,
             "prefill_tokens_avoided": engine.prefill_avoided,
         }
@@ -106,7 +106,7 @@ def _rows(client: ClientSide, price: Price, samples: int, engine: EngineSide | N
         ("does it pay", verdict),
         ("standard", f"{client.standard_s:.3f} s for {counted(client.turns, 'turn')}"),
         ("speculative", f"{client.speculative_s:.3f} s, {client.saved:.1%} saved"),
-        ("speed-up", f"{client.speedup:.3f} (never above {BOUND:g})"),
+        ("speed-up", f"{client.speedup:.3f} (never above {client.bound:.3f})"),
     ]
     if client.in_time:
         rows.append(("most is saved", f"with tools of {client.best_tool_s:.3f} s"))
@@ -115,7 +115,7 @@ def _rows(client: ClientSide, price: Price, samples: int, engine: EngineSide | N
     if engine is not None:
         rows += [
             ("engine, vanilla", f"{engine.vanilla_s:.3f} s"),
-            ("engine, cached", f"{engine.cached_s:.3f} s"),
+            ("engine, resident", f"{engine.resident_s:.3f} s"),
             ("engine, drafted", f"{engine.speculative_s:.3f} s"),
             ("prefill avoided", f"{engine.prefill_avoided:,.0f} tokens"),
         ]

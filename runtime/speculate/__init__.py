@@ -22,7 +22,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .check import CallChecker
-    from .equations import ClientSide, EngineSide, Price
+    from .equations import ClientSide, EngineSide, PaperEngine, Price, Turn
     from .executor import Executor, Limits
     from .keys import Scope
     from .openai import SpeculativeOpenAI
@@ -33,9 +33,11 @@ _HOME = {
     "CallChecker": "check",
     "ClientSide": "equations",
     "EngineSide": "equations",
+    "PaperEngine": "equations",
     "Executor": "executor",
     "Limits": "executor",
     "Price": "equations",
+    "Turn": "equations",
     "Rules": "rules",
     "Scope": "keys",
     "SpeculativeOpenAI": "openai",
@@ -49,11 +51,13 @@ __all__ = [
     "EngineSide",
     "Executor",
     "Limits",
+    "PaperEngine",
     "Price",
     "Rules",
     "Scope",
     "SpeculativeOpenAI",
     "Toolset",
+    "Turn",
     "tool",
 ]
 

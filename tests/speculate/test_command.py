@@ -66,7 +66,7 @@ def test_a_guess_that_is_late_costs_no_time(guess_s: str, tmp_path: Path) -> Non
     assert (found["pays"], found["saved"], found["speedup"]) == (False, 0.0, 1.0)
     assert found["speculative_s"] == found["standard_s"]
     assert found["price_per_turn"] == {"standard": 12.0, "speculative": 15.0}
-    assert found["engine"]["cached_s"] == pytest.approx(found["engine"]["vanilla_s"])
+    assert found["engine"]["resident_s"] == pytest.approx(found["engine"]["vanilla_s"])
     assert found["engine"]["prefill_tokens_avoided"] == 0
     text = call(*given)[1]
     assert "0.0% saved" in text and "most is saved" not in text
@@ -78,7 +78,7 @@ def test_the_engine_has_only_results_that_are_there(tool_s: str, cached: float, 
     engine = [*ENGINE, "--call", "30", "--output", "60"]
     found = json.loads(call(*FIGURES, "--tool-s", tool_s, *engine, "--json")[1])["engine"]
     side = EngineSide(0, 8000, 100, 400, 150, 30, 60, 4, float(tool_s), cached, drafted)
-    assert found["cached_s"] == pytest.approx(side.cached_s)
+    assert found["resident_s"] == pytest.approx(side.resident_s)
     assert found["speculative_s"] == pytest.approx(side.speculative_s)
 
 

@@ -76,7 +76,7 @@ def test_engine_side(prompt: int, tool_s: float) -> None:
     setting = EngineSide(0.1, 4000, 100, prompt, reasoning, round(call), read, turns, tool_s, hits, share)
     assert vanilla.mean_s == pytest.approx(setting.vanilla_s, rel=CLOSE)
     assert away.mean_s == pytest.approx(setting.vanilla_s - turns * tool_s, rel=CLOSE)
-    assert cached.mean_s == pytest.approx(setting.cached_s, rel=CLOSE)
+    assert cached.mean_s == pytest.approx(setting.resident_s, rel=CLOSE)
     assert drafted.mean_s == pytest.approx(setting.speculative_s, rel=CLOSE)
     assert cached.extra["prefill_avoided"] == pytest.approx(setting.prefill_avoided, rel=0.1)
     for one in (away, cached, drafted):
