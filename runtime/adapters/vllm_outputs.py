@@ -27,8 +27,9 @@ from fastapi.responses import JSONResponse
 from jinja2 import TemplateError
 from starlette.requests import ClientDisconnect
 
+from ..speculate.handed_in import Bad, HandedIn, told
 from ..speculate.outputs import CacheLimits
-from ..speculate.server import Refused, entries_of, read_body
+from ..speculate.server import Refused, answer_of, entries_of, read_body
 
 NAME = "toolc_outputs"
 BODY_BYTES = 1 << 20
@@ -88,11 +89,10 @@ class OutputsPlugin:
                 if not state.toolc_authorized(request):
                     return JSONResponse({"error": "Unauthorized"}, 401)  # vLLM's words
                 body = await read_body(request, BODY_BYTES)
-                entries = await asyncio.to_thread(entries_of, body, _LIMITS.entries)
-                return JSONResponse({"cached": await state.toolc_cache(response_id, entries)})
+                entries, bad = await asyncio.to_thread(entries_of, body, _LIMITS.entries)
+                return JSONResponse(await state.toolc_cache(response_id, entries, bad))
             except Refused as error:
-                about = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": None}
-                return JSONResponse({"error": about}, error.status)
+                return JSONResponse(error.body, error.status)
             except ClientDisconnect:
                 return Response(status_code=499)
 
@@ -116,19 +116,16 @@ class OutputsPlugin:
 def _cache_of(engine_client: Any, continuation: Continuation) -> Callable[..., Any]:
     """The function that hands entries to the engine which has the response."""
 
-    def with_continuations(entries: Sequence[tuple[str, dict[str, Any], str, float | None]]) -> list[list[Any]]:
-        return [
-            [name, arguments, output, seconds, continuation.tokens(name, output)]
-            for name, arguments, output, seconds in entries
-        ]
+    def with_continuations(entries: Sequence[HandedIn]) -> list[list[Any]]:
+        return [[*entry, continuation.tokens(entry.name, entry.output)] for entry in entries]
 
-    async def cache(response: str, entries: Sequence[tuple[str, dict[str, Any], str, float | None]]) -> int:
+    async def cache(response: str, entries: Sequence[HandedIn], bad: Sequence[Bad]) -> dict[str, Any]:
         given = await asyncio.to_thread(with_continuations, entries)
-        told = await engine_client.engine_core.call_utility_all_async("toolc_cache_outputs", response, given)
-        best = max(told, key=lambda one: (not one["message"], one["place"] is not None))
-        if best["message"]:
-            place = best["place"]
-            raise Refused(404 if place is None else 400, best["message"], None if place is None else str(place))
-        return int(best["cached"])
+        all_told = await engine_client.engine_core.call_utility_all_async("toolc_cache_outputs", response, given)
+        best = min(all_told, key=lambda one: bool(one["missing"]))  # of several engines one has the response
+        if best["missing"]:
+            raise Refused(404, best["missing"], None, told([], bad))
+        refused = [Bad(number, message, f"{number}") for number, message in best["refused"]]
+        return answer_of(best["taken"], [*bad, *refused])
 
     return cache

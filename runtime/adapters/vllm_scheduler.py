@@ -167,7 +167,7 @@ class CallFollower:
         if self._call is None or self._sought == self._call[0] or self._text.is_inserting:
             return None
         entry = outputs.latest(request, self._call[1])
-        if entry is None:
+        if entry is None or entry.arguments is None:
             return None
         self._sought = self._call[0]
         if entry.argument_bytes > DRAFT_BYTES:
@@ -352,12 +352,12 @@ class DraftingScheduler(Scheduler):
 
         Args:
             response: its id.
-            entries: name of the tool, arguments, output, seconds or None, and the tokens that follow a turn that is
-                this one call, none if it is not to stay.
+            entries: number, name of the tool, arguments or None (of any call), output, seconds or None, and the tokens
+                that follow a turn that is this one call, none if it is not to stay.
 
         Returns:
-            How many were kept, and, where not all were, the number of the first that was not, and why; its place is
-            None if there is no such response.
+            The numbers of those that were kept, and number and reason of each that was not; why nothing could be, if
+            there is no such response.
         """
         grammars = [
             (id, grammar)
@@ -365,21 +365,24 @@ class DraftingScheduler(Scheduler):
             if _is_of(id, response) and (grammar := _grammar_of(request)) is not None and not request.is_finished()
         ]
         if not grammars:
-            return {"cached": 0, "place": None, "message": f"no such request is running: found {response!r}"}
-        for n, (name, arguments, output, seconds, after) in enumerate(entries):
+            return {"taken": [], "refused": [], "missing": f"no such request is running: found {response!r}"}
+        taken, refused = [], []
+        for number, name, arguments, output, seconds, after in entries:
             try:
                 for id, grammar in grammars:
                     self._cache_output(id, grammar, name, arguments, output, seconds, after)
             except ToolcError as error:
-                return {"cached": n, "place": n, "message": str(error)}
-        return {"cached": len(entries), "place": None, "message": ""}
+                refused.append([number, str(error)])
+            else:
+                taken.append(number)
+        return {"taken": taken, "refused": refused, "missing": ""}
 
     def _cache_output(
         self,
         request: str,
         grammar: Grammar,
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None,
         output: str,
         seconds: float | None,
         after: Sequence[int],

@@ -7,6 +7,9 @@ Every step each running sequence gets one pass: a piece of its prompt, or its la
     turn ends     all its calls have outputs in the tool cache: they are appended and the sequence stays; else the calls
                   go to the client
 
+A slot keeps what it holds when its sequence ends. The next request goes to the free slot that holds the longest
+beginning of its prompt, and reads only what follows.
+
 Outputs are appended where the turn ends and not inside of it, because there the text is the one that a client's next
 request would hold: so a run that stays is equal, token for token, to one that comes back.
 
@@ -107,7 +110,8 @@ class EngineCounts:
     requests: int = 0
     steps: int = 0
     prefill_tokens: int = 0  # of prompts and outputs
-    prefill_avoided: int = 0  # tokens of contexts that did not have to be read again
+    prefill_avoided: int = 0  # tokens of contexts that did not have to be read again, as sequences stayed
+    prefix_tokens: int = 0  # tokens of prompts that a free slot held already
     decoded_tokens: int = 0
     calls: int = 0
     call_tokens: int = 0
@@ -199,6 +203,7 @@ class Engine:
         limits: what may be used.
         drafts: whether calls are drafted.
         resident: whether outputs of the tool cache are appended.
+        prefix_cache: whether a request may begin with what an ended one left in its slot.
     """
 
     def __init__(
@@ -209,6 +214,7 @@ class Engine:
         limits: EngineLimits | None = None,
         drafts: bool = True,
         resident: bool = True,
+        prefix_cache: bool = True,
     ) -> None:
         self.encoding = str((bundle.meta.get("arguments") or {}).get("encoding", "json"))
         if self.encoding not in ENCODINGS:
@@ -220,7 +226,7 @@ class Engine:
             )
         self.model, self.bundle, self.encode = model, bundle, encode
         self.limits = limits or EngineLimits()
-        self.drafts, self.resident = drafts, resident
+        self.drafts, self.resident, self.prefix_cache = drafts, resident, prefix_cache
         self.rules = Rules.from_bundle(bundle)
         self._rest = RestOfCall(bundle, encode)
         self._readers: dict[str, Reader] = {}
@@ -228,7 +234,8 @@ class Engine:
         self.counts = EngineCounts()
         self.outputs = OutputCache(self.limits.cache, lambda: asyncio.get_running_loop().time())
         self._mask = np.zeros(bundle.vocab.words, np.uint32)
-        self._free = list(range(model.slots))[::-1]
+        self._free = list(range(model.slots))  # those that were free longest come first
+        self._held: dict[int, list[int]] = {}  # by free slot, the tokens of which it holds keys and values
         self._waiting: deque[Running] = deque()
         self._running: list[Running] = []
         self._loop: asyncio.Task[None] | None = None
@@ -298,7 +305,7 @@ class Engine:
         request: str,
         user: str,
         name: str,
-        arguments: dict[str, Any],
+        arguments: dict[str, Any] | None,
         output: str,
         keep_alive_s: float,
         key: CallKey | None = None,
@@ -307,7 +314,7 @@ class Engine:
 
         Args:
             request, user: whose.
-            name, arguments: the call.
+            name, arguments: the call; None: any call of the tool.
             output: its output.
             keep_alive_s: seconds that it may be used.
             key: of the call (`key`), where it was made in a thread.
@@ -321,7 +328,7 @@ class Engine:
             raise SpeculateError("this tool may not be run early", found=repr(name), hint="mark it read-only")
         self.outputs.put(request, key, arguments, output, keep_alive_s)
 
-    def key(self, request: str, user: str, name: str, arguments: Mapping[str, Any]) -> CallKey:
+    def key(self, request: str, user: str, name: str, arguments: Mapping[str, Any] | None) -> CallKey:
         """The key under which the output of a call is kept; its time grows with the arguments."""
         return self.rules.key(Scope(request, user), name, arguments)
 
@@ -344,14 +351,22 @@ class Engine:
                 self._drop_abandoned()
                 while self._waiting and self._free:
                     one = self._waiting.popleft()
-                    one.slot = self._free.pop()
-                    self._running.append(one)
+                    self._enter(one)
                 if self._running:
                     await self._step()
             except Exception as error:  # a broken step ends its requests, and each is told
                 for one in (*self._running, *self._waiting):
                     one.events.put_nowait(error)
                     one.abandoned = True
+
+    def _enter(self, one: Running) -> None:
+        """Give a request the free slot that holds the longest beginning of its prompt; its last token is read again."""
+        held = [_common(self._held.get(slot, []), one.tokens[:-1]) for slot in self._free]
+        best = held.index(max(held))
+        one.slot, one.read = self._free.pop(best), held[best]
+        self._held.pop(one.slot, None)
+        self.counts.prefix_tokens += one.read
+        self._running.append(one)
 
     def _drop_abandoned(self) -> None:
         for one in [one for one in (*self._running, *self._waiting) if one.abandoned]:
@@ -363,6 +378,8 @@ class Engine:
         if one in self._running:
             self._running.remove(one)
             self._free.append(one.slot)
+            if self.prefix_cache:
+                self._held[one.slot] = one.tokens[: one.read]
         else:
             self._waiting.remove(one)
         self.outputs.close(one.id)
@@ -477,7 +494,7 @@ class Engine:
             if one.abandoned or one.call is None or one.drafted == one.call[0]:
                 continue
             entry = self.outputs.latest(one.id, one.call[1])
-            if entry is None:
+            if entry is None or entry.arguments is None:
                 continue
             one.drafted, one.sought_from = one.call[0], len(one.tokens)
             if entry.argument_bytes > self.limits.draft_bytes:
@@ -539,3 +556,10 @@ class Engine:
 
     def _keys(self, one: Running, calls: Sequence[Call]) -> list[CallKey]:
         return [self.key(one.id, one.user, call.name, call.arguments) for call in calls]
+
+
+def _common(held: Sequence[int], tokens: Sequence[int]) -> int:
+    """How many tokens two sequences have in common from their beginning."""
+    size = min(len(held), len(tokens))
+    differ = np.flatnonzero(np.asarray(held[:size]) != np.asarray(tokens[:size]))
+    return int(differ[0]) if differ.size else size

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import rfc8785
@@ -33,13 +33,18 @@ class CallKey:
     """What makes two calls the same; compared as a whole, so no digest can collide.
 
     Attributes:
-        arguments: the canonical JSON text, UTF-8.
+        arguments: the canonical JSON text, UTF-8; empty in the key of any call of the tool.
     """
 
     scope: Scope
     tool: str
     version: str
     arguments: bytes
+
+    @property
+    def of_any(self) -> CallKey:
+        """The key of any call of this tool."""
+        return replace(self, arguments=b"")
 
 
 def canonical(arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> bytes:

@@ -38,10 +38,10 @@ class CacheLimits:
 class Entry:
     """An output: of which call, how long it and the arguments are, how long the arguments alone, in canonical form,
     until when, on the engine's clock, it may be used, and the tokens that follow a turn which is this one call, where
-    the engine was given them."""
+    the engine was given them. Without arguments it is the output of any call of its tool."""
 
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] | None
     output: str
     bytes: int
     argument_bytes: int
@@ -81,7 +81,7 @@ class OutputCache:
         self,
         request: str,
         key: CallKey,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None,
         output: str,
         keep_alive_s: float,
         after: Sequence[int] = (),
@@ -113,14 +113,17 @@ class OutputCache:
         entries[key] = entry
 
     def find(self, request: str, key: CallKey) -> Entry | None:
-        """The output for a call of the request."""
-        entry = self._requests.get(request, {}).get(key)
-        return entry if entry is not None and self.now() <= entry.until else None
+        """The output for a call of the request: that of this very call, else that of any call of its tool."""
+        entries = self._requests.get(request, {})
+        for entry in (entries.get(key), entries.get(key.of_any)):
+            if entry is not None and self.now() <= entry.until:
+                return entry
+        return None
 
     def latest(self, request: str, name: str) -> Entry | None:
-        """The output that came last for a tool of this name."""
+        """The output that came last for a call of this tool whose arguments are known."""
         for entry in reversed(self._requests.get(request, {}).values()):
-            if entry.name == name and self.now() <= entry.until:
+            if entry.name == name and entry.arguments is not None and self.now() <= entry.until:
                 return entry
         return None
 

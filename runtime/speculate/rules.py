@@ -84,8 +84,8 @@ class Rules(Mapping[str, ToolRule]):
     def __len__(self) -> int:
         return len(self._rules)
 
-    def key(self, scope: Scope, name: str, arguments: Mapping[str, Any]) -> CallKey:
-        """The key of a call.
+    def key(self, scope: Scope, name: str, arguments: Mapping[str, Any] | None) -> CallKey:
+        """The key of a call; without arguments, that of any call of the tool.
 
         Raises:
             SpeculateError: there is no such tool, or the arguments have no canonical form.
@@ -93,7 +93,8 @@ class Rules(Mapping[str, ToolRule]):
         rule = self._rules.get(name)
         if rule is None:
             raise SpeculateError("no such tool", found=repr(name), expected="one of " + ", ".join(sorted(self._rules)))
-        return CallKey(scope, name, rule.version, canonical(arguments, rule.defaults))
+        text = b"" if arguments is None else canonical(arguments, rule.defaults)
+        return CallKey(scope, name, rule.version, text)
 
 
 def may_run_early(marks: Mapping[str, Any], by_method: bool = False) -> bool:

@@ -10,7 +10,7 @@ that the engine answered itself come as the extra field `resident` (messages) of
 answer in one piece: what was streamed of such a turn is in these messages, and the answer begins anew. The option
 `max_resident_turns` says how many there may be at most; `max_tokens` is of them all.
 
-A refused entry is named by its number; those before it are kept.
+An entry that is refused is named by its number, and the others are kept (handed_in.py).
 
 Leaves out   everything of the API that the engine has not: see `_OPTIONS`; an unknown option is refused, not ignored.
 Invariants   a user is an Authorization header (or none); ids are random, 128 bits, and only their own user's requests
@@ -26,7 +26,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -39,6 +39,7 @@ from .agent import Message
 from .deltas import Deltas
 from .engine import Running, Sampling, Step
 from .errors import SpeculateError
+from .handed_in import Bad, HandedIn, read_entries, told
 from .keys import parse_json
 from .service import Request as Completion
 from .service import Service, Turn
@@ -57,11 +58,19 @@ _NOT_FOUND, _TOO_LARGE, _BAD, _GONE, _FAILED, _FULL = 404, 413, 400, 499, 500, 5
 
 
 class Refused(Exception):
-    """A request that is answered by an error."""
+    """A request that is answered by an error, and what the answer says beside it."""
 
-    def __init__(self, status: int, message: str, param: str | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, param: str | None = None, more: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.message, self.param = status, message, param
+        self.status, self.message, self.param, self.more = status, message, param, dict(more or {})
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Of the answer."""
+        about = {"message": self.message, "type": "invalid_request_error", "param": self.param, "code": None}
+        return {"error": about, **self.more}
 
 
 def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
@@ -75,8 +84,7 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
 
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> Response:
-        about = {"message": error.message, "type": "invalid_request_error", "param": error.param, "code": None}
-        return JSONResponse({"error": about}, error.status)
+        return JSONResponse(error.body, error.status)
 
     @app.exception_handler(ToolcError)
     async def failed(_: Request, error: ToolcError) -> Response:
@@ -113,22 +121,23 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
 
     @app.post("/v1/cache-tool-output/{response_id}")
     @app.post("/cache-tool-output/{response_id}")
-    async def cache(response_id: str, request: Request) -> dict[str, int]:
+    async def cache(response_id: str, request: Request) -> dict[str, Any]:
         engine, user = service.engine, user_of(request)
-        entries = await service.aside(entries_of, await read_body(request, max_body), engine.limits.cache.entries)
-        cached = 0
-        for n, (name, arguments, output, keep_alive_s) in enumerate(entries):
+        entries, bad = await service.aside(entries_of, await read_body(request, max_body), engine.limits.cache.entries)
+        taken = []
+        for number, name, arguments, output, keep_alive_s in entries:
             if keep_alive_s is None:
                 keep_alive_s = engine.limits.cache.keep_alive_s
             try:
                 key = await service.aside(engine.key, response_id, user, name, arguments)
                 engine.cache_output(response_id, user, name, arguments, output, keep_alive_s, key)
             except SpeculateError as error:
-                missing = "no such request" in error.message
-                place = None if missing else f"{n}"
-                raise Refused(_NOT_FOUND if missing else _BAD, str(error), place) from error
-            cached += 1
-        return {"cached": cached}
+                if "no such request" in error.message:
+                    raise Refused(_NOT_FOUND, str(error), None, told(taken, bad)) from error
+                bad.append(Bad(number, str(error), f"{number}"))
+            else:
+                taken.append(number)
+        return answer_of(taken, bad)
 
     return app
 
@@ -193,33 +202,26 @@ def _path(place: Any) -> str:
     return "/".join(reversed(names))
 
 
-def entries_of(body: bytes, most: int) -> list[tuple[str, dict[str, Any], str, float | None]]:
-    """The entries of a request to the tool cache: name, arguments, output, seconds or None."""
+def entries_of(body: bytes, most: int) -> tuple[list[HandedIn], list[Bad]]:
+    """The entries of a request to the tool cache, and those that are none."""
     listed = parse(body)
     if not isinstance(listed, list):
         raise Refused(_BAD, "the body is a JSON array of {name, params?, output, keep_alive?}")
     if len(listed) > most:
         raise Refused(_TOO_LARGE, f"{len(listed)} entries, more than the {most} that a request may have (entries)")
-    return [_entry(one, str(n)) for n, one in enumerate(listed)]
+    return read_entries(listed)
 
 
-def _entry(one: Any, place: str) -> tuple[str, dict[str, Any], str, float | None]:
-    if not isinstance(one, dict):
-        raise Refused(_BAD, "an entry is an object", place)
-    unknown = set(one) - {"name", "params", "output", "keep_alive"}
-    if unknown:
-        raise Refused(_BAD, f"an entry has no member {sorted(unknown)[0]!r}", place)
-    name, params, output, seconds = (one.get(key) for key in ("name", "params", "output", "keep_alive"))
-    if not isinstance(name, str):
-        raise Refused(_BAD, "name: expected the name of a tool", f"{place}/name")
-    if params is not None and not isinstance(params, dict):
-        raise Refused(_BAD, "params: expected an object", f"{place}/params")
-    if not isinstance(output, str):
-        raise Refused(_BAD, "output: expected text", f"{place}/output")
-    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if seconds is not None and not (number and seconds >= 0):
-        raise Refused(_BAD, "keep_alive: expected seconds, 0 or more", f"{place}/keep_alive")
-    return name, params or {}, output, seconds
+def answer_of(taken: Sequence[int], bad: Sequence[Bad]) -> dict[str, Any]:
+    """What a request to the tool cache is told.
+
+    Raises:
+        Refused: some entries were; it says which, and which were kept.
+    """
+    if bad:
+        first = min(bad, key=lambda one: one.number)
+        raise Refused(_BAD, first.message, first.param, told(taken, bad))
+    return {"cached": len(taken)}
 
 
 def completion_of(service: Service, body: Any, user: str) -> Completion:

@@ -219,6 +219,10 @@ class Rates:
     overhead_s: float = 0.0
 
 
+HEAD = 16
+"""Tokens of a prompt that tell whose it is."""
+
+
 class ScriptedModel:
     """A model whose best token is the next one of a script; it takes the time that rates say.
 
@@ -258,12 +262,12 @@ class ScriptedModel:
         return [self._logits(feed) for feed in feeds]
 
     def _logits(self, feed: Feed) -> np.ndarray:
-        if feed.start == 0:
-            self._held[feed.slot] = []
-            self._scripts[feed.slot] = self.script_of(feed.tokens)
-        held, script = self._held[feed.slot], self._scripts[feed.slot]
+        held = self._held.setdefault(feed.slot, [])
         del held[feed.start :]
         held += feed.tokens
+        if feed.start < HEAD:  # another prompt; what lies before is of one that began alike
+            self._scripts[feed.slot] = self.script_of(held[:HEAD])
+        script = self._scripts[feed.slot]
         out = np.zeros((feed.keep, self.size), np.float32)
         if feed.keep:
             turn = held.count(self.header) - 1
@@ -286,6 +290,7 @@ class EngineSetting:
         output: tokens of a tool's output.
         slots: sequences at once.
         drafts, resident: see Engine; both off: the client side alone.
+        prefix_cache: see Engine.
     """
 
     rates: Rates
@@ -295,6 +300,7 @@ class EngineSetting:
     slots: int = 32
     drafts: bool = False
     resident: bool = False
+    prefix_cache: bool = False
 
 
 def simulate_engine(
@@ -328,7 +334,7 @@ def simulate_engine(
         return [*turns, end]
 
     def script_of(tokens: Sequence[int]) -> list[list[int]]:
-        found = re.search(r"\d+", TextStream(bundle.vocab).push(tokens[:16]))
+        found = re.search(r"\d+", TextStream(bundle.vocab).push(tokens))
         assert found is not None
         return scripts[int(found[0])]
 
@@ -336,7 +342,7 @@ def simulate_engine(
     capacity = 256 + setting.prompt + longest * (setting.reasoning + setting.output + 512)
     model = ScriptedModel(script_of, header, bundle.vocab.size, setting.rates, setting.slots, capacity)
     limits = EngineLimits(waiting=len(tasks) + 1, prefill=1 << 30, resident_turns=longest)
-    engine = Engine(model, bundle, encode, limits=limits, drafts=setting.drafts, resident=setting.resident)
+    engine = Engine(model, bundle, encode, limits, setting.drafts, setting.resident, setting.prefix_cache)
     chat = Chat(bundle, encode, BUILTIN)
     service = Service(engine, chat)
     scripts = [script(task) for task in tasks]

@@ -21,7 +21,6 @@ import contextlib
 import contextvars
 import copy
 import inspect
-import json
 import threading
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from typing import Any, TypeVar
 
 from ..calls.events import Call
 from .errors import SpeculateError, check_limit
+from .handed_in import as_text
 from .rules import Rules, ToolRule, may_run_early
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -151,7 +151,7 @@ class Toolset(Mapping[str, Callable[..., Any]]):
                 value = function(**arguments)
             else:
                 value = await _in_thread(function, arguments, self._threads if early else None)
-            return Output(_shown(await value if inspect.isawaitable(value) else value))
+            return Output(as_text(await value if inspect.isawaitable(value) else value))
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # whatever a tool raises is its answer to the model
@@ -250,12 +250,3 @@ def _text(error: BaseException) -> str:
         return str(error)
     except Exception:  # its own __str__ fails
         return "(no text)"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise SpeculateError("a tool returned what is no JSON", found=type(value).__name__) from error

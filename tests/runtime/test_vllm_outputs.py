@@ -10,6 +10,7 @@ import pytest
 from jinja2 import Environment
 
 from toolc.runtime.adapters.vllm_outputs import Continuation, OutputsPlugin, _cache_of
+from toolc.runtime.speculate.handed_in import HandedIn
 from toolc.runtime.speculate.server import Refused
 
 CHATML = (
@@ -90,29 +91,30 @@ class Core:
         return self.told
 
 
-MISSING = {"cached": 0, "place": None, "message": "no such request is running"}
+MISSING = {"taken": [], "refused": [], "missing": "no such request is running"}
+TAKEN = {"taken": [0], "refused": [], "missing": ""}
 
 
 @pytest.mark.parametrize(
     ("told", "want"),
     [
-        ([{"cached": 1, "place": None, "message": ""}], 1),
-        ([MISSING, {"cached": 1, "place": None, "message": ""}], 1),
+        ([TAKEN], 1),
+        ([MISSING, TAKEN], 1),
         ([MISSING, MISSING], (404, None)),
-        ([MISSING, {"cached": 0, "place": 0, "message": "no such tool"}], (400, "0")),
+        ([MISSING, {"taken": [], "refused": [[0, "no such tool"]], "missing": ""}], (400, "0")),
     ],
 )
 def test_the_engine_that_has_the_response_answers(told: list[dict[str, Any]], want: Any) -> None:
     core = Core(*told)
     cache = _cache_of(SimpleNamespace(engine_core=core), Continuation(Tokenizer(CHATML)))
-    asked = cache("chatcmpl-1", [("look", {"place": "Bern"}, "42", None)])
+    asked = cache("chatcmpl-1", [HandedIn(0, "look", {"place": "Bern"}, "42", None)], [])
     if isinstance(want, int):
-        assert asyncio.run(asked) == want
+        assert asyncio.run(asked) == {"cached": want}
     else:
         with pytest.raises(Refused) as error:
             asyncio.run(asked)
         assert (error.value.status, error.value.param) == want
-    ((method, (response, [[name, arguments, output, seconds, after]])),) = core.given
+    ((method, (response, [[_, name, arguments, output, seconds, after]])),) = core.given
     assert (method, response, name, arguments) == ("toolc_cache_outputs", "chatcmpl-1", "look", {"place": "Bern"})
     assert (output, seconds) == ("42", None) and after
 

@@ -182,6 +182,40 @@ def test_a_draft_saves_passes_and_no_token() -> None:
     assert fast.accepted_tokens > 10  # its second turn drafts the same call, which it then does not make
 
 
+def test_an_output_of_any_call_is_found_by_the_tools_name() -> None:
+    async def main(arguments: dict[str, Any] | None) -> tuple[Any, Any]:
+        on = service()
+        running = on.begin(Request(chat("hello"), entry="tool:look"))
+        on.engine.cache_output(running.id, "", "look", arguments, "fine", 60)
+        return [turn async for turn in on.run(running) if isinstance(turn, Turn)], on.engine.counts
+
+    turns, counts = run(lambda: main(None))
+    assert (turns[0].end.reason, turns[0].end.outputs) == ("resident", ("fine",))
+    assert counts.drafts == 0  # of its arguments nothing is known
+    turns, _ = run(lambda: main({"place": "nowhere", "days": 1}))
+    assert turns[0].end.reason == "tool_calls"
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_slot_keeps_what_it_read_for_a_prompt_that_begins_alike(slots: int) -> None:
+    async def main(prefix_cache: bool) -> tuple[list[Any], list[int], Any]:
+        on = service(slots, prefix_cache=prefix_cache)
+        found, read = [], []
+        for text in ("hello", "hello", "hello, and more", "something else"):
+            before = on.engine.counts.prefill_tokens
+            turns = await complete(on, Request(chat(text), sampling=Sampling(max_tokens=24)))
+            found.append([turn.end.tokens for turn in turns])
+            read.append(on.engine.counts.prefill_tokens - before)
+        return found, read, on.engine.counts
+
+    plain, all_of_it, none = run(lambda: main(False))
+    found, read, counts = run(lambda: main(True))
+    assert found == plain
+    assert none.prefix_tokens == 0 and counts.prefix_tokens == sum(all_of_it) - sum(read)
+    assert read[0] == all_of_it[0] and read[1] == 1  # the last token is read again: its logits are not kept
+    assert 1 < read[2] < all_of_it[2] and read[3] < all_of_it[3]
+
+
 SMALL = {"type": "object", "properties": {"a": {"enum": [1, 2, 3]}, "b": {"enum": [4, 5]}}, "required": ["a"]}
 
 

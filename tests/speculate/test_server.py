@@ -199,7 +199,7 @@ def test_tool_cache(server: Server) -> None:
             (client, first.id, [{**good, "name": "none"}], openai.BadRequestError),
             (client, first.id, [{**good, "name": "send"}], openai.BadRequestError),
             (client, first.id, [{**good, "output": "x" * 1001}], openai.BadRequestError),
-            (client, first.id, [{**good, "output": 1}], openai.BadRequestError),
+            (client, first.id, [{"name": call.name}], openai.BadRequestError),
             (client, first.id, [{**good, "more": 1}], openai.BadRequestError),
             (client, first.id, good, openai.BadRequestError),
             (client, first.id, [{**good, "output": "x" * 60_000}], openai.APIStatusError),
@@ -210,7 +210,14 @@ def test_tool_cache(server: Server) -> None:
         twin = await client.chat.completions.create(model="toolc", messages=ASK, **CALL, stream=True)
         chunks = aiter(twin)
         id = (await anext(chunks)).id
-        assert await post(client, id, [good, {**good, "params": {**good["params"], "days": 1}}]) == {"cached": 2}
+        other = {**good, "params": {**good["params"], "days": 1}, "output": {"any": ["JSON", 1]}}
+        assert await post(client, id, [other, good]) == {"cached": 2}
+        with pytest.raises(openai.BadRequestError) as error:
+            await post(client, id, [{**good, "name": "none"}, good, {**good, "output": "sunny", "keep_alive": -1}])
+        assert (error.value.body or {})["param"] == "0"
+        told = error.value.response.json()
+        assert (told["cached"], told["taken"]) == (1, [1])
+        assert [(one["entry"], one["param"]) for one in told["refused"]] == [(2, "2/keep_alive"), (0, "0")]
         resident = [
             one async for chunk in chunks for one in (chunk.choices[0].delta.model_extra or {}).get("resident", ())
         ]

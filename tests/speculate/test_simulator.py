@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -83,6 +84,26 @@ def test_engine_side(prompt: int, tool_s: float) -> None:
         assert [m["content"] for m in one.transcripts[0].messages] == [
             m["content"] for m in vanilla.transcripts[0].messages
         ]
+
+
+@pytest.mark.parametrize("tool_s", [0.0, 0.4])
+def test_engine_side_with_a_prefix_cache(tool_s: float) -> None:
+    """Coming back costs the overhead and what is new; staying saves just the overhead and the tool."""
+    turns, prompt, reasoning, output, rates = 4, 400, 60, 24, Rates(4000, 100, overhead_s=0.1)
+    tasks = engine_tasks(1, turns)
+
+    def run(resident: bool, guesses: Guesses | None) -> Result:
+        setting = EngineSetting(rates, prompt, reasoning, output, 4, False, resident, prefix_cache=True)
+        return simulate_engine(tasks, bundle(), encoder(), setting, fixed(tool_s), guesses)
+
+    vanilla, cached = run(False, None), run(True, Guesses([1.0], fixed(0.05)))
+    call = round(vanilla.extra["decoded_tokens"] / turns - reasoning)
+    setting = EngineSide(0.1, 4000, 100, prompt, reasoning, call, output + 6, turns, tool_s, prefix_cache=True)
+    assert vanilla.mean_s == pytest.approx(setting.vanilla_s, rel=CLOSE)
+    assert cached.mean_s == pytest.approx(setting.resident_s, rel=CLOSE)
+    without = replace(setting, prefix_cache=False).vanilla_s
+    assert setting.vanilla_s < (1 - 2 * CLOSE) * without
+    assert vanilla.extra["prefix_tokens"] > turns * prompt
 
 
 @pytest.mark.parametrize("protocol", ["json", "pythonic", "qwen3_coder", "gemma4", "toolkengpt"])
