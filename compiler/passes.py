@@ -91,10 +91,6 @@ class Pass(Enum):
         "lift/completion.py",
         "Counter values from which no more costs arise share the walks for what tokens can cost.",
     )
-    SCRATCH = (
-        "lift/scratch.py",
-        "The memory of one lift is used again by the next.",
-    )
     LIST_DIFFERENCES = (
         "lift/rows.py",
         "A list of tokens is stored as its difference from one that is much like it.",
@@ -107,17 +103,9 @@ class Pass(Enum):
         "link/tool_groups.py",
         "The arguments of some tools are compiled together.",
     )
-    SHARED_PREFIXES = (
-        "link/shared_prefixes.py",
-        "What stands between a tool's name and its arguments is compiled with the arguments.",
-    )
     CALL_TAILS = (
         "link/call_tails.py",
         "Arguments without brackets of their own are parts, too.",
-    )
-    COARSE_CLASSES = (
-        "link/symbol_classes.py",
-        "Parts tell no more bytes apart than grammars mostly do.",
     )
     EQUAL_ROWS = (
         "link/row_hashes.py",

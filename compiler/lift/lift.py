@@ -30,7 +30,7 @@ from ..pushdown.marks import Marks
 from ..pushdown.pushdown import Automaton
 from ..pushdown.unique_rows import distinct_rows
 from ..terminals.offsets import offsets
-from ..terminals.pool import intern, room
+from ..terminals.pool import Pool, intern, room
 from . import comb
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
 from .chains import lead_to, longest_chain, pairs_beneath
@@ -39,10 +39,10 @@ from .inside_units import allow_just_the_slice, leave_out_strays
 from .reachable_thresholds import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .region_rows import RegionRows, Regions
 from .rows import RowStore
-from .scratch import Scratch
 from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .vocab_tries import NOTHING, STRAYS_TOO, Words
 from .walk import MOST_VALUES, Machine, Walkable, rows_at, walk_chains, walk_states
+from .walk_results import Pieces
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _BATCH = 2048  # walks between two looks at the clock
@@ -82,15 +82,15 @@ class _Bases(NamedTuple):
 
 class _Lift:
     def __init__(
-        self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget, scratch: Scratch,
-        ahead: Ahead,
+        self, automaton: Automaton, vocab: Vocab, end_of_turn: Sequence[int], budget: Budget, ahead: Ahead,
     ) -> None:  # fmt: skip
         self.a = automaton
         self.words = Words.of(vocab)
         self.vocab = vocab
         self.budget = budget
-        self.scratch = scratch
-        self.lists, self.profiles, self.pieces = scratch.lists, scratch.profiles, scratch.pieces
+        self.lists, self.profiles = Pool(vocab.size + 64), Pool(2 * vocab.node_byte.size + 2)
+        specials = len(vocab.special) + len(vocab.end_of_turn)
+        self.pieces = Pieces(self.lists.longest, self.profiles.longest, specials, len(self.words.state))
         self.pieces.expect(len(automaton.ops), automaton.threshold.size > 0)
         self.rows = RowStore(vocab.size, self.lists)
         alive, stays = alive_bytes(automaton.ops, automaton.symbol_class)
@@ -100,9 +100,9 @@ class _Lift:
         longest = self.lists.longest, self.profiles.longest, *self.pieces.limits
         self.limits = np.array([*longest, values, Pass.SHARED_WALKS.on], np.int64)
         units = self.words.units
-        self.limit = scratch.filled("limit", (automaton.state_row.size - 1, len(units.names)), UNKNOWN)
+        self.limit = np.full((automaton.state_row.size - 1, len(units.names)), UNKNOWN, np.int32)
         self.units = units_beside(units, automaton.symbol_class)
-        self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, scratch, budget)
+        self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, self.pieces, budget)
         self.ahead = ahead
         self.counts_on = self.ahead.some
         self.tallest = 0
@@ -459,8 +459,5 @@ def lift(
             place=vocab.name,
             hint="give the tokenizer's own files, or a vocab file that this version wrote",
         )
-    scratch = words.take_scratch()
     ahead = ahead or thresholds_ahead(automaton)
-    made = _Lift(automaton, vocab, end_of_turn, budget or Budget(), scratch, ahead).lifted()
-    words.hand_back(scratch)
-    return made
+    return _Lift(automaton, vocab, end_of_turn, budget or Budget(), ahead).lifted()

@@ -18,11 +18,11 @@ from ..budget import Budget
 from ..pushdown.unique_rows import distinct_numbers, distinct_rows
 from .collapsed_trie import byte_classes
 from .collapsed_walks import Parting, scratch_for_parting, walk_collapsed
-from .scratch import Scratch
 from .slice_bases import choose_bases, find_regions, rank_bases
 from .slice_simulation import Units
 from .vocab_tries import Words
 from .walk import Machine
+from .walk_results import Pieces
 
 _WORTH = 12  # a trie is collapsed for no fewer walks than this
 _WORTH_ALONE = 32  # … than this, where the walks are short: from slices that are right but for few tokens
@@ -58,7 +58,7 @@ class Regions:
         units: Units,
         words: Words,
         limit: np.ndarray,
-        scratch: Scratch,
+        pieces: Pieces,
         budget: Budget,
     ) -> None:
         self.machine = machine
@@ -66,7 +66,7 @@ class Regions:
         self.units = units
         self.words = words
         self.limit = limit
-        self.scratch = scratch
+        self.pieces = pieces
         self.budget = budget
         self._place: np.ndarray | None = None
         self._found = np.empty((1 << 12, 3), np.int32)
@@ -124,7 +124,7 @@ class Regions:
         pairs, seed, _, _ = distinct_numbers(home.astype(np.int64) * states + jobs[chosen, 0])
         seeds = np.stack([pairs % states, pairs // states], axis=1).astype(np.int32)
         if self._place is None:
-            self._place = self.scratch.filled("place", self.limit.shape, -1)
+            self._place = np.full(self.limit.shape, -1, np.int32)
         parent, fine = np.empty(pairs.size, np.int32), np.empty(pairs.size, bool)
         expected, count = 4 * len(seeds), -1
         while count < 0:
@@ -159,11 +159,11 @@ class Regions:
         at = 0
         while at < own.size:
             self.budget.check("")
-            mark = self.scratch.filled("mark", (1, w.vocab.size), -1)[0]
+            mark = np.full(w.vocab.size, -1, np.int32)
             done, tokens, ends = walk_collapsed(
                 self.machine, trie, self.units, self.limit, home, jobs[own[at:]],
                 w.state, self._parting, w.pairs, mark, out[at:],
             )  # fmt: skip
-            pieces[at : at + done] = self.scratch.pieces.add(tokens, ends, narrows)[out[at : at + done, 2]]
+            pieces[at : at + done] = self.pieces.add(tokens, ends, narrows)[out[at : at + done, 2]]
             at += done
         return RegionRows(own, home, out[:, 0], out[:, 1], pieces)

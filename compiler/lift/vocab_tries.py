@@ -12,11 +12,9 @@ import numpy as np
 
 from toolc.runtime.format.vocab import Vocab
 
-from ..passes import Pass
 from .children import children_of
 from .collapsed_trie import Collapsed, collapse
 from .inside_units import death_bytes
-from .scratch import Scratch
 from .slice_simulation import new_pairs
 from .slices import COPIED, DEAD, URI, unit_automata
 from .token_costs import Memo
@@ -69,7 +67,6 @@ class Words:
             self._packed(order, skip, own),
         )
         self._rest: dict[int, Walkable] = {}
-        self._spare: list[Scratch] = []
         self._memos: list[Memo] = []
         self._listed: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._within: dict[int, Collapsed] = {}
@@ -97,18 +94,6 @@ class Words:
     def of(vocab: Vocab) -> Words:
         """The one of a vocabulary."""
         return vocab.once(Words)
-
-    def take_scratch(self) -> Scratch:
-        """A scratch that nobody else has; hand it back for the next lift."""
-        v = self.vocab
-        if self._spare and Pass.SCRATCH.on:
-            return self._spare.pop()
-        return Scratch(v.size, v.node_byte.size, len(self.state), len(v.special) + len(v.end_of_turn))
-
-    def hand_back(self, scratch: Scratch) -> None:
-        """Keep a scratch, emptied."""
-        if scratch.cleared() and not self._spare:
-            self._spare.append(scratch)
 
     def take_memo(self) -> Memo:
         """A memo that nobody else has; hand it back for the next close."""

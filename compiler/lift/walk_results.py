@@ -89,30 +89,12 @@ class Pieces:
         self._used = _SLOTS
         self._found = np.zeros((self.keys.places, 6), np.int32)
         self._space = Space.make(records, depth)
-        self._add_empty()
-
-    def _add_empty(self) -> None:
-        self.add(np.zeros(0, np.int32), np.zeros(1, np.int64))
-
-    @property
-    def nbytes(self) -> int:
-        """Of the arrays."""
-        return self.pieces.nbytes + self.keys.nbytes + self._slots.nbytes + self._found.nbytes
+        self.add(np.zeros(0, np.int32), np.zeros(1, np.int64))  # the empty piece
 
     def expect(self, rows: int, counts: bool) -> None:
         """Walks by first byte and op of an automaton with so many op rows, which counts or does not: what is small
         stays in the cache."""
         self._used = min(_SLOTS, 1 << (4 * rows + (_BY_VALUE if counts else 64)).bit_length())
-
-    def clear(self) -> None:
-        """Forget all and keep the room."""
-        self.pieces.clear()
-        self.keys.clear()
-        self.forget()
-        if self._round[0] >> _ROUND_BITS:
-            self._round[0] = 1
-            self._slots.fill(0)
-        self._add_empty()
 
     @property
     def limits(self) -> tuple[int, int]:

@@ -32,7 +32,6 @@ from ..lift.completion import close_arrays
 from ..lift.lift import lift
 from ..lift.reachable_thresholds import thresholds_ahead
 from ..passes import Pass
-from ..pushdown.marks import with_led
 from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
 from ..vocab.encode import Encode
@@ -43,17 +42,12 @@ from .part import Cut, Part, entries_of
 from .resolve import Resolve
 from .split import Entry, Split, split, stubs_in
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
-from .symbol_classes import coarse_classes, fine_classes, is_finer
 from .tables import tables_of
 from .tool_groups import Group, Work, grouped
 from .vocab_queries import Words
 
 ALONE = 2  # units are made, alone or in a group, before workers are: then most kernels are loaded
 WORTH = 0.2  # seconds of work that two workers do sooner
-
-
-class _Coarse(Exception):
-    """A part tells more bytes apart than the coarse classes do."""
 
 
 @dataclass(frozen=True)
@@ -108,29 +102,25 @@ def link(
     whole = split(grammar, common) if Pass.PARTS.on else None
     if whole is None:
         return None
-    for classes in (coarse_classes(), fine_classes()) if Pass.COARSE_CLASSES.on else (fine_classes(),):
-        parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode(), classes))
-        linker = _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, classes, skip)
-        try:
-            return linker.link(jobs)
-        except _Coarse:
-            continue
-        except (BudgetError, RefusedTools):
-            raise  # what a part passes the whole passes too
-        except (Apart, ToolcError):
-            return None  # compiled as a whole it may do, or the error names the right place
-        finally:
-            parts.close()
-    raise AssertionError("no part tells more apart than bytes")
+    parts = Parts(blake(context, repr((sorted(ends), whole.specials)).encode()))
+    linker = _Linker(whole, vocab, ends, encode, budget, soft_depth, parts, skip)
+    try:
+        return linker.link(jobs)
+    except (BudgetError, RefusedTools):
+        raise  # what a part passes the whole passes too
+    except (Apart, ToolcError):
+        return None  # compiled as a whole it may do, or the error names the right place
+    finally:
+        parts.close()
 
 
 class _Linker:
     def __init__(
         self, whole: Split, vocab: Vocab, ends: Sequence[int], encode: Encode | None, budget: Budget, soft_depth: int,
-        cache: Parts, classes: np.ndarray, skip: bool,
+        cache: Parts, skip: bool,
     ) -> None:  # fmt: skip
         self.whole, self.vocab, self.ends, self.encode = whole, vocab, list(ends), encode
-        self.budget, self.soft_depth, self.cache, self.classes = budget, soft_depth, cache, classes
+        self.budget, self.soft_depth, self.cache = budget, soft_depth, cache
         self.words = Words.of(vocab)
         known = [(n, vocab.special[name]) for n, name in enumerate(whole.specials, END_OF_TURN + 1)]
         self.specials = np.array([*((END_OF_TURN, token) for token in sorted(set(ends))), *known], np.int32)
@@ -202,7 +192,7 @@ class _Linker:
             if hands != 1 and made >= ALONE and left > 1 and seconds * left > WORTH:
                 from .workers import spread
 
-                errors = (ToolcError, Apart, _Coarse)
+                errors = (ToolcError, Apart)
                 failed = spread(missing[n:], self.parts, self._unit, self._keep, errors, hands, seconds, self.budget)
                 hands = 1
 
@@ -258,22 +248,13 @@ class _Linker:
     ) -> tuple[_Made, Automaton]:
         """A part: of a unit, or the main one where ``entries`` is None."""
 
-        def watch(symbol_class: np.ndarray, ops: np.ndarray) -> None:
-            if not len(ops) and not is_finer(self.classes, symbol_class):  # the classes are the same each time
-                raise _Coarse
-            if imports:
-                refuse_shared(symbol_class, ops)
-
-        a = build_automaton(grammar, budget=self.budget, watch=watch)
+        a = build_automaton(grammar, budget=self.budget, watch=refuse_shared if imports else None)
         if imports and a.modes > 1:
             raise Apart("what calls parts recurs itself")
         ahead = thresholds_ahead(a)
         stubs = find_stubs(a, ahead.some) if imports else Stubs({}, {}, {}, np.zeros(0, np.int64), b"")
         if self.words.begins_stub(stubs.openers):
             raise Apart("a token begins a stub")
-        if entries is None and self.whole.led:
-            led = [g for g, (number, _) in stubs.symbol.items() if number in self.whole.led]
-            a = replace(a, marks=with_led(a.marks, led))
         entry = None if entries is None else entries_of(a, entries)
         called = [self.parts[digest].entries[k] for digest, k in imports]
         marks = a.marks
@@ -291,11 +272,9 @@ class _Linker:
             closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
             t = t.but(**closes)
         self.budget.check("")
-        # Of many tools most of the comb is old, and stays as it is.
-        fewest = entries is None and (not self.whole.tools or self.classes.max() == 255)
-        others = self.parts.values() if fewest else None
+        others = self.parts.values() if entries is None else None
         imported = [c[3] for c in called]
-        cut = Cut(a, t, rows, stubs, entry, imported, self.classes, self.whole.specials, others)
+        cut = Cut(a, t, rows, stubs, entry, imported, self.whole.specials, others)
         self.budget.check("")
         arrays = cut.arrays()
         exported = []
@@ -310,7 +289,7 @@ class _Linker:
             counts["capacity"] - a.soft_depth, int(t.chain_offset.size), max(1, a.completions),
             {rule: int(cut.state[q]) for rule, q in a.entries.items()}, counts,
         )  # fmt: skip
-        if fewest:
+        if entries is None:
             for digest, other in self.parts.items():
                 self.budget.check("")
                 self.parts[digest] = other.over(cut.representative)

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, POP, PUSH, return_of
+from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, KIND_MASK, POP, PUSH, return_of
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import address_of
 from toolc.runtime.selection.comb import CombRows, rows_at
@@ -246,7 +246,6 @@ class Cut:
         rows: of its transitions, by cell.
         entry: what `entries_of` gives, of a part; None for the main part, which keeps its root.
         left: per stub the R with which the import is left.
-        classes: int32 [256].
         specials: see `Split`.
         others: parts beside which it has as few classes as they all need; None: it has as many as any may need.
 
@@ -258,7 +257,7 @@ class Cut:
 
     def __init__(
         self, a: Automaton, t: Tables, rows: CombRows, stubs: Stubs, entry: list[tuple[int, tuple[int, ...]]] | None,
-        left: list[tuple[int, ...]], classes: np.ndarray, specials: Sequence[str], others: Iterable[Part] | None,
+        left: list[tuple[int, ...]], specials: Sequence[str], others: Iterable[Part] | None,
     ) -> None:  # fmt: skip
         self.a, self.t, self.stubs = a, t, stubs
         keep = np.ones(t.states, bool)
@@ -279,15 +278,13 @@ class Cut:
         self.push = np.zeros(len(a.pushes), np.int64)
         self.push[self.pushes] = np.arange(len(self.pushes))
         self.left = left
-        # The class of each byte, then of the end of turn, then of the special tokens.
-        ends = int(classes.max()) + 1
-        self.symbol_class = np.concatenate([classes, np.arange(ends, ends + 1 + len(specials))]).astype(np.int32)
-        unread = a.symbol_class[STUB if entry is None else 256]  # in no state that is kept
-        self.class_of = np.full(ends + 1 + len(specials), unread, np.int64)
-        self.class_of[classes] = a.symbol_class[:256]
-        self.class_of[ends] = a.symbol_class[256]
-        for n, name in enumerate(a.specials):
-            self.class_of[ends + 1 + specials.index(name)] = a.symbol_class[257 + n]
+        # Each symbol is a class: the bytes, the end of turn, then the special tokens.
+        self.symbol_class = np.arange(END_OF_TURN + 1 + len(specials), dtype=np.int32)
+        unread = a.symbol_class[STUB if entry is None else END_OF_TURN]  # in no state that is kept
+        self.class_of = np.full(self.symbol_class.size, unread, np.int64)
+        self.class_of[: END_OF_TURN + 1] = a.symbol_class[: END_OF_TURN + 1]
+        for n, name in enumerate(a.specials, END_OF_TURN + 1):
+            self.class_of[END_OF_TURN + 1 + specials.index(name)] = a.symbol_class[n]
         self.cells, self.cell = _cells_of(t.state_cell, t.state_break, self.kept)
         rows = rows.at(self.cell)
         self.alike = leaders(rows.offset, rows.column, rows.value, t.classes)[self.class_of]

@@ -6,8 +6,7 @@ no arguments stand apart, as in a bare schema, only what many grammars have is o
 Whether the brackets really set it apart the automata tell (stubs.py); here it is guessed.
 
 A stub is ``{ ff number ff }``: the byte 255 is in no text, nor does a token go on behind it. A tail has a stub for each
-symbol that it begins with, and arguments with what leads to them (shared_prefixes.py) have one for its first symbol;
-these stand in the place of the first bracket, and the last one is left out.
+symbol that it begins with, which stands in the place of the first bracket; the last bracket is left out.
 
 Leaves out   compiling (part.py).
 Invariants   the digest of a part covers all that its tables depend on and neither names nor the rest of the grammar.
@@ -28,7 +27,6 @@ from ..grammar.cached_reader import inlined
 from ..ir.nodes import Choice, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
 from ..passes import Pass
 from .call_tails import Opener, named, with_tails
-from .shared_prefixes import with_leads
 
 STUB = 255  # the byte around a stub's number
 DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"  # of these numbers
@@ -76,7 +74,6 @@ class Split:
     Attributes:
         tools: some units are the arguments of tools.
         specials: names of the special tokens of the whole grammar, in the order of their symbols in all parts.
-        led: numbers of the imports that begin with what leads to them (shared_prefixes.py).
     """
 
     main: Grammar
@@ -84,7 +81,6 @@ class Split:
     units: tuple[Unit, ...]
     tools: bool
     specials: tuple[str, ...]
-    led: frozenset[int]
 
 
 def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
@@ -96,8 +92,6 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     grammar = inlined(grammar, lambda closed: not _bracketed(closed.grammar))
     read = (leaf for expr in grammar.rules.values() for leaf in leaves(expr))
     specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special)})
-    if Pass.SHARED_PREFIXES.on:
-        grammar = with_leads(grammar, _arguments(grammar))
     bracketed = _arguments(grammar)
     grammar, tails = with_tails(grammar, bracketed) if Pass.CALL_TAILS.on else (grammar, {})
     return _Splitter(grammar, tails).split(set(common), bracketed, tuple(specials))
@@ -147,7 +141,6 @@ class _Splitter:
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
         self.circular: set[str] = set()  # rules that reach themselves
-        self.led: set[Entry] = set()  # those that begin with what leads to them
 
     def split(self, common: set[str], arguments: Iterable[str], specials: tuple[str, ...]) -> Split | None:
         """See `split`.
@@ -180,8 +173,7 @@ class _Splitter:
         main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
         if not imports:
             return None
-        led = frozenset(n for n, entry in enumerate(imports) if entry in self.led)
-        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, specials, led)
+        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, specials)
 
     def closed(self) -> tuple[tuple[Unit, ...], Entry]:
         """The units of a grammar that is a part with all that it needs, and how others call it."""
@@ -259,12 +251,8 @@ class _Splitter:
             grouped = rule in self.grammar.groups
             if rule in self.apart:
                 closed = self.apart[rule][0].grammar
-                entry, led = self._apart(rule), closed.start in closed.groups
-                number = imports.setdefault(entry, len(imports))
-                rules[rule] = stub(_opener(closed.rules[closed.start]), number, not led)
-                if led:
-                    groups.append(rule)
-                    self.led.add(entry)
+                number = imports.setdefault(self._apart(rule), len(imports))
+                rules[rule] = stub(_opener(closed.rules[closed.start]), number, closed=True)
             elif rule not in opaque:
                 rules[rule] = self.grammar.rules[rule]
                 groups += [rule] * grouped

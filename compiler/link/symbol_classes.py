@@ -1,4 +1,4 @@
-"""Choose symbol classes for all parts: as fine in all, so that they stand side by side, or no finer than is needed.
+"""Merge the symbol classes that all parts of a bundle treat alike.
 
 Leaves out   packing (../lift/comb.py).
 Invariants   classes are numbered by their first symbol in `common`.
@@ -7,37 +7,11 @@ Invariants   classes are numbered by their first symbol in `common`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
 from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import kernel, largest_in
-
-from .split import STUB
-
-
-@cache
-def coarse_classes() -> np.ndarray:
-    """int32 [256]: the class of each byte where no part tells more of them apart: bytes of UTF-8 by their role."""
-    borders = [0, 9, 10, 11, 13, 14, *range(32, 129), 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4]
-    found = np.searchsorted([*borders, 0xF5, STUB], np.arange(256), side="right") - 1
-    found[[11, 12, *range(14, 32)]] = found[0]
-    found[0xC0:0xC2] = found[0xF5]
-    return np.unique(found, return_inverse=True)[1].astype(np.int32)
-
-
-@cache
-def fine_classes() -> np.ndarray:
-    """int32 [256]: every byte is a class."""
-    return np.arange(256, dtype=np.int32)
-
-
-def is_finer(classes: np.ndarray, symbol_class: np.ndarray) -> bool:
-    """Whether bytes of one of the classes are of one class of an automaton."""
-    some = np.empty(256, np.int64)  # by class, one of its bytes
-    some[classes] = np.arange(256)
-    return bool((symbol_class[:256] == symbol_class[some[classes]]).all())
 
 
 def common(symbol_class: np.ndarray, alike: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,8 +18,8 @@ Arrays       docs/format.md, `state_mark`, `symbol_mark`, `mark`, `tool_offset`,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +42,7 @@ class Marks:
 
     Attributes:
         state, symbol: number of the mark of every local state and of every stack symbol.
-        table: distinct marks: (kind, age, number of a set of tools or -1, ended or, of a stack symbol, led).
+        table: distinct marks: (kind, age, number of a set of tools or -1, ended).
         tools: distinct sets of tools, ascending.
         narrow_state: whether entering a state decides against some tool.
         narrow_symbol: whether pushing a stack symbol does.
@@ -192,24 +192,6 @@ class _ToolSets:
         out = np.full(len(found), -1, np.int32)
         out[found >= 0] = number
         return sets, out
-
-
-def with_led(marks: Marks, symbols: Collection[int]) -> Marks:
-    """The marks where the frames of some stack symbols begin with what leads to the region of their closing symbol,
-    which begins with the first bracket in it."""
-    led = np.zeros(len(marks.symbol), bool)
-    led[list(symbols)] = True
-    table = list(marks.table)
-    others = {*marks.state.tolist(), *marks.symbol[~led].tolist()}
-    symbol = marks.symbol.copy()
-    for n in np.unique(symbol[led]).tolist():
-        kind, age, tools, _ = table[n]
-        if n in others:
-            symbol[led & (symbol == n)] = len(table)
-            table.append((kind, age, tools, 1))
-        else:
-            table[n] = kind, age, tools, 1
-    return replace(marks, symbol=symbol, table=table)
 
 
 def by_first(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

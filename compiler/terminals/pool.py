@@ -31,7 +31,8 @@ class Pool:
         self.offset = np.zeros(places, np.int64)
         self.table = np.empty(places, np.int32)
         self.count = np.zeros(1, np.int64)
-        self.clear()
+        if distinct:
+            self.table.fill(-1)
 
     def __len__(self) -> int:
         return self.count.item()
@@ -62,12 +63,6 @@ class Pool:
     def nbytes(self) -> int:
         """Of the arrays; most of the data may never have been touched."""
         return self.data.nbytes + self.offset.nbytes + self.table.nbytes
-
-    def clear(self) -> None:
-        """Forget all sequences and keep the room."""
-        if self.distinct:
-            self.table.fill(-1)
-        self.count[0] = 0
 
     def grow(self) -> None:
         """Make room for more; call when `room` says no."""

@@ -39,7 +39,6 @@ from .events import Call, Event, Unfinished
 if TYPE_CHECKING:
     from ..format.bundle import Bundle
 
-_BRACKETS = (b"{", b"[", b"(")
 _BEFORE_CONSTANT = (b":", b",", b"[", b">", b"\n")
 _AFTER_CONSTANT = b",]}<\n"
 AGES = 256
@@ -138,7 +137,6 @@ class Reader:
         self._at = Configuration(machine, entries[entry])
         self._arounds: list[int] = []  # kind around every frame
         self._around = AROUND
-        self._led = -1  # depth of a frame that begins with what leads to its arguments
         self._view = machine.view
         self._symbol_of = dict(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
         special = {number: name for name, number in bundle.vocab.meta["special"].items()}
@@ -522,16 +520,12 @@ class Reader:
         self._read_end = len(self._data)
         if kind < PUSH:
             at.step(op, mode)
-            if self._led == len(at.stack) and shown in _BRACKETS:
-                self._around, self._led = ARGUMENTS, -1
         elif kind == PUSH:
             if at.overflows(op):
                 raise self._refusal("more frames than the stack has room for: the bundle is unsound")
             at.step(op, mode)
             self._arounds.append(self._around)
-            region, age, tools, led = self._marks[self._view["symbol_mark"][at.stack[-1][0]]]
-            if led:
-                self._led, region = len(at.stack), AROUND
+            region, age, tools, _ = self._marks[self._view["symbol_mark"][at.stack[-1][0]]]
             if self._marks[self._view["state_mark"][at.state]][0] == AROUND:
                 self._mark(region, age, tools, 0)
             else:  # a region inside of the frame begins with it
@@ -738,8 +732,6 @@ class Reader:
 
     def _arguments_may_come(self, held: _Open) -> bool:
         """Whether what comes next in a call, which has none yet, may be its arguments."""
-        if self._led >= 0:
-            return True  # the frame leads to their bracket
         at, known = self._at, self._await
         start = at.state, len(at.stack) > held.depth, held.tool
         if start not in known:
@@ -764,8 +756,8 @@ class Reader:
                 if kind == POP or not op:
                     continue
                 if kind == PUSH:
-                    region, _, tools, led = self._marks[view["symbol_mark"][view["push"][n, 0]]]
-                    if region >= ARGUMENTS or led:
+                    region, _, tools, _ = self._marks[view["symbol_mark"][view["push"][n, 0]]]
+                    if region >= ARGUMENTS:
                         return True
                     after = [(int(view["push"][n, mode]), True) for mode in (1, 2)]
                 else:
@@ -929,7 +921,7 @@ class Reader:
 
 
 _PLAIN = (
-    "text", "reasoning", "_around", "_led", "_held", "_kind", "_perhaps", "_begin", "_settled", "_sent", "_count",
+    "text", "reasoning", "_around", "_held", "_kind", "_perhaps", "_begin", "_settled", "_sent", "_count",
     "_read_end", "_gap", "_gap_place", "_scan_from", "_value_end", "_in_blanks", "_before", "_blanks_from", "_spelled",
     "_spelled_at", "_twin", "_told",
 )  # fmt: skip

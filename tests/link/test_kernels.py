@@ -12,7 +12,7 @@ from toolc.compiler.lift import comb as combs
 from toolc.compiler.lift.chains import chain_keys
 from toolc.compiler.link.resolve import _kept, _toggled
 from toolc.compiler.link.row_hashes import keys
-from toolc.compiler.link.symbol_classes import coarse_classes, common, leaders, spread
+from toolc.compiler.link.symbol_classes import common, leaders, spread
 from toolc.compiler.link.vocab_queries import Words
 from toolc.compiler.link.walk import bytes_to_call
 from toolc.runtime.selection.comb import CombRows, rows_at
@@ -58,7 +58,8 @@ def test_keys_are_equal_where_rows_hold_the_same() -> None:
 
 def test_joint_classes_are_the_fewest() -> None:
     rng = np.random.default_rng(2)
-    symbols = np.concatenate([coarse_classes(), np.arange(4, dtype=np.int32) + coarse_classes().max() + 1])
+    roles = (np.arange(256) // 7).astype(np.int32)  # classes of bytes that stand beside each other
+    symbols = np.concatenate([roles, np.arange(4, dtype=np.int32) + roles.max() + 1])
     count = int(symbols.max()) + 1
     for parts in range(1, 4):
         alike = [rng.integers(0, 4, count) for _ in range(parts)]
