@@ -314,9 +314,10 @@ def protocols_command(**options: Any) -> None:
 
 
 @cli.command("speculate")
-@click.option("--main-s", type=float, required=True, help="G: seconds of the model per turn.")
+@click.option("--trace", type=click.Path(dir_okay=False), help="A trace of an agent, in the place of G, T and N.")
+@click.option("--main-s", type=float, help="G: seconds of the model per turn.")
 @click.option("--guess-s", type=float, required=True, help="g: seconds until the small model's call is there.")
-@click.option("--tool-s", type=float, required=True, help="T: seconds of the tool.")
+@click.option("--tool-s", type=float, help="T: seconds of the tool.")
 @click.option("--hit-rate", type=float, required=True, help="α: share of turns whose call is guessed.")
 @click.option("--turns", type=int, default=1, show_default=True, help="N, K: turns of a run.")
 @click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="λ: guesses in parallel.")

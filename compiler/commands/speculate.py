@@ -5,12 +5,15 @@ Leaves out   the equations: see toolc.runtime.speculate.equations.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from toolc.runtime.format.container import replace_file
 from toolc.runtime.speculate.chart import draw
 from toolc.runtime.speculate.equations import ClientSide, EngineSide, Price
+from toolc.runtime.speculate.errors import SpeculateError
+from toolc.runtime.speculate.trace import read_trace
 
 from .outputs import output_file
 from .terminal import console, counted, facts, note, print_json, refuse_usage
@@ -19,8 +22,14 @@ POINTS = 60
 ENGINE = ("prefill_rate", "decode_rate", "prompt", "reasoning", "call", "output")
 
 
-def run(plot: str | None, as_json: bool, **given: Any) -> None:
+def run(plot: str | None, as_json: bool, trace: str | None, **given: Any) -> None:
     """Work out, print, draw."""
+    if trace is not None:
+        _run_trace(trace, plot, as_json, given)
+        return
+    missing = [f"--{name.replace('_', '-')}" for name in ("main_s", "tool_s") if given[name] is None]
+    if missing:
+        refuse_usage(f"give {' and '.join(missing)}, or a trace (--trace FILE)")
     client = ClientSide(
         *(given[name] for name in ("main_s", "guess_s", "tool_s", "hit_rate", "turns")),
     )
@@ -35,6 +44,49 @@ def run(plot: str | None, as_json: bool, **given: Any) -> None:
     console().print(facts(_rows(client, price, given["samples"], engine)))
     if plot is not None:
         note(f"toolc: the curves are in {plot}")
+
+
+def _run_trace(path: str, plot: str | None, as_json: bool, given: dict[str, Any]) -> None:
+    """The same from a trace, turn by turn."""
+    set_too = [name for name in ("main_s", "tool_s", *ENGINE) if given[name] is not None]
+    if plot is not None or set_too:
+        names = ", ".join("--" + name.replace("_", "-") for name in [*(["plot"] if plot else []), *set_too])
+        refuse_usage(f"--trace tells the times of each turn; leave out {names}")
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        refuse_usage(f"cannot read {path}: {error}")
+    trace = read_trace(lines, path)
+    if not trace.turns:
+        raise SpeculateError(
+            "a trace without a turn whose calls were answered",
+            place=path,
+            found=f"{counted(trace.conversations, 'conversation')}, {counted(trace.unanswered, 'unanswered call')}",
+            hint="docs/speculate.md shows the lines of a trace",
+        )
+    standard = trace.standard_s
+    speculative, best = (trace.speculative_s(given["guess_s"], hits) for hits in (given["hit_rate"], 1.0))
+    if as_json:
+        about = {"conversations": trace.conversations, "turns": len(trace.turns), "unanswered": trace.unanswered}
+        seconds = {"standard_s": standard, "speculative_s": speculative, "all_guessed_s": best}
+        print_json({"ok": True, **about, **seconds, "tools": [asdict(tool) for tool in trace.tools]})
+        return
+    rows: list[tuple[str, str]] = [
+        ("turns with calls", f"{len(trace.turns):,} of {counted(trace.conversations, 'conversation')}"),
+        ("standard", f"{standard:.3f} s"),
+        ("speculative", f"{speculative:.3f} s, {_share(standard, speculative)} saved"),
+        ("if all were guessed", f"{best:.3f} s, {_share(standard, best)} saved"),
+    ]
+    if trace.unanswered:
+        rows.append(("left out", f"{counted(trace.unanswered, 'call')} without an answer"))
+    for tool in trace.tools:
+        times = f"{tool.median_s:.3f} s, 9 of 10 within {tool.slow_s:.3f} s"
+        rows.append((tool.name, f"{counted(tool.calls, 'call')}, {tool.seen:.0%} made before; {times}"))
+    console().print(facts(rows))
+
+
+def _share(standard: float, speculative: float) -> str:
+    return f"{1 - speculative / standard:.1%}" if standard else "0.0%"
 
 
 def _engine(client: ClientSide, given: dict[str, Any]) -> EngineSide | None:

@@ -5,7 +5,7 @@
     drafts     drafting, outputs, turns             what comes next, under the masks; for this engine and others
     engine     sampling, engine, causal             drafts calls, and answers them from a tool cache
     endpoint   chat, service, deltas, server        messages as tokens; OpenAI's API with /cache-tool-output
-    worth      equations, chart                     what to expect, in numbers and curves
+    worth      equations, trace, chart              what to expect, in numbers and curves
     simulator  clock, simulator                     the client and the engine above on a virtual clock
 
 Leaves out   reading and writing calls: see ../calls/. Models: any OpenAI-compatible endpoint, or a
