@@ -1,7 +1,7 @@
 """Speculative tool calling: run the likely call before the model asks. docs/speculate.md is the way in.
 
     calls      keys, rules, check                   one key for a call; which may run early; which are valid
-    client     tools, executor, agent, openai       runs guesses beside the main request
+    client     tools, executor, agent, openai, responses   runs guesses beside the main request
     drafts     drafting, outputs, turns             what comes next, under the masks; for this engine and others
     engine     sampling, engine, causal             drafts calls, and answers them from a tool cache
     endpoint   chat, service, deltas, server        messages as tokens; OpenAI's API with /cache-tool-output

@@ -7,9 +7,10 @@
 A streamed answer is the same: its chunks come as they are, and `run` takes what they were put together to (an object
 with `id` and `choices`, as `openai.lib.streaming.chat.ChatCompletionStreamState` makes).
 
-`chat.completions.create`, `.parse`, `.stream` and those of `with_raw_response` guess; so do clients that `with_options`
-makes. What else could ask for calls (`with_streaming_response`, the Responses API, threads, realtime) does not, and
-warns once. A client that is not async is refused: nothing would run while it waits.
+`chat.completions.create`, `.parse`, `.stream` and those of `with_raw_response` guess, and so does `responses.create`
+where the history is in the request (responses.py); so do clients that `with_options` makes. What else could ask for
+calls (`with_streaming_response`, threads, realtime) does not, and warns once. A client that is not async is refused:
+nothing would run while it waits.
 
     a guess is asked    messages, and of the request's options those of `GUESSED`; then the wrapper's own `options`
     of several          the first as the request says; the n-th with seed + n, and a temperature of at least SPREAD
@@ -37,6 +38,7 @@ from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of
 from .deltas import Gathered, first_choice
 from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
+from .responses import GatheredResponse, chat_request, message_of
 from .tools import Output
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ GUESSED = (
 Others are about the main endpoint (`store`, `metadata`, `reasoning_effort`, `response_format`, …), and another one may
 refuse them."""
 log = logging.getLogger(__name__)
-_UNGUESSED = ("responses", "realtime", "beta")
+_UNGUESSED = ("realtime", "beta")
 
 
 class SpeculativeOpenAI:
@@ -85,6 +87,7 @@ class SpeculativeOpenAI:
         self.main, self.guess, self.executor, self.model = main, guess, executor, model
         self.options = dict(options or {})
         self.chat = _Chat(self)
+        self.responses = _Responses(self)
         self._open: dict[str, tuple[Turn, tuple[Call, ...]]] = {}
         self._streams: weakref.WeakValueDictionary[str, _Stream] = weakref.WeakValueDictionary()  # finished, not ended
 
@@ -217,9 +220,39 @@ class _Completions:
             answer = await _asked(original, options)
             told = _parsed(answer)
             if options.get("stream"):
-                stream = _Stream(client, turn, told)
+                stream = _Stream(client, turn, told, Gathered())
                 return stream if told is answer else _RawStream(answer, stream)
             client._keep(_id(told), turn, _wanted(_message(told)))
+        except BaseException:
+            client.executor.end(turn)
+            raise
+        return answer
+
+
+class _Responses:
+    """`responses`: requests whose history is in them are guessed for, by chat completions."""
+
+    def __init__(self, client: SpeculativeOpenAI) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_Warns(self._client.main.responses, "client.responses"), name)
+
+    async def create(self, **options: Any) -> Any:
+        """As the openai client's."""
+        client, original = self._client, self._client.main.responses.create
+        options = _readable(options)
+        if not options.get("tools") or options.get("tool_choice") == "none":
+            return await _asked(original, options)
+        asked = chat_request(options)
+        if asked is None:
+            return await _asked(_Warns(client.main.responses, "client.responses").create, options)
+        turn = client.executor.begin(client.samples(asked["messages"], asked))
+        try:
+            answer = await _asked(original, options)
+            if options.get("stream"):
+                return _Stream(client, turn, answer, GatheredResponse())
+            client._keep(_id(answer), turn, _wanted(_message(answer)))
         except BaseException:
             client.executor.end(turn)
             raise
@@ -308,7 +341,7 @@ class _Warns:
         def call(*given: Any, **options: Any) -> Any:
             if options.get("tools") and whole not in _Warns._told:
                 _Warns._told.add(whole)
-                warnings.warn(f"no calls are guessed for {whole}; chat.completions.create does", stacklevel=2)
+                warnings.warn(f"no calls are guessed for {whole}; docs/speculate.md says for what", stacklevel=2)
             return found(*given, **options)
 
         return call
@@ -318,9 +351,10 @@ class _Stream:
     """A stream of the main client: its chunks as they come. Where it ends its calls settle the turn; one that is left
     or closed behind its finish reason has ended, whatever chunks were to come."""
 
-    def __init__(self, client: SpeculativeOpenAI, turn: Turn, stream: Any) -> None:
-        self._client, self._turn, self._stream = client, turn, stream
-        self._gathered = Gathered()
+    def __init__(
+        self, client: SpeculativeOpenAI, turn: Turn, stream: Any, gathered: Gathered | GatheredResponse
+    ) -> None:
+        self._client, self._turn, self._stream, self._gathered = client, turn, stream, gathered
         self._iterator = self._chunks()
         self._ended = False
 
@@ -374,7 +408,7 @@ class _Stream:
 
 def _readable(options: dict[str, Any]) -> dict[str, Any]:
     """The options with lists of what may be readable only once."""
-    return {name: _kept(value) if name in ("messages", "tools") else value for name, value in options.items()}
+    return {name: _kept(value) if name in ("messages", "input", "tools") else value for name, value in options.items()}
 
 
 def _kept(given: Any) -> Any:
@@ -429,7 +463,9 @@ def _id(answer: Any) -> str:
 
 
 def _message(answer: Any) -> Mapping[str, Any]:
-    """The message of an answer; an empty one if it has none."""
+    """The message of an answer, or of a response; an empty one if it has none."""
+    if isinstance(getattr(answer, "output", None), list):
+        return message_of(answer)
     dump = getattr(getattr(first_choice(answer), "message", None), "model_dump", dict)
     return cast(Mapping[str, Any], dump())
 

@@ -373,7 +373,7 @@ def test_what_does_not_guess_says_so_once(server: Server) -> None:
         asked = {"model": "toolc", "messages": ASK, **CALL}
         told = pytest.warns(UserWarning, match=r"no calls are guessed for client\.responses\.create")
         with told, pytest.raises(openai.NotFoundError):
-            await client.responses.create(model="toolc", input="x", tools=FUNCTIONS)
+            await client.responses.create(model="toolc", input="x", tools=FUNCTIONS, previous_response_id="R")
         with pytest.warns(UserWarning, match="with_streaming_response"):
             async with client.chat.completions.with_streaming_response.create(**asked) as raw:
                 assert (await raw.parse()).choices[0].message.tool_calls
@@ -381,7 +381,7 @@ def test_what_does_not_guess_says_so_once(server: Server) -> None:
             warnings.simplefilter("error")
             for _ in range(2):
                 with pytest.raises(openai.NotFoundError):
-                    await client.responses.create(model="toolc", input="x", tools=FUNCTIONS)
+                    await client.responses.create(model="toolc", input="x", tools=FUNCTIONS, conversation="c")
                 with pytest.raises(openai.NotFoundError):
                     await client.responses.create(model="toolc", input="x")
         assert client.executor.counts.samples == 0
