@@ -88,7 +88,7 @@ class Walker:
     @staticmethod
     def _ahead(tables, matcher: Matcher) -> int | None:  # type: ignore[no-untyped-def]
         """How far the counter is from the last threshold of the state; None without one, or past it."""
-        breaks = tables.state_break[matcher.state]
+        breaks = tables.breaks[tables.state_break[matcher.state]]
         last = int(breaks[:, 0].max()) if breaks.size else 0
         return last - matcher.counter if matcher.counter < last <= 20_000 else None
 

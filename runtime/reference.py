@@ -45,7 +45,7 @@ class Machine:
         self.bundle = bundle
         self.view: dict[str, Any] = {name: array.data for name, array in t.arrays().items() if array.size}
         self.modes, self.soft_depth, self.capacity = t.modes, bundle.meta["soft_depth"], bundle.meta["capacity"]
-        self._width = {name: getattr(t, name).shape[1] for name in BREAKS}
+        self._width = {name: getattr(t, name).shape[1] for name in set(BREAKS.values())}
         found: dict[int, bytearray] = {}
         for byte, number in enumerate(t.symbol_class[:END_OF_TURN].tolist()):
             found.setdefault(number, bytearray()).append(byte)
@@ -57,10 +57,9 @@ class Machine:
         A breakpoint (at, count) makes count + 1 cells: one for all values up to at - count, one for each value between,
         one for all from `at` on. (10, 3): 0 to 7, 8, 9, 10 and more.
         """
-        total, width = 0, self._width[table]
-        breaks: Any = self.view.get(table)
-        for b in range(width):
-            at, count = breaks[owner, b, 0], breaks[owner, b, 1]
+        total, lists, number = 0, BREAKS[table], self.view[table][owner]
+        for b in range(self._width[lists]):
+            at, count = self.view[lists][number, b, 0], self.view[lists][number, b, 1]
             total += min(max(counter - at + count, 0), count)
         return total
 
@@ -82,7 +81,12 @@ class Machine:
         return DEAD
 
 
-BREAKS = ("state_break", "chain_break", "close_break", "owed_break")
+BREAKS = {  # of each owner a list of breakpoints, and the table of these
+    "state_break": "breaks",
+    "chain_break": "breaks",
+    "close_break": "close_breaks",
+    "owed_break": "close_breaks",
+}
 
 
 def act(action: int, counter: int) -> int:

@@ -358,6 +358,8 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
     def padded(breaks: list[list[tuple[int, int]]]) -> np.ndarray:
         return ints([b + [(0, 0)] * (width - len(b)) for b in breaks], len(breaks), width, 2)
 
+    spans = [[], *m.breaks, *chain_break]  # equal ones are there as often as they are used
+
     specials = sorted(m.special.items())
     tables = without_close(
         {
@@ -365,7 +367,8 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "special_token": ints([i for i, _ in specials]),
             "special_symbol": ints([s for _, s in specials]),
             "state_cell": ints(state_cell),
-            "state_break": padded(m.breaks),
+            "state_break": ints(range(1, 1 + m.states)),
+            "breaks": padded(spans),
             "cell_row": ints(cell_row, len(cells), m.modes),
             "cell_exit": ints(cell_exit, len(cells), m.modes),
             "cell_delta": ints(cell_delta),
@@ -377,7 +380,7 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "chain_offset": ints(chain_offset),
             "chain": chain,
             "chain_cell": ints(chain_cell),
-            "chain_break": padded(chain_break),
+            "chain_break": ints(range(1 + m.states, len(spans))),
             "chain_row": ints(chain_row),
             "chain_exit": ints(chain_exit),
             "row_slice": ints(row_slice),

@@ -158,7 +158,7 @@ def _edges(
     edges: dict[int, list[Edge]] = {}
     pops: set[int] = set()
     pushes: dict[int, list[tuple[int, list[int]]]] = {}
-    cells = 1 + t.state_break[:, :, 1].sum(axis=1) if t.state_break.size else np.ones(t.state_cell.size, np.int64)
+    cells = t.cells_of("state_break")
     starts, counts, bases = t.state_cell.tolist(), cells.tolist(), t.cell_delta.tolist()
     for state in range(FINISHED + 1, len(starts)):
         found: dict[tuple[int, int | None], dict[int, None]] = {}

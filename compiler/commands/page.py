@@ -30,7 +30,7 @@ _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]") 
 CAUSES = (
     (
         "steps: what a byte does",
-        ("symbol_", "state_cell", "state_break", "delta", "cell_delta", "cell_default", "push", "return", "special"),
+        ("symbol_", "state_cell", "state_break", "breaks", "delta", "cell_de", "push", "return", "special"),
     ),
     ("masks: which cell has which row", ("cell_", "row_")),
     ("masks: lists of tokens", ("list_",)),

@@ -18,6 +18,7 @@ import numpy as np
 from toolc.runtime.jit.memory import kernel
 
 from ..terminals.offsets import offsets
+from .breakpoints import widened
 from .reachable_thresholds import Ahead
 from .rows import RowStore
 from .slice_simulation import UNLIMITED
@@ -81,15 +82,6 @@ def joined(parts: Sequence[Cells]) -> Cells:
         np.concatenate([part.exits for part in parts]),
         np.concatenate([part.narrow + subjects[i] for i, part in enumerate(parts)]),
     )
-
-
-def widened(breaks: np.ndarray, width: int) -> np.ndarray:
-    """Breakpoints int32 [n, ·, 2] with room for ``width`` each; those that are missing count nothing."""
-    if breaks.shape[1] == width:
-        return breaks
-    out = np.zeros((breaks.shape[0], width, 2), np.int32)
-    out[:, : breaks.shape[1]] = breaks
-    return out
 
 
 def steps(count: np.ndarray) -> np.ndarray:

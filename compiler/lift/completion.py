@@ -42,6 +42,7 @@ from ..passes import Pass
 from ..pushdown.unique_rows import distinct_numbers
 from ..vocab.encode import Encode
 from . import token_costs as costs
+from .breakpoints import interned
 from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
@@ -102,7 +103,7 @@ class _Close:
         self.is_special[t.special_token] = True
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
         self.alive = alive_in_comb(self.ops.offset, self.ops.column, t.classes, t.symbol_class)[self.ops.of]
-        self.lows = lows_of(t.state_break)
+        self.lows = lows_of(t.state_break, t.breaks)
         self.a = self._closing()
         self.whole_memo = self.words.take_memo()
         self.memo = self.whole_memo.part(2 * self.a.bound.size)
@@ -117,7 +118,7 @@ class _Close:
         t = self.t
         first, low, high = ranges_of(self.lows, t.states)
         bound = np.full(low.size, NEVER, np.int32)
-        cells = first, _breaks(self.lows, t.states), low, high
+        cells = first, *_breaks(self.lows, t.states), low, high
         return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive)
 
     def arrays(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -142,17 +143,17 @@ class _Close:
         owed = np.zeros(below.size, np.int32)
         of = np.repeat(np.arange(symbols, dtype=np.int32), np.diff(owed_first))
         bounds.owed_cells(a, of, below, above, owed)
-        owed_break = _breaks(owed_lows, symbols)
-        width = max(owed_break.shape[1], a.close_break.shape[1])
-        check_breaks(width)
+        (close_break, owed_break), close_breaks = interned((a.close_break, a.close_breaks), _breaks(owed_lows, symbols))
+        check_breaks(close_breaks.shape[1])
         return {
             "state_close": a.close_first[:-1].copy(),
-            "close_break": _widened(a.close_break, width),
+            "close_break": close_break,
+            "close_breaks": close_breaks,
             "close_bound": a.bound,
             "close_token": close_token,
             "close_after": after,
             "owed_first": owed_first[:-1].copy(),
-            "owed_break": _widened(owed_break, width),
+            "owed_break": owed_break,
             "owed": owed,
             "chain_after": chain_after,
         }, np.where(value < NEVER, value, a.bound)
@@ -324,7 +325,7 @@ class _Close:
         row_slice = t.row_slice if self.words.own_slices else t.row_slice[:0]
         slices, found, own = costs.plain_or_own(
             x, self._state, a.low, a.bound, self._along(rows, PLAIN), _LOOSE, json, MOST_EXACT, PLAIN,
-            t.state_cell, t.state_break, t.cell_row, row_slice, mode,
+            t.state_cell, t.state_break, t.breaks, t.cell_row, row_slice, mode,
         )  # fmt: skip
         left = slices == -1
         for s, cells in enumerate(np.bincount(own[left] + 1, minlength=1)[1:].tolist()):
@@ -375,7 +376,7 @@ class _Close:
         t = self.t
         content, offset = self.profiles
         e, g, n = chain_keys(t)
-        first, low, high = ranges_of(lows_of(t.chain_break), len(t.chain_break))
+        first, low, high = ranges_of(lows_of(t.chain_break, t.breaks), len(t.chain_break))
         count = np.diff(first)[n]
         of = np.repeat(np.arange(n.size), count)
         range_ = np.repeat(first[n], count) + steps(count)
@@ -390,7 +391,7 @@ class _Close:
                 self.open_, self.st, self.frames, found[part],
             )  # fmt: skip
         after = np.zeros(t.chain_row.size, np.int32)
-        place = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], jobs[:, 2])
+        place = t.chain_cell[n[of]] + phases(t.chain_break[n[of]], t.breaks, jobs[:, 2])
         np.maximum.at(after, place, found[:, 0])
         return after
 
@@ -398,14 +399,14 @@ class _Close:
 # -- ranges of counters ------------------------------------------------------------------------------------------------
 
 
-def _breaks(lows: Mapping[int, np.ndarray], owners: int) -> np.ndarray:
-    """int32 [owners, ·, 2]: breakpoints (at, count) of those that have more than one range.
+def _breaks(lows: Mapping[int, np.ndarray], owners: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number of each owner's list of breakpoints, int32 [owners], and the lists, int32 [·, ·, 2].
 
     The phases that they begin are at the least counters of the ranges, of which the first is 0. Counters one after
     the other are one breakpoint, at the last of them.
     """
     if not lows:
-        return np.zeros((owners, 0, 2), np.int32)
+        return np.zeros(owners, np.int32), np.zeros((1, 0, 2), np.int32)
     sizes = np.array([x.size - 1 for x in lows.values()])
     at = np.concatenate([x[1:] for x in lows.values()])
     which = np.repeat(np.arange(sizes.size), sizes)
@@ -416,10 +417,11 @@ def _breaks(lows: Mapping[int, np.ndarray], owners: int) -> np.ndarray:
     which = which[begin]
     runs = np.bincount(which, minlength=sizes.size)
     place = np.arange(begin.size) - (np.cumsum(runs) - runs)[which]
-    out = np.zeros((owners, int(runs.max(initial=0)), 2), np.int32)
-    owner = np.array(list(lows), np.int64)[which]
-    out[owner, place, 0], out[owner, place, 1] = at[end - 1], end - begin
-    return out
+    out = np.zeros((1 + sizes.size, int(runs.max(initial=0)), 2), np.int32)
+    out[1 + which, place, 0], out[1 + which, place, 1] = at[end - 1], end - begin
+    number = np.zeros(owners, np.int32)
+    number[np.array(list(lows), np.int64)] = np.arange(1, 1 + sizes.size)
+    return number, out
 
 
 def _within(rows: CombRows, some: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -434,9 +436,3 @@ def _within(rows: CombRows, some: np.ndarray, others: np.ndarray) -> np.ndarray:
     place = np.minimum(np.searchsorted(keys, wanted), max(0, keys.size - 1))
     missing = (keys[place] != wanted) | (rows.value[place] != rows.value[entry])
     return (np.bincount(np.repeat(np.arange(pairs.size), count)[missing], minlength=pairs.size) == 0)[which]
-
-
-def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
-    out = np.zeros((breaks.shape[0], width, 2), np.int32)
-    out[:, : breaks.shape[1]] = breaks
-    return out

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import op_in
+from toolc.runtime.format.kernels.step import op_in, phases_of
 from toolc.runtime.format.ops import ACTION_BITS, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
@@ -68,7 +68,7 @@ def _lists(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[tuple[int, ...], int, int]]]:
     """The forced bytes of every state, uint8 [states, LONGEST]; states that have tokens, int32 [·], and which of the
     lists each has, int64 [·]; the lists: tokens, how many bytes they are, special symbol at their end or 0."""
-    symbol, op = _only_ops(*a[:6], t.classes)
+    symbol, op = _only_ops(*a[:7], t.classes)
     text, length, end = (
         np.zeros((t.states, LONGEST), np.uint8),
         np.zeros(t.states, np.int32),
@@ -130,7 +130,7 @@ def _encoded(
 
 
 @kernel()
-def _only_ops(symbol_class, state_cell, state_break, cell_delta, cell_default, delta, classes):  # type: ignore[no-untyped-def]
+def _only_ops(symbol_class, state_cell, state_break, breaks, cell_delta, cell_default, delta, classes):  # type: ignore[no-untyped-def]
     """The only symbol that a state reads and its op, int32 [states] each: -1 where there are several, none, or another
     op at another counter."""
     symbol_of = np.full(classes, _NONE, np.int64)  # of each class, where it has one only
@@ -139,11 +139,8 @@ def _only_ops(symbol_class, state_cell, state_break, cell_delta, cell_default, d
         symbol_of[k] = s if symbol_of[k] == _NONE else _SEVERAL
     symbol, op = np.full(state_cell.size, _NONE, np.int32), np.full(state_cell.size, _NONE, np.int32)
     for q in range(2, state_cell.size):
-        cells = 1
-        for b in range(state_break.shape[1]):
-            cells += state_break[q, b, 1]
         only, does, same = _NONE, np.int64(0), True
-        for cell in range(state_cell[q], state_cell[q] + cells):
+        for cell in range(state_cell[q], state_cell[q] + phases_of(breaks, state_break[q])):
             here = np.int64(0)
             for k in range(classes):
                 found = op_in(delta, cell_delta[cell], cell_default[cell], k)

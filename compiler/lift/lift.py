@@ -32,7 +32,8 @@ from ..pushdown.unique_rows import distinct_rows
 from ..terminals.offsets import offsets
 from ..terminals.pool import Pool, intern, room
 from . import comb
-from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells, widened
+from .breakpoints import interned, numbered
+from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
 from .inside_units import allow_just_the_slice, leave_out_strays
@@ -362,8 +363,8 @@ class _Lift:
             lead_to(deciding, follows)
             narrow = np.union1d(narrow, states.owner[deciding[states.exits].any(axis=1)])
         max_chain = int(longest_chain(follows, len(self.profiles)))
-        width = max(states.breaks.shape[1], chains.breaks.shape[1])
-        check_breaks(width)
+        (state_break, chain_break), breaks = interned(numbered(states.breaks), numbered(chains.breaks))
+        check_breaks(breaks.shape[1])
         rows = self._rows(states)
         base, default, delta = comb.pack_with_defaults(rows.offset[:-1], rows.column, rows.value, a.classes)
         chain_offset, chain = self._chain(chain_of)
@@ -373,7 +374,8 @@ class _Lift:
             special_token=special[:, 1].copy(),
             special_symbol=special[:, 0].copy(),
             state_cell=states.first,
-            state_break=widened(states.breaks, width),
+            state_break=state_break,
+            breaks=breaks,
             cell_row=states.rows,
             cell_exit=states.exits,
             cell_delta=base[rows.of],
@@ -385,7 +387,7 @@ class _Lift:
             chain_offset=chain_offset,
             chain=chain,
             chain_cell=chains.first,
-            chain_break=widened(chains.breaks, width),
+            chain_break=chain_break,
             chain_row=chains.rows[:, 0].copy(),
             chain_exit=chains.exits[:, 0].copy(),
             **self.rows.arrays(),

@@ -94,7 +94,8 @@ def _edges_of(a, row, offset, op_of, opens):  # type: ignore[no-untyped-def]
 def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge):  # type: ignore[no-untyped-def]
     """Write the edges of some close cells to ranges of others: int32 [·, 3], first target, last target, what is owed
     besides."""
-    first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
+    first, lists, breaks, bound = a.close_first, a.close_break, a.close_breaks, a.bound
+    back_offset, back = a.back_offset, a.back
     n = begin[low_cell]
     for x in range(low_cell, high_cell):
         for e in range(offset[row[x]], offset[row[x] + 1]):
@@ -103,14 +104,14 @@ def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge): 
             if kind < PUSH:
                 edge[n, 0] = edge[n, 1] = first[number]
                 if first[number + 1] > first[number] + 1:
-                    edge[n, 0] += phase(breaks, number, act(kind, low))
-                    edge[n, 1] += phase(breaks, number, act(kind, high))
+                    edge[n, 0] += phase(breaks, lists[number], act(kind, low))
+                    edge[n, 1] += phase(breaks, lists[number], act(kind, high))
                 edge[n, 2] = 0
                 n += 1
             elif kind == PUSH and opens:
                 g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                 low, high = act(action, low), act(action, high)
-                owed = min(np.int64(NEVER), owing(back_offset, back, first, breaks, bound, g, low, high))
+                owed = min(np.int64(NEVER), owing(back_offset, back, first, lists, breaks, bound, g, low, high))
                 for mode in range(a.modes):
                     q = np.int64(a.push[number, 1 + mode])  # 0 where nothing may be opened: a state without a bound
                     edge[n, 0] = edge[n, 1] = first[q]
@@ -118,8 +119,8 @@ def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge): 
                     n += 1
                 for i in range(back_offset[g], back_offset[g + 1]):
                     q, then = np.int64(back[i] >> ACTION_BITS), np.int64(back[i] & ACTION_MASK)
-                    edge[n, 0] = first[q] + phase(breaks, q, act(then, low))
-                    edge[n, 1] = first[q] + phase(breaks, q, act(then, high))
+                    edge[n, 0] = first[q] + phase(breaks, lists[q], act(then, low))
+                    edge[n, 1] = first[q] + phase(breaks, lists[q], act(then, high))
                     edge[n, 2] = 0
                     n += 1
 

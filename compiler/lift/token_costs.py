@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import act, op_in, phase
+from toolc.runtime.format.kernels.step import act, op_in, phase, phases_of
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
@@ -89,9 +89,7 @@ def rows_and_bounds(a):  # type: ignore[no-untyped-def]
     out = np.zeros((a.state_cell.size, 3), np.int64)
     for q in range(out.shape[0]):
         cell, close = np.int64(a.state_cell[q]), np.int64(a.close_first[q])
-        beyond = cell + 1
-        for b in range(a.state_break.shape[1]):
-            beyond += a.state_break[q, b, 1]
+        beyond = cell + phases_of(a.breaks, a.state_break[q])
         out[q, 0], out[q, 1] = cell, a.bound[close]
         for other in range(cell + 1, beyond):
             if a.cell_delta[other] != a.cell_delta[cell]:
@@ -151,10 +149,10 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
     packed, skip, wide, root = t.packed[:, 0], t.skip, t.children.wide, t.order.size
     symbol_class, state_cell, delta = a.symbol_class, a.state_cell, a.delta
     cell_delta, cell_default = a.cell_delta, a.cell_default
-    state_break, close_first, bound = a.state_break, a.close_first, a.bound
+    state_break, breaks, close_first, bound = a.state_break, a.breaks, a.close_first, a.bound
     push, return_offset, return_ = a.push, a.return_offset, a.return_
-    close_break, back_offset, back = a.close_break, a.back_offset, a.back
-    counted = state_break.shape[1] > 0
+    close_break, close_breaks, back_offset, back = a.close_break, a.close_breaks, a.back_offset, a.back
+    counted = breaks.shape[1] > 0
     slots, found = memo.slots, memo.found
     for j in range(offset.size - 1):
         mode = np.int64(modes[j])
@@ -190,7 +188,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                 top, owed = st[depth - 1, 3], st[depth - 1, 4]
                 cell = st[depth - 1, 6]
                 if cell < 0:
-                    cell = state_cell[q] + phase(state_break, q, low)
+                    cell = state_cell[q] + phase(breaks, state_break[q], low)
                 op = op_in(delta, np.int64(cell_delta[cell]), np.int64(cell_default[cell]), symbol_class[byte])
                 if op == 0 or q == 1:
                     parent = st[depth - 1, 5]
@@ -198,7 +196,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                         i = next_
                     else:
                         after = skip[parent] if parent < root else end
-                        cell = state_cell[q] + phase(state_break, q, low)
+                        cell = state_cell[q] + phase(breaks, state_break[q], low)
                         i = next_child(t.children, a.alive, cell, parent, byte, after)
                     continue
                 known = not counted or (low == 0 and high == MANY)
@@ -241,7 +239,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                     frames[depth, 3] = top
                     frames[depth, 4] = owed
                     g, least_, most_ = frames[depth, 0], frames[depth, 1], frames[depth, 2]
-                    owed += owing(back_offset, back, close_first, close_break, bound, g, least_, most_)
+                    owed += owing(back_offset, back, close_first, close_break, close_breaks, bound, g, least_, most_)
                     owed = min(np.int64(NEVER), owed)
                     low, high, top = np.int64(0), np.int64(0), np.int64(depth)
                 elif top >= 0:
@@ -262,7 +260,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                     if not leaves:
                         value = of_state[q, 1]
                         if value < 0:
-                            value = largest(close_first, close_break, bound, q, low, high)
+                            value = largest(close_first, close_break, close_breaks, bound, q, low, high)
                         value = min(np.int64(NEVER), owed + value)
                     if value > dearest_ or value < least:
                         token = _first_token(t, is_special, i)
@@ -323,8 +321,8 @@ def dearest_of_cells(a, of_state, t, cells, states, mode, specials, is_special, 
 
 @kernel()
 def plain_or_own(  # type: ignore[no-untyped-def]
-    cells, state_of, low, bound, along, loose, json, most_exact, plain, state_cell, state_break, cell_row, row_slice,
-    mode,
+    cells, state_of, low, bound, along, loose, json, most_exact, plain, state_cell, state_break, breaks, cell_row,
+    row_slice, mode,
 ):  # fmt: skip
     """Of close cells, int64 [n], the slice whose tokens are not walked, ``plain`` or -1 for none, and what those can
     cost, int32 [n]; and the slice of each cell's row, int64 [n].
@@ -341,7 +339,7 @@ def plain_or_own(  # type: ignore[no-untyped-def]
         x = cells[j]
         if row_slice.size > 0:
             q = state_of[x]
-            own[j] = row_slice[cell_row[state_cell[q] + phase(state_break, q, low[x]), mode]]
+            own[j] = row_slice[cell_row[state_cell[q] + phase(breaks, state_break[q], low[x]), mode]]
         if along[x] <= bound[x] + loose or (json[own[j]] and along[x] < NEVER):
             slices[j], found[j] = plain, along[x]
         elif own[j] < 0 and along[x] < NEVER:

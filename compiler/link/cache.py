@@ -24,7 +24,7 @@ from ..passes import Pass, switches
 from .part import Part
 
 MAGIC = b"TOOLCPRT"
-VERSION = 6
+VERSION = 7
 MOST_HELD = 512 << 20  # bytes in memory
 MOST_STORED = 1 << 30  # bytes of files
 _LOW_WATER = 0.8  # an eviction goes on to this part of the limit

@@ -353,7 +353,7 @@ class _Made:
 
 def _closed(t: Tables, weight: np.ndarray, q: int) -> tuple[int, int]:
     """The least weight that leads out of a state, int32 [close cells], and its bound."""
-    past = sum(min(max(count - at, 0), count) for at, count in t.close_break[q].tolist())
+    past = sum(min(max(count - at, 0), count) for at, count in t.close_breaks[t.close_break[q]].tolist())
     cell = int(t.state_close[q]) + past
     return min(NEVER, int(weight[cell])), min(NEVER, int(t.close_bound[cell]))
 

@@ -26,34 +26,42 @@ BY_MODE = frozenset(("cell_row", "cell_exit", "close_token", "close_after"))
 
 _NUMBERS = {  # arrays that hold numbers of one group, which are moved
     "state_cell": "cell", "cell_delta": "delta", "cell_default": "delta", "return_offset": "return",
-    "state_close": "close",
+    "state_close": "close", "state_break": "break", "chain_break": "break", "close_break": "close_break",
+    "owed_break": "close_break", "state_forced": "forced_list",
     "owed_first": "owed", "cell_row": "row", "cell_exit": "profile", "chain_symbol": "symbol",
     "chain_cell": "chain_cell", "chain_row": "row", "chain_exit": "profile", "state_mark": "mark",
     "symbol_mark": "mark", "forced_offset": "forced", "row_dense": "dense", "row_list": "list", "list_offset": "token",
     "list_base": "list",
 }  # fmt: skip
 _HEAD = {  # the rows before those of the parts: of the dead and the finished state, of the rows and lists of all
-    "state_cell": (0, 1), "state_break": (0, 0), "cell_delta": (0, 1), "cell_default": (0, 1),
-    "state_close": (0, 1), "close_break": (0, 0),
+    "state_cell": (0, 1), "state_break": (0, 0), "breaks": (0,), "cell_delta": (0, 1), "cell_default": (0, 1),
+    "state_close": (0, 1), "close_break": (0, 0), "close_breaks": (0,),
     "close_bound": (NEVER, 0), "cell_row": (0, 1), "cell_exit": (-1, -1), "state_mark": (0, 0),
     "close_token": (-1, -1), "close_after": (0, 0), "state_forced": (0, 0), "forced_after": (0, 0),
     "forced_offset": (0, 0), "row_slice": (-1, -1), "row_units": (-1, -1), "row_dense": (-1, -1), "row_list": (0, 1),
     "list_offset": (0, 0, 0), "list_base": (-1, -1),
 }  # fmt: skip
-_OF_ALL = {"state": 2, "cell": 2, "close": 2, "row": 2, "list": 2, "mark": 1, "forced_list": 1}
+_OF_ALL = {
+    "state": 2, "cell": 2, "close": 2, "row": 2, "list": 2, "mark": 1, "forced_list": 1, "break": 1, "close_break": 1,
+}  # fmt: skip
 _RESERVED = np.array([*(_OF_ALL.get(group, 0) for group in GROUPS), 0])  # numbers before those of the parts, …
 _DELTA = list(GROUPS).index("delta")  # … and of these, one more than there are classes
-_SKIPPED = {"forced_offset": 2, "list_offset": 1}  # so many rows of each part are of what the head stands for
+_SKIPPED = {  # so many rows of each part are of what the head stands for
+    "forced_offset": 2, "list_offset": 1, "breaks": 1, "close_breaks": 1,
+}  # fmt: skip
+_OF_FIRST = frozenset(("state_break", "chain_break", "close_break", "owed_break", "state_forced"))  # 0 is of all parts
 
 
 class _Layout(NamedTuple):
     """Of some arrays: the groups by which they are moved, int64 [·]; which are by mode; head int32 [·, 4]: the rows
-    before those of the parts, their number last; skip int64 [·]: see `_SKIPPED`."""
+    before those of the parts, their number last; skip int64 [·]: see `_SKIPPED`; least int64 [·]: the first number
+    that is moved."""
 
     group: np.ndarray
     by_mode: np.ndarray
     head: np.ndarray
     skip: np.ndarray
+    least: np.ndarray
 
 
 @cache
@@ -68,6 +76,7 @@ def _layout(names: tuple[str, ...]) -> _Layout:
         np.array([name in BY_MODE for name in names]),
         head,
         np.array([_SKIPPED.get(name, 0) for name in names]),
+        np.array([int(name in _OF_FIRST) for name in names]),
     )
 
 
@@ -121,7 +130,7 @@ class Joined:
         rows = (fields[:, :, 1] - layout.skip).sum(axis=0) + layout.head[:, 3]
         widths = np.where(layout.by_mode, self.modes, fields[:, :, 2].max(axis=0))
         out = np.empty(int(rows @ widths), np.int32)
-        _gather(fields, self._base, layout.group, layout.head, layout.skip, widths, out)
+        _gather(fields, self._base, layout, widths, out)
         found, begin = {}, 0
         for name, count, width in zip(names, rows.tolist(), widths.tolist(), strict=True):
             dimensions = self.parts[0].arrays[name].ndim
@@ -204,17 +213,18 @@ class Joined:
 
 
 @kernel()
-def _gather(fields, base, group, head, skip, widths, out):  # type: ignore[no-untyped-def]
+def _gather(fields, base, layout, widths, out):  # type: ignore[no-untyped-def]
     """Write arrays one after the other, each that of all parts; see `Joined.together`.
 
     Args:
         fields: int64 [parts, arrays, 3], see `Part.fields`.
-        base: int64 [groups, parts + 1]: what is added to the numbers of each part; those below 0 stay.
-        group, head, skip: see `_Layout`.
+        base: int64 [groups, parts + 1]: where the numbers of each part begin.
+        layout: `_Layout`; numbers below the least that is moved stay.
         widths: int64 [arrays]: columns of each.
         out: int32 [·], made outside, where numpy asks for large pages.
     """
     at = np.int64(0)
+    group, head, skip = layout.group, layout.head, layout.skip
     for n in range(group.size):
         width = np.int64(widths[n])
         for i in range(head[n, 3]):
@@ -233,11 +243,12 @@ def _gather(fields, base, group, head, skip, widths, out):  # type: ignore[no-un
                         out[place] = 0
                         if own == 1 or k < own:
                             out[place] = read_int(address, own * i + min(k, own - 1))
-            add = np.int32(base[group[n], part])
+            least = np.int32(layout.least[n])
+            add = np.int32(base[group[n], part]) - least
             if add != 0:
                 moved = out[begin:at]
                 for i in range(moved.size):
-                    moved[i] += add if moved[i] >= 0 else np.int32(0)
+                    moved[i] += add if moved[i] >= least else np.int32(0)
 
 
 @kernel()

@@ -42,8 +42,8 @@ ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_
 
 # What stands side by side in a bundle: what walks read, and what else there is.
 READ = (
-    "state_cell", "state_break", "cell_delta", "cell_default", "push", "push_import", "return_offset", "return",
-    "state_close", "close_break", "close_bound", "owed_first", "owed_break", "owed",
+    "state_cell", "state_break", "breaks", "cell_delta", "cell_default", "push", "push_import", "return_offset",
+    "return", "state_close", "close_break", "close_breaks", "close_bound", "owed_first", "owed_break", "owed",
 )  # fmt: skip
 REST = (
     "cell_row", "cell_exit", "chain_profile", "chain_symbol", "chain_import", "chain_cell", "chain_break", "chain_row",
@@ -58,8 +58,11 @@ GROUPS = {  # an array of each group of arrays whose numbers are of one kind; pr
     "state": "state_cell", "cell": "cell_delta", "push": "push", "symbol": "return_offset", "close": "close_bound",
     "owed": "owed", "chain": "chain_cell", "chain_cell": "chain_row", "forced": "forced_tokens",
     "return": "return", "delta": "delta", "row": "row_slice", "list": "list_base", "dense": "dense",
-    "token": "list_tokens", "mark": "mark", "profile": "", "forced_list": "forced_offset",
+    "token": "list_tokens", "mark": "mark", "profile": "", "forced_list": "forced_offset", "break": "breaks",
+    "close_break": "close_breaks",
 }  # fmt: skip
+# The first of these lists is empty and of every part; of lists of tokens there is one more offset.
+_LESS = np.array([{"forced_list": 2, "break": 1, "close_break": 1}.get(group, 0) for group in GROUPS])
 
 
 @dataclass
@@ -104,9 +107,7 @@ class Part:
     @cached_property
     def sizes(self) -> np.ndarray:
         """int64 [`GROUPS`]: how many numbers there are of each."""
-        sizes = [self.arrays[name].shape[0] if name else self.profiles for name in GROUPS.values()]
-        sizes[-1] -= 2  # the list that is empty is of every part, and there is one more offset than lists
-        return np.array(sizes)
+        return np.array([self.arrays[name].shape[0] if name else self.profiles for name in GROUPS.values()]) - _LESS
 
     def fields(self, names: tuple[str, ...]) -> np.ndarray:
         """int64 [names, 3]: of some arrays, C-contiguous int32, the address, how many rows, and numbers in each."""
@@ -285,7 +286,7 @@ class Cut:
         self.class_of[: END_OF_TURN + 1] = a.symbol_class[: END_OF_TURN + 1]
         for n, name in enumerate(a.specials, END_OF_TURN + 1):
             self.class_of[END_OF_TURN + 1 + specials.index(name)] = a.symbol_class[n]
-        self.cells, self.cell = _cells_of(t.state_cell, t.state_break, self.kept)
+        self.cells, self.cell = _cells_of(t, "state_cell", "state_break", self.kept)
         rows = rows.at(self.cell)
         self.alike = leaders(rows.offset, rows.column, rows.value, t.classes)[self.class_of]
         self.representative = np.arange(self.class_of.size)
@@ -298,26 +299,28 @@ class Cut:
 
     def arrays(self) -> dict[str, np.ndarray]:
         t, kept, cells, cell = self.t, self.kept, self.cells, self.cell
-        closes, close = _cells_of(t.state_close, t.close_break, kept)
+        closes, close = _cells_of(t, "state_close", "close_break", kept)
         rows = self.rows
         base, default, delta = comb.pack_with_defaults(rows.offset[:-1], rows.column, rows.value, self.class_of.size)
         return_offset, return_ = self._returns()
         symbols = self.symbols
-        owed, owed_at = _cells_of(t.owed_first, t.owed_break, symbols)
+        owed, owed_at = _cells_of(t, "owed_first", "owed_break", symbols)
         push = t.push[self.pushes].astype(np.int64)
         push_import = np.array([self.stubs.push.get(p, -1) for p in self.pushes], np.int32)
         push[:, 0] = self.symbol[push[:, 0]]
         push[:, 1:3] = np.where(push_import[:, None] < 0, self.state[push[:, 1:3]], 0)
         profile, symbol, chain, outer = self._chains()
-        chain_cells, chain_cell = _cells_of(t.chain_cell, t.chain_break, chain)
+        chain_cells, chain_cell = _cells_of(t, "chain_cell", "chain_break", chain)
         self.outer = outer
         found = {
             "state_cell": _first(cells),
             "state_break": t.state_break[kept],
+            "breaks": t.breaks,
             "mark": t.mark,
             "state_mark": t.state_mark[kept],
             "state_close": _first(closes),
             "close_break": t.close_break[kept],
+            "close_breaks": t.close_breaks,
             "state_forced": t.state_forced[kept],
             "forced_after": t.forced_after[kept],
             "cell_row": t.cell_row[cell],
@@ -384,16 +387,13 @@ class Cut:
         return e_[kept], self.symbol[g_[kept]], number[kept], outer
 
 
-def _cells_of(first: np.ndarray, breaks: np.ndarray, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _cells_of(t: Tables, first: str, break_: str, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many cells each of some has, int64 [·], and which they are, one after the other, int64 [·].
 
     Args:
-        first, breaks: the first cell and the breakpoints of all.
+        first, break_: the tables of the first cell and of the list of breakpoints.
     """
-    own = first[some].astype(np.int64)
-    if breaks.shape[1] == 0:
-        return np.ones(own.size, np.int64), own
-    counts = breaks[some, :, 1].sum(axis=1, dtype=np.int64) + 1
+    own, counts = getattr(t, first)[some].astype(np.int64), t.cells_of(break_)[some]
     return counts, np.repeat(own, counts) + within(counts)
 
 

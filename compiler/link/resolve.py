@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from toolc.runtime.format.kernels.step import phases_of
 from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import Vocab
@@ -140,7 +141,7 @@ class Resolve:
         """
         self.roots = roots
         some = self.t.narrowing[self.cut.state[self.t.narrowing] >= 2]
-        if self.t.state_break[some, :, 1].any():
+        if self.t.state_break[some].any():
             raise Apart("a state that counts looks into a part")
         self.arrays = dict(self.arrays)
         for name in ("cell_row", "cell_exit", "close_after"):
@@ -256,10 +257,9 @@ class Resolve:
         x |= _behind(x, toggled, store.arrays())
         base = x["chain_row"].size
         after = below[chains[:, 3]]
-        width = x["chain_break"].shape[1]
         more = {
             "chain_import": chains[:, 0], "chain_profile": chains[:, 1], "chain_symbol": self.cut.symbol[chains[:, 2]],
-            "chain_cell": base + np.arange(rows.size), "chain_break": np.zeros((rows.size, width, 2)),
+            "chain_cell": base + np.arange(rows.size), "chain_break": np.zeros(rows.size),
             "chain_row": rows, "chain_exit": after[:, 1], "chain_after": after[:, 3],
         }  # fmt: skip
         for name, array in more.items():
@@ -291,6 +291,7 @@ class Resolve:
             x["chain_profile"],
             x["chain_import"],
             x["chain_break"],
+            x["breaks"],
             x["chain_exit"],
             self.used,
         )
@@ -427,7 +428,7 @@ def _behind(
 
 
 @kernel()
-def _kept(exits, profile, imports, breaks, chain_exits, used):  # type: ignore[no-untyped-def]
+def _kept(exits, profile, imports, lists, breaks, chain_exits, used):  # type: ignore[no-untyped-def]
     """The chains that some cell or chain may exit with, and all of imports: bool [chains]; bool [chain cells]; and the
     first cell of each of them among theirs, int32 [·].
 
@@ -444,9 +445,7 @@ def _kept(exits, profile, imports, breaks, chain_exits, used):  # type: ignore[n
         cell = 0
         for n in range(profile.size):
             begin = cell
-            cell += 1
-            for b in range(breaks.shape[1]):
-                cell += breaks[n, b, 1]
+            cell += phases_of(breaks, lists[n])
             if kept[n] or (imports[n] < 0 and not used[profile[n]]):
                 continue
             kept[n] = grew = True
@@ -460,9 +459,7 @@ def _kept(exits, profile, imports, breaks, chain_exits, used):  # type: ignore[n
         if kept[n]:
             first[count] = cell
             count += 1
-            cell += 1
-            for b in range(breaks.shape[1]):
-                cell += breaks[n, b, 1]
+            cell += phases_of(breaks, lists[n])
     return kept, cells, first[:count].copy()
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from toolc.runtime.format.kernels.step import phases_of
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import copy, kernel
 
 from ..lift import comb
+from ..lift.breakpoints import interned
 from ..lift.chains import lead_to, longest_chain
 from ..passes import Pass
 from ..pushdown.marks import Marks
@@ -39,12 +41,12 @@ def tables_of(
     profile, symbol = _moved_chains(joined, found), found["chain_symbol"]
     profiles, symbols = int(base["profile"][-1]), max(1, int(base["symbol"][-1]))
     chain_exit, chain_break = found["chain_exit"], found["chain_break"]
-    offset, column, order, follows = _chains(profile, symbol, chain_break, chain_exit, profiles, symbols)
+    offset, column, order, follows = _chains(profile, symbol, chain_break, m.breaks, chain_exit, profiles, symbols)
     chain_offset, chain = comb.pack(offset, column, order, symbols)
-    width = max(m.state_break.shape[1], chain_break.shape[1])
-    closes = max(m.close_break.shape[1], m.owed_break.shape[1])
+    (state_break, chain_break), breaks = interned((m.state_break, m.breaks), (chain_break, m.breaks))
+    (close_break, owed_break), closes = interned((m.close_break, m.close_breaks), (m.owed_break, m.close_breaks))
     row_of, rows = _rows(joined, specials, found)
-    narrow = _narrowing(joined, decided, deciding, follows, exits, m.state_break, profiles)
+    narrow = _narrowing(joined, decided, deciding, follows, exits, m, profiles)
     mark_number: dict[tuple[int, ...], int] = {}  # those of the main part are the first; no other names a tool
     number = [mark_number.setdefault(mark, len(mark_number)) for part in joined.parts for mark in part.distinct_marks]
     mark_of = np.array([0, *number], np.int32)  # the first is of what has none
@@ -55,7 +57,8 @@ def tables_of(
         "special_token": special[:, 1],
         "special_symbol": special[:, 0],
         "state_cell": m.state_cell,
-        "state_break": _widened(m.state_break, width),
+        "state_break": state_break,
+        "breaks": breaks,
         "cell_row": row_of[cell_row],
         "cell_exit": exits,
         "cell_delta": m.cell_delta,
@@ -67,7 +70,7 @@ def tables_of(
         "chain_offset": chain_offset,
         "chain": chain,
         "chain_cell": found["chain_cell"],
-        "chain_break": _widened(chain_break, width),
+        "chain_break": chain_break,
         "chain_row": row_of[chain_row],
         "chain_exit": chain_exit,
         "chain_after": found["chain_after"],
@@ -78,15 +81,16 @@ def tables_of(
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow,
         "state_close": m.state_close,
-        "close_break": _widened(m.close_break, closes),
+        "close_break": close_break,
+        "close_breaks": closes,
         "close_bound": m.close_bound,
         "close_token": found["close_token"],
         "close_after": found["close_after"],
         "owed_first": m.owed_first,
-        "owed_break": _widened(m.owed_break, closes),
+        "owed_break": owed_break,
         "owed": m.owed,
         "forced_after": found["forced_after"],
-        "state_forced": _moved_forced(joined, found),
+        "state_forced": found["state_forced"],
         "forced_offset": found["forced_offset"],
         "forced_tokens": found["forced_tokens"],
         **rows,
@@ -95,14 +99,6 @@ def tables_of(
         name: np.ascontiguousarray(array, np.uint32 if name == "dense" else np.int32) for name, array in arrays.items()
     }
     return Tables(**arrays), int(longest_chain(follows, profiles))
-
-
-def _widened(breaks: np.ndarray, width: int) -> np.ndarray:
-    if breaks.shape[1] == width:
-        return breaks
-    out = np.zeros((breaks.shape[0], width, 2), np.int32)
-    out[:, : breaks.shape[1]] = breaks
-    return out
 
 
 def _moved_chains(joined: Joined, found: dict[str, np.ndarray]) -> np.ndarray:
@@ -124,7 +120,7 @@ def _move_chains(profile, imports, ends, base, imported, first):  # type: ignore
 
 
 @kernel()
-def _chains(profile, symbol, breaks, exits, profiles, symbols):  # type: ignore[no-untyped-def]
+def _chains(profile, symbol, lists, breaks, exits, profiles, symbols):  # type: ignore[no-untyped-def]
     """Chains by profile and stack symbol, of equals the first first, as rows of a comb: offset, column, value, int32;
     and int32 [·, 2]: the profile of every chain cell that exits with one, and that."""
     at = np.zeros(symbols + 1, np.int64)
@@ -149,9 +145,7 @@ def _chains(profile, symbol, breaks, exits, profiles, symbols):  # type: ignore[
     follows = np.empty((exits.size, 2), np.int32)
     cell = count = 0
     for n in range(profile.size):
-        cells = 1
-        for b in range(breaks.shape[1]):
-            cells += breaks[n, b, 1]
+        cells = phases_of(breaks, lists[n])
         for i in range(cell, cell + cells):
             if exits[i] >= 0:
                 follows[count, 0], follows[count, 1] = profile[n], exits[i]
@@ -162,10 +156,10 @@ def _chains(profile, symbol, breaks, exits, profiles, symbols):  # type: ignore[
 
 def _narrowing(
     joined: Joined, decided: list[int], deciding: set[tuple[int, int]], follows: np.ndarray, exits: np.ndarray,
-    state_break: np.ndarray, profiles: int,
+    m: Machine, profiles: int,
 ) -> np.ndarray:  # fmt: skip
     """States from which a token decides against a tool, directly or through its exit profile."""
-    found = np.zeros(len(state_break), bool)
+    found = np.zeros(m.state_break.size, bool)
     found[decided] = True
     if deciding:
         yes = np.zeros(profiles, bool)
@@ -173,40 +167,21 @@ def _narrowing(
             part = 0 if slot < 0 else joined.imports[0][slot][0]
             yes[joined.base["profile"][part] + profile] = True
         lead_to(yes, follows)
-        _find_leading(exits, state_break, yes, found)
+        _find_leading(exits, m.state_break, m.breaks, yes, found)
     return np.flatnonzero(found)
 
 
 @kernel()
-def _find_leading(exits, state_break, yes, found):  # type: ignore[no-untyped-def]
+def _find_leading(exits, state_break, breaks, yes, found):  # type: ignore[no-untyped-def]
     """Mark the states of which some cell has an exit profile among some, bool [profiles], in some mode."""
     cell = np.int64(0)
     for q in range(found.size):
-        more = np.int64(1)
-        for b in range(state_break.shape[1]):
-            more += state_break[q, b, 1]
+        more = phases_of(breaks, state_break[q])
         for i in range(cell, cell + more):
             for mode in range(exits.shape[1]):
                 if exits[i, mode] >= 0 and yes[exits[i, mode]]:
                     found[q] = True
         cell += more
-
-
-def _moved_forced(joined: Joined, found: dict[str, np.ndarray]) -> np.ndarray:
-    """The list of forced tokens of every state; list 0 is empty, of every part."""
-    number = found["state_forced"]
-    _move_forced(number, joined.base["state"][1:], joined.base["forced_list"])
-    return number
-
-
-@kernel()
-def _move_forced(number, ends, base):  # type: ignore[no-untyped-def]
-    """The lists of all parts in the common numbering; 0, and what comes before the first part, stays."""
-    begin = 2
-    for n in range(ends.size):
-        for i in range(begin, ends[n]):
-            number[i] += base[n] - 1 if number[i] > 0 else 0
-        begin = ends[n]
 
 
 def _rows(

@@ -32,6 +32,7 @@ class Machine(NamedTuple):
     symbol_class: np.ndarray
     state_cell: np.ndarray
     state_break: np.ndarray
+    breaks: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -40,6 +41,7 @@ class Machine(NamedTuple):
     return_: np.ndarray
     state_close: np.ndarray
     close_break: np.ndarray
+    close_breaks: np.ndarray
     close_bound: np.ndarray
     owed_first: np.ndarray
     owed_break: np.ndarray
@@ -94,7 +96,7 @@ class Memo(NamedTuple):
 @kernel()
 def _op(m, q, c, symbol):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol."""
-    cell = m.state_cell[q] + phase(m.state_break, q, c)
+    cell = m.state_cell[q] + phase(m.breaks, m.state_break[q], c)
     return op_in(m.delta, np.int64(m.cell_delta[cell]), np.int64(m.cell_default[cell]), m.symbol_class[symbol])
 
 
@@ -103,7 +105,7 @@ def _bound(m, q, c):  # type: ignore[no-untyped-def]
     """So many tokens are enough to leave the frame."""
     if q == 1:
         return np.int64(0)
-    return np.int64(m.close_bound[m.state_close[q] + phase(m.close_break, q, c)])
+    return np.int64(m.close_bound[m.state_close[q] + phase(m.close_breaks, m.close_break[q], c)])
 
 
 @kernel()
@@ -217,7 +219,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
     symbol_class, state_cell, delta = m.symbol_class, m.state_cell, m.delta
     cell_delta, cell_default = m.cell_delta, m.cell_default
     state_break, narrow_state, to_call, ahead = m.state_break, m.narrow_state, m.to_call, t.ahead
-    counted = state_break.shape[1]
+    breaks = m.breaks
     i = begin
     if begin < end:
         above = node_depth[begin] - 1
@@ -237,10 +239,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
             i = node_skip[i]
             continue
         calls = False
-        cell = state_cell[q]
-        for b in range(counted):
-            count = state_break[q, b, 1]
-            cell += min(max(c - state_break[q, b, 0] + count, 0), count)
+        cell = state_cell[q] + phase(breaks, state_break[q], c)
         op = op_in(delta, np.int64(cell_delta[cell]), np.int64(cell_default[cell]), symbol_class[node_byte[i]])
         if op == 0:
             i = node_skip[i]
@@ -263,7 +262,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
             frames[depth, 1] = saved
             frames[depth, 2] = top
             frames[depth, 3] = owed
-            owed = min(_NEVER, owed + m.owed[m.owed_first[g] + phase(m.owed_break, g, saved)])
+            owed = min(_NEVER, owed + m.owed[m.owed_first[g] + phase(m.close_breaks, m.owed_break[g], saved)])
             top = np.int64(depth)
             q = np.int64(m.push[value, 1 + mode])
             c = np.int64(0)
@@ -365,7 +364,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
         end, end2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         decided, dearest = np.int64(0), np.int64(0)
         i = np.int64(0)
-        cell = m.state_cell[q] + phase(m.state_break, q, np.int64(0))
+        cell = m.state_cell[q] + phase(m.breaks, m.state_break[q], np.int64(0))
         base, default = np.int64(m.cell_delta[cell]), np.int64(m.cell_default[cell])
         while i < node_byte.size:
             after = np.int64(skip[i])

@@ -28,6 +28,8 @@ BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "cap
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "state": ("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
+    "break_list": ("breaks",),
+    "close_break_list": ("close_breaks",),
     "cell": ("cell_row", "cell_exit", "cell_delta", "cell_default"),
     "delta": ("delta",),
     "push": ("push",),
@@ -82,9 +84,10 @@ class Limits(NamedTuple):
     def of_shapes(bundle: Bundle) -> Limits:
         """Those of one bundle that shapes depend on; steps is 0."""
         t, meta = bundle.tables, bundle.meta
-        closes, forced = t.close_break.shape[1], int(np.diff(t.forced_offset).max(initial=0))
+        breaks, closes = t.breaks.shape[1], t.close_breaks.shape[1]
+        forced = int(np.diff(t.forced_offset).max(initial=0))
         chain = int(meta["max_chain"])
-        return Limits(bundle.vocab.size, t.breaks, t.modes, int(meta["capacity"]), chain, 0, closes, forced)
+        return Limits(bundle.vocab.size, breaks, t.modes, int(meta["capacity"]), chain, 0, closes, forced)
 
     def joined(self, other: Limits) -> Limits:
         """The larger of each."""
@@ -96,7 +99,8 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
     pair = np.array([[-1, 0]], np.int32)
     return {
         "state_cell": np.zeros(2, np.int32),
-        "state_break": np.zeros((2, limits.breaks, 2), np.int32),
+        "state_break": np.zeros(2, np.int32),
+        "breaks": np.zeros((1, limits.breaks, 2), np.int32),
         "state_loop": np.zeros(2, np.int32),
         "loop_bits": np.zeros((1, words), np.int32),
         "cell_row": np.zeros((1, limits.modes), np.int32),
@@ -110,15 +114,16 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
         "chain_offset": np.zeros(1, np.int32),
         "chain": pair,
         "chain_cell": np.zeros(1, np.int32),
-        "chain_break": np.zeros((1, limits.breaks, 2), np.int32),
+        "chain_break": np.zeros(1, np.int32),
         "chain_row": np.zeros(1, np.int32),
         "chain_exit": np.full(1, -1, np.int32),
         "state_close": np.zeros(2, np.int32),
-        "close_break": np.zeros((2, limits.closes, 2), np.int32),
+        "close_break": np.zeros(2, np.int32),
+        "close_breaks": np.zeros((1, limits.closes, 2), np.int32),
         "state_forced": np.zeros(2, np.int32),
         "forced_after": np.zeros(2, np.int32),
         "owed_first": np.zeros(1, np.int32),
-        "owed_break": np.zeros((1, limits.closes, 2), np.int32),
+        "owed_break": np.zeros(1, np.int32),
         "chain_after": np.zeros(1, np.int32),
         "close_bound": np.zeros(1, np.int32),
         "close_token": np.full((1, limits.modes), -1, np.int32),
@@ -139,6 +144,8 @@ def lengths(bundle: Bundle) -> dict[str, int]:
     t = bundle.tables
     return {
         "state": t.states - 2,
+        "break_list": t.breaks.shape[0] - 1,
+        "close_break_list": t.close_breaks.shape[0] - 1,
         "cell": t.cells,
         "delta": t.delta.shape[0],
         "push": t.push.shape[0],
@@ -209,6 +216,11 @@ def _moved(owner: np.ndarray, base: int) -> np.ndarray:
     return np.where(owner >= 0, owner + base, -1)
 
 
+def _moved_number(number: np.ndarray, base: int) -> np.ndarray:
+    """Numbers of which 0 stands for the empty one of all bundles."""
+    return np.where(number > 0, number + base - 1, 0)
+
+
 def _pad_breaks(breaks: np.ndarray, count: int) -> np.ndarray:
     out = np.zeros((breaks.shape[0], count, 2), dtype=np.int32)
     out[:, : breaks.shape[1]] = breaks
@@ -238,8 +250,9 @@ def relocated(
     columns = [min(mode, t.modes - 1) for mode in range(limits.modes)]
     found = {
         "state_cell": t.state_cell[2:] + base["cell"],
-        "state_break": _pad_breaks(t.state_break[2:], limits.breaks),
-        "state_loop": np.where(loop.state_loop[2:] > 0, loop.state_loop[2:] + base["loop"] - 1, 0),
+        "state_break": _moved_number(t.state_break[2:], base["break_list"]),
+        "breaks": _pad_breaks(t.breaks[1:], limits.breaks),
+        "state_loop": _moved_number(loop.state_loop[2:], base["loop"]),
         "loop_bits": loop.bits[1:].view(np.int32),
         "cell_row": row_of[t.cell_row[:, columns]],
         "cell_exit": _moved(t.cell_exit[:, columns], base["profile"]),
@@ -256,15 +269,16 @@ def relocated(
         "chain_offset": t.chain_offset + base["chain"],
         "chain": np.stack([_moved(t.chain[:, 0], base["chain"]), t.chain[:, 1] + base["chain_number"]], axis=1),
         "chain_cell": t.chain_cell + base["chain_cell"],
-        "chain_break": _pad_breaks(t.chain_break, limits.breaks),
+        "chain_break": _moved_number(t.chain_break, base["break_list"]),
         "chain_row": row_of[t.chain_row],
         "chain_exit": _moved(t.chain_exit, base["profile"]),
         "state_close": t.state_close[2:] + base["close_cell"],
-        "close_break": _pad_breaks(t.close_break[2:], limits.closes),
+        "close_break": _moved_number(t.close_break[2:], base["close_break_list"]),
+        "close_breaks": _pad_breaks(t.close_breaks[1:], limits.closes),
         "state_forced": t.state_forced[2:] + base["forced_list"],
         "forced_after": t.forced_after[2:],
         "owed_first": t.owed_first + base["owed_cell"],
-        "owed_break": _pad_breaks(t.owed_break, limits.closes),
+        "owed_break": _moved_number(t.owed_break, base["close_break_list"]),
         "chain_after": t.chain_after,
         "close_bound": t.close_bound,
         "close_token": t.close_token[:, columns],

@@ -68,7 +68,7 @@ def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
     entry = entry[(base[entry] == t.cell_delta[cell]) | (base[entry] == t.cell_default[cell])]
     state, symbol = op[entry] >> KIND_BITS, entry - base[entry]
     likely = np.bincount(state, bytes_of[symbol], t.states) >= LEAST_LOOP
-    single = ~t.state_break[:, :, 1].any(axis=1) & (t.cell_default[t.state_cell] == t.cell_delta[t.state_cell])
+    single = (t.state_break == 0) & (t.cell_default[t.state_cell] == t.cell_delta[t.state_cell])
     found, rows = [np.flatnonzero(likely & single)], []
     place = np.zeros(t.states, np.int64)
     place[found[0]] = np.arange(found[0].size)
@@ -87,7 +87,7 @@ def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
 
 def _loops_of_states(t: Tables, states: np.ndarray) -> np.ndarray:
     """bool [states, classes]: the symbol class takes the state back to itself, whatever the counter, and keeps it."""
-    count = t.state_break[states, :, 1].sum(axis=1, dtype=np.int64) + 1
+    count = t.cells_of("state_break")[states]
     first = np.cumsum(count) - count
     cell = np.repeat(t.state_cell[states] - first, count) + np.arange(int(count.sum()))
     loop, columns = np.repeat(states, count)[:, None] << KIND_BITS, np.arange(t.classes)
@@ -111,7 +111,7 @@ def _longest_step(bundle: Bundle, state_loop: np.ndarray, bits: np.ndarray) -> i
     t, v = bundle.tables, bundle.vocab
     lengths = np.diff(v.token_offset)
     lengths[t.special_token] = 1
-    count = t.state_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    count = t.cells_of("state_break")
     first = np.cumsum(count) - count
     cell = np.repeat(t.state_cell - first, count) + np.arange(int(count.sum()))
     number = np.repeat(state_loop, count)

@@ -43,10 +43,11 @@ def act(action: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
     return torch.where(action == 0, counter, torch.where(action == 1, counter + 1, action - 2))
 
 
-def phase(t: Tables, k: Limits, breaks: str, index: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
-    if t[breaks].shape[1] == 0:
+def phase(t: Tables, k: Limits, break_: str, index: torch.Tensor, counter: torch.Tensor) -> torch.Tensor:
+    breaks = t["breaks" if break_ in ("state_break", "chain_break") else "close_breaks"]
+    if breaks.shape[1] == 0:
         return torch.zeros_like(counter)
-    pairs = at(t[breaks], index)
+    pairs = at(breaks, at(t[break_], index))
     spans = pairs[:, :, 1]
     past = counter.unsqueeze(1) - pairs[:, :, 0] + spans
     return torch.minimum(past.clamp(min=0), spans).sum(dim=1, dtype=torch.int32)

@@ -42,7 +42,7 @@ PUSH_OP = tl.constexpr(ops.PUSH)
 SYMBOL_CLASS, CLASS_BASE = _place("symbol_class"), _place("class_base")
 SPECIAL_SYMBOL, SPECIAL_BASE = _place("special_symbol"), _place("special_base")
 TOKEN_OFFSET, TOKEN_BYTES = _place("token_offset"), _place("token_bytes")
-STATE_CELL, STATE_BREAK = _place("state_cell"), _place("state_break")
+STATE_CELL, STATE_BREAK, BREAKS = _place("state_cell"), _place("state_break"), _place("breaks")
 STATE_LOOP, LOOP_BITS = _place("state_loop"), _place("loop_bits")
 CELL_ROW, CELL_EXIT = _place("cell_row"), _place("cell_exit")
 CELL_DELTA, CELL_DEFAULT = _place("cell_delta"), _place("cell_default")
@@ -53,6 +53,7 @@ CHAIN_BREAK, CHAIN_ROW, CHAIN_EXIT = _place("chain_break"), _place("chain_row"),
 DENSE, FINISHED_ROW = _place("dense"), _place("finished_row")
 SOFT_DEPTH, CAPACITY = _place("soft_depth"), _place("capacity")
 STATE_CLOSE, CLOSE_BREAK = _place("state_close"), _place("close_break")
+CLOSE_BREAKS = _place("close_breaks")
 CLOSE_TOKEN, CLOSE_AFTER, CHAIN_AFTER = _place("close_token"), _place("close_after"), _place("chain_after")
 OWED_FIRST, OWED_BREAK, OWED = _place("owed_first"), _place("owed_break"), _place("owed")
 
@@ -63,12 +64,18 @@ def _table(addresses, place: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _phase(breaks, owner, count: tl.constexpr, c):  # type: ignore[no-untyped-def]
+def _phase(  # type: ignore[no-untyped-def]
+    addresses, lists: tl.constexpr, breaks: tl.constexpr, owner, count: tl.constexpr, c
+):
+    """The phase of an owner's counter, of whose list of breakpoints the number is in one table, the list in another."""
     total = 0
-    for b in range(count):
-        span = tl.load(breaks + (owner * count + b) * 2 + 1)
-        past = c - tl.load(breaks + (owner * count + b) * 2) + span
-        total += tl.minimum(tl.maximum(past, 0), span)
+    if count > 0:
+        number = tl.load(_table(addresses, lists) + owner)
+        if number > 0:  # most have none
+            at = _table(addresses, breaks) + number * count * 2
+            for b in range(count):
+                span = tl.load(at + 2 * b + 1)
+                total += tl.minimum(tl.maximum(c - tl.load(at + 2 * b) + span, 0), span)
     return total
 
 
@@ -82,7 +89,7 @@ def _owes(addresses, closes: tl.constexpr, symbols, frames, counts, k):  # type:
     """Tokens that frame k needs once what is above it is over."""
     symbol = symbols + tl.load(frames + k)
     first = tl.load(_table(addresses, OWED_FIRST) + symbol)
-    phase = _phase(_table(addresses, OWED_BREAK), symbol, closes, tl.load(counts + k))
+    phase = _phase(addresses, OWED_BREAK, CLOSE_BREAKS, symbol, closes, tl.load(counts + k))
     return tl.load(_table(addresses, OWED) + first + phase)
 
 
@@ -154,7 +161,6 @@ def advance_kernel(  # type: ignore[no-untyped-def]
             classes = _table(addresses, SYMBOL_CLASS) + tl.load(_table(addresses, CLASS_BASE) + bundle)
             token_bytes = _table(addresses, TOKEN_BYTES)
             state_cell = _table(addresses, STATE_CELL)
-            state_break = _table(addresses, STATE_BREAK)
             cell_delta = _table(addresses, CELL_DELTA)
             cell_default = _table(addresses, CELL_DEFAULT)
             delta = _table(addresses, DELTA)
@@ -166,7 +172,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                 if q == 1:
                     q = 0
                 else:
-                    cell = tl.load(state_cell + q) + _phase(state_break, q, breaks, c)
+                    cell = tl.load(state_cell + q) + _phase(addresses, STATE_BREAK, BREAKS, q, breaks, c)
                     base = tl.load(cell_delta + cell)
                     column = tl.load(classes + symbol)
                     if tl.load(delta + 2 * (base + column)) != base:
@@ -247,13 +253,13 @@ def _bits(  # type: ignore[no-untyped-def]
         if depth >= tl.load(_table(addresses, SOFT_DEPTH) + bundle):
             mode = modes - 1
         cell = tl.load(_table(addresses, STATE_CELL) + q)
-        cell += _phase(_table(addresses, STATE_BREAK), q, breaks, c)
+        cell += _phase(addresses, STATE_BREAK, BREAKS, q, breaks, c)
         row = tl.load(_table(addresses, CELL_ROW) + cell * modes + mode)
         profile = tl.load(_table(addresses, CELL_EXIT) + cell * modes + mode)
         if limited:
             symbols = tl.load(_table(addresses, SYMBOL_BASE) + bundle)
             place = tl.load(_table(addresses, STATE_CLOSE) + q)
-            place += _phase(_table(addresses, CLOSE_BREAK), q, closes, c)
+            place += _phase(addresses, CLOSE_BREAK, CLOSE_BREAKS, q, closes, c)
             for k in range(depth):
                 below += _owes(addresses, closes, symbols, frames, counts, k)
             need = tl.load(_table(addresses, CLOSE_AFTER) + place * modes + mode) + below
@@ -272,7 +278,7 @@ def _bits(  # type: ignore[no-untyped-def]
         if tl.load(chain) == base:
             number = tl.load(chain + 1)
             cell = tl.load(_table(addresses, CHAIN_CELL) + number)
-            cell += _phase(_table(addresses, CHAIN_BREAK), number, breaks, tl.load(counts + depth))
+            cell += _phase(addresses, CHAIN_BREAK, BREAKS, number, breaks, tl.load(counts + depth))
             more = tl.load(_table(addresses, CHAIN_ROW) + cell)
             bits |= tl.load(dense + more.to(tl.int64) * words + word, mask=inside, other=0)
             profile = tl.load(_table(addresses, CHAIN_EXIT) + cell)

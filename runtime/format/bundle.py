@@ -21,7 +21,7 @@ from .tables import CLIMBING, COMBS, NEVER, TABLES, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 MAGIC = b"TOOLCBND"
-VERSION = 8
+VERSION = 9
 _MOST_PACKED = 64 << 20  # bytes of an array: larger ones are mapped
 VOCAB_FILE = "vocab_file"
 
@@ -129,7 +129,7 @@ class Bundle:
         found = {}
         for name, state in self.meta["entry"].items():
             # Counters begin at 0.
-            past = sum(min(max(count - at, 0), count) for at, count in t.close_break[state].tolist())
+            past = sum(min(max(count - at, 0), count) for at, count in t.close_breaks[t.close_break[state]].tolist())
             need = int(t.close_bound[t.state_close[state] + past])
             found[name] = need if need < NEVER else None
         return found

@@ -53,6 +53,8 @@ def plain_checks(name: str, t: Tables, meta: dict[str, Any], counts: dict[str, i
     """What kernels/check.py checks, one by one, and what is wrong."""
     _check_values(name, t, counts)
     check_ascending(name, "special_token", t.special_token, np.zeros(1, dtype=np.int32))
+    for lists in ("breaks", "close_breaks"):
+        _check_lists(name, lists, getattr(t, lists))
     _check_cells(name, t, "state_cell", "state_break", t.cells)
     _check_ops(name, t)
     owned = t.return_[t.return_[:, 0] >= 0]
@@ -140,10 +142,7 @@ def _check_numbers(name: str, t: Tables, meta: dict[str, Any]) -> None:
 
 def _check_cells(name: str, t: Tables, first: str, breaks: str, total: int, shared: bool = False) -> None:
     """Cells of owners lie one after the other, as many as each has phases; or where `shared` every phase has one."""
-    starts, pairs = getattr(t, first), getattr(t, breaks)
-    if pairs.shape[1] > MAX_BREAKS:
-        raise refuse(name, f"{breaks}/shape", pairs.shape[1], f"at most {MAX_BREAKS} breakpoints", UNSOUND)
-    count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    starts, count = getattr(t, first), t.cells_of(breaks)
     past = np.flatnonzero(starts + count > total)
     if past.size:
         at, hint = int(past[0]), "phases reach past the cells"
@@ -157,6 +156,15 @@ def _check_cells(name: str, t: Tables, first: str, breaks: str, total: int, shar
         raise refuse(name, f"{first}/{at}", int(starts[at]), str(int((end - count)[at])), UNSOUND, hint)
     if end.size and int(end[-1]) != total or not end.size and total:
         raise refuse(name, first, f"{int(end[-1]) if end.size else 0} cells", f"{total}", UNSOUND, "cells of nobody")
+
+
+def _check_lists(name: str, field: str, lists: np.ndarray) -> None:
+    """The first list of breakpoints is there and has none."""
+    if lists.shape[1] > MAX_BREAKS:
+        raise refuse(name, f"{field}/shape", lists.shape[1], f"at most {MAX_BREAKS} breakpoints", UNSOUND)
+    if not len(lists) or lists[0].any():
+        found = lists[0].tolist() if len(lists) else "no list"
+        raise refuse(name, f"{field}/0", found, "the list without breakpoints", UNSOUND)
 
 
 def _check_phases(name: str, field: str, breaks: np.ndarray) -> None:
@@ -223,9 +231,8 @@ def _check_rows(name: str, t: Tables, tokens: int) -> None:
 
 def _check_close(name: str, t: Tables) -> None:
     _check_cells(name, t, "state_close", "close_break", int(t.close_bound.size), t.knows_no_close)
-    _check_phases(name, "close_break", t.close_break)
+    _check_phases(name, "close_breaks", t.close_breaks)
     _check_cells(name, t, "owed_first", "owed_break", int(t.owed.size), t.knows_no_close)
-    _check_phases(name, "owed_break", t.owed_break)
     check_offsets(name, "forced_offset", t.forced_offset, int(t.forced_tokens.size))
     if t.knows_no_close:
         check_range(name, "close_bound", t.close_bound, NEVER, NEVER + 1)
@@ -239,7 +246,7 @@ def _check_longest_chain(name: str, t: Tables, most: int) -> None:
     if t.chain_offset.size == 0:
         return
     symbols = int(t.return_offset.size)
-    count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    count = t.cells_of("chain_break")
     # Only chains with a further profile make longer paths.
     exits = np.concatenate([np.zeros(1, np.int64), np.cumsum(t.chain_exit >= 0)])
     further = exits[t.chain_cell + count] > exits[t.chain_cell]

@@ -55,7 +55,8 @@ TABLES: dict[str, Table] = {
     "special_token": Table("specials", "id that is read as one symbol, ascending", ((0, "tokens"),)),
     "special_symbol": Table("specials", "its symbol, 256 or more", ((END_OF_TURN, "symbols"),)),
     "state_cell": Table("states", "first cell of a state", ((0, "cells"),)),
-    "state_break": Table("states", "breakpoint (at, count) of its counter", _COUNTERS, ("B", 2)),
+    "state_break": Table("states", "breakpoints of its counter", ((0, "breakpoint lists"),)),
+    "breaks": Table("breakpoint lists", "breakpoint (at, count); list 0 has none", _COUNTERS, ("B", 2)),
     "cell_row": Table("cells", "row, by mode", ((0, "rows"),), ("M",)),
     "cell_exit": Table("cells", "exit profile, by mode; -1 for none", ((-1, "profiles"),), ("M",)),
     "cell_delta": Table("cells", "base of its row of `delta`", ((0, "transition bases"),)),
@@ -77,7 +78,9 @@ TABLES: dict[str, Table] = {
     "chain_offset": Table("profiles", "base of its row of `chain`", ((0, "chain bases"),)),
     "chain": Table("chain entries", "comb: (owner, chain) of an exit profile and a stack symbol", (), (2,)),
     "chain_cell": Table("chains", "first chain cell", ((0, "chain cells"),)),
-    "chain_break": Table("chains", "breakpoint of the counter saved beside the stack symbol", _COUNTERS, ("B", 2)),
+    "chain_break": Table(
+        "chains", "breakpoints of the counter saved beside the stack symbol", ((0, "breakpoint lists"),)
+    ),
     "chain_row": Table("chain cells", "row", ((0, "rows"),)),
     "chain_exit": Table("chain cells", "next exit profile, -1 for none", ((-1, "profiles"),)),
     "state_mark": Table("states", "mark of a state", ((0, "marks"),)),
@@ -101,12 +104,13 @@ TABLES: dict[str, Table] = {
     "list_base": Table("lists", "list that is toggled too, -1 for none; a base has none itself", ((-1, "lists"),)),
     "dense": Table("dense rows", "bit t & 31 of word t >> 5: token t", (), ("W",), "uint32"),
     "state_close": Table("states", "first close cell of a state", ((0, "close cells"),)),
-    "close_break": Table("states", "breakpoint of the close cells", _COUNTERS, ("C", 2)),
+    "close_break": Table("states", "breakpoints of the close cells", ((0, "close breakpoint lists"),)),
+    "close_breaks": Table("close breakpoint lists", "breakpoint (at, count); list 0 has none", _COUNTERS, ("C", 2)),
     "close_bound": Table("close cells", "so many tokens are enough to leave the frame, or to end", _BOUNDS),
     "close_token": Table("close cells", "token that brings the bound down, by mode; or -1", ((-1, "tokens"),), ("M",)),
     "close_after": Table("close cells", "enough after any token of the row, by mode", _BOUNDS, ("M",)),
     "owed_first": Table("stack symbols", "first owed cell", ((0, "owed cells"),)),
-    "owed_break": Table("stack symbols", "breakpoint of the saved counter", _COUNTERS, ("C", 2)),
+    "owed_break": Table("stack symbols", "breakpoints of the saved counter", ((0, "close breakpoint lists"),)),
     "owed": Table("owed cells", "so many tokens are enough to leave the frame once what is above it is over", _BOUNDS),
     "chain_after": Table("chain cells", "the most that is enough after any token that goes on below", _BOUNDS),
     "forced_offset": Table("forced lists + 1", "first token of a forced list"),
@@ -130,6 +134,7 @@ class Tables:
     special_symbol: np.ndarray
     state_cell: np.ndarray
     state_break: np.ndarray
+    breaks: np.ndarray
     cell_row: np.ndarray
     cell_exit: np.ndarray
     cell_delta: np.ndarray
@@ -160,6 +165,7 @@ class Tables:
     dense: np.ndarray
     state_close: np.ndarray
     close_break: np.ndarray
+    close_breaks: np.ndarray
     close_bound: np.ndarray
     close_token: np.ndarray
     close_after: np.ndarray
@@ -232,10 +238,11 @@ class Tables:
     def cells(self) -> int:
         return int(self.cell_delta.size)
 
-    @property
-    def breaks(self) -> int:
-        """B, the breakpoints per state."""
-        return int(self.state_break.shape[1])
+    def cells_of(self, break_: str) -> np.ndarray:
+        """int64 [owners]: how many cells each has, one for each phase; of the lists that a table names."""
+        lists = self.breaks if break_ in ("state_break", "chain_break") else self.close_breaks
+        found: np.ndarray = (lists[:, :, 1].sum(axis=1, dtype=np.int64) + 1)[getattr(self, break_)]
+        return found
 
     @property
     def modes(self) -> int:
@@ -319,12 +326,13 @@ def without_close(arrays: dict[str, np.ndarray]) -> Tables:
     return Tables(
         **arrays,
         state_close=filled(0, states),
-        close_break=filled(0, states, 0, 2),
+        close_break=filled(0, states),
+        close_breaks=filled(0, 1, 0, 2),
         close_bound=filled(NEVER, 1),
         close_token=filled(-1, 1, modes),
         close_after=filled(NEVER, 1, modes),
         owed_first=filled(0, symbols),
-        owed_break=filled(0, symbols, 0, 2),
+        owed_break=filled(0, symbols),
         owed=filled(0, 1),
         chain_after=filled(NEVER, arrays["chain_row"].size),
         state_forced=filled(0, states),

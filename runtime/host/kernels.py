@@ -50,6 +50,7 @@ TABLES = (
     "special_symbol",
     "state_cell",
     "state_break",
+    "breaks",
     "cell_row",
     "cell_exit",
     "cell_delta",
@@ -74,6 +75,7 @@ TABLES = (
     "dense",
     "state_close",
     "close_break",
+    "close_breaks",
     "close_bound",
     "close_token",
     "close_after",
@@ -87,8 +89,8 @@ SHARED = ("prefix_first", "prefix", "slots", "slot_tag")
 NUMBERS = (
     "specials",
     "symbols",
-    "breaks",
-    "close_breaks",
+    "width",
+    "close_width",
     "modes",
     "soft_depth",
     "capacity",
@@ -106,6 +108,7 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     SPECIAL_SYMBOL,
     STATE_CELL,
     STATE_BREAK,
+    BREAKS,
     CELL_ROW,
     CELL_EXIT,
     CELL_DELTA,
@@ -130,6 +133,7 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     DENSE,
     STATE_CLOSE,
     CLOSE_BREAK,
+    CLOSE_BREAKS,
     CLOSE_BOUND,
     CLOSE_TOKEN,
     CLOSE_AFTER,
@@ -148,8 +152,8 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     SLOT_TAG,
     SPECIALS,
     SYMBOLS,
-    BREAKS,
-    CLOSE_BREAKS,
+    WIDTH,
+    CLOSE_WIDTH,
     MODES,
     SOFT_DEPTH,
     CAPACITY,
@@ -170,14 +174,21 @@ REFUSED, ACCEPTED, FULL, OVERFLOW, STAYED = 0, 1, 2, 3, 4  # what reading a toke
 
 
 @numba.njit(inline="always")
-def _phase(breaks, owner, count, c):  # type: ignore[no-untyped-def]
+def _phase(breaks, number, count, c):  # type: ignore[no-untyped-def]
     total = 0
-    for b in range(owner * count, owner * count + count):
+    if number == 0:  # the list of most states
+        return total
+    for b in range(number * count, number * count + count):
         span = _int(breaks, 2 * b + 1)
         past = c - _int(breaks, 2 * b) + span
         if past > 0:
             total += min(past, span)
     return total
+
+
+@numba.njit(inline="always")
+def _state_phase(host, q, c):  # type: ignore[no-untyped-def]
+    return _phase(_long(host, BREAKS), _int(_long(host, STATE_BREAK), q), _long(host, WIDTH), c)
 
 
 @numba.njit(inline="always")
@@ -194,7 +205,7 @@ def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # t
     """One symbol; (state, counter, depth, top, used, code), where the rest counts only if the code is ACCEPTED."""
     if q == FINISHED:
         return 1, c, depth, top, used, (ACCEPTED if symbol == END_OF_TURN else REFUSED)
-    cell = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
+    cell = _int(_long(host, STATE_CELL), q) + _state_phase(host, q, c)
     base = _int(_long(host, CELL_DELTA), cell)
     delta = _long(host, DELTA)
     symbol_class = _int(_long(host, SYMBOL_CLASS), symbol)
@@ -398,7 +409,7 @@ def _first(host, q, c, depth):  # type: ignore[no-untyped-def]
     if q == FINISHED:
         return _long(host, ROWS), -1
     modes = _long(host, MODES)
-    x = _int(_long(host, STATE_CELL), q) + _phase(_long(host, STATE_BREAK), q, _long(host, BREAKS), c)
+    x = _int(_long(host, STATE_CELL), q) + _state_phase(host, q, c)
     place = x * modes + _mode(host, depth)
     return _int(_long(host, CELL_ROW), place), _int(_long(host, CELL_EXIT), place)
 
@@ -412,8 +423,9 @@ def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
     if _int(chain, entry) != base:
         return -1, -1, 0
     number = _int(chain, entry + 1)
+    list_ = _int(_long(host, CHAIN_BREAK), number)
     x = _int(_long(host, CHAIN_CELL), number) + _phase(
-        _long(host, CHAIN_BREAK), number, _long(host, BREAKS), _int(frames, 3 * top + 2)
+        _long(host, BREAKS), list_, _long(host, WIDTH), _int(frames, 3 * top + 2)
     )
     return _int(_long(host, CHAIN_ROW), x), _int(_long(host, CHAIN_EXIT), x), x
 
@@ -422,8 +434,9 @@ def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
 def _owes(host, frames, top):  # type: ignore[no-untyped-def]
     """Tokens that the frame `top` needs once the one above it is left."""
     g = _int(frames, 3 * top + 1)
+    number = _int(_long(host, OWED_BREAK), g)
     x = _int(_long(host, OWED_FIRST), g) + _phase(
-        _long(host, OWED_BREAK), g, _long(host, CLOSE_BREAKS), _int(frames, 3 * top + 2)
+        _long(host, CLOSE_BREAKS), number, _long(host, CLOSE_WIDTH), _int(frames, 3 * top + 2)
     )
     return _int(_long(host, OWED), x)
 
@@ -439,7 +452,8 @@ def _owed(host, frames, top):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _close_cell(host, q, c):  # type: ignore[no-untyped-def]
-    return _int(_long(host, STATE_CLOSE), q) + _phase(_long(host, CLOSE_BREAK), q, _long(host, CLOSE_BREAKS), c)
+    number = _int(_long(host, CLOSE_BREAK), q)
+    return _int(_long(host, STATE_CLOSE), q) + _phase(_long(host, CLOSE_BREAKS), number, _long(host, CLOSE_WIDTH), c)
 
 
 @kernel(numba.int64(numba.int64))

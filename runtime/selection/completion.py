@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
+from ..format.kernels.step import phases_of
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
@@ -202,10 +203,7 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
     count = 0
     for q in range(2, states):
         cell = a.state_cell[q]
-        cells = 1
-        for b in range(a.state_break.shape[1]):
-            cells += a.state_break[q, b, 1]
-        for x in range(cell, cell + cells):
+        for x in range(cell, cell + phases_of(a.breaks, a.state_break[q])):
             last = 0
             for k in range(classes):
                 op = op_of(a, x, k)
@@ -330,13 +328,12 @@ class Partition(NamedTuple):
     @staticmethod
     def of(t: Tables, first: str, breaks: str, size: int) -> Partition:
         """Raises BundleError: the cells do not lie in the order of their owners, as every compile leaves them."""
-        starts, pairs = getattr(t, first), getattr(t, breaks)
-        count = pairs[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+        starts, count = getattr(t, first), t.cells_of(breaks)
         if int(count.sum()) != size or (starts != np.cumsum(count) - count).any():
             raise refuse(
                 "a choice of tools", first, "cells apart", f"one after the other, as {breaks} has them", UNSOUND
             )
-        _, low, high = ranges_of(lows_of(pairs), count.size)
+        _, low, high = ranges_of(lows_of(getattr(t, breaks), t.close_breaks), count.size)
         return Partition(np.repeat(np.arange(count.size, dtype=np.int32), count), low, high)
 
 
@@ -365,7 +362,9 @@ def closing_of(
     bound = np.full(t.close_bound.size, NEVER, np.int32)
     first = np.append(t.state_close, np.int32(bound.size))
     alive = np.zeros((0, 4), np.uint64)
-    a = Closing.of(t, delta, (back_offset, back), (first, t.close_break, cells.low, cells.high), bound, alive)
+    a = Closing.of(
+        t, delta, (back_offset, back), (first, t.close_break, t.close_breaks, cells.low, cells.high), bound, alive
+    )
     depth = vocab.longest + 2
     st, frames = np.zeros((depth, 5), np.int64), np.zeros((depth, 5), np.int64)
     live = (cells.owner > FINISHED) & reached[cells.owner] & (t.close_bound < NEVER)
@@ -420,7 +419,7 @@ def _chain_after(t: Tables, worst: np.ndarray) -> np.ndarray:
     for base in np.unique(t.chain_offset).tolist():
         mine = np.flatnonzero(t.chain[base : base + worst.size, 0] == base)
         np.maximum.at(of_chain, t.chain[base + mine, 1], worst[mine])
-    count = t.chain_break[:, :, 1].sum(axis=1, dtype=np.int64) + 1
+    count = t.cells_of("chain_break")
     place = np.repeat(t.chain_cell - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
     after = t.chain_after.copy()
     np.maximum.at(after, place, np.repeat(of_chain, count))

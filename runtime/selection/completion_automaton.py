@@ -28,14 +28,15 @@ class Closing(NamedTuple):
     """The automaton of a bundle, and its close cells.
 
     symbol_class … return_: as in docs/format.md.  back_offset int32 [stack symbols + 1], back int32 [·]: the
-    values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states, C, 2]: close
-    cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close cells];  modes int;
-    alive uint64 [cells, 4]: the bytes that a cell lives on, of no cell where walks do not ask.
+    values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states], close_breaks
+    int32 [lists, C, 2]: close cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close
+    cells];  modes int;  alive uint64 [cells, 4]: the bytes that a cell lives on, of no cell where walks do not ask.
     """
 
     symbol_class: np.ndarray
     state_cell: np.ndarray
     state_break: np.ndarray
+    breaks: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -46,6 +47,7 @@ class Closing(NamedTuple):
     back: np.ndarray
     close_first: np.ndarray
     close_break: np.ndarray
+    close_breaks: np.ndarray
     low: np.ndarray
     high: np.ndarray
     bound: np.ndarray
@@ -65,8 +67,8 @@ class Closing(NamedTuple):
             cells: close_first … high.
         """
         parts = (
-            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.cell_default, delta, t.push, t.return_offset,
-            t.return_, *back, *cells,
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.push,
+            t.return_offset, t.return_, *back, *cells,
         )  # fmt: skip
         return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive)))
 
@@ -74,7 +76,7 @@ class Closing(NamedTuple):
 @kernel(**BARE)
 def op_at(a, q, c, k):  # type: ignore[no-untyped-def]
     """The op of a state at a counter on a symbol class."""
-    return op_of(a, a.state_cell[q] + phase(a.state_break, q, c), k)
+    return op_of(a, a.state_cell[q] + phase(a.breaks, a.state_break[q], c), k)
 
 
 @kernel(**BARE)
@@ -84,7 +86,7 @@ def op_of(a, cell, k):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
-def largest(first, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
+def largest(first, lists, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
     """The largest value of a state over an interval of counters; 0 for the finished state.
 
     This and `owing` take the few arrays that they need: handing over all of a `Closing` takes longer than the work.
@@ -93,7 +95,7 @@ def largest(first, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
         return np.int64(0)
     x = last = np.int64(first[q])
     if first[q + 1] > x + 1:
-        x, last = x + phase(breaks, q, low), x + phase(breaks, q, high)
+        x, last = x + phase(breaks, lists[q], low), x + phase(breaks, lists[q], high)
     found = value[x]
     while x < last:
         x += 1
@@ -102,27 +104,25 @@ def largest(first, breaks, value, q, low, high):  # type: ignore[no-untyped-def]
 
 
 @kernel(**BARE)
-def owing(back_offset, back, first, breaks, value, g, low, high):  # type: ignore[no-untyped-def]
+def owing(back_offset, back, first, lists, breaks, value, g, low, high):  # type: ignore[no-untyped-def]
     """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
     found = np.int64(0)
     for i in range(back_offset[g], back_offset[g + 1]):
-        then = np.int64(back[i] & ACTION_MASK)
-        found = max(
-            found, largest(first, breaks, value, np.int64(back[i] >> ACTION_BITS), act(then, low), act(then, high))
-        )
+        q, then = np.int64(back[i] >> ACTION_BITS), np.int64(back[i] & ACTION_MASK)
+        found = max(found, largest(first, lists, breaks, value, q, act(then, low), act(then, high)))
     return found
 
 
 @kernel(**BARE)
 def most(a, q, low, high):  # type: ignore[no-untyped-def]
     """`largest` of the bounds."""
-    return largest(a.close_first, a.close_break, a.bound, q, low, high)
+    return largest(a.close_first, a.close_break, a.close_breaks, a.bound, q, low, high)
 
 
 @kernel(**BARE)
 def owes(a, g, low, high):  # type: ignore[no-untyped-def]
     """`owing` of the bounds."""
-    return owing(a.back_offset, a.back, a.close_first, a.close_break, a.bound, g, low, high)
+    return owing(a.back_offset, a.back, a.close_first, a.close_break, a.close_breaks, a.bound, g, low, high)
 
 
 @kernel(**BARE)
@@ -177,24 +177,15 @@ def owed_cells(a, symbol, low, high, out):  # type: ignore[no-untyped-def]
         out[i] = min(NEVER, owes(a, np.int64(symbol[i]), np.int64(low[i]), np.int64(high[i])))
 
 
-def lows_of(breaks: np.ndarray) -> dict[int, np.ndarray]:
+def lows_of(number: np.ndarray, breaks: np.ndarray) -> dict[int, np.ndarray]:
     """The least counter of every phase, int32 [phases], ascending, of those owners that have more than one.
 
-    Owners with equal breakpoints share an array.
+    Args:
+        number: int32 [owners]: of the list of each, as `state_break`;  breaks: the lists.
     """
-    owners = np.flatnonzero(breaks[:, :, 1].any(axis=1))
-    if not owners.size:
-        return {}
-    rows = np.ascontiguousarray(breaks[owners]).reshape(owners.size, -1)
-    keys = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0].tolist()
-    known: dict[bytes, np.ndarray] = {}
-    found: dict[int, np.ndarray] = {}
-    for i, (owner, key) in enumerate(zip(owners.tolist(), keys, strict=True)):
-        lows = known.get(key)
-        if lows is None:
-            lows = known[key] = _lows(breaks[owners[i]])
-        found[owner] = lows
-    return found
+    owners = np.flatnonzero(number)
+    known = {n: _lows(breaks[n]) for n in np.unique(number[owners]).tolist()}
+    return {owner: known[n] for owner, n in zip(owners.tolist(), number[owners].tolist(), strict=True)}
 
 
 def _lows(pairs: np.ndarray) -> np.ndarray:
@@ -227,12 +218,13 @@ def ranges_of(lows: Mapping[int, np.ndarray], owners: int) -> tuple[np.ndarray, 
     return first, low, high
 
 
-def phases(breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """int64 [n]: the phase of each counter c int32 [n] under its breakpoints int32 [n, B, 2]."""
-    if not breaks.shape[1]:
-        return np.zeros(len(c), np.int64)
-    past = c[:, None] - breaks[:, :, 0] + breaks[:, :, 1]
-    return np.clip(past, 0, breaks[:, :, 1]).sum(axis=1, dtype=np.int64)
+def phases(number: np.ndarray, breaks: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """int64 [n]: the phase of each counter c int32 [n] under the list of a number int32 [n]."""
+    found = np.zeros(len(c), np.int64)
+    some = np.flatnonzero(number)
+    at, count = np.moveaxis(breaks[number[some]], 2, 0)
+    found[some] = np.clip(c[some, None] - at + count, 0, count).sum(axis=1, dtype=np.int64)
+    return found
 
 
 def returns_of(t: Tables, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
 from ..jit.memory import BARE, kernel
 from .comb import CombRows, rows_at
-from .completion_automaton import Closing, largest, op_of, owing, phases
+from .completion_automaton import Closing, largest, op_at, owing, phases
 
 _RARE = 1000  # weight of a byte that is no token by itself
 _LEVELS = 32  # of the queue of least weights, for values of 31 bits
@@ -176,8 +176,8 @@ def _terms(finished, row, offset, value):  # type: ignore[no-untyped-def]
 
 @kernel()
 def least_ways(  # type: ignore[no-untyped-def]
-    first, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value, policy,
-    work, steps,
+    first, lists, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value,
+    policy, work, steps,
 ):  # fmt: skip
     """Least weights to leave the frame from every close cell, and the first class of such a way, some steps further.
 
@@ -228,8 +228,8 @@ def least_ways(  # type: ignore[no-untyped-def]
                     least, most = act(then, act(action, least)), act(then, act(action, most))
                 y = last = np.int64(first[q])
                 if first[q + 1] > first[q] + 1:
-                    last = y + phase(breaks, q, most)
-                    y = max(np.int64(at[t]), y + phase(breaks, q, least))
+                    last = y + phase(breaks, lists[q], most)
+                    y = max(np.int64(at[t]), y + phase(breaks, lists[q], least))
                 while y <= last and settled[y]:
                     v = 0 if q == 1 else value[y]
                     if kind < PUSH or p < modes:
@@ -291,10 +291,10 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
         stack: int64 [longest token + 1, 4], scratch.
         close_token: int32 [close cells, modes], receives the token; -1 for none.
     """
-    state_cell, state_break = a.state_cell, a.state_break
-    first, breaks, bound, back_offset, back = a.close_first, a.close_break, a.bound, a.back_offset, a.back
+    first, lists, breaks, bound = a.close_first, a.close_break, a.close_breaks, a.bound
+    back_offset, back = a.back_offset, a.back
     state_of = np.zeros(bound.size, np.int32)
-    for owner in range(state_cell.size):
+    for owner in range(a.state_cell.size):
         state_of[first[owner] : first[owner + 1]] = owner
     for x in order:
         worst, pushed = np.int64(0), False
@@ -309,15 +309,14 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
             while going and q != 1:
                 y = last = np.int64(first[q])
                 if first[q + 1] > y + 1:
-                    y, last = y + phase(breaks, q, low), y + phase(breaks, q, high)
+                    y, last = y + phase(breaks, lists[q], low), y + phase(breaks, lists[q], high)
                 k = np.int64(policy[y])
                 if k < 0:
                     break
-                op = op_of(a, state_cell[q] + phase(state_break, q, low), k)
+                op = op_at(a, q, low, k)
                 while y < last and going:  # one op must close from all of them
                     y += 1
-                    cell = state_cell[q] + phase(state_break, q, np.int64(a.low[y]))
-                    going = policy[y] == k and op_of(a, cell, k) == op
+                    going = policy[y] == k and op_at(a, q, np.int64(a.low[y]), k) == op
                 if not going:
                     break
                 symbol = np.int64(symbol_of_class[k])
@@ -349,7 +348,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                     low, high = act(action, low), act(action, high)
                     stack[top, 0], stack[top, 1], stack[top, 2] = g, low, high
-                    stack[top, 3] = owing(back_offset, back, first, breaks, bound, g, low, high)
+                    stack[top, 3] = owing(back_offset, back, first, lists, breaks, bound, g, low, high)
                     top += 1
                     q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
                 elif top > 0:
@@ -367,7 +366,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                 if token >= 0:
                     after = np.int64(1)
                     if kind != 5 or going:
-                        after += largest(first, breaks, bound, q, low, high)
+                        after += largest(first, lists, breaks, bound, q, low, high)
                         for i in range(top):
                             after += stack[i, 3]
                     if after < best:
@@ -481,9 +480,9 @@ def rows_of(a: Closing, ops: CombRows | None = None) -> Rows:
     """The rows of close cells, from those of cells if they are known."""
     ops = ops or rows_at(a.delta, a.cell_delta, a.cell_default, int(a.symbol_class.max()) + 1)
     cell = a.state_cell
-    if a.low.size != cell.size or a.state_break.shape[1]:
+    if a.low.size != cell.size or a.breaks.shape[1]:
         state = np.repeat(np.arange(cell.size), np.diff(a.close_first))
-        cell = cell[state] + phases(a.state_break[state], a.low)
+        cell = cell[state] + phases(a.state_break[state], a.breaks, a.low)
     of_close = ops.of[cell].astype(np.int32)
     of_close[a.close_first[FINISHED]] = ops.rows
     return Rows(ops, of_close)
@@ -518,8 +517,8 @@ def ways_out(
     look()
     work = Terms(*_terms(a.close_first[FINISHED], rows.of_close, ops.offset, value))
     while not least_ways(
-        a.close_first, a.close_break, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol, signs.weight,
-        signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy, work, _STEPS,
+        a.close_first, a.close_break, a.close_breaks, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol,
+        signs.weight, signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy, work, _STEPS,
     ):  # fmt: skip
         look()
     return value, policy, work.order[: work.at_[2]]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import op_in
+from ..format.kernels.step import op_in, phases_of
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
@@ -51,8 +51,8 @@ def depths_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int]
     depth = np.full(t.states, -1, np.int32)
     depth[starts] = 0
     _deepest(
-        t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.cell_default, delta, t.push, offset, back, t.modes,
-        soft_depth, leaving, starts, depth,
+        t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.push, offset,
+        back, t.modes, soft_depth, leaving, starts, depth,
     )  # fmt: skip
     reached = depth >= 0
     two = t.modes > 1
@@ -73,6 +73,7 @@ def _deepest(  # type: ignore[no-untyped-def]
     symbol_class,
     state_cell,
     state_break,
+    breaks,
     cell_delta,
     cell_default,
     delta,
@@ -98,10 +99,7 @@ def _deepest(  # type: ignore[no-untyped-def]
         count -= 1
         q = todo[count]
         waits[q] = False
-        cells = 1
-        for b in range(state_break.shape[1]):
-            cells += state_break[q, b, 1]
-        for x in range(state_cell[q], state_cell[q] + cells):
+        for x in range(state_cell[q], state_cell[q] + phases_of(breaks, state_break[q])):
             base, default, last = cell_delta[x], cell_default[x], 0
             for k in range(classes):
                 op = op_in(delta, base, default, k)

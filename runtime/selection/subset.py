@@ -99,7 +99,7 @@ class _Overlay:
         self.profiles: dict[tuple[int, int, tuple[Record, ...]], tuple[int, bool]] = {}
         self.chains: list[dict[int, int]] = []  # per new profile: stack symbol → chain
         self.chain_cell: list[int] = []
-        self.chain_break: list[np.ndarray] = []
+        self.chain_break: list[int] = []
         self.chain_row: list[int] = []
         self.chain_exit: list[int] = []
         self.chain_from: list[int] = []  # the chain cell of the whole that each is a part of
@@ -127,7 +127,7 @@ class _Overlay:
         for q in t.narrowing.tolist():
             if self.dead_state[q]:
                 continue
-            for p, c in counters(t.state_break[q]).items():
+            for p, c in counters(t.breaks[t.state_break[q]]).items():
                 cell = int(t.state_cell[q]) + p
                 for mode in range(t.modes):
                     self._cell(q, c, cell, mode)
@@ -157,7 +157,7 @@ class _Overlay:
         for g in np.flatnonzero(t.chain[base : base + t.return_offset.size, 0] == base).tolist():
             old = int(t.chain[base + g, 1])
             found: dict[int, tuple[np.ndarray, int]] = {}
-            for p, saved in counters(t.chain_break[old]).items():
+            for p, saved in counters(t.breaks[t.chain_break[old]]).items():
                 starts = [start for record in records if (start := self._back(g, record, saved)) is not None]
                 tokens, further, missing = self.walker.below(starts, mode)
                 after, below = self._profile(mode, int(t.chain_exit[t.chain_cell[old] + p]), further)
@@ -165,8 +165,8 @@ class _Overlay:
                 found[p] = tokens, after
             mine[g] = int(t.chain_cell.size) + len(self.chain_cell)
             self.chain_cell.append(int(t.chain_row.size) + len(self.chain_row))
-            self.chain_break.append(t.chain_break[old])
-            for p in range(int(t.chain_break[old][:, 1].sum()) + 1):
+            self.chain_break.append(int(t.chain_break[old]))
+            for p in range(int(t.breaks[t.chain_break[old], :, 1].sum()) + 1):
                 tokens, after = found.get(p, (np.zeros(0, np.int32), -1))
                 self.chain_row.append(self._row(tokens))
                 self.chain_exit.append(after)
@@ -252,7 +252,7 @@ class _Overlay:
             for chain in self.chains[number].values():
                 k = chain - int(t.chain_cell.size)
                 begin = self.chain_cell[k] - int(t.chain_row.size)
-                count = int(self.chain_break[k][:, 1].sum()) + 1
+                count = int(t.breaks[self.chain_break[k], :, 1].sum()) + 1
                 following.update(self.chain_exit[begin : begin + count])
             length[first + number] = 1 + max(length.get(e, 0) for e in following)
         return max(length.values(), default=0)

@@ -33,6 +33,7 @@ class Machine(NamedTuple):
     symbol_class: np.ndarray
     state_cell: np.ndarray
     state_break: np.ndarray
+    breaks: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -55,7 +56,7 @@ class Trie(NamedTuple):
 @kernel()
 def cell_of(m, q, c):  # type: ignore[no-untyped-def]
     """The cell of a state at a counter."""
-    return m.state_cell[q] + phase(m.state_break, q, np.int64(c))
+    return m.state_cell[q] + phase(m.breaks, m.state_break[q], np.int64(c))
 
 
 @kernel()
@@ -150,7 +151,7 @@ class Walker:
     def __init__(self, tables: Tables, vocab: Vocab, delta: np.ndarray) -> None:
         t = tables
         self.machine = Machine(
-            t.symbol_class, t.state_cell, t.state_break, t.cell_delta, t.cell_default, delta, t.delta, t.push,
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.delta, t.push,
             t.return_offset, t.return_,
         )  # fmt: skip
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))

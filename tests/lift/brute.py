@@ -33,6 +33,7 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         t.symbol_class,
         t.state_cell,
         t.state_break,
+        t.breaks,
         t.cell_delta,
         t.cell_default,
         t.delta,
@@ -46,6 +47,7 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         bundle.meta["capacity"],
         t.state_close,
         t.close_break,
+        t.close_breaks,
         t.close_bound,
         t.owed_first,
         t.owed_break,
@@ -78,17 +80,17 @@ def rows_by_cell(bundle: Bundle) -> tuple[list[object], list[object]]:
             if place < len(t.chain) and t.chain[place, 0] == t.chain_offset[e]:
                 n = int(t.chain[place, 1])
                 first = int(t.chain_cell[n])
-                for x in range(first, first + int(t.chain_break[n, :, 1].sum()) + 1):
+                for x in range(first, first + int(t.breaks[t.chain_break[n], :, 1].sum()) + 1):
                     chains.append((number[e], g, x - first, of(int(t.chain_row[x]), int(t.chain_exit[x]))))
     return cells, chains
 
 
 @njit(cache=True)
-def _cell(first, breaks, owner, c):  # type: ignore[no-untyped-def]
-    cell = first[owner]
+def _cell(first, number, breaks, owner, c):  # type: ignore[no-untyped-def]
+    cell, n = first[owner], number[owner]
     for b in range(breaks.shape[1]):
-        past = c - breaks[owner, b, 0] + breaks[owner, b, 1]
-        cell += min(max(past, 0), breaks[owner, b, 1])
+        past = c - breaks[n, b, 0] + breaks[n, b, 1]
+        cell += min(max(past, 0), breaks[n, b, 1])
     return cell
 
 
@@ -100,6 +102,7 @@ def _brute(  # type: ignore[no-untyped-def]
     symbol_class,
     state_cell,
     state_break,
+    breaks,
     cell_delta,
     cell_default,
     delta,
@@ -113,6 +116,7 @@ def _brute(  # type: ignore[no-untyped-def]
     capacity,
     state_close,
     close_break,
+    close_breaks,
     close_bound,
     owed_first,
     owed_break,
@@ -132,7 +136,7 @@ def _brute(  # type: ignore[no-untyped-def]
         alive = count > 0
         for i in range(count):
             symbol = symbol_of[token] if symbol_of[token] >= 0 else np.int32(token_bytes[token_offset[token] + i])
-            cell, op = _cell(state_cell, state_break, q, c), np.int32(0)
+            cell, op = _cell(state_cell, state_break, breaks, q, c), np.int32(0)
             for base in (cell_default[cell], cell_delta[cell]):
                 at = base + symbol_class[symbol]
                 op = delta[at, 1] if delta[at, 0] == base else op
@@ -161,7 +165,7 @@ def _brute(  # type: ignore[no-untyped-def]
         if alive and q == 1:
             out[token] = 0
         elif alive:
-            out[token] = close_bound[_cell(state_close, close_break, q, c)]
+            out[token] = close_bound[_cell(state_close, close_break, close_breaks, q, c)]
             for frame in range(depth):
-                out[token] += owed[_cell(owed_first, owed_break, frames[frame, 0], frames[frame, 1])]
+                out[token] += owed[_cell(owed_first, owed_break, close_breaks, frames[frame, 0], frames[frame, 1])]
     return out

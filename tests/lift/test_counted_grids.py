@@ -89,7 +89,7 @@ def test_every_count_near_a_bound(grammar: tuple[str, str], letter: str) -> None
         held = compile_grammar(text, runs()).bundle
     except (UnsupportedError, BudgetError, GrammarError):
         return
-    breaks = held.tables.state_break
+    breaks = held.tables.breaks
     bounds = {int(at) for at in np.unique(breaks[..., 0]) if at > 0} if breaks.size else set()
     matcher = Matcher(held)
     written = before.encode() + b'"'

@@ -59,7 +59,8 @@ def test_the_tables_are_those_of_walks(case: str, name: str) -> None:
     found = compiled()
     with without(Pass.INSIDE_UNITS):
         walked = compiled()
-    same = (walked.tables.state_break == found.tables.state_break).all()
+    lists = [held.tables.breaks[held.tables.state_break] for held in (walked, found)]
+    same = np.array_equal(*lists)
     if same:
         assert rows_by_cell(walked) == rows_by_cell(found)
     else:  # walks that find nothing may have looked at a counter, so that its values seem to differ

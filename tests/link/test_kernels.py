@@ -187,6 +187,8 @@ def test_chains_that_nothing_exits_with_are_not_kept() -> None:
         profile = rng.integers(0, profiles, chains).astype(np.int32)
         imports = rng.integers(-4, 2, chains).clip(-1).astype(np.int32)
         breaks = rng.integers(0, 2, (chains, 2, 2)).astype(np.int32)
+        lists = np.arange(chains, dtype=np.int32)
+        breaks[:1] = 0
         count = breaks[:, :, 1].sum(axis=1) + 1
         owner = np.repeat(np.arange(chains), count)
         exits = rng.integers(-3, profiles, owner.size).clip(-1).astype(np.int32)
@@ -196,7 +198,7 @@ def test_chains_that_nothing_exits_with_are_not_kept() -> None:
             stay = [bool(imports[n] >= 0 or profile[n] in used) for n in range(chains)]
             used |= {e for e, n in zip(exits.tolist(), owner.tolist(), strict=True) if stay[n] and e >= 0}
         marked = np.zeros(profiles, bool)
-        kept, kept_cells, first = _kept(cells, profile, imports, breaks, exits, marked)
+        kept, kept_cells, first = _kept(cells, profile, imports, lists, breaks, exits, marked)
         assert kept.tolist() == stay and np.flatnonzero(marked).tolist() == sorted(used)
         assert kept_cells.tolist() == [stay[n] for n in owner.tolist()]
         assert first.tolist() == [n for n, start in enumerate(_starts(owner[kept_cells])) if start]

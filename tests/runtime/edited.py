@@ -148,8 +148,8 @@ def _sized(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
 
 
 def _span(dice: random.Random, arrays: Arrays, meta: Meta) -> str:
-    """Breakpoints of an owner, or of all."""
-    name = dice.choice([n for n in TABLES if n.endswith("_break")])
+    """Breakpoints of a list, or of all."""
+    name = dice.choice(("breaks", "close_breaks"))
     array = arrays[name]
     if not array.size:
         width = dice.choice((1, 2, 65))

@@ -6,7 +6,7 @@ Invariants   if `sound` accepts tables, no plain pass refuses them; tests/runtim
              edit. Checks run in the order of the list and stop at the first that fails: earlier checks bound the
              numbers that later checks use as indices.
              The list is built once, with names; for each bundle only the numbers behind the names are filled in.
-Arrays       checks int64 [n, 9]: a kind, then its arguments; what they mean is said at each kind.
+Arrays       checks int64 [n, 10]: a kind, then its arguments; what they mean is said at each kind.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..tables import COUNTED, FIELD_OF, FIELDS, MAX_BREAKS, MAX_COUNT, NEVER, TA
 RANGE = 0
 # (address, count, total, values or 0): offsets from 0 to total that never fall; within each stretch values ascend
 OFFSETS = 1
-# (first, count, breaks, B, total, shared, clear): cells of owners lie one after the other, or are shared by all where
-# `shared`; with `clear` every count of a breakpoint begins a phase
+# (first, count, lists, breaks, B, total, shared): cells of owners lie one after the other, or are shared by all where
+# `shared`; the owner's list says how many it has
 CELLS = 2
 # (delta, count, states, pushes, pops, classes): a comb of so many columns, of ops
 OPS = 3
@@ -37,10 +37,14 @@ COMB = 4
 BASES = 5
 # (dense, rows, words, shift): no bits from `shift` on in the last word of a row
 BITS = 6
-# (offsets, profiles, chain, entries, chain_cell, chain_break, B, chain_exit): with `most` (argument): the longest chain
+# (offsets, profiles, chain, entries, chain_cell, chain_break, breaks, B, chain_exit): with `most` (argument): the
+# longest chain
 CHAINS = 7
 # (address, count): values that ascend
 ASCENDING = 8
+# (breaks, count, B, clear): the first list of breakpoints is there and has none; with `clear` every count of a
+# breakpoint begins a phase
+LISTS = 9
 MOST_WORK = 1 << 24  # steps of the search for the longest chain; more is left to the plain pass
 
 
@@ -48,7 +52,7 @@ MOST_WORK = 1 << 24  # steps of the search for the longest chain; more is left t
 def _short(check, most):  # type: ignore[no-untyped-def]
     """The longest path of exit profiles has at most `most` of them; profiles with one offset are one."""
     offsets, profiles, chain, entries = check[1], check[2], check[3], check[4]
-    cells, breaks, width, exits = check[5], check[6], check[7], check[8]
+    cells, lists, breaks, width, exits = check[5], check[6], check[7], check[8], check[9]
     if profiles == 0:
         return True
     if most < 1:
@@ -65,8 +69,9 @@ def _short(check, most):  # type: ignore[no-untyped-def]
             number = _int(chain, 2 * place + 1)
             first = _int(cells, number)
             last = first
-            for k in range(width):
-                last += _int(breaks, 2 * (number * width + k) + 1)
+            owned = _int(lists, number) * width
+            for k in range(owned, owned + width):
+                last += _int(breaks, 2 * k + 1)
             work += last - first
             if work > MOST_WORK:
                 return False
@@ -112,21 +117,29 @@ def passes(checks, most):  # type: ignore[no-untyped-def]
                     for k in range(_int(a, i - 1) + 1, _int(a, i)):
                         bad |= _int(c, k) <= _int(c, k - 1)
         elif kind == CELLS:
-            shared, clear = checks[n, 6], checks[n, 7]
+            total, shared = checks[n, 6], checks[n, 7]
             end = 0
             for i in range(count):
                 first = _int(a, i)
                 bad |= (first != end) & (shared == 0)
                 end = first + 1
+                owned = _int(b, i) * d
+                if owned != 0:
+                    for k in range(owned, owned + d):
+                        end += _int(c, 2 * k + 1)
+                bad |= (first < 0) | (end > total)
+            bad |= (end != total) & (shared == 0)
+        elif kind == LISTS:
+            if count < 1:
+                return 0
+            for i in range(count):
                 past = 0
-                for k in range(c):
-                    span = _int(b, 2 * (i * c + k) + 1)
-                    end += span
-                    if clear != 0 and span > 0:
-                        bad |= _int(b, 2 * (i * c + k)) - span < past
-                        past = _int(b, 2 * (i * c + k))
-                bad |= (first < 0) | (end > d)
-            bad |= (end != d) & (shared == 0)
+                for k in range(i * b, (i + 1) * b):
+                    at, span = _int(a, 2 * k), _int(a, 2 * k + 1)
+                    bad |= (i == 0) & ((at != 0) | (span != 0))
+                    if c != 0 and span > 0:
+                        bad |= at - span < past
+                        past = at
         elif kind == OPS:
             for i in range(count):
                 owner, op = _int(a, 2 * i), _int(a, 2 * i + 1)
@@ -164,7 +177,7 @@ class _Plan:
     """The checks of all bundles: every argument is the place of a number that a bundle has, or a constant.
 
     Attributes:
-        place: int64 [checks, 9], into the numbers of a bundle, in the order of `sound`, and `constants` behind them.
+        place: int64 [checks, 10], into the numbers of a bundle, in the order of `sound`, and `constants` behind them.
     """
 
     def __init__(self) -> None:
@@ -179,26 +192,29 @@ class _Plan:
                 else:
                     self._add(RANGE, f"column {column} of {key}", TABLES[key].counts, len(values), low, high)
         self._ascending("special_token")
-        self._cells("state_cell", "state_break", "cells")
+        self._lists("breaks", clear=0)
+        self._lists("close_breaks", clear=1)
+        self._cells("state_cell", "state_break", "breaks", "cells")
         self._add(OPS, _at("delta"), "transitions", "states", "pushes", "pops", "classes")
         self._add(COMB, _at("return_"), "returns", 0, "return values", MAX_COUNT)
         self._add(COMB, _at("chain"), "chain entries", 0, "chains", "stack symbols")
-        self._cells("chain_cell", "chain_break", "chain cells")
+        self._cells("chain_cell", "chain_break", "breaks", "chain cells")
         self._offsets("list_offset", "list_tokens", ascend=True)
         self._add(BASES, _at("list_base"), "lists")
         self._add(BITS, _at("dense"), "dense with a part of a word", "words", "bits of the last word")
         self._offsets("tool_offset", "tool_members", ascend=True)
         self._ascending("narrowing")
-        self._cells("state_close", "close_break", "close cells", "no close", 1)
-        self._cells("owed_first", "owed_break", "owed cells", "no close", 1)
+        self._cells("state_close", "close_break", "close_breaks", "close cells", "no close")
+        self._cells("owed_first", "owed_break", "close_breaks", "owed cells", "no close")
         self._offsets("forced_offset", "forced_tokens", ascend=False)
         self._add(RANGE, _at("close_bound"), _size("close_bound"), 1, "least bound", NEVER + 1)
         chains = _at("chain_offset"), "profiles", _at("chain"), "chain entries"
-        self._add(CHAINS, *chains, _at("chain_cell"), _at("chain_break"), "chain_break width", _at("chain_exit"))
+        lists = _at("chain_break"), _at("breaks"), "breaks width"
+        self._add(CHAINS, *chains, _at("chain_cell"), *lists, _at("chain_exit"))
         self.place = np.array(self._checks, np.int64)
 
     def _add(self, *check: int | str) -> None:
-        self._checks.append([self._number(argument) for argument in (*check, *(9 - len(check)) * (0,))])
+        self._checks.append([self._number(argument) for argument in (*check, *(10 - len(check)) * (0,))])
 
     def _number(self, argument: int | str) -> int:
         if isinstance(argument, str):
@@ -207,8 +223,11 @@ class _Plan:
             self.constants.append(argument)
         return len(self._place) + self.constants.index(argument)
 
-    def _cells(self, first: str, breaks: str, total: str, shared: int | str = 0, clear: int = 0) -> None:
-        self._add(CELLS, _at(first), _size(first), _at(breaks), f"{breaks} width", total, shared, clear)
+    def _cells(self, first: str, lists: str, breaks: str, total: str, shared: int | str = 0) -> None:
+        self._add(CELLS, _at(first), _size(first), _at(lists), _at(breaks), f"{breaks} width", total, shared)
+
+    def _lists(self, breaks: str, clear: int) -> None:
+        self._add(LISTS, _at(breaks), TABLES[breaks].counts, f"{breaks} width", clear)
 
     def _offsets(self, offset: str, values: str, *, ascend: bool) -> None:
         self._add(OFFSETS, _at(offset), _size(offset), _size(values), _at(values) if ascend else 0)
@@ -229,7 +248,7 @@ def _size(field: str) -> str:
 NUMBERS = (
     *("classes", "pops", "return values", "words", "bits of the last word", "dense with a part of a word"),
     *("no close", "least bound"),
-    *("state_break width", "chain_break width", "close_break width", "owed_break width"),
+    *("breaks width", "close_breaks width"),
     *(f"column {number} of {field}" for field in ("push", "mark") for number in range(4)),
 )
 
@@ -243,7 +262,7 @@ def _numbers(t: Tables, counts: dict[str, int]) -> list[int]:
         *(counts[name] for name in COUNTED),
         *(t.classes, pops, return_of(t.states, 0), words, bits, counts["dense rows"] if bits else 0),
         *(t.knows_no_close, NEVER * t.knows_no_close),
-        *(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1]),
+        *(t.breaks.shape[1], t.close_breaks.shape[1]),
         *(of_push, of_push + 4, of_push + 8, of_push + 12, of_mark, of_mark + 4, of_mark + 8, of_mark + 12),
     ]
 
@@ -260,9 +279,7 @@ def sound(t: Tables, meta: dict[str, Any], counts: dict[str, int]) -> bool:
         counts: of `counts_of`.
     """
     fits = (
-        t.dense.shape[1] == -(-counts["tokens"] // 32)
-        and max(t.state_break.shape[1], t.chain_break.shape[1], t.close_break.shape[1], t.owed_break.shape[1])
-        <= MAX_BREAKS
+        t.dense.shape[1] == -(-counts["tokens"] // 32) and max(t.breaks.shape[1], t.close_breaks.shape[1]) <= MAX_BREAKS
     )
     if not fits:
         return False

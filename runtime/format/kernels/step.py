@@ -19,18 +19,30 @@ from ..tables import MAX_COUNT
 
 
 @kernel(**BARE)
-def phase(breaks, owner, counter):  # type: ignore[no-untyped-def]
+def phase(breaks, number, counter):  # type: ignore[no-untyped-def]
     """How many cells behind its first the cell of an owner is, at a counter.
 
     Args:
-        breaks: int32 [owners, B, 2], as `state_break`.
+        breaks: int32 [lists, B, 2], as the table of this name.
+        number: of the owner's list, as `state_break`.
     """
     total = np.int64(0)
-    for b in range(breaks.shape[1]):
-        span = np.int64(breaks[owner, b, 1])
-        past = counter - breaks[owner, b, 0] + span
-        if past > 0:
-            total += min(past, span)
+    if number != 0:
+        for b in range(breaks.shape[1]):
+            span = np.int64(breaks[number, b, 1])
+            past = counter - breaks[number, b, 0] + span
+            if past > 0:
+                total += min(past, span)
+    return total
+
+
+@kernel(**BARE)
+def phases_of(breaks, number):  # type: ignore[no-untyped-def]
+    """How many cells an owner has: one for each phase of its counter."""
+    total = np.int64(1)
+    if number != 0:
+        for b in range(breaks.shape[1]):
+            total += breaks[number, b, 1]
     return total
 
 
