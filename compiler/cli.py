@@ -21,7 +21,7 @@ from click.core import ParameterSource
 
 from .commands.signals import end_at_once, end_on_signals
 from .commands.terminal import end_as_asked, end_without_room, guarded
-from .options import LIMITS, WORDS
+from .options import LIMITS, RELAXABLE, WORDS
 
 Command = Callable[..., Any]
 
@@ -56,11 +56,26 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
         ),
+        click.option("--lenient", is_flag=True, help="--skip, and --relax with every keyword that it takes."),
+        click.option(
+            "--relax",
+            multiple=True,
+            type=click.Choice(RELAXABLE),
+            help="Leave out this keyword where it cannot be compiled exactly, and list it; may be repeated.",
+        ),
         click.option("--skip", is_flag=True, help="Leave out tools that cannot be compiled, and list them."),
         click.option(
-            "--lenient",
-            is_flag=True,
-            help="Drop keywords that cannot be enforced, and tools without a schema, and list them.",
+            "--except",
+            "but",
+            multiple=True,
+            metavar="PATTERN",
+            help="Leave these tools out: NAME, tag:TAG, method:GET or path:/v1/*; may be repeated.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="PATTERN",
+            help="Compile these tools alone, said as for --except.",
         ),
         click.option(
             "--key-order",

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .budget import Budget
 from .errors import SpecError
+
+if TYPE_CHECKING:
+    from .specs.selection import Selection
 
 BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
@@ -25,6 +28,10 @@ LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
+RELAXABLE = ("format", "multipleOf", "pattern", "patternProperties", "uniqueItems")
+"""Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
+LISTS = ("relax", "only", "except")
+"""Options that are lists of words; ``except`` is `Options.but`."""
 _SWITCHES = ("named", "strict", "lenient", "skip", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs")
 
@@ -40,6 +47,13 @@ def check_option(name: str, value: Any, place: str) -> None:
     if value is None and name in _OPTIONAL:
         return
     expected = []
+    if name in LISTS:
+        words = list(value) if isinstance(value, (list, tuple)) else [value]
+        known = RELAXABLE if name == "relax" else ()
+        if all(isinstance(word, str) and word and (not known or word in known) for word in words):
+            return
+        expected.append(f"a list of {', '.join(known) or 'patterns'}")
+        value = next(word for word in words if not isinstance(word, str) or not word or (known and word not in known))
     if name in _SWITCHES:
         if isinstance(value, bool):
             return
@@ -77,8 +91,13 @@ class Options:
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
-        lenient: drop keywords, and tools without a schema, that cannot be compiled, and list them, instead of failing.
         skip: leave out tools that cannot be compiled, and list them, instead of failing.
+        relax: keywords that are left out, and listed, where they cannot be compiled exactly, as ``uniqueItems``: more
+            is allowed then, never less.
+        lenient: ``skip``, and ``relax`` with all keywords that it takes.
+        only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
+            none: all.
+        but: tools that are not compiled, in the same words.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
         jobs: most processes that compile the parts of one spec; None: one for each core. See compiler/link/workers.py.
@@ -94,13 +113,32 @@ class Options:
     soft_depth: int = 64
     lenient: bool = False
     skip: bool = False
+    relax: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
     standalone: bool = False
     budget: Budget = field(default_factory=Budget)
     jobs: int | None = None
 
+    @property
+    def selection(self) -> Selection:
+        """Which tools are compiled; to be asked of one spec."""
+        from .specs.selection import Selection
+
+        return Selection(self.only, self.but)
+
     def __post_init__(self) -> None:
         for name in (*_SWITCHES, *WORDS, *LIMITS):
             check_option(name, getattr(self, name), f"Options.{name}")
+        for name in LISTS:
+            at = "but" if name == "except" else name
+            words = getattr(self, at)
+            check_option(name, words, f"Options.{at}")
+            object.__setattr__(self, at, (words,) if isinstance(words, str) else tuple(words))
+        if self.lenient:
+            object.__setattr__(self, "skip", True)
+            object.__setattr__(self, "relax", RELAXABLE)
+        object.__setattr__(self, "relax", tuple(sorted(set(self.relax))))
         if self.response is not None and not isinstance(self.response, bool):
             from .specs.requests import response_schema
 

@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +27,14 @@ from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
 from .specs.marks import MARKS, request_of
-from .specs.model import Refused, with_strictness
+from .specs.model import Refused, first_of, with_strictness
+from .specs.read import selected
 
 if TYPE_CHECKING:
     from toolc.runtime.format.bundle import Bundle
     from toolc.runtime.format.vocab import Vocab
 
-    from .grammar.assemble import Assembled
+    from .grammar.assemble import Assembled, Known
 
     Tokenizer = str | Path | Vocab
 
@@ -117,7 +117,9 @@ def compile_tools(
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    read = read_spec(spec, skip=options is not None and options.skip)
+    select = (options or Options()).selection
+    read = read_spec(spec, skip=True, select=select)
+    select.check(read.name)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -139,8 +141,10 @@ def compile_request(
     from .specs.requests import request_spec
     from .specs.source import MAX_BYTES, load_document
 
-    refused: list[Refused] | None = [] if options is not None and options.skip else None
-    spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES), refused)
+    select = (options or Options()).selection
+    document, name = load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES)
+    spec = request_spec(document, name, [], select)
+    select.check(name)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -180,10 +184,11 @@ def compile_spec(
     """Compile a spec that was read before; see compile_tools."""
     options = options or Options()
     clock = _Clock(f"{spec.name}#", options, progress)
+    known: Known = {}
     with options.budget.ticking():
         while True:
             try:
-                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock, known)
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
 
@@ -191,17 +196,19 @@ def compile_spec(
 def _without(spec: Spec, refused: RefusedTools, options: Options) -> Spec:
     """The spec without the tools that cannot be compiled, if that is asked for and leaves any.
 
-    Raises ToolcError: the first error, otherwise.
+    Raises ToolcError: the first error otherwise, which knows of the others.
     """
-    number, error = min(refused.errors.items(), key=itemgetter(0))
-    if not options.skip or len(refused.errors) == len(spec.tools):
+    more = [Refused(spec.tools[n].name, one) for n, one in sorted(refused.errors.items())]
+    every = (*spec.refused, *more)
+    if not options.skip or len(more) == len(spec.tools):
+        error = first_of(every)
         if not options.skip and len(spec.tools) > 1:
-            left_out = f"with --skip {spec.tools[number].name} is left out"
+            count = len(every)
+            left_out = f"with --skip {f'these {count} tools are' if count > 1 else f'{every[0].name} is'} left out"
             error.hint = f"{error.hint}; {left_out}" if error.hint else left_out
         raise error
     kept = tuple(tool for n, tool in enumerate(spec.tools) if n not in refused.errors)
-    more = (Refused(spec.tools[n].name, one) for n, one in sorted(refused.errors.items()))
-    return replace(spec, tools=kept, refused=(*spec.refused, *more))
+    return replace(spec, tools=kept, refused=every)
 
 
 def _compile_spec(
@@ -210,11 +217,12 @@ def _compile_spec(
     stated: tuple[Sequence[str | int], int | None],
     options: Options,
     clock: _Clock,
+    known: Known,
 ) -> Compiled:
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
-    assembled, spec = assembled_of(spec, options)
+    assembled, spec = assembled_of(spec, options, known)
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
@@ -263,28 +271,38 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     return assembled_of(spec, options or Options())[0]
 
 
-def assembled_of(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
-    """The same, and the spec without the tools that are left out (``skip``)."""
+def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tuple[Assembled, Spec]:
+    """The same, and the spec without the tools that are left out (``skip``).
+
+    Args:
+        known: what was written of the same tools before; grows.
+    """
+    known = {} if known is None else known
     from .grammar.assemble import assemble
     from .grammar.protocol import load_protocol
     from .schema import SchemaOptions
 
     if options.response is not None:
         check_response(options.response)
-    if spec.hosted and not (spec.tools and options.lenient):
+    if spec.hosted and not (spec.tools and options.skip):
         raise spec.hosted[0].refused(spec.name, alone=not spec.tools)
+    hosted = [Refused(tool.type, tool.refused(spec.name, alone=False)) for tool in spec.hosted]
+    spec = replace(selected(spec, options.selection), hosted=(), refused=(*spec.refused, *hosted))
     check_fit(spec, options, spec.name)
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
-    schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
+    schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
     with options.budget.ticking():
         while True:
             strict = with_strictness(spec, options.strict)
-            how = protocol, options.named, options.response, options.skip
+            how = protocol, options.named, options.response, known
             try:
-                return assemble(strict, schema_options, options.budget, *how), spec
+                assembled = assemble(strict, schema_options, options.budget, *how)
+                if spec.refused and not options.skip:
+                    raise RefusedTools({})
+                return assembled, spec
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
 

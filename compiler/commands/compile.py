@@ -59,6 +59,7 @@ def run(given: set[str], **options: Any) -> None:
         _run(spec, **options)
         return
     said = {name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output")} | project.options
+    said["but"] = said.pop("except", None)
     options |= {key: value for key, value in said.items() if value is not None and key not in given}
     options["eos"] = options["eos"] or project.eos
     if options["logits_width"] is None:
@@ -131,7 +132,7 @@ def _run(
     options = _options(more)
     with Progress(quiet=as_json) as progress:
         progress("spec")
-        source, stem = read_source(spec, more["max_spec_bytes"], more["skip"])
+        source, stem = read_source(spec, more["max_spec_bytes"], options)
         path = Path(f"{stem}.toolc" if output is None else output)
         target = output_file(path, inputs)
         warm(progress, options.jobs)

@@ -17,14 +17,23 @@ from ..specs.source import MAX_BYTES, load_document
 from .terminal import standard_input
 
 
-def read_source(spec: str | Project, max_bytes: int | None, skip: bool = False) -> tuple[Spec | str, str]:
-    """The spec or the Lark text, and the name that its output gets by default."""
-    limit = MAX_BYTES if max_bytes is None else max_bytes
+def read_source(spec: str | Project, max_bytes: int | None, options: Options) -> tuple[Spec | str, str]:
+    """The spec or the Lark text, and the name that its output gets by default.
+
+    Tools that cannot be read are listed in the spec: whether they are left out is said by the options of its compile.
+    """
+    limit, select = MAX_BYTES if max_bytes is None else max_bytes, options.selection
+    source: Spec | str
     if isinstance(spec, Project):
-        return joined_spec(spec.specs, limit, skip), spec.specs[0].stem
-    if spec == "-":
-        return read_spec(standard_input().read(limit + 1), "stdin", max_bytes=limit, skip=skip), "stdin"
-    return read_file(spec, max_bytes, skip)
+        source, stem = joined_spec(spec.specs, limit, True, select), spec.specs[0].stem
+    elif spec == "-":
+        data = standard_input().read(limit + 1)
+        source, stem = read_spec(data, "stdin", max_bytes=limit, skip=True, select=select), "stdin"
+    else:
+        source, stem = read_file(spec, max_bytes, True, select)
+    if isinstance(source, Spec):
+        select.check(source.name)
+    return source, stem
 
 
 def schema_options(options: dict[str, Any]) -> Options:
@@ -38,6 +47,9 @@ def schema_options(options: dict[str, Any]) -> Options:
         digits=options["digits"],
         lenient=options["lenient"],
         skip=options["skip"],
+        relax=options["relax"],
+        only=options["only"],
+        but=options["but"],
         key_order=options["key_order"],
     )
 

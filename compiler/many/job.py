@@ -181,9 +181,9 @@ def _run(job: Job) -> tuple[str, str, int]:
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))
         if os.path.isdir(job.name):
             _refuse_folder(job.name)
-        source, stem = read_file(job.name, job.max_spec_bytes, job.options.skip)
+        source, stem = read_file(job.name, job.max_spec_bytes, job.options.skip, job.options.selection)
     else:
-        source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes, job.options.skip)
+        source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes, job.options.skip, job.options.selection)
     key = source_key(source, vocab, job.options, lark_name(stem))
     if _is_there(store, key, signer):
         return REUSED, key, 0

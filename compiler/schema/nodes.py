@@ -94,8 +94,9 @@ class Reader:
 
     Args:
         loader: gives the document at a URI, or None.
-        lenient: whether patterns that cannot be compiled are dropped. ``$refused`` then holds them by their
-            keywords in the node, so that its complement is dropped as well: what is dropped only ever allows more.
+        relax: keywords that are dropped where they cannot be compiled. Of patterns, ``$refused`` then holds what is
+            dropped by its keyword in the node, so that its complement is dropped as well: what is dropped only ever
+            allows more.
         budget: limit on time.
 
     Attributes:
@@ -103,8 +104,8 @@ class Reader:
         narrowed: (place, keyword) → the declared restrictions that may narrow it, where there are any.
     """
 
-    def __init__(self, loader: Loader | None = None, lenient: bool = False, budget: Budget | None = None) -> None:
-        self.lenient = lenient
+    def __init__(self, loader: Loader | None = None, relax: Collection[str] = (), budget: Budget | None = None) -> None:
+        self.relax = frozenset(relax)
         self.budget = budget or Budget(None, None, None, None)
         self.report: list[tuple[str, str, str]] = []
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -115,7 +116,7 @@ class Reader:
         self._tagged: dict[Node, list[int]] = {}  # unions with a discriminator → its rows in the report
         self._narrowing: set[Node] = set()  # those of which it is enforced
         self._library = Library(loader)
-        self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where lenient
+        self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where relaxed
         self._others: dict[Node, list[str]] = {}  # the same by node, always
         self._dropped: dict[str, dict[str, None]] = {}  # place → its keywords that are dropped
         self.true = self._intern({}, "#")
@@ -213,7 +214,7 @@ class Reader:
                     if status == "later":  # no keyword here: formulas.py asserts formats of all drafts
                         self.report.append((place, keyword, "annotation"))
                         continue
-            if self.lenient and keyword in ("pattern", "patternProperties"):
+            if keyword in self.relax and keyword in ("pattern", "patternProperties"):
                 patterns = [parsed] if keyword == "pattern" else list(parsed)
                 kept = [pattern for pattern in patterns if is_supported(pattern)]
                 if len(kept) < len(patterns):
@@ -261,7 +262,7 @@ class Reader:
             self.report.append((place, "discriminator", "enforced" if node in self._narrowing else "annotation"))
         if node.place != place:
             self._others.setdefault(node, []).append(place)
-        if self.lenient and node.place != place:
+        if self.relax and node.place != place:
             self._twins.setdefault(node.place, []).append(place)
             for keyword in self._dropped.get(node.place, ()):
                 self._drop(place, keyword)
@@ -383,10 +384,11 @@ class Reader:
         return self.of_type("object", place)
 
     def part(self, node: Node, keywords: Collection[str]) -> Node:
-        """A schema with some of its keywords, and with what belongs to them."""
+        """A schema with some of its keywords, and with what belongs to them; without tags, which rule out no value."""
         kept = {*keywords, *(name for keyword in keywords for name in BESIDE.get(keyword, ()))}
         said = {name: value for name, value in node.keywords.items() if name in kept or name.startswith("$")}
-        return self._intern({name: value for name, value in said.items() if name not in REFERENCES}, node.place)
+        left_out = (*REFERENCES, TAGS)
+        return self._intern({name: value for name, value in said.items() if name not in left_out}, node.place)
 
     def one_of(self, constants: tuple[Constant, ...], place: str) -> Node:
         """The schema of some values."""

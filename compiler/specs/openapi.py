@@ -22,6 +22,7 @@ from urllib.parse import unquote
 from ..errors import SpecError
 from .marks import marks_of
 from .model import Dialect, Refused, ToolSpec, escape, quote, shown, skipping, want
+from .selection import Selection
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 READ_ONLY = frozenset({"get", "head"})
@@ -35,11 +36,14 @@ MAX_ARGUMENTS = 200_000
 """Of all operations; path items and lists of parameters that many refer to multiply."""
 
 
-def read_openapi(document: dict[str, Any], name: str, refused: list[Refused] | None = None) -> list[ToolSpec]:
+def read_openapi(
+    document: dict[str, Any], name: str, refused: list[Refused] | None = None, select: Selection | None = None
+) -> list[ToolSpec]:
     """The tools of an OpenAPI document, in its order.
 
     Args:
         refused: receives the operations that cannot be read; None: the first of them is an error.
+        select: the operations that are read; None: all.
     """
     version = document["openapi"]
     if not isinstance(version, str) or not re.match(r"3\.[01](\.\d+)?([-+].*)?\Z", version):
@@ -53,7 +57,7 @@ def read_openapi(document: dict[str, Any], name: str, refused: list[Refused] | N
     if dialect == "openapi-3.0":
         document = as_draft_4(document)
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    return Reader(document, name, dialect, refused).paths(paths)
+    return Reader(document, name, dialect, refused, select).paths(paths)
 
 
 class Reader:
@@ -66,13 +70,19 @@ class Reader:
     places: tuple[str, ...] = PLACES
 
     def __init__(
-        self, document: dict[str, Any], name: str, dialect: Dialect, refused: list[Refused] | None = None
+        self,
+        document: dict[str, Any],
+        name: str,
+        dialect: Dialect,
+        refused: list[Refused] | None = None,
+        select: Selection | None = None,
     ) -> None:
         self.document = document
         self.name = name
         self.dialect = dialect
         self.arguments = 0  # of the operations so far
         self.refused = refused
+        self.select = select or Selection()
 
     def paths(self, paths: dict[str, Any]) -> list[ToolSpec]:
         """The operations of all paths."""
@@ -90,7 +100,11 @@ class Reader:
         for method, operation in item.items():
             if method in METHODS:
                 named = isinstance(operation, dict) and isinstance(operation.get("operationId"), str)
-                with skipping(self.refused, operation["operationId"] if named else f"{method} {path}"):
+                called = operation["operationId"] if named else f"{method} {path}"
+                said = plain_name(called if named else method + path)
+                if not self.select.takes(said, tags_in(operation), method, path):
+                    continue
+                with skipping(self.refused, called):
                     where = f"{at}/{method}"
                     want(operation, dict, f"{self.name}#{where}", "an operation: an object")
                     shared = self.parameters(item.get("parameters"), f"{at}/parameters")
@@ -157,6 +171,7 @@ class Reader:
             dialect=self.dialect,
             places=places,
             request=(method.upper(), path, parts),
+            tags=tags_in(operation),
         )
 
     def argument_name(self, place: str, name: str) -> str:
@@ -169,7 +184,7 @@ class Reader:
             name = method + path
         elif not isinstance(name, str) or not re.search(r"[A-Za-z0-9]", name):
             raise SpecError(place=f"{self.name}#{pointer}/operationId", found=shown(name), expected="a name")
-        return re.sub(r"[^A-Za-z0-9_.-]+", "_", re.sub(r"[{}]", "", name)).strip("_")
+        return plain_name(name)
 
     def check_path(self, path: str, pointer: str, parameters: dict[Any, Any]) -> None:
         for needed in re.findall(r"\{([^{}]+)\}", path):
@@ -276,6 +291,17 @@ class Reader:
             else:
                 raise SpecError("the reference leads nowhere", place=where, found=quote(ref))
         return value
+
+
+def plain_name(name: str) -> str:
+    """What a tool is called for an operation: characters that a name may not have become ``_``."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", re.sub(r"[{}]", "", name)).strip("_")
+
+
+def tags_in(operation: Any) -> tuple[str, ...]:
+    """The tags of an operation that may be of no form."""
+    tags = operation.get("tags") if isinstance(operation, dict) else None
+    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
 
 
 def _preference(media_type: str) -> int:

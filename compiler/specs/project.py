@@ -23,15 +23,29 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
-from ..options import check_option
+from ..options import LISTS, check_option
 from ..paths import path_text
-from .model import Hosted, Spec, ToolSpec, escape, make_spec, quote, want
+from .model import Hosted, Spec, ToolSpec, digest_of, escape, make_spec, quote, want
 from .read import read_spec
+from .selection import Selection
 from .source import MAX_BYTES, load_document
 
 NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
 _TEXTS = ("tokenizer", "protocol", "response", "output")
-_OPTIONS = ("whitespace", "digits", "soft_depth", "lenient", "skip", "key_order", "standalone", "named", "strict")
+_OPTIONS = (
+    "whitespace",
+    "digits",
+    "soft_depth",
+    "lenient",
+    "skip",
+    "relax",
+    "only",
+    "except",
+    "key_order",
+    "standalone",
+    "named",
+    "strict",
+)
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,8 @@ def read_project(path: Path) -> Project:
         if key not in _OPTIONS:
             raise SpecError("there is no such option", place=place, found=quote(key), expected=", ".join(_OPTIONS))
         check_option(key, value, place)
+        if key in LISTS:
+            options[key] = tuple(value) if isinstance(value, list) else (value,)
     return Project(tuple(specs), **texts, eos=tuple(map(str, eos)), logits_width=width, options=options, name=name)
 
 
@@ -116,9 +132,15 @@ def _near(value: str, folder: Path) -> str:
     return str(folder / value) if os.path.exists(folder / value) else value
 
 
-def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES, skip: bool = False) -> Spec:
-    """The spec of one file, or all tools of several; a name that stands twice is an error that names both places."""
-    specs = [read_spec(path, max_bytes=max_bytes, skip=skip) for path in paths]
+def joined_spec(
+    paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES, skip: bool = False, select: Selection | None = None
+) -> Spec:
+    """The spec of one file, or all tools of several; a name that stands twice is an error that names both places.
+
+    Args:
+        skip, select: as of `read_spec`.
+    """
+    specs = [read_spec(path, max_bytes=max_bytes, skip=skip, select=select) for path in paths]
     if len(specs) == 1:
         return specs[0]
     tools: list[ToolSpec] = []
@@ -132,4 +154,5 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES, skip
         hosted += (tool._replace(file=file) for tool in spec.hosted)
     name = ", ".join(spec.name for spec in specs)
     refused = [one for spec in specs for one in spec.refused] if skip else None
-    return make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused)
+    spec = make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused)
+    return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec

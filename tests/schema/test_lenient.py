@@ -9,6 +9,7 @@ import pytest
 
 from toolc.compiler import Options, compile_schema
 from toolc.compiler.errors import UnsupportedError
+from toolc.compiler.options import RELAXABLE
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
 
 from .judge import Judge
@@ -70,7 +71,7 @@ VALUES: list[Any] = [
 def test_dropped_and_wider(name: str, schema: Any, dropped: list[tuple[str, str]]) -> None:
     with pytest.raises(UnsupportedError):
         schema_to_lark(schema)
-    text, writer = schema_to_lark(schema, SchemaOptions(lenient=True))
+    text, writer = schema_to_lark(schema, SchemaOptions(relax=RELAXABLE))
     ours, judge = Compiled(text), Judge(schema)
     assert {(place, keyword) for place, keyword, status in writer.keywords if status == "dropped"} == set(dropped)
     valid = [value for value in VALUES if judge.holds(value)]
@@ -86,14 +87,14 @@ def test_what_is_beside_it_stays() -> None:
         ({**O, "properties": {"a": {"type": "null"}}, "patternProperties": {BACK: {}}, "additionalProperties": False},
          '{"a": null, "b": 1}', '{"a": 1}'),
     ):  # fmt: skip
-        ours = Compiled(schema_to_lark(schema, SchemaOptions(lenient=True))[0])
+        ours = Compiled(schema_to_lark(schema, SchemaOptions(relax=RELAXABLE))[0])
         assert ours.accepts(accepted) and not ours.accepts(refused)
 
 
 def test_nothing_is_dropped_that_can_be_compiled() -> None:
     schema = {"pattern": "^a+$", "multipleOf": 7, "patternProperties": {"^a": {"type": "null"}}}
     exact = schema_to_lark(schema)
-    lenient = schema_to_lark(schema, SchemaOptions(lenient=True))
+    lenient = schema_to_lark(schema, SchemaOptions(relax=RELAXABLE))
     assert exact[0] == lenient[0] and exact[1].keywords == lenient[1].keywords
 
 
@@ -156,5 +157,5 @@ def test_what_is_refused_all_the_same(schema: Any) -> None:
 )  # fmt: skip
 def test_what_is_dropped_here_is_not_what_is_dropped_there(schema: Any, values: list[Any]) -> None:
     """Two patterns that are dropped say different things, so that one may hold where the other does not."""
-    recogniser = Compiled(schema_to_lark(schema, SchemaOptions(lenient=True))[0])
+    recogniser = Compiled(schema_to_lark(schema, SchemaOptions(relax=RELAXABLE))[0])
     assert all(recogniser.accepts(json.dumps(value)) for value in values)
