@@ -15,7 +15,7 @@ from toolc.compiler.schema import SchemaOptions, schema_to_lark
 from .judge import Judge
 from .recogniser import Compiled
 
-BACK, FLAG = "^(.)\\1$", "(?i:a)"
+BACK, FLAG = "^(.)\\1$", "(?i:\\ba)"
 LARGE = 99991
 HARD: dict[str, Any] = {"type": "string", "pattern": BACK}
 O: dict[str, Any] = {"type": "object"}
