@@ -56,6 +56,12 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
         ),
+        click.option(
+            "--schemas",
+            type=click.Path(file_okay=False),
+            metavar="DIR",
+            help="Where documents are that SPEC refers to, beside those in its own folder.",
+        ),
         click.option("--lenient", is_flag=True, help="--skip, and --relax with every keyword that it takes."),
         click.option(
             "--relax",

@@ -8,6 +8,7 @@ Invariants   an option that can change a bundle counts in its key (key.py). Valu
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -98,6 +99,8 @@ class Options:
         only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
             none: all.
         but: tools that are not compiled, in the same words.
+        schemas: where documents are that the spec refers to: a folder, or a function that gives the document at a URI
+            or None. Files in the folder of the spec are found without it; nothing is ever fetched.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
         jobs: most processes that compile the parts of one spec; None: one for each core. See compiler/link/workers.py.
@@ -116,6 +119,7 @@ class Options:
     relax: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()
+    schemas: str | Path | Callable[[str], Any] | None = None
     standalone: bool = False
     budget: Budget = field(default_factory=Budget)
     jobs: int | None = None

@@ -117,8 +117,9 @@ def compile_tools(
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    select = (options or Options()).selection
-    read = read_spec(spec, skip=True, select=select)
+    options = options or Options()
+    select = options.selection
+    read = read_spec(spec, skip=True, select=select, schemas=options.schemas)
     select.check(read.name)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
@@ -167,7 +168,7 @@ def compile_schema(
     """
     from .specs.read import schema_spec
 
-    spec = schema_spec(schema, name)
+    spec = schema_spec(schema, name, None if options is None else options.schemas)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -292,6 +293,8 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
+    if spec.documents:
+        schema_options = replace(schema_options, loader=spec.documents.get)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
     with options.budget.ticking():
@@ -455,7 +458,7 @@ def _compile(
         "options": {
             key: value
             for key, value in vars(options).items()
-            if key not in ("budget", "jobs", "standalone", "protocol", "response")
+            if key not in ("budget", "jobs", "standalone", "protocol", "response", "schemas")
         },
         "restrictions": sorted({*assembled.restrictions, *(("depth",) if modes > 1 else ())}),
         "keywords": keyword_counts(assembled.told),

@@ -58,7 +58,9 @@ def run(given: set[str], **options: Any) -> None:
     if project is None:
         _run(spec, **options)
         return
-    said = {name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output")} | project.options
+    said = {
+        name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output", "schemas")
+    } | project.options
     said["but"] = said.pop("except", None)
     options |= {key: value for key, value in said.items() if value is not None and key not in given}
     options["eos"] = options["eos"] or project.eos

@@ -25,12 +25,13 @@ def read_source(spec: str | Project, max_bytes: int | None, options: Options) ->
     limit, select = MAX_BYTES if max_bytes is None else max_bytes, options.selection
     source: Spec | str
     if isinstance(spec, Project):
-        source, stem = joined_spec(spec.specs, limit, True, select), spec.specs[0].stem
+        source, stem = joined_spec(spec.specs, limit, True, select, options.schemas), spec.specs[0].stem
     elif spec == "-":
         data = standard_input().read(limit + 1)
-        source, stem = read_spec(data, "stdin", max_bytes=limit, skip=True, select=select), "stdin"
+        how = {"skip": True, "select": select, "schemas": options.schemas}
+        source, stem = read_spec(data, "stdin", max_bytes=limit, **how), "stdin"
     else:
-        source, stem = read_file(spec, max_bytes, True, select)
+        source, stem = read_file(spec, max_bytes, True, select, options.schemas)
     if isinstance(source, Spec):
         select.check(source.name)
     return source, stem
@@ -50,6 +51,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         relax=options["relax"],
         only=options["only"],
         but=options["but"],
+        schemas=options["schemas"],
         key_order=options["key_order"],
     )
 

@@ -417,7 +417,7 @@ class _Parser:
         end = self.at
         while self.text[end : end + 1] and self.text[end] in "ims-":
             end += 1
-        add, dash, drop = self.text[self.at : end].partition("-")
+        add, _, drop = self.text[self.at : end].partition("-")
         if end > self.at and self.text.startswith(")", end):
             raise self.unsupported("a flag for the rest of a group is", start, "write (?i:…) around what it is for")
         plain = "-" not in drop and len(set(add + drop)) == len(add + drop) and (add or drop)

@@ -163,6 +163,7 @@ class Spec:
         begins: the entry, without reasoning, that a request begins with; empty for what is asked most.
         unread: JSON pointers of fields of a request that nobody here knows.
         refused: tools that are left out (``skip``).
+        documents: those that its schemas refer to, by URI.
     """
 
     kind: Kind
@@ -176,6 +177,7 @@ class Spec:
     begins: str = ""
     unread: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
+    documents: Mapping[str, Any] = field(default_factory=dict)
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:

@@ -264,7 +264,7 @@ class Reader:
                     place=where,
                     found=quote(ref),
                     expected="one that starts with #/",
-                    hint="bundle the documents into one first",
+                    hint="put its file beside the spec, or name its folder with --schemas",
                 )
             pointer = unquote(ref[1:])
             if pointer in seen:

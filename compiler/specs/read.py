@@ -15,6 +15,7 @@ from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
 from .callables import is_callable, read_callables
+from .external import Loader, documents_of, embedded, loader_of
 from .model import SCHEMA_KEYS, Refused, Spec, digest_of, make_spec, quote, shown
 from .openapi import read_openapi
 from .requests import request_spec, response_schema
@@ -31,6 +32,7 @@ def read_spec(
     max_bytes: int | None = MAX_BYTES,
     skip: bool = False,
     select: Selection | None = None,
+    schemas: Loader | str | Path | None = None,
 ) -> Spec:
     """Read a spec, recognised by its content.
 
@@ -41,14 +43,36 @@ def read_spec(
         max_bytes: the largest document that is read; None for no limit.
         skip: leave out tools that cannot be read, and list them as `Spec.refused`.
         select: the tools that are wanted; None: all. Who gives it asks it in the end (`Selection.check`).
+        schemas: where documents are that it refers to, beside those in its own folder: a folder, or a loader.
     """
     refused: list[Refused] | None = [] if skip else None
     if is_callable(source):
         name = name or "callables"
         document, tools = read_callables(source, name)
         return selected(make_spec("tools", name, document, tools), select)
-    spec = _read(*load_document(source, name, max_bytes), refused, select)
+    document, name = load_document(source, name, max_bytes)
+    documents = _documents(document, name, source, schemas)
+    if isinstance(document, dict) and ("openapi" in document or "swagger" in document):
+        document, documents = embedded(document, name, documents), {}
+    spec = beside(_read(document, name, refused, select), documents)
     return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec
+
+
+def _documents(document: Any, name: str, source: Any, schemas: Loader | str | Path | None) -> dict[str, Any]:
+    """What a document refers to outside of it."""
+    source = (
+        Path(source)
+        if isinstance(source, str) and not source.lstrip("\ufeff \t\r\n").startswith(("{", "["))
+        else source
+    )
+    return documents_of(document, name, loader_of(schemas, source, document))
+
+
+def beside(spec: Spec, documents: dict[str, Any]) -> Spec:
+    """The spec with the documents that it refers to, which are part of what it says."""
+    if not documents:
+        return spec
+    return replace(spec, documents=documents, digest=digest_of(spec.digest, documents))
 
 
 def selected(spec: Spec, select: Selection | None) -> Spec:
@@ -161,10 +185,11 @@ def _advice(document: dict[str, Any]) -> tuple[str, str, str] | None:
     return next(((key, *_FORMS[key]) for key in _FORMS if isinstance(document.get(key), (dict, list))), None)
 
 
-def schema_spec(schema: Any, name: str = "schema") -> Spec:
+def schema_spec(schema: Any, name: str = "schema", schemas: Loader | str | Path | None = None) -> Spec:
     """A value taken as a bare JSON Schema, whatever its keys; or what a response format or a Python type says."""
     schema, pointer = response_schema(schema, name)
     document, name = load_document(schema, name, None)
     if not isinstance(document, (dict, bool)):
         raise SpecError(place=f"{name}#", found=shown(document), expected="a JSON Schema: an object or a boolean")
-    return replace(make_spec("schema", name, document, [], document), schema_pointer=pointer)
+    spec = replace(make_spec("schema", name, document, [], document), schema_pointer=pointer)
+    return beside(spec, _documents(document, name, schema, schemas))
