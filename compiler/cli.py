@@ -69,6 +69,11 @@ def _schema_options(command: Command) -> Command:
             type=click.Choice(RELAXABLE),
             help="Leave out this keyword where it cannot be compiled exactly, and list it; may be repeated.",
         ),
+        click.option(
+            "--repair",
+            is_flag=True,
+            help="Read what SPEC cannot mean as it must be meant, and list it: see docs/specs.md.",
+        ),
         click.option("--skip", is_flag=True, help="Leave out tools that cannot be compiled, and list them."),
         click.option(
             "--except",

@@ -33,7 +33,7 @@ RELAXABLE = ("format", "multipleOf", "pattern", "patternProperties", "uniqueItem
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
 LISTS = ("relax", "only", "except")
 """Options that are lists of words; ``except`` is `Options.but`."""
-_SWITCHES = ("named", "strict", "lenient", "skip", "standalone")
+_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs")
 
 
@@ -96,6 +96,7 @@ class Options:
         relax: keywords that are left out, and listed, where they cannot be compiled exactly, as ``uniqueItems``: more
             is allowed then, never less.
         lenient: ``skip``, and ``relax`` with all keywords that it takes.
+        repair: read what a spec cannot mean as it must be meant, and list that (docs/specs.md, "Repairs").
         only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
             none: all.
         but: tools that are not compiled, in the same words.
@@ -117,6 +118,7 @@ class Options:
     lenient: bool = False
     skip: bool = False
     relax: tuple[str, ...] = ()
+    repair: bool = False
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()
     schemas: str | Path | Callable[[str], Any] | None = None

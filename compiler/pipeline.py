@@ -62,8 +62,9 @@ class Compiled:
             the entry that a request begins with ("begins") and fields of it that nobody here knows ("unread"),
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
-            meant), the tokens that end a turn ("ends"), those of the protocol that end none here ("missing_ends"), and
-            the tools that were left out ("skipped": tool, and what `ToolcError.as_dict` says).
+            meant), keywords of later drafts ("later": pointer, keyword), the tokens that end a turn ("ends"), those of
+            the protocol that end none here ("missing_ends"), the tools that were left out ("skipped": tool, and what
+            `ToolcError.as_dict` says), and what was read otherwise than it stands ("repaired": place, how).
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -119,7 +120,7 @@ def compile_tools(
     """
     options = options or Options()
     select = options.selection
-    read = read_spec(spec, skip=True, select=select, schemas=options.schemas)
+    read = read_spec(spec, skip=True, select=select, schemas=options.schemas, repair=options.repair)
     select.check(read.name)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
@@ -241,6 +242,7 @@ def _compile_spec(
         about["begins"] = assembled.begins
     compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
+    compiled.report["repaired"][:0] = [{"place": one.place, "how": one.how} for one in spec.repairs]
     compiled.report["skipped"] = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
     return compiled
 
@@ -293,6 +295,7 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
+    schema_options = replace(schema_options, later=options.repair)
     if spec.documents:
         schema_options = replace(schema_options, loader=spec.documents.get)
     if options.digits is not None:
@@ -364,7 +367,7 @@ def _compile(
     from .lift.vocab import load_vocab
     from .link.link import link
     from .pushdown.pushdown import build_automaton
-    from .schema.report import dropped, keyword_counts, misspelt, pack
+    from .schema.report import dropped, keyword_counts, misspelt, pack, placed
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
 
@@ -463,7 +466,7 @@ def _compile(
         "restrictions": sorted({*assembled.restrictions, *(("depth",) if modes > 1 else ())}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
-        "dropped": dropped(assembled.told),
+        "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
         "counts": counts,
     }
     bundle = Bundle(tables, meta, vocab, name=f"<{name}>")
@@ -481,10 +484,18 @@ def _compile(
         "begins": about.get("begins"),
         "unread": [],
         "skipped": [],
+        "repaired": [
+            {"place": f"{assembled.real(place)}/{keyword}", "how": f"{keyword} holds, though it is of a later draft"}
+            for place, keyword in placed(assembled.told, "repaired")
+        ],
+        "later": [
+            {"pointer": assembled.real(place), "keyword": keyword} for place, keyword in placed(assembled.told, "later")
+        ],
         "unwritten": unwritten,
         "unwritable": unwritable,
         "misspelt": [
-            {"pointer": place, "keyword": name, "meant": word} for place, name, word in misspelt(assembled.told)
+            {"pointer": assembled.real(place), "keyword": name, "meant": word}
+            for place, name, word in misspelt(assembled.told)
         ],
         "counts": counts,
         "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
@@ -501,7 +512,7 @@ def _compile(
 def _unwritable(assembled: Assembled, unwritten: str, tokenizer: str) -> list[dict[str, Any]]:
     """What no text can have: by its schema, or as no token is there for it."""
     found: list[dict[str, Any]] = [
-        {"pointer": one.place, "keywords": list(one.keywords), "why": one.why} for one in assembled.lost
+        {"pointer": assembled.real(one.place), "keywords": list(one.keywords), "why": one.why} for one in assembled.lost
     ]
     if unwritten:
         why = f"the tokenizer has no tokens for {' '.join(map(repr, unwritten))}"

@@ -22,11 +22,12 @@ def read_file(
     skip: bool = False,
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
+    repair: bool = False,
 ) -> tuple[Spec | str, str]:
     """The spec or the Lark text, and the name that its output gets by default.
 
     Args:
-        skip, select, schemas: as of `read_spec`.
+        skip, select, schemas, repair: as of `read_spec`.
     """
     limit = MAX_BYTES if max_bytes is None else max_bytes
     path = Path(spec)
@@ -43,7 +44,9 @@ def read_file(
                 return _lark(file.read(limit + 1), path, limit), path.stem
         except OSError as error:
             raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
-    return read_spec(path, max_bytes=limit, skip=skip, select=select, schemas=schemas), path.stem or "spec"
+    return read_spec(
+        path, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair
+    ), path.stem or "spec"
 
 
 def read_bytes(
@@ -53,12 +56,15 @@ def read_bytes(
     skip: bool = False,
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
+    repair: bool = False,
 ) -> tuple[Spec | str, str]:
     """The same from what was read of `path`, which need not be here."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
     if path.suffix.lower() == ".lark":
         return _lark(data, path, limit), path.stem
-    return read_spec(data, path.name, max_bytes=limit, skip=skip, select=select, schemas=schemas), path.stem or "spec"
+    return read_spec(
+        data, path.name, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair
+    ), path.stem or "spec"
 
 
 def _lark(data: bytes, path: Path, limit: int) -> str:

@@ -25,13 +25,13 @@ def read_source(spec: str | Project, max_bytes: int | None, options: Options) ->
     limit, select = MAX_BYTES if max_bytes is None else max_bytes, options.selection
     source: Spec | str
     if isinstance(spec, Project):
-        source, stem = joined_spec(spec.specs, limit, True, select, options.schemas), spec.specs[0].stem
+        source, stem = joined_spec(spec.specs, limit, True, select, options.schemas, options.repair), spec.specs[0].stem
     elif spec == "-":
         data = standard_input().read(limit + 1)
-        how = {"skip": True, "select": select, "schemas": options.schemas}
+        how = {"skip": True, "select": select, "schemas": options.schemas, "repair": options.repair}
         source, stem = read_spec(data, "stdin", max_bytes=limit, **how), "stdin"
     else:
-        source, stem = read_file(spec, max_bytes, True, select, options.schemas)
+        source, stem = read_file(spec, max_bytes, True, select, options.schemas, options.repair)
     if isinstance(source, Spec):
         select.check(source.name)
     return source, stem
@@ -49,6 +49,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         lenient=options["lenient"],
         skip=options["skip"],
         relax=options["relax"],
+        repair=options["repair"],
         only=options["only"],
         but=options["but"],
         schemas=options["schemas"],

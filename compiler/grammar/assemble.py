@@ -66,6 +66,7 @@ class Assembled:
         lost: what no text can have of the schemas.
         turn_ends: tokens with which models of the protocol end a turn.
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
+        heads: where pieces of arguments stand in the schema put together from them → where they stand in the spec.
     """
 
     lark: str
@@ -85,6 +86,16 @@ class Assembled:
     turn_ends: tuple[str, ...] = ()
     begins: str = ""
     terminals: dict[str, Regex] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+
+    def real(self, place: str) -> str:
+        """Where in the spec something stands that the report places in arguments put together from pieces."""
+        end = len(place)
+        while end > 0 and self.heads:
+            if place[:end] in self.heads:
+                return self.heads[place[:end]] + place[end:]
+            end = place.rfind("/", 0, end)
+        return place
 
     @cached_property
     def text(self) -> str:
@@ -222,7 +233,17 @@ def assemble(
         protocol.turn_ends if entries and protocol is not None else (),
         begins,
         terminals,
+        _heads(spec),
     )
+
+
+def _heads(spec: Spec) -> dict[str, str]:
+    """See `Assembled.heads`."""
+    found: dict[str, str] = {}
+    for tool in spec.tools:
+        name = _name_of(spec, tool)
+        found |= {f"{name}#{tool.pointer}{at}": f"{name}#{home}" for at, home in tool.places.items()}
+    return found
 
 
 def _pieces(
@@ -414,5 +435,8 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
             place = f"{name}#{tool.pointer if tool else ''}{place[1:]}"
         if tool is not None and place.startswith(head := f"{name}#{tool.pointer}/"):
             place = f"{name}#{tool.place(place[len(head) - 1 :])}"
+            homes = sorted(tool.places.items(), key=lambda item: -len(item[0]))
+            for at, home in homes if error.found and head in error.found else ():
+                error.found = error.found.replace(f"{name}#{tool.pointer}{at}/", f"{name}#{home}/")
         error.place = place
         raise

@@ -176,7 +176,7 @@ def _run(job: Job) -> tuple[str, str, int]:
     store = _store(job.store, job.store_bytes)
     signer = None if job.sign is None else _signer(job.sign)
     vocab = _vocab(job.store, job.vocab)
-    how = job.options.skip, job.options.selection, job.options.schemas
+    how = job.options.skip, job.options.selection, job.options.schemas, job.options.repair
     if job.data is None:
         if _is_lost(job.name):
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))

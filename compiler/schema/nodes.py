@@ -98,14 +98,18 @@ class Reader:
             dropped by its keyword in the node, so that its complement is dropped as well: what is dropped only ever
             allows more.
         budget: limit on time.
+        later: whether keywords and formats of later drafts hold.
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
         narrowed: (place, keyword) → the declared restrictions that may narrow it, where there are any.
     """
 
-    def __init__(self, loader: Loader | None = None, relax: Collection[str] = (), budget: Budget | None = None) -> None:
+    def __init__(self, loader: Loader | None = None, relax: Collection[str] = (), budget: Budget | None = None,
+        later: bool = False,
+    ) -> None:  # fmt: skip
         self.relax = frozenset(relax)
+        self.later = later
         self.budget = budget or Budget(None, None, None, None)
         self.report: list[tuple[str, str, str]] = []
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -161,7 +165,7 @@ class Reader:
                 inside = inside._replace(scope=self._library.enter(around.scope, document, inside.base))
             if document.read_only and not (at == pointer and is_operation(at)):
                 inside = inside._replace(unsent=around.unsent | self._read_only(document, at, value, inside))
-            active = _active(value, inside.draft)
+            active = _active(value, inside.draft, self.later)
             children = _children(document, at, active)
             if not children:
                 self._read[key] = self._build(document, number, at, value, active, inside)
@@ -211,9 +215,12 @@ class Reader:
                 parsed = parse_operand(form, value, f"{place}/{keyword}")
                 if keyword == "format":
                     status = _format_status(value, document, inside.draft)
-                    if status == "later":  # no keyword here: formulas.py asserts formats of all drafts
-                        self.report.append((place, keyword, "annotation"))
+                    if status == "later" and not self.later:  # no keyword here: formulas.py asserts those of all drafts
+                        self.report.append((place, keyword, "later"))
                         continue
+                    status = "repaired" if status == "later" else status
+            if self.later and KEYWORDS[keyword].since > inside.draft:
+                status = "repaired"
             if keyword in self.relax and keyword in ("pattern", "patternProperties"):
                 patterns = [parsed] if keyword == "pattern" else list(parsed)
                 kept = [pattern for pattern in patterns if is_supported(pattern)]
@@ -255,7 +262,9 @@ class Reader:
             known = {keyword for keyword, _, _ in active}
             for keyword in schema:
                 if keyword not in known and (place, keyword) not in self._honoured:
-                    self.report.append((place, keyword, "annotation"))
+                    beside = inside.draft <= 7 and "$ref" in known  # where nothing else holds
+                    later = keyword in KEYWORDS and KEYWORDS[keyword].since > inside.draft and not beside
+                    self.report.append((place, keyword, "later" if later else "annotation"))
         node = self._intern(keywords, place)
         if TAGS in keywords:
             self._tagged.setdefault(node, []).append(len(self.report))
@@ -430,16 +439,17 @@ def _without(names: tuple[str, ...], others: frozenset[str]) -> tuple[str, ...]:
 
 
 @cache
-def _forms(draft: int) -> dict[str, str]:
-    """What the keywords of a draft take."""
-    return {keyword: known.value for keyword, known in KEYWORDS.items() if known.since <= draft <= known.until}
+def _forms(draft: int, later: bool) -> dict[str, str]:
+    """What the keywords of a draft take; with ``later`` also those of later ones."""
+    known = {keyword: known for keyword, known in KEYWORDS.items() if draft <= known.until}
+    return {keyword: one.value for keyword, one in known.items() if later or one.since <= draft}
 
 
-def _active(schema: dict[str, Any], draft: int) -> Active:
+def _active(schema: dict[str, Any], draft: int, later: bool) -> Active:
     """The keywords of a schema that its draft gives a meaning, with their values and what these are."""
     if draft <= 7 and isinstance(schema.get("$ref"), str):
         return [("$ref", schema["$ref"], "reference")]
-    forms = _forms(draft)
+    forms = _forms(draft, later)
     found: Active = []
     for keyword, value in schema.items():
         form = forms.get(keyword)

@@ -55,11 +55,13 @@ class SchemaOptions:
         key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
+        later: whether keywords and formats of drafts after that of a schema hold in it.
     """
 
     whitespace: str | int = "spaced"
     digits: int = 20
     relax: tuple[str, ...] = ()
+    later: bool = False
     key_order: str = "declared"
     loader: Loader | None = None
 
@@ -126,7 +128,7 @@ class Rules(ABC):
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
         self.open_parts: dict[str, Ref] = {}
-        self._reader = Reader(options.loader, options.relax, self.budget)
+        self._reader = Reader(options.loader, options.relax, self.budget, options.later)
         self.normaliser = Normaliser(self._reader, self.budget, options.relax, options.digits)
         self._rules: dict[str, Expr] = {}
         self._terminals: dict[Regex, str] = {}

@@ -39,6 +39,13 @@ SCHEMA_KEYS = frozenset(
 """Keywords that tell a JSON Schema from an object that is none."""
 
 
+class Repair(NamedTuple):
+    """What was read otherwise than it stands: its place, which is a JSON pointer until the spec is read, and how."""
+
+    place: str
+    how: str
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool: a name and the schema of its arguments.
@@ -164,6 +171,7 @@ class Spec:
         unread: JSON pointers of fields of a request that nobody here knows.
         refused: tools that are left out (``skip``).
         documents: those that its schemas refer to, by URI.
+        repairs: what was read otherwise than it stands (``repair``).
     """
 
     kind: Kind
@@ -178,6 +186,7 @@ class Spec:
     unread: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
     documents: Mapping[str, Any] = field(default_factory=dict)
+    repairs: tuple[Repair, ...] = ()
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:
@@ -207,15 +216,19 @@ def make_spec(
     hosted: Sequence[Hosted] = (),
     refused: list[Refused] | None = None,
     may_be_empty: bool = False,
+    repairs: list[Repair] | None = None,
 ) -> Spec:
     """Check what holds across tools and freeze the spec.
 
     Args:
         refused: tools that are left out; grows by those whose names cannot be, or stand twice. None: these are errors.
         may_be_empty: whether an API may have no operations, since they were chosen.
+        repairs: receives what is read otherwise; None: nothing is.
     """
     first: dict[str, ToolSpec] = {}
     for tool in tools:
+        if repairs is not None and kind == "openapi" and tool.name in first:
+            tool = _numbered(tool, first, repairs)
         with skipping(refused, tool.name):
             _check_name(tool, first.get(tool.name), name, kind)
             first[tool.name] = tool
@@ -224,7 +237,16 @@ def make_spec(
     if kind == "openapi" and not tools and not may_be_empty:
         raise SpecError("the spec has no tools", place=f"{name}#", expected="at least one operation under paths")
     found = tuple(first.values()), schema, document, digest_of(kind, document), tuple(hosted)
-    return Spec(kind, name, *found, refused=tuple(refused or ()))
+    return Spec(kind, name, *found, refused=tuple(refused or ()), repairs=tuple(repairs or ()))
+
+
+def _numbered(tool: ToolSpec, others: Mapping[str, ToolSpec], repairs: list[Repair]) -> ToolSpec:
+    """An operation whose name another has, with a number behind it."""
+    number = 2
+    while (name := f"{tool.name}_{number}") in others:
+        number += 1
+    repairs.append(Repair(tool.pointer, f"the second operation {quote(tool.name)} is called {quote(name)}"))
+    return replace(tool, name=name)
 
 
 def _check_name(tool: ToolSpec, other: ToolSpec | None, name: str, kind: Kind) -> None:
@@ -242,7 +264,8 @@ def _check_name(tool: ToolSpec, other: ToolSpec | None, name: str, kind: Kind) -
             f"two tools have the name {quote(tool.name)}",
             place=tool.name_place(name),
             expected=f"a name that differs from that of {other.name_place(name)}",
-            hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
+            hint="rename one of them"
+            + ("; operationId sets the name, --repair numbers equal ones" if kind == "openapi" else ""),
         )
 
 

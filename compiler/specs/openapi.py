@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from ..errors import SpecError
 from .marks import marks_of
-from .model import Dialect, Refused, ToolSpec, escape, quote, shown, skipping, want
+from .model import Dialect, Refused, Repair, ToolSpec, escape, quote, shown, skipping, want
 from .selection import Selection
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -37,13 +37,18 @@ MAX_ARGUMENTS = 200_000
 
 
 def read_openapi(
-    document: dict[str, Any], name: str, refused: list[Refused] | None = None, select: Selection | None = None
+    document: dict[str, Any],
+    name: str,
+    refused: list[Refused] | None = None,
+    select: Selection | None = None,
+    repairs: list[Repair] | None = None,
 ) -> list[ToolSpec]:
     """The tools of an OpenAPI document, in its order.
 
     Args:
         refused: receives the operations that cannot be read; None: the first of them is an error.
         select: the operations that are read; None: all.
+        repairs: receives what is read otherwise than it stands; None: nothing is.
     """
     version = document["openapi"]
     if not isinstance(version, str) or not re.match(r"3\.[01](\.\d+)?([-+].*)?\Z", version):
@@ -57,7 +62,7 @@ def read_openapi(
     if dialect == "openapi-3.0":
         document = as_draft_4(document)
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    return Reader(document, name, dialect, refused, select).paths(paths)
+    return Reader(document, name, dialect, refused, select, repairs).paths(paths)
 
 
 class Reader:
@@ -76,6 +81,7 @@ class Reader:
         dialect: Dialect,
         refused: list[Refused] | None = None,
         select: Selection | None = None,
+        repairs: list[Repair] | None = None,
     ) -> None:
         self.document = document
         self.name = name
@@ -83,6 +89,7 @@ class Reader:
         self.arguments = 0  # of the operations so far
         self.refused = refused
         self.select = select or Selection()
+        self.repairs = repairs
 
     def paths(self, paths: dict[str, Any]) -> list[ToolSpec]:
         """The operations of all paths."""
@@ -187,12 +194,20 @@ class Reader:
         return plain_name(name)
 
     def check_path(self, path: str, pointer: str, parameters: dict[Any, Any]) -> None:
+        """Every part of a path in braces is a path parameter; with repairs, those that are none become one."""
         for needed in re.findall(r"\{([^{}]+)\}", path):
-            if ("path", needed) not in parameters:
+            if ("path", needed) in parameters:
+                continue
+            if self.repairs is not None:
+                self.repairs.append(Repair(pointer, f"the path holds {{{needed}}}, which is text"))
+                text = {"name": needed, "in": "path", "required": True, "type": "string", "schema": {"type": "string"}}
+                parameters["path", needed] = text, pointer
+            else:
                 raise SpecError(
                     f"the path holds {{{needed}}}, and no path parameter has this name",
                     place=f"{self.name}#{pointer}",
                     expected=f'a parameter {{"name": {quote(needed)}, "in": "path", "schema": …}}',
+                    hint="declare it; --repair takes it as text",
                 )
 
     def parameters(self, items: Any, pointer: str) -> dict[tuple[str, str], tuple[dict[str, Any], str]]:
@@ -205,7 +220,7 @@ class Reader:
                 if key not in parameter:
                     raise SpecError(f"the parameter has no {key}", place=f"{self.name}#{at}", expected=f'"{key}": …')
                 want(parameter[key], str, f"{self.name}#{at}/{key}", "text")
-            want(parameter.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
+            self.flag(parameter, at)
             name, place = parameter["name"], parameter["in"]
             if place not in self.places:
                 hint = "this is Swagger 2.0; use requestBody" if place in ("body", "formData") else None
@@ -233,7 +248,7 @@ class Reader:
         body, at = self.resolve(body, pointer, "a request body: an object")
         if "content" not in body:
             raise SpecError("the request body has no content", place=f"{self.name}#{at}", expected='"content": {…}')
-        needed = want(body.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
+        needed = self.flag(body, at)
         return *self.content(body["content"], f"{at}/content"), needed
 
     def content(self, content: Any, at: str) -> tuple[Any, str]:
@@ -245,6 +260,13 @@ class Reader:
         at = f"{at}/{escape(chosen)}"
         media = want(content[chosen], dict, f"{self.name}#{at}", "a media type: an object")
         return self.schema(media.get("schema", {}), f"{at}/schema")
+
+    def flag(self, value: dict[str, Any], at: str) -> bool:
+        """Whether a parameter or a body is required."""
+        found = value.get("required", False)
+        hint = "write it without quotes; --repair reads it so" if isinstance(found, str) else None
+        said: bool = want(found, bool, f"{self.name}#{at}/required", "true or false", hint)
+        return said
 
     def schema(self, schema: Any, at: str) -> tuple[Any, str]:
         return want(schema, (dict, bool), f"{self.name}#{at}", "a JSON Schema"), at

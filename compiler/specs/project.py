@@ -40,6 +40,7 @@ _OPTIONS = (
     "soft_depth",
     "lenient",
     "skip",
+    "repair",
     "relax",
     "only",
     "except",
@@ -142,13 +143,16 @@ def joined_spec(
     skip: bool = False,
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
+    repair: bool = False,
 ) -> Spec:
     """The spec of one file, or all tools of several; a name that stands twice is an error that names both places.
 
     Args:
-        skip, select, schemas: as of `read_spec`.
+        skip, select, schemas, repair: as of `read_spec`.
     """
-    specs = [read_spec(path, max_bytes=max_bytes, skip=skip, select=select, schemas=schemas) for path in paths]
+    specs = [
+        read_spec(path, max_bytes=max_bytes, skip=skip, select=select, schemas=schemas, repair=repair) for path in paths
+    ]
     if len(specs) == 1:
         return specs[0]
     tools: list[ToolSpec] = []
@@ -169,4 +173,7 @@ def joined_spec(
             if documents.setdefault(uri, document) != document:
                 raise SpecError("two specs mean different files by one reference", place=f"{spec.name}#", found=uri)
     joined = beside(joined, documents)
+    repairs = tuple(one for spec in specs for one in spec.repairs)
+    if repairs:
+        joined = replace(joined, repairs=repairs, digest=digest_of(joined.digest, list(repairs)))
     return replace(joined, digest=digest_of(joined.digest, [select.only, select.but])) if select else joined

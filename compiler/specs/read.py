@@ -16,8 +16,9 @@ from toolc.runtime.serving.requests import is_request, is_response_format
 from ..errors import SpecError
 from .callables import is_callable, read_callables
 from .external import Loader, documents_of, embedded, loader_of
-from .model import SCHEMA_KEYS, Refused, Spec, digest_of, make_spec, quote, shown
+from .model import SCHEMA_KEYS, Refused, Repair, Spec, digest_of, make_spec, quote, shown
 from .openapi import read_openapi
+from .repair import repaired
 from .requests import request_spec, response_schema
 from .selection import Selection
 from .source import MAX_BYTES, load_document
@@ -33,6 +34,7 @@ def read_spec(
     skip: bool = False,
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
+    repair: bool = False,
 ) -> Spec:
     """Read a spec, recognised by its content.
 
@@ -44,6 +46,7 @@ def read_spec(
         skip: leave out tools that cannot be read, and list them as `Spec.refused`.
         select: the tools that are wanted; None: all. Who gives it asks it in the end (`Selection.check`).
         schemas: where documents are that it refers to, beside those in its own folder: a folder, or a loader.
+        repair: read what cannot be meant as it must be meant (repair.py), and list it as `Spec.repairs`.
     """
     refused: list[Refused] | None = [] if skip else None
     if is_callable(source):
@@ -54,7 +57,13 @@ def read_spec(
     documents = _documents(document, name, source, schemas)
     if isinstance(document, dict) and ("openapi" in document or "swagger" in document):
         document, documents = embedded(document, name, documents), {}
-    spec = beside(_read(document, name, refused, select), documents)
+    repairs: list[Repair] | None = [] if repair else None
+    if repairs is not None:
+        document = repaired(document, repairs)
+    spec = beside(_read(document, name, refused, select, repairs), documents)
+    if repairs:
+        placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in repairs)
+        spec = replace(spec, repairs=placed, digest=digest_of(spec.digest, repairs))
     return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec
 
 
@@ -83,7 +92,13 @@ def selected(spec: Spec, select: Selection | None) -> Spec:
     return replace(spec, tools=kept)
 
 
-def _read(document: Any, name: str, refused: list[Refused] | None, select: Selection | None) -> Spec:
+def _read(
+    document: Any,
+    name: str,
+    refused: list[Refused] | None,
+    select: Selection | None,
+    repairs: list[Repair] | None,
+) -> Spec:
     """See `read_spec`."""
     if isinstance(document, list):
         return _listed(document, document, name, "", refused, select)
@@ -106,11 +121,13 @@ def _read(document: Any, name: str, refused: list[Refused] | None, select: Selec
                 expected='"3.0.x" or "3.1.x"',
                 hint=f'write it between quotes: "{version}.0"' if version in (3.0, 3.1) else None,
             )
-        tools = read_openapi(document, name, refused, select)
-        return make_spec("openapi", name, document, tools, refused=refused, may_be_empty=bool(select))
+        tools = read_openapi(document, name, refused, select, repairs)
+        more = {"may_be_empty": bool(select), "repairs": repairs}
+        return make_spec("openapi", name, document, tools, refused=refused, **more)
     if "swagger" in document:
-        tools = read_swagger(document, name, refused, select)
-        return make_spec("openapi", name, document, tools, refused=refused, may_be_empty=bool(select))
+        tools = read_swagger(document, name, refused, select, repairs)
+        more = {"may_be_empty": bool(select), "repairs": repairs}
+        return make_spec("openapi", name, document, tools, refused=refused, **more)
     if is_request(document):
         return request_spec(document, name, refused, select)
     if "tools" in document and "properties" not in document:

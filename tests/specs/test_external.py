@@ -107,7 +107,8 @@ def test_identifiers_say_where_files_are(tmp_path: Path) -> None:
 def test_nothing_above_the_folders(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text('{"const": 1}')
     (tmp_path / "in").mkdir()
-    for ref in ("../secret.json", str(tmp_path / "secret.json"), f"file://{tmp_path}/secret.json", "%2e%2e/secret.json"):
+    absolute = str(tmp_path / "secret.json")
+    for ref in ("../secret.json", absolute, f"file://{tmp_path}/secret.json", "%2e%2e/secret.json"):
         (tmp_path / "in/root.json").write_text(json.dumps({"properties": {"a": {"$ref": ref}}}))
         assert read_spec(tmp_path / "in/root.json", schemas=tmp_path / "in").documents == {}
     (tmp_path / "in/root.json").write_text('{"properties": {"a": {"$ref": "../secret.json"}}}')
