@@ -29,7 +29,7 @@ LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
-RELAXABLE = ("format", "multipleOf", "pattern", "patternProperties", "uniqueItems")
+RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "uniqueItems")
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
 LISTS = ("relax", "only", "except")
 """Options that are lists of words; ``except`` is `Options.but`."""

@@ -433,6 +433,9 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
         place = error.place or "#"
         if place.startswith("#"):  # the schema that allows nothing is one and the same everywhere
             place = f"{name}#{tool.pointer if tool else ''}{place[1:]}"
+        where = f"{name}#{tool.pointer if tool else ''}/"
+        if error.found is not None and " at #/" in error.found:
+            error.found = error.found.replace(" at #/", f" at {where}")
         if tool is not None and place.startswith(head := f"{name}#{tool.pointer}/"):
             place = f"{name}#{tool.place(place[len(head) - 1 :])}"
             homes = sorted(tool.places.items(), key=lambda item: -len(item[0]))

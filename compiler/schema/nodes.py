@@ -179,6 +179,15 @@ class Reader:
             )
         return self._read[start]
 
+    def _target(self, keyword: str, ref: Any, document: Document, inside: Context, place: str) -> Target | None:
+        """Where a reference leads; None where that is a document that is not there, and references are relaxed."""
+        try:
+            return self._library.target(keyword, ref, document, inside, place)
+        except UnsupportedError:
+            if "$ref" not in self.relax:
+                raise
+            return None
+
     def follow(self, target: Target) -> Node:
         """The node that a reference leads to."""
         value = resolve(target.document, target.pointer)
@@ -203,7 +212,11 @@ class Reader:
             elif form == "schemas":
                 parsed = tuple([child(f"{at}/{keyword}/{index}") for index in range(len(value))])
             elif form == "reference":
-                parsed = self._library.target(keyword, value, document, inside, f"{place}/{keyword}")
+                parsed = self._target(keyword, value, document, inside, f"{place}/{keyword}")
+                if parsed is None:
+                    refused[keyword] = value
+                    self._drop(place, keyword)
+                    continue
             elif form == "dependencies":
                 parsed = {
                     name: parse_names(item, f"{place}/{keyword}/{escape_pointer(name)}")
@@ -356,9 +369,9 @@ class Reader:
             seen.add((id(home), where))
             ref, parts = one.get("$ref"), one.get("allOf")
             if isinstance(ref, str):
-                target = self._library.target("$ref", ref, home, context, f"{home.place(where)}/$ref")
-                value = resolve(target.document, target.pointer)
-                if isinstance(value, dict):
+                target = self._target("$ref", ref, home, context, f"{home.place(where)}/$ref")
+                value = None if target is None else resolve(target.document, target.pointer)
+                if isinstance(value, dict) and target is not None:
                     within = _inside(value, target.context, target.document.place(target.pointer))
                     stack.append((target.document, target.pointer, value, within))
                 if context.draft <= 7:

@@ -257,7 +257,7 @@ class Normaliser:
 
     def _relaxed(self, place: str, keyword: str) -> bool:
         """Whether an unsupported keyword is left out, which is reported then."""
-        if keyword not in self.relax:
+        if (keyword if keyword not in REFERENCES else "$ref") not in self.relax:
             return False
         self._drop(place, keyword)
         return True

@@ -46,6 +46,9 @@ _DENIED = re.compile(r"(?<!/properties)/(?:not|if)(?:/|$)")
 """Places whose schemas say what is not written, or when something else is."""
 
 
+_LITERAL = re.compile(r"^/\^|\$/[a-z]*$")
+"""Patterns that are written as JavaScript does in its code: an anchor stands inside of slashes."""
+
 Path = tuple[str | int, ...]
 """Where something stands in a schema."""
 
@@ -230,6 +233,8 @@ class _Losses:
         hint = "loosen what contradicts itself here"
         if any(_lists_no_array(home) for home, _ in said):
             hint = "give the items the enum; --repair reads it so"
+        elif any(_LITERAL.search(home.keywords.get("pattern", "")) for home, keyword in said if keyword == "pattern"):
+            hint = "write the pattern without the slashes around it, and a flag as (?i:…)"
         return UnsatisfiableError(
             "no value satisfies this schema",
             place=place,

@@ -58,8 +58,18 @@ ROWS: list[tuple[str, Any, list[tuple[str, str]]]] = [
     ("multipleOf/contains", {"type": "array", "contains": {"type": "integer", "multipleOf": LARGE}},
      [("#/contains", "multipleOf")]),
     ("uniqueItems", {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, [("#", "uniqueItems")]),
+    ("ref", {"properties": {"a": {"$ref": "x.json"}, "b": {"type": "null"}}, "type": "object"},
+     [("#/properties/a", "$ref")]),
+    ("ref/not", {"not": {"$ref": "x.json"}}, [("#/not", "$ref")]),
+    ("ref/oneOf", {"oneOf": [{"$ref": "x.json"}, {"$ref": "y.json"}, {"type": "integer"}]},
+     [("#/oneOf/0", "$ref"), ("#/oneOf/1", "$ref")]),
+    ("ref/beside enum", {"enum": [1, "aa"], "allOf": [{"$ref": "x.json"}]}, [("#/allOf/0", "$ref")]),
     ("format/not", {"type": "string", "not": {"format": "idn-hostname"}}, [("#/not", "format")]),
 ]  # fmt: skip
+VALID: dict[str, list[Any]] = {  # what may be valid, whatever is in documents that nobody has
+    "ref": [{}, {"a": 3, "b": None}, {"a": {"c": []}}], "ref/not": [0, "a", {}], "ref/oneOf": [0, "a", [], None],
+    "ref/beside enum": [1, "aa"],
+}  # fmt: skip
 VALUES: list[Any] = [
     "", "a", "aa", "ab", "abc", "xx", 0, 1, -1, 5, LARGE, 20711, None, [], ["aa"], ["ab"], ["aa", "bb"], ["aa", "ab"],
     [1], [1, 1], [LARGE], {}, {"aa": None}, {"aa": 1}, {"ab": 1}, {"x": 1}, {"xx": 1}, {"xx": None}, {"x": "a"},
@@ -72,9 +82,9 @@ def test_dropped_and_wider(name: str, schema: Any, dropped: list[tuple[str, str]
     with pytest.raises(UnsupportedError):
         schema_to_lark(schema)
     text, writer = schema_to_lark(schema, SchemaOptions(relax=RELAXABLE))
-    ours, judge = Compiled(text), Judge(schema)
+    ours, judge = Compiled(text), None if name.startswith("ref") else Judge(schema)
     assert {(place, keyword) for place, keyword, status in writer.keywords if status == "dropped"} == set(dropped)
-    valid = [value for value in VALUES if judge.holds(value)]
+    valid = VALID.get(name) or [value for value in VALUES if judge is not None and judge.holds(value)]
     assert valid and [value for value in valid if not ours.accepts(json.dumps(value))] == []
 
 
@@ -130,7 +140,7 @@ def test_a_bundle_lists_what_is_dropped() -> None:
     assert compiled.report["dropped"] == ["schema#/properties/a/pattern", "schema#/properties/b/multipleOf"]
 
 
-@pytest.mark.parametrize("schema", [{"$ref": "http://x/y"}, {"minItems": 1 << 29}])
+@pytest.mark.parametrize("schema", [{"minItems": 1 << 29}])
 def test_what_is_refused_all_the_same(schema: Any) -> None:
     with pytest.raises(UnsupportedError):
         compile_schema(schema, options=Options(lenient=True))

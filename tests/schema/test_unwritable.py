@@ -359,3 +359,17 @@ def test_many_branches_and_values_do_not_take_long() -> None:
         began = time.process_time()
         found = writer.lost()
         assert time.process_time() - began < 5 and len(found) <= 2000
+
+
+def test_a_pattern_as_javascript_writes_it() -> None:
+    """The case of a tool list: the error says where both keywords stand in the list, and what the slashes are."""
+    schema = {
+        "type": "object",
+        "properties": {"n": {"pattern": "/^.*[a-z]+.*$/i", "type": "string"}},
+        "required": ["n"],
+    }
+    with pytest.raises(UnsatisfiableError) as refused:
+        compile_tools([{"name": "t", "input_schema": schema}], "builtin", options=Options(jobs=1))
+    assert "without the slashes" in str(refused.value)
+    for keyword in ("pattern", "type"):
+        assert f"{keyword} at spec#/0/input_schema/properties/n/{keyword}" in str(refused.value.found)
