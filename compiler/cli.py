@@ -70,6 +70,13 @@ def _schema_options(command: Command) -> Command:
             help="Leave out this keyword where it cannot be compiled exactly, and list it; may be repeated.",
         ),
         click.option(
+            "--formats",
+            default="assert",
+            show_default=True,
+            metavar="assert|annotate|NAMES",
+            help="Enforce all formats, none, or those named, as in date,uuid.",
+        ),
+        click.option(
             "--repair",
             is_flag=True,
             help="Read what SPEC cannot mean as it must be meant, and list it: see docs/specs.md.",

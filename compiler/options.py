@@ -31,7 +31,7 @@ WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declare
 """What may stand for the options that are words."""
 RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "uniqueItems")
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
-LISTS = ("relax", "only", "except")
+LISTS = ("relax", "only", "except", "formats")
 """Options that are lists of words; ``except`` is `Options.but`."""
 _SWITCHES = ("named", "strict", "lenient", "skip", "repair", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs")
@@ -53,7 +53,8 @@ def check_option(name: str, value: Any, place: str) -> None:
         known = RELAXABLE if name == "relax" else ()
         if all(isinstance(word, str) and word and (not known or word in known) for word in words):
             return
-        expected.append(f"a list of {', '.join(known) or 'patterns'}")
+        plain = "assert, annotate or names of formats" if name == "formats" else "a list of patterns"
+        expected.append(f"a list of {', '.join(known)}" if known else plain)
         value = next(word for word in words if not isinstance(word, str) or not word or (known and word not in known))
     if name in _SWITCHES:
         if isinstance(value, bool):
@@ -97,6 +98,7 @@ class Options:
             is allowed then, never less.
         lenient: ``skip``, and ``relax`` with all keywords that it takes.
         repair: read what a spec cannot mean as it must be meant, and list that (docs/specs.md, "Repairs").
+        formats: ``"assert"``: formats are enforced; ``"annotate"``: none is; or the names of those that are.
         only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
             none: all.
         but: tools that are not compiled, in the same words.
@@ -119,6 +121,7 @@ class Options:
     skip: bool = False
     relax: tuple[str, ...] = ()
     repair: bool = False
+    formats: str | tuple[str, ...] = "assert"
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()
     schemas: str | Path | Callable[[str], Any] | None = None

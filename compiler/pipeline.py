@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
-from .errors import GrammarError, RefusedTools, ToolcError, VocabError
+from .errors import GrammarError, RefusedTools, SpecError, ToolcError, VocabError
 from .key import FORMAT, grammar_digest, recipe
 from .option_checks import check_fit
 from .options import BUILTIN, Options, version
@@ -295,6 +295,7 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
+    schema_options = replace(schema_options, formats=_formats(options))
     if options.repair:  # a reference to what is not there cannot be meant either
         schema_options = replace(schema_options, later=True, relax=tuple(sorted({*options.relax, "$ref"})))
     if spec.documents:
@@ -312,6 +313,22 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
                 return assembled, spec
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
+
+
+def _formats(options: Options) -> frozenset[str] | None:
+    """The formats that are enforced; None: all."""
+    from .schema.formats import FORMATS
+    from .schema.keywords import NUMBER_FORMATS
+
+    if options.formats == ("assert",):
+        return None
+    if options.formats == ("annotate",):
+        return frozenset()
+    known = [*FORMATS, *sorted(NUMBER_FORMATS)]
+    for name in options.formats:
+        if name not in known:
+            raise SpecError("there is no such format", place="Options.formats", found=name, expected=", ".join(known))
+    return frozenset(options.formats)
 
 
 @contextmanager

@@ -50,6 +50,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         skip=options["skip"],
         relax=options["relax"],
         repair=options["repair"],
+        formats=tuple(options["formats"].split(",")) if isinstance(options["formats"], str) else options["formats"],
         only=options["only"],
         but=options["but"],
         schemas=options["schemas"],

@@ -99,6 +99,7 @@ class Reader:
             allows more.
         budget: limit on time.
         later: whether keywords and formats of later drafts hold.
+        formats: those that are enforced; None: all.
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
@@ -106,10 +107,11 @@ class Reader:
     """
 
     def __init__(self, loader: Loader | None = None, relax: Collection[str] = (), budget: Budget | None = None,
-        later: bool = False,
+        later: bool = False, formats: Collection[str] | None = None,
     ) -> None:  # fmt: skip
         self.relax = frozenset(relax)
         self.later = later
+        self.formats = formats
         self.budget = budget or Budget(None, None, None, None)
         self.report: list[tuple[str, str, str]] = []
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -227,6 +229,9 @@ class Reader:
             else:
                 parsed = parse_operand(form, value, f"{place}/{keyword}")
                 if keyword == "format":
+                    if self.formats is not None and value not in self.formats:
+                        self.report.append((place, keyword, "annotation"))
+                        continue
                     status = _format_status(value, document, inside.draft)
                     if status == "later" and not self.later:  # no keyword here: formulas.py asserts those of all drafts
                         self.report.append((place, keyword, "later"))

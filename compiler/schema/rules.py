@@ -55,6 +55,7 @@ class SchemaOptions:
         key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
+        formats: the formats that are enforced, where others are annotations; None: all.
         later: whether keywords and formats of drafts after that of a schema hold in it.
     """
 
@@ -62,6 +63,7 @@ class SchemaOptions:
     digits: int = 20
     relax: tuple[str, ...] = ()
     later: bool = False
+    formats: frozenset[str] | None = None
     key_order: str = "declared"
     loader: Loader | None = None
 
@@ -128,7 +130,7 @@ class Rules(ABC):
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
         self.open_parts: dict[str, Ref] = {}
-        self._reader = Reader(options.loader, options.relax, self.budget, options.later)
+        self._reader = Reader(options.loader, options.relax, self.budget, options.later, options.formats)
         self.normaliser = Normaliser(self._reader, self.budget, options.relax, options.digits)
         self._rules: dict[str, Expr] = {}
         self._terminals: dict[Regex, str] = {}

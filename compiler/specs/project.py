@@ -41,6 +41,7 @@ _OPTIONS = (
     "lenient",
     "skip",
     "repair",
+    "formats",
     "relax",
     "only",
     "except",
