@@ -21,7 +21,7 @@ from click.core import ParameterSource
 
 from .commands.signals import end_at_once, end_on_signals
 from .commands.terminal import end_as_asked, end_without_room, guarded
-from .options import LIMITS, WORDS
+from .options import LIMITS, RELAXABLE, WORDS
 
 Command = Callable[..., Any]
 
@@ -56,11 +56,44 @@ def _schema_options(command: Command) -> Command:
         click.option(
             "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
         ),
+        click.option(
+            "--schemas",
+            type=click.Path(file_okay=False),
+            metavar="DIR",
+            help="Where documents are that SPEC refers to, beside those in its own folder.",
+        ),
+        click.option("--lenient", is_flag=True, help="--skip, and --relax with every keyword that it takes."),
+        click.option(
+            "--relax",
+            multiple=True,
+            type=click.Choice(RELAXABLE),
+            help="Leave out this keyword where it cannot be compiled exactly, and list it; may be repeated.",
+        ),
+        click.option(
+            "--formats",
+            default="assert",
+            show_default=True,
+            metavar="assert|annotate|NAMES",
+            help="Enforce all formats, none, or those named, as in date,uuid.",
+        ),
+        click.option(
+            "--repair",
+            is_flag=True,
+            help="Read what SPEC cannot mean as it must be meant, and list it: see docs/specs.md.",
+        ),
         click.option("--skip", is_flag=True, help="Leave out tools that cannot be compiled, and list them."),
         click.option(
-            "--lenient",
-            is_flag=True,
-            help="Drop keywords that cannot be enforced, and tools without a schema, and list them.",
+            "--except",
+            "but",
+            multiple=True,
+            metavar="PATTERN",
+            help="Leave these tools out: NAME, tag:TAG, method:GET or path:/v1/*; may be repeated.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="PATTERN",
+            help="Compile these tools alone, said as for --except.",
         ),
         click.option(
             "--key-order",
@@ -151,7 +184,9 @@ def cli() -> None:
 )
 @click.option("--ray", metavar="ADDRESS", help="Compile on this Ray cluster, for --store.")
 @click.option("--report", type=click.Path(), help="Write what became of every spec to this JSON file, for --store.")
-@click.option("--strict-report", is_flag=True, help="What is warned of is an error: never written, or misspelt.")
+@click.option(
+    "--strict-report", is_flag=True, help="What is warned of is an error: never written, misspelt, of a later draft."
+)
 @_schema_options
 @_budget_options
 @_json_option

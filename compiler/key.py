@@ -30,8 +30,8 @@ REVISION = 10
 """Of what a version of toolc compiles; raised when mending it changes masks, and with the format version of bundles: no
 store takes old bundles for new."""
 
-NO_PART = ("budget", "jobs", "standalone", "protocol")
-"""Options that change no bundle, or (the protocol's name) count otherwise."""
+NO_PART = ("budget", "jobs", "standalone", "protocol", "schemas")
+"""Options that change no bundle, or count otherwise: a protocol by its text, what schemas refer to in the spec."""
 
 
 def recipe(options: Options, kind: str) -> str:

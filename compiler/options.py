@@ -8,14 +8,18 @@ Invariants   an option that can change a bundle counts in its key (key.py). Valu
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .budget import Budget
 from .errors import SpecError
+
+if TYPE_CHECKING:
+    from .specs.selection import Selection
 
 BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
@@ -25,7 +29,11 @@ LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
-_SWITCHES = ("named", "strict", "lenient", "skip", "standalone")
+RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "uniqueItems")
+"""Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
+LISTS = ("relax", "only", "except", "formats")
+"""Options that are lists of words; ``except`` is `Options.but`."""
+_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs")
 
 
@@ -40,6 +48,14 @@ def check_option(name: str, value: Any, place: str) -> None:
     if value is None and name in _OPTIONAL:
         return
     expected = []
+    if name in LISTS:
+        words = list(value) if isinstance(value, (list, tuple)) else [value]
+        known = RELAXABLE if name == "relax" else ()
+        if all(isinstance(word, str) and word and (not known or word in known) for word in words):
+            return
+        plain = "assert, annotate or names of formats" if name == "formats" else "a list of patterns"
+        expected.append(f"a list of {', '.join(known)}" if known else plain)
+        value = next(word for word in words if not isinstance(word, str) or not word or (known and word not in known))
     if name in _SWITCHES:
         if isinstance(value, bool):
             return
@@ -77,8 +93,17 @@ class Options:
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
-        lenient: drop keywords, and tools without a schema, that cannot be compiled, and list them, instead of failing.
         skip: leave out tools that cannot be compiled, and list them, instead of failing.
+        relax: keywords that are left out, and listed, where they cannot be compiled exactly, as ``uniqueItems``: more
+            is allowed then, never less.
+        lenient: ``skip``, and ``relax`` with all keywords that it takes.
+        repair: read what a spec cannot mean as it must be meant, and list that (docs/specs.md, "Repairs").
+        formats: ``"assert"``: formats are enforced; ``"annotate"``: none is; or the names of those that are.
+        only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
+            none: all.
+        but: tools that are not compiled, in the same words.
+        schemas: where documents are that the spec refers to: a folder, or a function that gives the document at a URI
+            or None. Files in the folder of the spec are found without it; nothing is ever fetched.
         standalone: pack the vocabulary into the bundle file.
         budget: limits on states, rows, seconds and bytes.
         jobs: most processes that compile the parts of one spec; None: one for each core. See compiler/link/workers.py.
@@ -94,13 +119,35 @@ class Options:
     soft_depth: int = 64
     lenient: bool = False
     skip: bool = False
+    relax: tuple[str, ...] = ()
+    repair: bool = False
+    formats: str | tuple[str, ...] = "assert"
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+    schemas: str | Path | Callable[[str], Any] | None = None
     standalone: bool = False
     budget: Budget = field(default_factory=Budget)
     jobs: int | None = None
 
+    @property
+    def selection(self) -> Selection:
+        """Which tools are compiled; to be asked of one spec."""
+        from .specs.selection import Selection
+
+        return Selection(self.only, self.but)
+
     def __post_init__(self) -> None:
         for name in (*_SWITCHES, *WORDS, *LIMITS):
             check_option(name, getattr(self, name), f"Options.{name}")
+        for name in LISTS:
+            at = "but" if name == "except" else name
+            words = getattr(self, at)
+            check_option(name, words, f"Options.{at}")
+            object.__setattr__(self, at, (words,) if isinstance(words, str) else tuple(words))
+        if self.lenient:
+            object.__setattr__(self, "skip", True)
+            object.__setattr__(self, "relax", RELAXABLE)
+        object.__setattr__(self, "relax", tuple(sorted(set(self.relax))))
         if self.response is not None and not isinstance(self.response, bool):
             from .specs.requests import response_schema
 

@@ -14,27 +14,27 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
-from .errors import GrammarError, RefusedTools, ToolcError, VocabError
+from .errors import GrammarError, RefusedTools, SpecError, ToolcError, VocabError
 from .key import FORMAT, grammar_digest, recipe
 from .option_checks import check_fit
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
 from .specs.marks import MARKS, request_of
-from .specs.model import Refused, with_strictness
+from .specs.model import Refused, first_of, with_strictness
+from .specs.read import selected
 
 if TYPE_CHECKING:
     from toolc.runtime.format.bundle import Bundle
     from toolc.runtime.format.vocab import Vocab
 
-    from .grammar.assemble import Assembled
+    from .grammar.assemble import Assembled, Known
 
     Tokenizer = str | Path | Vocab
 
@@ -62,8 +62,9 @@ class Compiled:
             the entry that a request begins with ("begins") and fields of it that nobody here knows ("unread"),
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
-            meant), the tokens that end a turn ("ends"), those of the protocol that end none here ("missing_ends"), and
-            the tools that were left out ("skipped": tool, and what `ToolcError.as_dict` says).
+            meant), keywords of later drafts ("later": pointer, keyword), the tokens that end a turn ("ends"), those of
+            the protocol that end none here ("missing_ends"), the tools that were left out ("skipped": tool, and what
+            `ToolcError.as_dict` says), and what was read otherwise than it stands ("repaired": place, how).
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -117,7 +118,10 @@ def compile_tools(
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    read = read_spec(spec, skip=options is not None and options.skip)
+    options = options or Options()
+    select = options.selection
+    read = read_spec(spec, skip=True, select=select, schemas=options.schemas, repair=options.repair)
+    select.check(read.name)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -139,8 +143,10 @@ def compile_request(
     from .specs.requests import request_spec
     from .specs.source import MAX_BYTES, load_document
 
-    refused: list[Refused] | None = [] if options is not None and options.skip else None
-    spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES), refused)
+    select = (options or Options()).selection
+    document, name = load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES)
+    spec = request_spec(document, name, [], select)
+    select.check(name)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -163,7 +169,7 @@ def compile_schema(
     """
     from .specs.read import schema_spec
 
-    spec = schema_spec(schema, name)
+    spec = schema_spec(schema, name, None if options is None else options.schemas)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -180,10 +186,11 @@ def compile_spec(
     """Compile a spec that was read before; see compile_tools."""
     options = options or Options()
     clock = _Clock(f"{spec.name}#", options, progress)
+    known: Known = {}
     with options.budget.ticking():
         while True:
             try:
-                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock, known)
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
 
@@ -191,17 +198,19 @@ def compile_spec(
 def _without(spec: Spec, refused: RefusedTools, options: Options) -> Spec:
     """The spec without the tools that cannot be compiled, if that is asked for and leaves any.
 
-    Raises ToolcError: the first error, otherwise.
+    Raises ToolcError: the first error otherwise, which knows of the others.
     """
-    number, error = min(refused.errors.items(), key=itemgetter(0))
-    if not options.skip or len(refused.errors) == len(spec.tools):
+    more = [Refused(spec.tools[n].name, one) for n, one in sorted(refused.errors.items())]
+    every = (*spec.refused, *more)
+    if not options.skip or len(more) == len(spec.tools):
+        error = first_of(every)
         if not options.skip and len(spec.tools) > 1:
-            left_out = f"with --skip {spec.tools[number].name} is left out"
+            count = len(every)
+            left_out = f"with --skip {f'these {count} tools are' if count > 1 else f'{every[0].name} is'} left out"
             error.hint = f"{error.hint}; {left_out}" if error.hint else left_out
         raise error
     kept = tuple(tool for n, tool in enumerate(spec.tools) if n not in refused.errors)
-    more = (Refused(spec.tools[n].name, one) for n, one in sorted(refused.errors.items()))
-    return replace(spec, tools=kept, refused=(*spec.refused, *more))
+    return replace(spec, tools=kept, refused=every)
 
 
 def _compile_spec(
@@ -210,11 +219,12 @@ def _compile_spec(
     stated: tuple[Sequence[str | int], int | None],
     options: Options,
     clock: _Clock,
+    known: Known,
 ) -> Compiled:
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
-    assembled, spec = assembled_of(spec, options)
+    assembled, spec = assembled_of(spec, options, known)
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
@@ -232,6 +242,7 @@ def _compile_spec(
         about["begins"] = assembled.begins
     compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
+    compiled.report["repaired"][:0] = [{"place": one.place, "how": one.how} for one in spec.repairs]
     compiled.report["skipped"] = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
     return compiled
 
@@ -263,30 +274,61 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     return assembled_of(spec, options or Options())[0]
 
 
-def assembled_of(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
-    """The same, and the spec without the tools that are left out (``skip``)."""
+def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tuple[Assembled, Spec]:
+    """The same, and the spec without the tools that are left out (``skip``).
+
+    Args:
+        known: what was written of the same tools before; grows.
+    """
+    known = {} if known is None else known
     from .grammar.assemble import assemble
     from .grammar.protocol import load_protocol
     from .schema import SchemaOptions
 
     if options.response is not None:
         check_response(options.response)
-    if spec.hosted and not (spec.tools and options.lenient):
+    if spec.hosted and not (spec.tools and options.skip):
         raise spec.hosted[0].refused(spec.name, alone=not spec.tools)
+    hosted = [Refused(tool.type, tool.refused(spec.name, alone=False)) for tool in spec.hosted]
+    spec = replace(selected(spec, options.selection), hosted=(), refused=(*spec.refused, *hosted))
     check_fit(spec, options, spec.name)
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
-    schema_options = SchemaOptions(whitespace=options.whitespace, lenient=options.lenient, key_order=options.key_order)
+    schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
+    schema_options = replace(schema_options, formats=_formats(options))
+    if options.repair:  # a reference to what is not there cannot be meant either
+        schema_options = replace(schema_options, later=True, relax=tuple(sorted({*options.relax, "$ref"})))
+    if spec.documents:
+        schema_options = replace(schema_options, loader=spec.documents.get)
     if options.digits is not None:
         schema_options = replace(schema_options, digits=options.digits)
     with options.budget.ticking():
         while True:
             strict = with_strictness(spec, options.strict)
-            how = protocol, options.named, options.response, options.skip
+            how = protocol, options.named, options.response, known
             try:
-                return assemble(strict, schema_options, options.budget, *how), spec
+                assembled = assemble(strict, schema_options, options.budget, *how)
+                if spec.refused and not options.skip:
+                    raise RefusedTools({})
+                return assembled, spec
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
+
+
+def _formats(options: Options) -> frozenset[str] | None:
+    """The formats that are enforced; None: all."""
+    from .schema.formats import FORMATS
+    from .schema.keywords import NUMBER_FORMATS
+
+    if options.formats == ("assert",):
+        return None
+    if options.formats == ("annotate",):
+        return frozenset()
+    known = [*FORMATS, *sorted(NUMBER_FORMATS)]
+    for name in options.formats:
+        if name not in known:
+            raise SpecError("there is no such format", place="Options.formats", found=name, expected=", ".join(known))
+    return frozenset(options.formats)
 
 
 @contextmanager
@@ -343,7 +385,7 @@ def _compile(
     from .lift.vocab import load_vocab
     from .link.link import link
     from .pushdown.pushdown import build_automaton
-    from .schema.report import dropped, keyword_counts, misspelt, pack
+    from .schema.report import dropped, keyword_counts, misspelt, pack, placed
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
 
@@ -437,12 +479,12 @@ def _compile(
         "options": {
             key: value
             for key, value in vars(options).items()
-            if key not in ("budget", "jobs", "standalone", "protocol", "response")
+            if key not in ("budget", "jobs", "standalone", "protocol", "response", "schemas")
         },
         "restrictions": sorted({*assembled.restrictions, *(("depth",) if modes > 1 else ())}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
-        "dropped": dropped(assembled.told),
+        "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
         "counts": counts,
     }
     bundle = Bundle(tables, meta, vocab, name=f"<{name}>")
@@ -460,10 +502,18 @@ def _compile(
         "begins": about.get("begins"),
         "unread": [],
         "skipped": [],
+        "repaired": [
+            {"place": f"{assembled.real(place)}/{keyword}", "how": f"{keyword} holds, though it is of a later draft"}
+            for place, keyword in placed(assembled.told, "repaired")
+        ],
+        "later": [
+            {"pointer": assembled.real(place), "keyword": keyword} for place, keyword in placed(assembled.told, "later")
+        ],
         "unwritten": unwritten,
         "unwritable": unwritable,
         "misspelt": [
-            {"pointer": place, "keyword": name, "meant": word} for place, name, word in misspelt(assembled.told)
+            {"pointer": assembled.real(place), "keyword": name, "meant": word}
+            for place, name, word in misspelt(assembled.told)
         ],
         "counts": counts,
         "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
@@ -480,7 +530,7 @@ def _compile(
 def _unwritable(assembled: Assembled, unwritten: str, tokenizer: str) -> list[dict[str, Any]]:
     """What no text can have: by its schema, or as no token is there for it."""
     found: list[dict[str, Any]] = [
-        {"pointer": one.place, "keywords": list(one.keywords), "why": one.why} for one in assembled.lost
+        {"pointer": assembled.real(one.place), "keywords": list(one.keywords), "why": one.why} for one in assembled.lost
     ]
     if unwritten:
         why = f"the tokenizer has no tokens for {' '.join(map(repr, unwritten))}"

@@ -10,12 +10,25 @@ from pathlib import Path
 from .errors import GrammarError, SpecError
 from .paths import path_text
 from .specs import Spec, read_spec
+from .specs.external import Loader
 from .specs.project import NAMES as PROJECT_NAMES
+from .specs.selection import Selection
 from .specs.source import MAX_BYTES
 
 
-def read_file(spec: str, max_bytes: int | None, skip: bool = False) -> tuple[Spec | str, str]:
-    """The spec or the Lark text, and the name that its output gets by default; ``skip`` as of `read_spec`."""
+def read_file(
+    spec: str,
+    max_bytes: int | None,
+    skip: bool = False,
+    select: Selection | None = None,
+    schemas: Loader | str | Path | None = None,
+    repair: bool = False,
+) -> tuple[Spec | str, str]:
+    """The spec or the Lark text, and the name that its output gets by default.
+
+    Args:
+        skip, select, schemas, repair: as of `read_spec`.
+    """
     limit = MAX_BYTES if max_bytes is None else max_bytes
     path = Path(spec)
     if path.name in PROJECT_NAMES:
@@ -31,15 +44,27 @@ def read_file(spec: str, max_bytes: int | None, skip: bool = False) -> tuple[Spe
                 return _lark(file.read(limit + 1), path, limit), path.stem
         except OSError as error:
             raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
-    return read_spec(path, max_bytes=limit, skip=skip), path.stem or "spec"
+    return read_spec(
+        path, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair
+    ), path.stem or "spec"
 
 
-def read_bytes(data: bytes, path: Path, max_bytes: int | None, skip: bool = False) -> tuple[Spec | str, str]:
+def read_bytes(
+    data: bytes,
+    path: Path,
+    max_bytes: int | None,
+    skip: bool = False,
+    select: Selection | None = None,
+    schemas: Loader | str | Path | None = None,
+    repair: bool = False,
+) -> tuple[Spec | str, str]:
     """The same from what was read of `path`, which need not be here."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
     if path.suffix.lower() == ".lark":
         return _lark(data, path, limit), path.stem
-    return read_spec(data, path.name, max_bytes=limit, skip=skip), path.stem or "spec"
+    return read_spec(
+        data, path.name, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair
+    ), path.stem or "spec"
 
 
 def _lark(data: bytes, path: Path, limit: int) -> str:

@@ -33,6 +33,8 @@ class ToolcError(Exception):
         self.found = found
         self.expected = expected
         self.hint = hint
+        self.refused: tuple[tuple[str, ToolcError], ...] = ()
+        """Of a spec: every tool that is refused, by name, with its own error."""
 
     def __str__(self) -> str:
         head = type(self).__name__ + (f" at {self.place}" if self.place else "")

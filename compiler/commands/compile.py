@@ -58,7 +58,10 @@ def run(given: set[str], **options: Any) -> None:
     if project is None:
         _run(spec, **options)
         return
-    said = {name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output")} | project.options
+    said = {
+        name: getattr(project, name) for name in ("tokenizer", "protocol", "response", "output", "schemas")
+    } | project.options
+    said["but"] = said.pop("except", None)
     options |= {key: value for key, value in said.items() if value is not None and key not in given}
     options["eos"] = options["eos"] or project.eos
     if options["logits_width"] is None:
@@ -131,7 +134,7 @@ def _run(
     options = _options(more)
     with Progress(quiet=as_json) as progress:
         progress("spec")
-        source, stem = read_source(spec, more["max_spec_bytes"], more["skip"])
+        source, stem = read_source(spec, more["max_spec_bytes"], options)
         path = Path(f"{stem}.toolc" if output is None else output)
         target = output_file(path, inputs)
         warm(progress, options.jobs)
@@ -156,6 +159,8 @@ def _run(
         note(f"toolc: warning: {place}: {words}")
     if len(warnings) > WARNINGS:
         note(f"toolc: warning: and {len(warnings) - WARNINGS} more; --json lists all")
+    for one in compiled.report["repaired"]:
+        note(f"toolc: repaired: {one['place']}: {one['how']}")
     for one in compiled.report["skipped"]:
         why = " ".join(str(ToolcError(**{key: one[key] for key in _OF_ERROR})).split())
         note(f"toolc: left out: {one['tool'] or 'a tool'}, {why.partition(' ')[2]}")
@@ -181,6 +186,14 @@ def _warnings(report: dict[str, Any]) -> list[tuple[str, str]]:
     """(place, words) of what the spec says, and no text has."""
     found = [(one["pointer"], f"never written: {one['why']}") for one in report["unwritable"]]
     found += [(place, "no field of a request that toolc knows; it constrains nothing") for place in report["unread"]]
+    found += [
+        (
+            one["pointer"],
+            f"{one['keyword']!r} is of a later draft than this schema, and constrains nothing; name that draft in "
+            "$schema, or compile with --repair",
+        )
+        for one in report["later"]
+    ]
     return found + [
         (one["pointer"], f"{one['keyword']!r} is no keyword, and constrains nothing; did you mean {one['meant']!r}?")
         for one in report["misspelt"]

@@ -16,8 +16,8 @@ from .terminal import print_json
 
 def run(spec: str, as_json: bool, **more: Any) -> None:
     """Print it; a .lark file is checked and printed as it stands."""
-    source, stem = read_source(spec, more["max_spec_bytes"], more["skip"])
     options = schema_options(more)
+    source, stem = read_source(spec, more["max_spec_bytes"], options)
     if isinstance(source, str):
         from ..grammar.reader import read_grammar
 

@@ -17,14 +17,24 @@ from ..specs.source import MAX_BYTES, load_document
 from .terminal import standard_input
 
 
-def read_source(spec: str | Project, max_bytes: int | None, skip: bool = False) -> tuple[Spec | str, str]:
-    """The spec or the Lark text, and the name that its output gets by default."""
-    limit = MAX_BYTES if max_bytes is None else max_bytes
+def read_source(spec: str | Project, max_bytes: int | None, options: Options) -> tuple[Spec | str, str]:
+    """The spec or the Lark text, and the name that its output gets by default.
+
+    Tools that cannot be read are listed in the spec: whether they are left out is said by the options of its compile.
+    """
+    limit, select = MAX_BYTES if max_bytes is None else max_bytes, options.selection
+    source: Spec | str
     if isinstance(spec, Project):
-        return joined_spec(spec.specs, limit, skip), spec.specs[0].stem
-    if spec == "-":
-        return read_spec(standard_input().read(limit + 1), "stdin", max_bytes=limit, skip=skip), "stdin"
-    return read_file(spec, max_bytes, skip)
+        source, stem = joined_spec(spec.specs, limit, True, select, options.schemas, options.repair), spec.specs[0].stem
+    elif spec == "-":
+        data = standard_input().read(limit + 1)
+        how = {"skip": True, "select": select, "schemas": options.schemas, "repair": options.repair}
+        source, stem = read_spec(data, "stdin", max_bytes=limit, **how), "stdin"
+    else:
+        source, stem = read_file(spec, max_bytes, True, select, options.schemas, options.repair)
+    if isinstance(source, Spec):
+        select.check(source.name)
+    return source, stem
 
 
 def schema_options(options: dict[str, Any]) -> Options:
@@ -38,6 +48,12 @@ def schema_options(options: dict[str, Any]) -> Options:
         digits=options["digits"],
         lenient=options["lenient"],
         skip=options["skip"],
+        relax=options["relax"],
+        repair=options["repair"],
+        formats=tuple(options["formats"].split(",")) if isinstance(options["formats"], str) else options["formats"],
+        only=options["only"],
+        but=options["but"],
+        schemas=options["schemas"],
         key_order=options["key_order"],
     )
 

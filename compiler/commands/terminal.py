@@ -18,7 +18,7 @@ import sys
 import threading
 import traceback
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
@@ -67,10 +67,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             end_as_asked()
             if as_json:
                 try:
-                    print_json({"ok": False, **error.as_dict()})
+                    refused = [{"tool": name, **one.as_dict()} for name, one in error.refused]
+                    print_json({"ok": False, **error.as_dict(), **({"refused": refused} if refused else {})})
                 except BrokenPipeError:
                     _forget(sys.stdout)
             note(str(error))
+            note_refused(error.refused)
             sys.exit(exit_code(error))
         except KeyboardInterrupt:
             _interrupted()
@@ -173,6 +175,25 @@ def note(text: str) -> None:
         click.echo(visible(text), err=True)
     except OSError:
         _forget(sys.stderr)
+
+
+MOST_REFUSALS = 50
+"""Rows of the table of refusals; ``--json`` lists all."""
+
+
+def note_refused(refused: Sequence[tuple[str, ToolcError]]) -> None:
+    """A table of what is refused of a spec, one row for a reason at a place: the tools, the place, the reason."""
+    if len(refused) < 2:
+        return
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, error in refused:
+        head, _, why = str(error).partition("\n")
+        rows.setdefault((head.partition(" at ")[2], " ".join(why.split())), []).append(name or "a tool")
+    note(f"toolc: {counted(len(refused), 'tool')} refused, for {counted(len(rows), 'reason')}:")
+    for (place, why), names in list(rows.items())[:MOST_REFUSALS]:
+        note(f"  {listed(names, 3)}\n    at {place or 'no place'}\n    {why}")
+    if len(rows) > MOST_REFUSALS:
+        note(f"  and {len(rows) - MOST_REFUSALS} more reasons; --json lists all")
 
 
 def note_missing_ends(missing: list[str], protocol: str, tokenizer: str = "") -> None:

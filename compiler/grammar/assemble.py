@@ -40,6 +40,8 @@ from .protocol import Protocol, entries_of
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
 Homes: TypeAlias = dict[tuple[int, str], Document]
 """What was looked through for references: by the identity of its root, and its file."""
+Known: TypeAlias = dict[str, tuple[Piece, str]]
+"""Tool → what its arguments were written to, and where the places in that begin."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Assembled:
         lost: what no text can have of the schemas.
         turn_ends: tokens with which models of the protocol end a turn.
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
+        heads: where pieces of arguments stand in the schema put together from them → where they stand in the spec.
     """
 
     lark: str
@@ -83,6 +86,16 @@ class Assembled:
     turn_ends: tuple[str, ...] = ()
     begins: str = ""
     terminals: dict[str, Regex] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+
+    def real(self, place: str) -> str:
+        """Where in the spec something stands that the report places in arguments put together from pieces."""
+        end = len(place)
+        while end > 0 and self.heads:
+            if place[:end] in self.heads:
+                return self.heads[place[:end]] + place[end:]
+            end = place.rfind("/", 0, end)
+        return place
 
     @cached_property
     def text(self) -> str:
@@ -104,7 +117,7 @@ def assemble(
     protocol: Protocol | None = None,
     named: bool = True,
     response: dict[str, Any] | bool | None = None,
-    skip: bool = False,
+    known: Known | None = None,
 ) -> Assembled:
     """The grammar of a spec: of calls of its tools, of a structured response, or of the one value of a bare schema.
 
@@ -115,12 +128,12 @@ def assemble(
         protocol: how calls and responses are written; needed for tools.
         named: whether each tool gets an entry of its own.
         response: schema of a structured response, which gets entries of its own; None for none.
-        skip: whether to go through all tools before the errors of some are raised.
+        known: what was written of the same tools before; grows.
 
     Raises:
-        RefusedTools: some tools cannot be compiled (``skip``).
+        RefusedTools: some tools cannot be compiled.
     """
-    refused: dict[int, ToolcError] | None = {} if skip else None
+    refused: dict[int, ToolcError] = {}
     encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
     channel = None if protocol is None else channel_of(protocol)
     common = None
@@ -147,7 +160,7 @@ def assemble(
         homes: Homes = {}
         if common is not None:
             taken = {"start", *protocol.names, *common.rules}
-            pieces = _pieces(spec, options, budget, encoding, common, taken, refused)
+            pieces = _pieces(spec, options, budget, encoding, common, taken, refused, {} if known is None else known)
             writer.reserve(rule for rule, _, _ in pieces)
             rule_of = {tool.name: rule for tool, (rule, _, _) in zip(spec.tools, pieces, strict=True)}
         for number, tool in enumerate(spec.tools) if common is None else ():
@@ -185,9 +198,6 @@ def assemble(
     if answering is not writer:
         report, narrowed = report + answering.met[0], narrowed | answering.met[1]
     all_told = _all_told(pieces, restrictions, keyword_report(report, narrowed, restrictions), tuple(report))
-    if spec.hosted:
-        left_out = [(tool.place(spec.name), "type", "dropped") for tool in spec.hosted]
-        all_told += (("", told([(*one, ()) for one in left_out], left_out)),)
     if answering.encoding.blanks:
         restrictions.add("blanks")
     rules |= writer.gap_rules()
@@ -223,18 +233,29 @@ def assemble(
         protocol.turn_ends if entries and protocol is not None else (),
         begins,
         terminals,
+        _heads(spec),
     )
+
+
+def _heads(spec: Spec) -> dict[str, str]:
+    """See `Assembled.heads`."""
+    found: dict[str, str] = {}
+    for tool in spec.tools:
+        name = _name_of(spec, tool)
+        found |= {f"{name}#{tool.pointer}{at}": f"{name}#{home}" for at, home in tool.places.items()}
+    return found
 
 
 def _pieces(
     spec: Spec, options: SchemaOptions, budget: Budget | None, encoding: Encoding, common: Common, taken: set[str],
-    refused: dict[int, ToolcError] | None,
+    refused: dict[int, ToolcError], known: Known,
 ) -> list[tuple[str, Piece, str]]:  # fmt: skip
     """The arguments of every tool: what the piece's root is called in the whole, the piece, where its places begin.
 
     Args:
         taken: names that are in use.
-        refused: receives the errors of tools, by their numbers; None: the first is raised.
+        refused: receives the errors of tools, by their numbers.
+        known: pieces of tools that were written before.
     """
     found = []
     homes: Homes = {}
@@ -242,13 +263,16 @@ def _pieces(
     for number, tool in enumerate(spec.tools):
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
         with _refusing(refused, number, budget), _places_in(spec, tool):
-            if tool.document is tool.schema or tool.document is None:
+            if tool.name in known:
+                piece, origin = known[tool.name]
+            elif tool.document is tool.schema or tool.document is None:
                 piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
             else:
                 home = _home(spec, tool, homes)
                 writer = LarkWriter(options, budget, encoding, common)
                 root = writer.add(tool.schema, document=home, pointer=tool.pointer, name=tool.name, arguments=True)
                 piece, origin = piece_written(writer, root), ""
+            known[tool.name] = piece, origin
         if refused:
             continue  # the others are only looked at for further errors
         root = piece.root
@@ -265,7 +289,7 @@ def _pieces(
     return found
 
 
-def _check_names(spec: Spec, protocol: Protocol, refused: dict[int, ToolcError] | None) -> None:
+def _check_names(spec: Spec, protocol: Protocol, refused: dict[int, ToolcError]) -> None:
     """No tool has the name of something else that the protocol calls in the same way."""
     reserved = protocol.strings("RESERVED")
     for number, tool in enumerate(spec.tools):
@@ -384,15 +408,17 @@ def _name_of(spec: Spec, tool: ToolSpec | None) -> str:
 
 
 @contextmanager
-def _refusing(refused: dict[int, ToolcError] | None, number: int, budget: Budget | None) -> Iterator[None]:
-    """An error inside is one of the tool of this number, and goes to ``refused``, where there is one.
+def _refusing(refused: dict[int, ToolcError], number: int, budget: Budget | None) -> Iterator[None]:
+    """An error inside is one of the tool of this number, and goes to ``refused``.
 
-    That the time is over is no error of a tool.
+    That the time is over is no error of a tool; it ends the search for further ones.
     """
     try:
         yield
     except ToolcError as error:
-        if refused is None or (isinstance(error, BudgetError) and budget is not None and budget.is_late):
+        if isinstance(error, BudgetError) and budget is not None and budget.is_late:
+            if refused:
+                raise RefusedTools(refused) from None
             raise
         refused[number] = error
 
@@ -407,7 +433,13 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
         place = error.place or "#"
         if place.startswith("#"):  # the schema that allows nothing is one and the same everywhere
             place = f"{name}#{tool.pointer if tool else ''}{place[1:]}"
+        where = f"{name}#{tool.pointer if tool else ''}/"
+        if error.found is not None and " at #/" in error.found:
+            error.found = error.found.replace(" at #/", f" at {where}")
         if tool is not None and place.startswith(head := f"{name}#{tool.pointer}/"):
             place = f"{name}#{tool.place(place[len(head) - 1 :])}"
+            homes = sorted(tool.places.items(), key=lambda item: -len(item[0]))
+            for at, home in homes if error.found and head in error.found else ():
+                error.found = error.found.replace(f"{name}#{tool.pointer}{at}/", f"{name}#{home}/")
         error.place = place
         raise

@@ -176,14 +176,15 @@ def _run(job: Job) -> tuple[str, str, int]:
     store = _store(job.store, job.store_bytes)
     signer = None if job.sign is None else _signer(job.sign)
     vocab = _vocab(job.store, job.vocab)
+    how = job.options.skip, job.options.selection, job.options.schemas, job.options.repair
     if job.data is None:
         if _is_lost(job.name):
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))
         if os.path.isdir(job.name):
             _refuse_folder(job.name)
-        source, stem = read_file(job.name, job.max_spec_bytes, job.options.skip)
+        source, stem = read_file(job.name, job.max_spec_bytes, *how)
     else:
-        source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes, job.options.skip)
+        source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes, *how)
     key = source_key(source, vocab, job.options, lark_name(stem))
     if _is_there(store, key, signer):
         return REUSED, key, 0

@@ -209,10 +209,36 @@ def _case_orbits() -> dict[int, tuple[int, ...]]:
     return out
 
 
+_SIMPLE_FOLDINGS = {0x1FD3: 0x390, 0x1FE3: 0x3B0, 0xFB05: 0xFB06}
+"""Code points that fold to another one alone, of which Python only knows that they fold to several."""
+
+
+@lru_cache(maxsize=1)
+def _folding_orbits() -> dict[int, tuple[int, ...]]:
+    """Code point -> all code points with the same simple case folding, for those with company."""
+    orbits: dict[int, list[int]] = {}
+    for code in range(0x20000):
+        one = chr(code)
+        folded = one.casefold()
+        folded = folded if len(folded) == 1 else one.lower()  # what folds to several folds alone as in lower case
+        orbits.setdefault(_SIMPLE_FOLDINGS.get(code, ord(folded) if len(folded) == 1 else code), []).append(code)
+    return {code: tuple(members) for members in orbits.values() if len(members) > 1 for code in members}
+
+
+@lru_cache(maxsize=4096)
+def fold_case(ranges: Ranges) -> Ranges:
+    """The set closed under simple case folding, by which ECMA-262 compares with the flags i and u."""
+    return _closed(ranges, _folding_orbits())
+
+
 @lru_cache(maxsize=4096)
 def ignore_case(ranges: Ranges) -> Ranges:
     """The set closed under the case rules of ``re.IGNORECASE`` for str patterns."""
-    orbits = _case_orbits()
+    return _closed(ranges, _case_orbits())
+
+
+def _closed(ranges: Ranges, orbits: dict[int, tuple[int, ...]]) -> Ranges:
+    """The set with all that is in an orbit of one of its members."""
     if sum(high - low + 1 for low, high in ranges) < len(orbits):
         hit = (code for low, high in ranges for code in range(low, high + 1) if code in orbits)
     else:

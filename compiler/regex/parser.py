@@ -3,9 +3,10 @@
 Leaves out   what the nodes mean (nodes.py), sets of code points (charset.py).
 Invariants   ``parse_regex(to_text(r)) == r`` for every r in normal form.
 Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a i m s u x.
-             "ecma": ECMA-262 with the u flag (JSON Schema patterns), flags s u; identity escapes of what is no letter
-             and lone brackets are tolerated as without u: letters and ``[[:alpha:]]`` mean something in other dialects.
-             Case-insensitive matching is for the Python dialect only.
+             "ecma": ECMA-262 2025 with the u flag (JSON Schema patterns), flags i m s u, also for a group,
+             ``(?i-s:…)``; identity escapes of what is no letter and lone brackets are tolerated as without u: letters
+             and ``[[:alpha:]]`` mean something in other dialects. ``(?i)`` where a pattern begins, which ECMA-262 does
+             not have, is read as other dialects do: the flags of the whole.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ _ELSEWHERE = {"A": "^", "Z": "$", "z": "$", "h": "[ \\t]", "R": r"\r?\n", "e": r
 
 _POSIX = re.compile(r"\[:\^?[a-z]+:\]")
 
+_REPEATED = "write each text that may come again with what repeats it, as aXa|bXb for ([ab])X\\1"
+"""What to write in place of a back-reference."""
+
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 _RUN = re.compile(r"[A-Za-z0-9_ !\"%&',/:;<=>@`~-]+(?![*+?{])")
@@ -104,12 +108,12 @@ class _Parser:
         self.depth = self.deepest = 0
         self.most = MOST_NESTED[dialect]
         self.flags = frozenset(flags)
-        unknown = self.flags - frozenset("su" if self.ecma else "aimsux")
+        unknown = self.flags - frozenset("imsu" if self.ecma else "aimsux")
         if unknown:
             raise UnsupportedError(
                 f"the flag {min(unknown)!r} of a regular expression is not supported",
                 place=f"/{self._short()[0]}/",
-                hint="the flags known in this dialect are " + (" ".join("su" if self.ecma else "aimsux")),
+                hint="the flags known in this dialect are " + (" ".join("imsu" if self.ecma else "aimsux")),
             )
 
     # -- errors ----------------------------------------------------------------------------------------------------
@@ -159,8 +163,7 @@ class _Parser:
         return False
 
     def whole(self) -> Regex:
-        if not self.ecma:
-            self._global_flags()
+        self._global_flags()
         result = self.alternatives()
         if self.at < len(self.text):
             raise self.wrong("the end", "unbalanced parenthesis")
@@ -174,8 +177,8 @@ class _Parser:
             if end == self.at + 2 or not self.text.startswith(")", end):
                 return
             letters = self.text[self.at + 2 : end]
-            if "L" in letters:
-                raise self.unsupported("the flag L is", self.at)
+            if other := next((one for one in letters if one in "L" + ("ax" if self.ecma else "")), ""):
+                raise self.unsupported(f"the flag {other} is", self.at)
             self.flags |= frozenset(letters)
             self.at = end + 1
 
@@ -311,7 +314,13 @@ class _Parser:
         return least, most
 
     def chars(self, ranges: Ranges) -> Chars:
-        return Chars(charset.ignore_case(ranges) if "i" in self.flags else ranges)
+        return Chars(self.folded(ranges))
+
+    def folded(self, ranges: Ranges) -> Ranges:
+        """A set with what the flag i takes for the same, where it holds."""
+        if "i" not in self.flags:
+            return ranges
+        return charset.fold_case(ranges) if self.ecma else charset.ignore_case(ranges)
 
     def atom(self) -> Regex | None:
         start = self.at
@@ -335,10 +344,11 @@ class _Parser:
                 return ANY
             return Chars(charset.complement(charset.ECMA_LINE_END if self.ecma else ((10, 10),)))
         if one == "^":
-            return union(START, Look(_NEWLINE, ahead=False)) if "m" in self.flags else START
+            line = Chars(charset.ECMA_LINE_END) if self.ecma else _NEWLINE
+            return union(START, Look(line, ahead=False)) if "m" in self.flags else START
         if one == "$":
             if self.ecma:
-                return END
+                return union(END, Look(Chars(charset.ECMA_LINE_END))) if "m" in self.flags else END
             if "m" in self.flags:
                 return Look(union(_NEWLINE, END))
             return Look(concat(Repeat(_NEWLINE, 0, 1), END))
@@ -365,13 +375,11 @@ class _Parser:
             elif self.ecma and self.take("<"):
                 self.group_name(">")
             elif self.ecma:
-                if self.text[self.at : self.at + 1] in ("i", "m", "s", "-"):
-                    raise self.unsupported("a group with flags is", start)
-                raise self.wrong("one of : = ! <", "unknown kind of group")
+                self.modifiers(start)
             elif self.take("P<"):
                 self.group_name(">")
             elif self.peek("P="):
-                raise self.unsupported("a back-reference is", start)
+                raise self.unsupported("a back-reference is", start, _REPEATED)
             elif self.peek(">"):
                 raise self.unsupported("an atomic group is", start)
             elif self.peek("("):
@@ -404,6 +412,20 @@ class _Parser:
             raise self.wrong("a name and " + end, "bad group name")
         self.at = stop + 1
 
+    def modifiers(self, start: int) -> None:
+        """The letters of ``(?i-s:`` as ECMA-262 has them."""
+        end = self.at
+        while self.text[end : end + 1] and self.text[end] in "ims-":
+            end += 1
+        add, _, drop = self.text[self.at : end].partition("-")
+        if end > self.at and self.text.startswith(")", end):
+            raise self.unsupported("a flag for the rest of a group is", start, "write (?i:…) around what it is for")
+        plain = "-" not in drop and len(set(add + drop)) == len(add + drop) and (add or drop)
+        if not plain or not self.text.startswith(":", end):
+            raise self.wrong("one of : = ! < or flags and :", "unknown kind of group")
+        self.at = end + 1
+        self.flags = (self.flags | set(add)) - set(drop)
+
     def group_flags(self) -> None:
         """The letters of ``(?i-s:``."""
         start = self.at
@@ -435,6 +457,8 @@ class _Parser:
         start = self.at
         one = self.text[start + 1 : start + 2]
         if one in ("b", "B"):
+            if self.ecma and "i" in self.flags:  # two letters beyond ASCII belong to words there
+                raise self.unsupported("a word boundary where case is ignored is", start)
             self.at += 2
             return WordBoundary(one == "B", self.ecma or "a" in self.flags)
         if not self.ecma and one == "A":
@@ -449,13 +473,13 @@ class _Parser:
                 if len(digits) == 3 and all(d in "01234567" for d in digits):
                     self.at += 4
                     return self.chars(charset.single(int(digits, 8)))
-            raise self.unsupported("a back-reference is", start)
+            raise self.unsupported("a back-reference is", start, _REPEATED)
         if one == "k" and self.ecma and self.text.startswith("<", start + 2):
-            raise self.unsupported("a back-reference is", start)
+            raise self.unsupported("a back-reference is", start, _REPEATED)
         found = self.escaped()
         if isinstance(found, int):
             return self.chars(charset.single(found))
-        return Chars(found)
+        return self.chars(found) if self.ecma else Chars(found)
 
     def escaped(self) -> int | Ranges:
         """An escape that may stand in brackets too: a code point, or the set of a class."""
@@ -465,9 +489,7 @@ class _Parser:
         one = self.text[start + 1]
         self.at = start + 2
         if one in "dDsSwW":
-            ranges = self.shorthand(one.lower())
-            if "i" in self.flags:
-                ranges = charset.ignore_case(ranges)
+            ranges = self.folded(self.shorthand(one.lower()))
             return charset.complement(ranges) if one.isupper() else ranges
         control = (_ECMA_CONTROL if self.ecma else _PYTHON_CONTROL).get(one)
         if control is not None:
@@ -601,9 +623,7 @@ class _Parser:
                     found.extend([(0x2D, 0x2D)] if part is dash else [(part, part)] if isinstance(part, int) else part)
             else:
                 raise self.wrong("a character at both ends of a range", "bad character range", at)
-        ranges = charset.normal(found)
-        if "i" in self.flags:
-            ranges = charset.ignore_case(ranges)
+        ranges = self.folded(charset.normal(found))
         return Chars(charset.complement(ranges) if negative else ranges)
 
     def class_item(self) -> int | Ranges:

@@ -84,7 +84,7 @@ def formula(node: Node, kind: str, skip: Collection[str] = UNEVALUATED, tagged: 
     for keyword, value in keywords.items():
         known = KEYWORDS.get(keyword)
         if keyword == "$refused":
-            parts += [Refused(name, node.at(name)) for name in value if KEYWORDS[name].kinds == kind]
+            parts += [Refused(name, node.at(name)) for name in value if KEYWORDS[name].kinds in ("", kind)]
         if (
             known is None
             or keyword in grouped

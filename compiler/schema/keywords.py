@@ -108,9 +108,10 @@ KEYWORDS: dict[str, Keyword] = {
     "pattern": Keyword(
         "pattern",
         "string",
-        limit="groups up to 40 deep; no back-references, flags for a group, octal escapes, escapes and classes of "
-        "other dialects, nor properties but general categories, scripts, `ASCII`, `ASCII_Hex_Digit`, `Any` and "
-        "`Assigned`; no looks back out of a repeated group or at several characters but from the end",
+        limit="groups up to 40 deep; no back-references, octal escapes, escapes and classes of other dialects, word "
+        "boundaries where case is ignored, nor properties but general categories, scripts, `ASCII`, "
+        "`ASCII_Hex_Digit`, `Any` and `Assigned`; no looks back out of a repeated group or at several characters but "
+        "from the end",
         restrictions=ESCAPES,
     ),
     "format": Keyword("text", "string", limit="see below; other names are annotations", restrictions=ESCAPES),

@@ -117,10 +117,12 @@ def build(
 
 
 def _too_many(place: str | None) -> UnsupportedError:
+    unique = place is not None and place.endswith("/uniqueItems")
     return UnsupportedError(
         "counts and conditions on some members multiply to too many states here",
         place=place,
-        hint="lower the bounds, or drop one of contains, uniqueItems, minProperties, maxProperties and not",
+        hint="lower the bounds, or drop one of contains, uniqueItems, minProperties, maxProperties and not"
+        + ("; --relax uniqueItems lets items be equal here" if unique else ""),
     )
 
 
@@ -188,7 +190,7 @@ def array_machine(
                 raise UnsupportedError(
                     "uniqueItems needs items with few possible values",
                     place=shape.unique.place,
-                    hint="give the items an enum, or drop uniqueItems",
+                    hint="give the items an enum; --relax uniqueItems lets items be equal here",
                 )
             values.update((constant.key, constant) for constant in listed)
     index_of = {key: index for index, key in enumerate(values)}

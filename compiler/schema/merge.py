@@ -22,7 +22,7 @@ def merge(
     atoms: Sequence[Atom],
     holds: Callable[[Atom, object], bool],
     matches: Callable[[Matches, str], bool],
-    drop: Callable[[str, str], None] | None = None,
+    relaxed: Callable[[str, str], bool] | None = None,
 ) -> Shape | None:
     """One shape from the atoms of a branch, or None if they visibly contradict each other.
 
@@ -31,13 +31,10 @@ def merge(
         atoms: what must hold.
         holds: whether an atom holds for a concrete value.
         matches: whether a key matches a pattern.
-        drop: in lenient mode, told (place, keyword) of each unsupported keyword that is left out; None: an error.
+        relaxed: asked with (place, keyword) of each unsupported keyword whether it is left out; None: none is.
     """
-    if drop is not None:
-        for atom in atoms:
-            if isinstance(atom, Refused):
-                drop(atom.place, atom.keyword)
-        atoms = [atom for atom in atoms if not isinstance(atom, Refused)]
+    if relaxed is not None:
+        atoms = [atom for atom in atoms if not (isinstance(atom, Refused) and relaxed(atom.place, atom.keyword))]
     listed = [atom for atom in atoms if isinstance(atom, Values)]
     choices = next((atom.values for atom in listed if atom.positive), CONSTANTS.get(kind))
     if choices is not None:

@@ -94,17 +94,24 @@ class Reader:
 
     Args:
         loader: gives the document at a URI, or None.
-        lenient: whether patterns that cannot be compiled are dropped. ``$refused`` then holds them by their
-            keywords in the node, so that its complement is dropped as well: what is dropped only ever allows more.
+        relax: keywords that are dropped where they cannot be compiled. Of patterns, ``$refused`` then holds what is
+            dropped by its keyword in the node, so that its complement is dropped as well: what is dropped only ever
+            allows more.
         budget: limit on time.
+        later: whether keywords and formats of later drafts hold.
+        formats: those that are enforced; None: all.
 
     Attributes:
         report: (place, keyword, status) for every keyword met, in reading order.
         narrowed: (place, keyword) → the declared restrictions that may narrow it, where there are any.
     """
 
-    def __init__(self, loader: Loader | None = None, lenient: bool = False, budget: Budget | None = None) -> None:
-        self.lenient = lenient
+    def __init__(self, loader: Loader | None = None, relax: Collection[str] = (), budget: Budget | None = None,
+        later: bool = False, formats: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.relax = frozenset(relax)
+        self.later = later
+        self.formats = formats
         self.budget = budget or Budget(None, None, None, None)
         self.report: list[tuple[str, str, str]] = []
         self.narrowed: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -115,7 +122,7 @@ class Reader:
         self._tagged: dict[Node, list[int]] = {}  # unions with a discriminator → its rows in the report
         self._narrowing: set[Node] = set()  # those of which it is enforced
         self._library = Library(loader)
-        self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where lenient
+        self._twins: dict[str, list[str]] = {}  # place of a node → the other places of equal schemas, where relaxed
         self._others: dict[Node, list[str]] = {}  # the same by node, always
         self._dropped: dict[str, dict[str, None]] = {}  # place → its keywords that are dropped
         self.true = self._intern({}, "#")
@@ -160,7 +167,7 @@ class Reader:
                 inside = inside._replace(scope=self._library.enter(around.scope, document, inside.base))
             if document.read_only and not (at == pointer and is_operation(at)):
                 inside = inside._replace(unsent=around.unsent | self._read_only(document, at, value, inside))
-            active = _active(value, inside.draft)
+            active = _active(value, inside.draft, self.later)
             children = _children(document, at, active)
             if not children:
                 self._read[key] = self._build(document, number, at, value, active, inside)
@@ -173,6 +180,15 @@ class Reader:
                 for child, where, keyword in children
             )
         return self._read[start]
+
+    def _target(self, keyword: str, ref: Any, document: Document, inside: Context, place: str) -> Target | None:
+        """Where a reference leads; None where that is a document that is not there, and references are relaxed."""
+        try:
+            return self._library.target(keyword, ref, document, inside, place)
+        except UnsupportedError:
+            if "$ref" not in self.relax:
+                raise
+            return None
 
     def follow(self, target: Target) -> Node:
         """The node that a reference leads to."""
@@ -198,7 +214,11 @@ class Reader:
             elif form == "schemas":
                 parsed = tuple([child(f"{at}/{keyword}/{index}") for index in range(len(value))])
             elif form == "reference":
-                parsed = self._library.target(keyword, value, document, inside, f"{place}/{keyword}")
+                parsed = self._target(keyword, value, document, inside, f"{place}/{keyword}")
+                if parsed is None:
+                    refused[keyword] = value
+                    self._drop(place, keyword)
+                    continue
             elif form == "dependencies":
                 parsed = {
                     name: parse_names(item, f"{place}/{keyword}/{escape_pointer(name)}")
@@ -209,11 +229,17 @@ class Reader:
             else:
                 parsed = parse_operand(form, value, f"{place}/{keyword}")
                 if keyword == "format":
-                    status = _format_status(value, document, inside.draft)
-                    if status == "later":  # no keyword here: formulas.py asserts formats of all drafts
+                    if self.formats is not None and value not in self.formats:
                         self.report.append((place, keyword, "annotation"))
                         continue
-            if self.lenient and keyword in ("pattern", "patternProperties"):
+                    status = _format_status(value, document, inside.draft)
+                    if status == "later" and not self.later:  # no keyword here: formulas.py asserts those of all drafts
+                        self.report.append((place, keyword, "later"))
+                        continue
+                    status = "repaired" if status == "later" else status
+            if self.later and KEYWORDS[keyword].since > inside.draft:
+                status = "repaired"
+            if keyword in self.relax and keyword in ("pattern", "patternProperties"):
                 patterns = [parsed] if keyword == "pattern" else list(parsed)
                 kept = [pattern for pattern in patterns if is_supported(pattern)]
                 if len(kept) < len(patterns):
@@ -254,14 +280,16 @@ class Reader:
             known = {keyword for keyword, _, _ in active}
             for keyword in schema:
                 if keyword not in known and (place, keyword) not in self._honoured:
-                    self.report.append((place, keyword, "annotation"))
+                    beside = inside.draft <= 7 and "$ref" in known  # where nothing else holds
+                    later = keyword in KEYWORDS and KEYWORDS[keyword].since > inside.draft and not beside
+                    self.report.append((place, keyword, "later" if later else "annotation"))
         node = self._intern(keywords, place)
         if TAGS in keywords:
             self._tagged.setdefault(node, []).append(len(self.report))
             self.report.append((place, "discriminator", "enforced" if node in self._narrowing else "annotation"))
         if node.place != place:
             self._others.setdefault(node, []).append(place)
-        if self.lenient and node.place != place:
+        if self.relax and node.place != place:
             self._twins.setdefault(node.place, []).append(place)
             for keyword in self._dropped.get(node.place, ()):
                 self._drop(place, keyword)
@@ -346,9 +374,9 @@ class Reader:
             seen.add((id(home), where))
             ref, parts = one.get("$ref"), one.get("allOf")
             if isinstance(ref, str):
-                target = self._library.target("$ref", ref, home, context, f"{home.place(where)}/$ref")
-                value = resolve(target.document, target.pointer)
-                if isinstance(value, dict):
+                target = self._target("$ref", ref, home, context, f"{home.place(where)}/$ref")
+                value = None if target is None else resolve(target.document, target.pointer)
+                if isinstance(value, dict) and target is not None:
                     within = _inside(value, target.context, target.document.place(target.pointer))
                     stack.append((target.document, target.pointer, value, within))
                 if context.draft <= 7:
@@ -383,10 +411,11 @@ class Reader:
         return self.of_type("object", place)
 
     def part(self, node: Node, keywords: Collection[str]) -> Node:
-        """A schema with some of its keywords, and with what belongs to them."""
+        """A schema with some of its keywords, and with what belongs to them; without tags, which rule out no value."""
         kept = {*keywords, *(name for keyword in keywords for name in BESIDE.get(keyword, ()))}
         said = {name: value for name, value in node.keywords.items() if name in kept or name.startswith("$")}
-        return self._intern({name: value for name, value in said.items() if name not in REFERENCES}, node.place)
+        left_out = (*REFERENCES, TAGS)
+        return self._intern({name: value for name, value in said.items() if name not in left_out}, node.place)
 
     def one_of(self, constants: tuple[Constant, ...], place: str) -> Node:
         """The schema of some values."""
@@ -428,16 +457,17 @@ def _without(names: tuple[str, ...], others: frozenset[str]) -> tuple[str, ...]:
 
 
 @cache
-def _forms(draft: int) -> dict[str, str]:
-    """What the keywords of a draft take."""
-    return {keyword: known.value for keyword, known in KEYWORDS.items() if known.since <= draft <= known.until}
+def _forms(draft: int, later: bool) -> dict[str, str]:
+    """What the keywords of a draft take; with ``later`` also those of later ones."""
+    known = {keyword: known for keyword, known in KEYWORDS.items() if draft <= known.until}
+    return {keyword: one.value for keyword, one in known.items() if later or one.since <= draft}
 
 
-def _active(schema: dict[str, Any], draft: int) -> Active:
+def _active(schema: dict[str, Any], draft: int, later: bool) -> Active:
     """The keywords of a schema that its draft gives a meaning, with their values and what these are."""
     if draft <= 7 and isinstance(schema.get("$ref"), str):
         return [("$ref", schema["$ref"], "reference")]
-    forms = _forms(draft)
+    forms = _forms(draft, later)
     found: Active = []
     for keyword, value in schema.items():
         form = forms.get(keyword)

@@ -7,7 +7,7 @@ Invariants   ``shapes`` is memoised by conj, so recursion ends; nothing here rec
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -80,9 +80,11 @@ class Normaliser:
         choices: the alternatives of those that have unions.
     """
 
-    def __init__(self, reader: Reader, budget: Budget | None = None, lenient: bool = False, digits: int = 20) -> None:
+    def __init__(
+        self, reader: Reader, budget: Budget | None = None, relax: Collection[str] = (), digits: int = 20
+    ) -> None:
         self.reader = reader
-        self.lenient = lenient
+        self.relax = frozenset(relax)
         self.digits = digits
         self._unevaluated = Unevaluated(self._settle, self._in_place, reader.any_of)
         self.budget = budget or Budget(None, None, None, None)
@@ -227,27 +229,38 @@ class Normaliser:
         return absorbed(kind, joined(shapes) if len(shapes) > 1 else shapes, partial(self.budget.check, ""))
 
     def _merged(self, kind: str, branch: Sequence[Atom], place: str) -> Shape | None:
-        """The shape of a branch, if it has a value; with ``lenient`` without what cannot be compiled."""
+        """The shape of a branch, if it has a value; without what is relaxed and cannot be compiled."""
         self.budget.check("")
-        if not self.lenient:
+        if not self.relax:
             shape = merge(kind, branch, self.holds, search)
             return self._with_numbers(shape, place) if isinstance(shape, Numbers) else shape
-        shape = merge(kind, branch, self._may_hold, search, self._drop)
+        shape = merge(kind, branch, self._may_hold, search, self._relaxed)
         try:
             return self._with_numbers(shape, place) if isinstance(shape, Numbers) else shape
         except UnsupportedError:
+            if "multipleOf" not in self.relax:
+                raise
             for atom in branch:
                 if isinstance(atom, Multiple):
                     self._drop(atom.place, "multipleOf")
             rest = [atom for atom in branch if not isinstance(atom, Multiple)]
-            return merge(kind, rest, self._may_hold, search, self._drop)
+            return merge(kind, rest, self._may_hold, search, self._relaxed)
 
     def _may_hold(self, atom: Atom, value: object) -> bool:
         """Whether an atom may hold for a concrete value, where that depends on what is dropped."""
         try:
             return self.holds(atom, value)
-        except UnsupportedError:
+        except UnsupportedError as error:
+            if (error.place or "").rpartition("/")[2] not in self.relax:
+                raise
             return True
+
+    def _relaxed(self, place: str, keyword: str) -> bool:
+        """Whether an unsupported keyword is left out, which is reported then."""
+        if (keyword if keyword not in REFERENCES else "$ref") not in self.relax:
+            return False
+        self._drop(place, keyword)
+        return True
 
     def _with_numbers(self, shape: Numbers, place: str) -> Shape | None:
         """The shape; None if multiples and bounds leave no number that can be spelled; a list of those that they leave
@@ -539,7 +552,7 @@ class Normaliser:
         try:
             return machine.array_machine(shape, self.alive, self.finite, self.holds_all)
         except UnsupportedError as error:
-            if not self.lenient or shape.unique is None:
+            if "uniqueItems" not in self.relax or shape.unique is None:
                 raise
             self._drop(error.place or shape.unique.place, "uniqueItems")
             return machine.array_machine(replace(shape, unique=None), self.alive, self.finite, self.holds_all)

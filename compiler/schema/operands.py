@@ -34,7 +34,7 @@ def parse_names(value: Any, place: str) -> tuple[str, ...]:
     if not isinstance(value, list):
         hint = None
         if isinstance(value, bool):
-            hint = "name the required properties in a list beside properties"
+            hint = "name the required properties in a list beside properties; --repair does so"
         raise SchemaError(place=place, found=describe(value), expected="a list of strings", hint=hint)
     for index, name in enumerate(value):
         if not isinstance(name, str):

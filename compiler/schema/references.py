@@ -303,7 +303,8 @@ class Library:
                 place=place,
                 found=f'"{ref}"',
                 expected="a reference into the same document",
-                hint="copy the other schema into $defs, or pass a loader that knows it",
+                hint="put its file beside the spec or name its folder with --schemas, or copy the schema into $defs; "
+                "--relax $ref takes any value",
             )
         loaded = Document(value, uri, "", draft_of(value, uri + "#", draft), uri)
         self.add(loaded)

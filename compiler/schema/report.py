@@ -4,7 +4,8 @@ Leaves out   which keywords there are (keywords.py), showing it (../commands/ins
 Invariants   a row is (place, keyword, status, restrictions); a keyword stands once per place; ``unpack`` of what is
              packed gives the rows; a packed report that is damaged is a BundleError.
 Status       ``enforced``; ``annotation``: constrains nothing, in this draft or at all; ``any value``: a format that
-             every value of its type has; ``dropped``: not enforced, by the option lenient.
+             every value of its type has; ``dropped``: not enforced, by the option relax; ``later``: an annotation in
+             this draft, a keyword of a later one; ``repaired``: the same, enforced by the option repair.
 Packed       [[(keyword, status, [restriction, ...]), ...], ...] once for each set of keywords that some place has, and
              [characters shared with the place before, the rest of the place, number of its set, ...].
 """
@@ -82,7 +83,7 @@ def keyword_report(
     for place, keyword, status in met:
         key = place, keyword
         if key not in rows or status == "dropped":
-            names = narrowed.get(key, ()) if status == "enforced" else ()
+            names = narrowed.get(key, ()) if status in ("enforced", "repaired") else ()
             if names not in held:
                 held[names] = tuple(name for name in names if name in used)
             rows[key] = (place, keyword, status, held[names])
@@ -165,6 +166,19 @@ def keyword_counts(all_told: Iterable[tuple[str, Told]]) -> list[list[Any]]:
 def dropped(all_told: Iterable[tuple[str, Told]]) -> list[str]:
     """place/keyword of all that is not enforced, sorted."""
     return sorted(at(origin, place) for origin, one in all_told for place in one.dropped)
+
+
+def placed(all_told: Iterable[tuple[str, Told]], wanted: str) -> list[tuple[str, str]]:
+    """(place, keyword) of all that has a status, in the order of the schemas."""
+    found: list[tuple[str, str]] = []
+    for origin, one in all_told:
+        if all(status != wanted for _, status in one.counts):
+            continue
+        last = ""
+        for shared, rest, there in one.places:
+            last = last[:shared] + rest
+            found += [(at(origin, last), keyword) for keyword, status, _ in there if status == wanted]
+    return found
 
 
 def misspelt(all_told: Iterable[tuple[str, Told]]) -> list[tuple[str, str, str]]:

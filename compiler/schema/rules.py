@@ -54,12 +54,16 @@ class SchemaOptions:
         digits: digits of a number before and after its point.
         key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
         loader: gives the document at a URI, or None; without one, references outside are refused.
-        lenient: drop keywords that are not supported, and report them, instead of failing.
+        relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
+        formats: the formats that are enforced, where others are annotations; None: all.
+        later: whether keywords and formats of drafts after that of a schema hold in it.
     """
 
     whitespace: str | int = "spaced"
     digits: int = 20
-    lenient: bool = False
+    relax: tuple[str, ...] = ()
+    later: bool = False
+    formats: frozenset[str] | None = None
     key_order: str = "declared"
     loader: Loader | None = None
 
@@ -126,8 +130,8 @@ class Rules(ABC):
         self.restrictions: set[str] = set()
         self.elements = ElementRules()
         self.open_parts: dict[str, Ref] = {}
-        self._reader = Reader(options.loader, options.lenient, self.budget)
-        self.normaliser = Normaliser(self._reader, self.budget, options.lenient, options.digits)
+        self._reader = Reader(options.loader, options.relax, self.budget, options.later, options.formats)
+        self.normaliser = Normaliser(self._reader, self.budget, options.relax, options.digits)
         self._rules: dict[str, Expr] = {}
         self._terminals: dict[Regex, str] = {}
         self._terminal_names: set[str] = {"ws"}  # lower case, as _name compares them

@@ -20,6 +20,7 @@ from .atoms import Conj, Literal, conj
 from .nodes import Node
 from .normalise import Choice, Normaliser
 from .shapes import Arrays, Constants, Objects, Shape
+from .values import kind_of
 
 MOST_EXPLAINED = 32
 """Places of one schema of which the keywords are sought that contradict each other; of others all are named."""
@@ -45,6 +46,9 @@ _DENIED = re.compile(r"(?<!/properties)/(?:not|if)(?:/|$)")
 """Places whose schemas say what is not written, or when something else is."""
 
 
+_LITERAL = re.compile(r"^/\^|\$/[a-z]*$")
+"""Patterns that are written as JavaScript does in its code: an anchor stands inside of slashes."""
+
 Path = tuple[str | int, ...]
 """Where something stands in a schema."""
 
@@ -69,13 +73,7 @@ def explore(normaliser: Normaliser, root: Conj) -> None:
         raise UnsatisfiableError("the schema is false: it allows no value", place="#")
     normaliser.explore(root)
     if not normaliser.alive(root):
-        place, keywords = _Losses(normaliser).culprit(root)
-        raise UnsatisfiableError(
-            "no value satisfies this schema",
-            place=place,
-            found=", ".join(keywords) or None,
-            hint="loosen what contradicts itself here",
-        )
+        raise _Losses(normaliser).refusal(root)
 
 
 def lost(normaliser: Normaliser) -> list[Unwritable]:
@@ -227,10 +225,22 @@ class _Losses:
         ]
         return [Unwritable(place, _keywords(said) or (str(path[0]),), why) for place in places]
 
-    def culprit(self, one: Conj) -> tuple[str, tuple[str, ...]]:
-        """The innermost place that explains why a conj is empty, and the keywords that contradict each other there."""
+    def refusal(self, one: Conj) -> UnsatisfiableError:
+        """Why a conj has no value: the innermost place that explains it, and the keywords that contradict each other,
+        with where they stand."""
         place, said = self._culprit(one)
-        return place, _keywords(said)
+        words = [f"{keyword} at {home.at(keyword)}" for home, keyword in said]
+        hint = "loosen what contradicts itself here"
+        if any(_lists_no_array(home) for home, _ in said):
+            hint = "give the items the enum; --repair reads it so"
+        elif any(_LITERAL.search(home.keywords.get("pattern", "")) for home, keyword in said if keyword == "pattern"):
+            hint = "write the pattern without the slashes around it, and a flag as (?i:…)"
+        return UnsatisfiableError(
+            "no value satisfies this schema",
+            place=place,
+            found=_listed(tuple(dict.fromkeys(words))) or None,
+            hint=hint,
+        )
 
     def _culprit(self, one: Conj) -> tuple[str, list[tuple[Node, str]]]:
         if not one:
@@ -291,6 +301,13 @@ class _Losses:
                     found.update(dict.fromkeys(more))
                     todo += more
         return list(found)
+
+
+def _lists_no_array(node: Node) -> bool:
+    """Whether a schema of arrays lists values that are none, as if these were its items."""
+    values = [one for key in ("enum", "const") for one in node.keywords.get(key, ())]
+    kinds = {kind_of(one.value) for one in values}
+    return node.keywords.get("type") == ("array",) and bool(values) and "array" not in kinds
 
 
 def _keywords(said: list[tuple[Node, str]]) -> tuple[str, ...]:

@@ -39,6 +39,13 @@ SCHEMA_KEYS = frozenset(
 """Keywords that tell a JSON Schema from an object that is none."""
 
 
+class Repair(NamedTuple):
+    """What was read otherwise than it stands: its place, which is a JSON pointer until the spec is read, and how."""
+
+    place: str
+    how: str
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool: a name and the schema of its arguments.
@@ -59,6 +66,7 @@ class ToolSpec:
         request: of an operation of an API: its method, its path, and argument → (part of a request, name there).
         name_pointer: JSON pointer, in the spec document, of its name; None: errors of the name point to ``pointer``.
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
+        tags: of an operation of an API.
     """
 
     name: str
@@ -76,6 +84,7 @@ class ToolSpec:
     request: tuple[str, str, Mapping[str, tuple[str, str]]] | None = None
     file: str = ""
     name_pointer: str | None = None
+    tags: tuple[str, ...] = ()
 
     def name_place(self, name: str) -> str:
         """Where its name stands, in the document of this name or its own file."""
@@ -112,7 +121,7 @@ class Hosted(NamedTuple):
             expected=FORM,
             hint="the spec has no other tools"
             if alone
-            else "leave it out, if the API itself runs it; with --lenient such tools are dropped and listed",
+            else "leave it out, if the API itself runs it; with --skip such tools are left out and listed",
         )
 
 
@@ -138,6 +147,13 @@ def skipping(refused: list[Refused] | None, name: str = "") -> Iterator[None]:
         refused.append(Refused(name, error))
 
 
+def first_of(refused: Sequence[Refused]) -> ToolcError:
+    """The first error, which knows of the others."""
+    error = refused[0].error
+    error.refused = tuple((one.name, one.error) for one in refused)
+    return error
+
+
 @dataclass(frozen=True)
 class Spec:
     """A spec document, read.
@@ -149,11 +165,13 @@ class Spec:
         schema: the bare schema, where ``kind`` is "schema"; that of the response, where a request has one; else None.
         document: the whole document.
         digest: BLAKE2b-128 of kind and content, as hex digits.
-        hosted: further tools of the list; they cannot be compiled, and ``lenient`` drops them.
+        hosted: further tools of the list; they cannot be compiled, and ``skip`` leaves them out.
         schema_pointer: JSON pointer of the schema, in the file.
         begins: the entry, without reasoning, that a request begins with; empty for what is asked most.
         unread: JSON pointers of fields of a request that nobody here knows.
         refused: tools that are left out (``skip``).
+        documents: those that its schemas refer to, by URI.
+        repairs: what was read otherwise than it stands (``repair``).
     """
 
     kind: Kind
@@ -167,6 +185,8 @@ class Spec:
     begins: str = ""
     unread: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
+    documents: Mapping[str, Any] = field(default_factory=dict)
+    repairs: tuple[Repair, ...] = ()
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:
@@ -195,23 +215,38 @@ def make_spec(
     schema: Any = None,
     hosted: Sequence[Hosted] = (),
     refused: list[Refused] | None = None,
+    may_be_empty: bool = False,
+    repairs: list[Repair] | None = None,
 ) -> Spec:
     """Check what holds across tools and freeze the spec.
 
     Args:
         refused: tools that are left out; grows by those whose names cannot be, or stand twice. None: these are errors.
+        may_be_empty: whether an API may have no operations, since they were chosen.
+        repairs: receives what is read otherwise; None: nothing is.
     """
     first: dict[str, ToolSpec] = {}
     for tool in tools:
+        if repairs is not None and kind == "openapi" and tool.name in first:
+            tool = _numbered(tool, first, repairs)
         with skipping(refused, tool.name):
             _check_name(tool, first.get(tool.name), name, kind)
             first[tool.name] = tool
-    if not first and refused:
-        raise refused[0].error
-    if kind == "openapi" and not tools:
+    if not first and refused and not hosted:
+        raise first_of(refused)
+    if kind == "openapi" and not tools and not may_be_empty:
         raise SpecError("the spec has no tools", place=f"{name}#", expected="at least one operation under paths")
     found = tuple(first.values()), schema, document, digest_of(kind, document), tuple(hosted)
-    return Spec(kind, name, *found, refused=tuple(refused or ()))
+    return Spec(kind, name, *found, refused=tuple(refused or ()), repairs=tuple(repairs or ()))
+
+
+def _numbered(tool: ToolSpec, others: Mapping[str, ToolSpec], repairs: list[Repair]) -> ToolSpec:
+    """An operation whose name another has, with a number behind it."""
+    number = 2
+    while (name := f"{tool.name}_{number}") in others:
+        number += 1
+    repairs.append(Repair(tool.pointer, f"the second operation {quote(tool.name)} is called {quote(name)}"))
+    return replace(tool, name=name)
 
 
 def _check_name(tool: ToolSpec, other: ToolSpec | None, name: str, kind: Kind) -> None:
@@ -229,7 +264,8 @@ def _check_name(tool: ToolSpec, other: ToolSpec | None, name: str, kind: Kind) -
             f"two tools have the name {quote(tool.name)}",
             place=tool.name_place(name),
             expected=f"a name that differs from that of {other.name_place(name)}",
-            hint="rename one of them" + ("; operationId sets the name" if kind == "openapi" else ""),
+            hint="rename one of them"
+            + ("; operationId sets the name, --repair numbers equal ones" if kind == "openapi" else ""),
         )
 
 

@@ -21,7 +21,8 @@ from urllib.parse import unquote
 
 from ..errors import SpecError
 from .marks import marks_of
-from .model import Dialect, Refused, ToolSpec, escape, quote, shown, skipping, want
+from .model import Dialect, Refused, Repair, ToolSpec, escape, quote, shown, skipping, want
+from .selection import Selection
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 READ_ONLY = frozenset({"get", "head"})
@@ -35,11 +36,19 @@ MAX_ARGUMENTS = 200_000
 """Of all operations; path items and lists of parameters that many refer to multiply."""
 
 
-def read_openapi(document: dict[str, Any], name: str, refused: list[Refused] | None = None) -> list[ToolSpec]:
+def read_openapi(
+    document: dict[str, Any],
+    name: str,
+    refused: list[Refused] | None = None,
+    select: Selection | None = None,
+    repairs: list[Repair] | None = None,
+) -> list[ToolSpec]:
     """The tools of an OpenAPI document, in its order.
 
     Args:
         refused: receives the operations that cannot be read; None: the first of them is an error.
+        select: the operations that are read; None: all.
+        repairs: receives what is read otherwise than it stands; None: nothing is.
     """
     version = document["openapi"]
     if not isinstance(version, str) or not re.match(r"3\.[01](\.\d+)?([-+].*)?\Z", version):
@@ -53,7 +62,7 @@ def read_openapi(document: dict[str, Any], name: str, refused: list[Refused] | N
     if dialect == "openapi-3.0":
         document = as_draft_4(document)
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    return Reader(document, name, dialect, refused).paths(paths)
+    return Reader(document, name, dialect, refused, select, repairs).paths(paths)
 
 
 class Reader:
@@ -66,13 +75,21 @@ class Reader:
     places: tuple[str, ...] = PLACES
 
     def __init__(
-        self, document: dict[str, Any], name: str, dialect: Dialect, refused: list[Refused] | None = None
+        self,
+        document: dict[str, Any],
+        name: str,
+        dialect: Dialect,
+        refused: list[Refused] | None = None,
+        select: Selection | None = None,
+        repairs: list[Repair] | None = None,
     ) -> None:
         self.document = document
         self.name = name
         self.dialect = dialect
         self.arguments = 0  # of the operations so far
         self.refused = refused
+        self.select = select or Selection()
+        self.repairs = repairs
 
     def paths(self, paths: dict[str, Any]) -> list[ToolSpec]:
         """The operations of all paths."""
@@ -90,7 +107,11 @@ class Reader:
         for method, operation in item.items():
             if method in METHODS:
                 named = isinstance(operation, dict) and isinstance(operation.get("operationId"), str)
-                with skipping(self.refused, operation["operationId"] if named else f"{method} {path}"):
+                called = operation["operationId"] if named else f"{method} {path}"
+                said = plain_name(called if named else method + path)
+                if not self.select.takes(said, tags_in(operation), method, path):
+                    continue
+                with skipping(self.refused, called):
                     where = f"{at}/{method}"
                     want(operation, dict, f"{self.name}#{where}", "an operation: an object")
                     shared = self.parameters(item.get("parameters"), f"{at}/parameters")
@@ -157,6 +178,7 @@ class Reader:
             dialect=self.dialect,
             places=places,
             request=(method.upper(), path, parts),
+            tags=tags_in(operation),
         )
 
     def argument_name(self, place: str, name: str) -> str:
@@ -169,15 +191,23 @@ class Reader:
             name = method + path
         elif not isinstance(name, str) or not re.search(r"[A-Za-z0-9]", name):
             raise SpecError(place=f"{self.name}#{pointer}/operationId", found=shown(name), expected="a name")
-        return re.sub(r"[^A-Za-z0-9_.-]+", "_", re.sub(r"[{}]", "", name)).strip("_")
+        return plain_name(name)
 
     def check_path(self, path: str, pointer: str, parameters: dict[Any, Any]) -> None:
+        """Every part of a path in braces is a path parameter; with repairs, those that are none become one."""
         for needed in re.findall(r"\{([^{}]+)\}", path):
-            if ("path", needed) not in parameters:
+            if ("path", needed) in parameters:
+                continue
+            if self.repairs is not None:
+                self.repairs.append(Repair(pointer, f"the path holds {{{needed}}}, which is text"))
+                text = {"name": needed, "in": "path", "required": True, "type": "string", "schema": {"type": "string"}}
+                parameters["path", needed] = text, pointer
+            else:
                 raise SpecError(
                     f"the path holds {{{needed}}}, and no path parameter has this name",
                     place=f"{self.name}#{pointer}",
                     expected=f'a parameter {{"name": {quote(needed)}, "in": "path", "schema": …}}',
+                    hint="declare it; --repair takes it as text",
                 )
 
     def parameters(self, items: Any, pointer: str) -> dict[tuple[str, str], tuple[dict[str, Any], str]]:
@@ -190,7 +220,7 @@ class Reader:
                 if key not in parameter:
                     raise SpecError(f"the parameter has no {key}", place=f"{self.name}#{at}", expected=f'"{key}": …')
                 want(parameter[key], str, f"{self.name}#{at}/{key}", "text")
-            want(parameter.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
+            self.flag(parameter, at)
             name, place = parameter["name"], parameter["in"]
             if place not in self.places:
                 hint = "this is Swagger 2.0; use requestBody" if place in ("body", "formData") else None
@@ -218,7 +248,7 @@ class Reader:
         body, at = self.resolve(body, pointer, "a request body: an object")
         if "content" not in body:
             raise SpecError("the request body has no content", place=f"{self.name}#{at}", expected='"content": {…}')
-        needed = want(body.get("required", False), bool, f"{self.name}#{at}/required", "true or false")
+        needed = self.flag(body, at)
         return *self.content(body["content"], f"{at}/content"), needed
 
     def content(self, content: Any, at: str) -> tuple[Any, str]:
@@ -230,6 +260,13 @@ class Reader:
         at = f"{at}/{escape(chosen)}"
         media = want(content[chosen], dict, f"{self.name}#{at}", "a media type: an object")
         return self.schema(media.get("schema", {}), f"{at}/schema")
+
+    def flag(self, value: dict[str, Any], at: str) -> bool:
+        """Whether a parameter or a body is required."""
+        found = value.get("required", False)
+        hint = "write it without quotes; --repair reads it so" if isinstance(found, str) else None
+        said: bool = want(found, bool, f"{self.name}#{at}/required", "true or false", hint)
+        return said
 
     def schema(self, schema: Any, at: str) -> tuple[Any, str]:
         return want(schema, (dict, bool), f"{self.name}#{at}", "a JSON Schema"), at
@@ -249,7 +286,7 @@ class Reader:
                     place=where,
                     found=quote(ref),
                     expected="one that starts with #/",
-                    hint="bundle the documents into one first",
+                    hint="put its file beside the spec, or name its folder with --schemas",
                 )
             pointer = unquote(ref[1:])
             if pointer in seen:
@@ -276,6 +313,17 @@ class Reader:
             else:
                 raise SpecError("the reference leads nowhere", place=where, found=quote(ref))
         return value
+
+
+def plain_name(name: str) -> str:
+    """What a tool is called for an operation: characters that a name may not have become ``_``."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", re.sub(r"[{}]", "", name)).strip("_")
+
+
+def tags_in(operation: Any) -> tuple[str, ...]:
+    """The tags of an operation that may be of no form."""
+    tags = operation.get("tags") if isinstance(operation, dict) else None
+    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
 
 
 def _preference(media_type: str) -> int:

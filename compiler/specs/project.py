@@ -5,6 +5,7 @@
     protocol: hermes                     # as --protocol
     response: answer.schema.json         # as --response
     output: tools.toolc                  # as -o
+    schemas: models                      # as --schemas
     eos: ["<|im_end|>"]                  # as --eos
     logits_width: 151936                 # as --logits-width
     options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true,
@@ -23,15 +24,32 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
-from ..options import check_option
+from ..options import LISTS, check_option
 from ..paths import path_text
-from .model import Hosted, Spec, ToolSpec, escape, make_spec, quote, want
-from .read import read_spec
+from .external import Loader
+from .model import Hosted, Spec, ToolSpec, digest_of, escape, make_spec, quote, want
+from .read import beside, read_spec
+from .selection import Selection
 from .source import MAX_BYTES, load_document
 
 NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
-_TEXTS = ("tokenizer", "protocol", "response", "output")
-_OPTIONS = ("whitespace", "digits", "soft_depth", "lenient", "skip", "key_order", "standalone", "named", "strict")
+_TEXTS = ("tokenizer", "protocol", "response", "output", "schemas")
+_OPTIONS = (
+    "whitespace",
+    "digits",
+    "soft_depth",
+    "lenient",
+    "skip",
+    "repair",
+    "formats",
+    "relax",
+    "only",
+    "except",
+    "key_order",
+    "standalone",
+    "named",
+    "strict",
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,8 @@ class Project:
 
     Attributes:
         specs: the spec files.
-        tokenizer: as ``compile_tools`` takes it, or None; likewise protocol, output and eos; response is a file.
+        tokenizer: as ``compile_tools`` takes it, or None; likewise protocol, output and eos; response is a file, and
+            schemas a folder.
         logits_width: how many logits the model has, or None.
         options: fields of ``Options``.
         name: the file's name.
@@ -51,6 +70,7 @@ class Project:
     protocol: str | None = None
     response: str | None = None
     output: str | None = None
+    schemas: str | None = None
     eos: tuple[str, ...] = ()
     logits_width: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
@@ -108,6 +128,8 @@ def read_project(path: Path) -> Project:
         if key not in _OPTIONS:
             raise SpecError("there is no such option", place=place, found=quote(key), expected=", ".join(_OPTIONS))
         check_option(key, value, place)
+        if key in LISTS:
+            options[key] = tuple(value) if isinstance(value, list) else (value,)
     return Project(tuple(specs), **texts, eos=tuple(map(str, eos)), logits_width=width, options=options, name=name)
 
 
@@ -116,9 +138,22 @@ def _near(value: str, folder: Path) -> str:
     return str(folder / value) if os.path.exists(folder / value) else value
 
 
-def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES, skip: bool = False) -> Spec:
-    """The spec of one file, or all tools of several; a name that stands twice is an error that names both places."""
-    specs = [read_spec(path, max_bytes=max_bytes, skip=skip) for path in paths]
+def joined_spec(
+    paths: tuple[Path, ...],
+    max_bytes: int | None = MAX_BYTES,
+    skip: bool = False,
+    select: Selection | None = None,
+    schemas: Loader | str | Path | None = None,
+    repair: bool = False,
+) -> Spec:
+    """The spec of one file, or all tools of several; a name that stands twice is an error that names both places.
+
+    Args:
+        skip, select, schemas, repair: as of `read_spec`.
+    """
+    specs = [
+        read_spec(path, max_bytes=max_bytes, skip=skip, select=select, schemas=schemas, repair=repair) for path in paths
+    ]
     if len(specs) == 1:
         return specs[0]
     tools: list[ToolSpec] = []
@@ -132,4 +167,14 @@ def joined_spec(paths: tuple[Path, ...], max_bytes: int | None = MAX_BYTES, skip
         hosted += (tool._replace(file=file) for tool in spec.hosted)
     name = ", ".join(spec.name for spec in specs)
     refused = [one for spec in specs for one in spec.refused] if skip else None
-    return make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused)
+    joined = make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused)
+    documents: dict[str, Any] = {}
+    for spec in specs:
+        for uri, document in spec.documents.items():
+            if documents.setdefault(uri, document) != document:
+                raise SpecError("two specs mean different files by one reference", place=f"{spec.name}#", found=uri)
+    joined = beside(joined, documents)
+    repairs = tuple(one for spec in specs for one in spec.repairs)
+    if repairs:
+        joined = replace(joined, repairs=repairs, digest=digest_of(joined.digest, list(repairs)))
+    return replace(joined, digest=digest_of(joined.digest, [select.only, select.but])) if select else joined

@@ -15,9 +15,12 @@ from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
 from .callables import is_callable, read_callables
-from .model import SCHEMA_KEYS, Refused, Spec, make_spec, quote, shown
+from .external import Loader, documents_of, embedded, loader_of
+from .model import SCHEMA_KEYS, Refused, Repair, Spec, digest_of, make_spec, quote, shown
 from .openapi import read_openapi
+from .repair import repaired
 from .requests import request_spec, response_schema
+from .selection import Selection
 from .source import MAX_BYTES, load_document
 from .swagger import read_swagger
 from .tools import is_function, no_schema, read_tools
@@ -29,6 +32,9 @@ def read_spec(
     *,
     max_bytes: int | None = MAX_BYTES,
     skip: bool = False,
+    select: Selection | None = None,
+    schemas: Loader | str | Path | None = None,
+    repair: bool = False,
 ) -> Spec:
     """Read a spec, recognised by its content.
 
@@ -38,15 +44,64 @@ def read_spec(
         name: how errors call the document; by default the file's name.
         max_bytes: the largest document that is read; None for no limit.
         skip: leave out tools that cannot be read, and list them as `Spec.refused`.
+        select: the tools that are wanted; None: all. Who gives it asks it in the end (`Selection.check`).
+        schemas: where documents are that it refers to, beside those in its own folder: a folder, or a loader.
+        repair: read what cannot be meant as it must be meant (repair.py), and list it as `Spec.repairs`.
     """
     refused: list[Refused] | None = [] if skip else None
     if is_callable(source):
         name = name or "callables"
         document, tools = read_callables(source, name)
-        return make_spec("tools", name, document, tools)
+        return selected(make_spec("tools", name, document, tools), select)
     document, name = load_document(source, name, max_bytes)
+    documents = _documents(document, name, source, schemas)
+    if isinstance(document, dict) and ("openapi" in document or "swagger" in document):
+        document, documents = embedded(document, name, documents), {}
+    repairs: list[Repair] | None = [] if repair else None
+    if repairs is not None:
+        document = repaired(document, repairs)
+    spec = beside(_read(document, name, refused, select, repairs), documents)
+    if repairs:
+        placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in repairs)
+        spec = replace(spec, repairs=placed, digest=digest_of(spec.digest, repairs))
+    return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec
+
+
+def _documents(document: Any, name: str, source: Any, schemas: Loader | str | Path | None) -> dict[str, Any]:
+    """What a document refers to outside of it."""
+    source = (
+        Path(source)
+        if isinstance(source, str) and not source.lstrip("\ufeff \t\r\n").startswith(("{", "["))
+        else source
+    )
+    return documents_of(document, name, loader_of(schemas, source, document))
+
+
+def beside(spec: Spec, documents: dict[str, Any]) -> Spec:
+    """The spec with the documents that it refers to, which are part of what it says."""
+    if not documents:
+        return spec
+    return replace(spec, documents=documents, digest=digest_of(spec.digest, documents))
+
+
+def selected(spec: Spec, select: Selection | None) -> Spec:
+    """The spec with the tools that are wanted."""
+    if not select:
+        return spec
+    kept = tuple(tool for tool in spec.tools if select.takes(tool.name, tool.tags, *(tool.request or ("", ""))[:2]))
+    return replace(spec, tools=kept)
+
+
+def _read(
+    document: Any,
+    name: str,
+    refused: list[Refused] | None,
+    select: Selection | None,
+    repairs: list[Repair] | None,
+) -> Spec:
+    """See `read_spec`."""
     if isinstance(document, list):
-        return _listed(document, document, name, "", refused)
+        return _listed(document, document, name, "", refused, select)
     if isinstance(document, bool) or is_response_format(document):
         return schema_spec(document, name)
     if not isinstance(document, dict):
@@ -66,16 +121,20 @@ def read_spec(
                 expected='"3.0.x" or "3.1.x"',
                 hint=f'write it between quotes: "{version}.0"' if version in (3.0, 3.1) else None,
             )
-        return make_spec("openapi", name, document, read_openapi(document, name, refused), refused=refused)
+        tools = read_openapi(document, name, refused, select, repairs)
+        more = {"may_be_empty": bool(select), "repairs": repairs}
+        return make_spec("openapi", name, document, tools, refused=refused, **more)
     if "swagger" in document:
-        return make_spec("openapi", name, document, read_swagger(document, name, refused), refused=refused)
+        tools = read_swagger(document, name, refused, select, repairs)
+        more = {"may_be_empty": bool(select), "repairs": repairs}
+        return make_spec("openapi", name, document, tools, refused=refused, **more)
     if is_request(document):
-        return request_spec(document, name, refused)
+        return request_spec(document, name, refused, select)
     if "tools" in document and "properties" not in document:
-        return _listed(document, document["tools"], name, "/tools", refused)
+        return _listed(document, document["tools"], name, "/tools", refused, select)
     result = document.get("result")
     if "jsonrpc" in document and isinstance(result, dict) and "tools" in result:  # the answer of an MCP server
-        return _listed(document, result["tools"], name, "/result/tools", refused)
+        return _listed(document, result["tools"], name, "/result/tools", refused, select)
     if "jsonrpc" in document and SCHEMA_KEYS.isdisjoint(document):
         failed = document.get("error")
         message = failed.get("message") if isinstance(failed, dict) else None
@@ -86,9 +145,9 @@ def read_spec(
             expected="the result of tools/list",
         )
     if "function" in document and "question" in document:  # a row of BFCL
-        return _listed(document, document["function"], name, "/function", refused)
+        return _listed(document, document["function"], name, "/function", refused, select)
     if document.get("type") == "function" or is_function(document):
-        return _listed(document, [document], name, None, refused)
+        return _listed(document, [document], name, None, refused, select)
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
         document.keys() - {"description"}
     )
@@ -110,9 +169,16 @@ def read_spec(
     return make_spec("schema", name, document, [], document)
 
 
-def _listed(document: Any, items: Any, name: str, pointer: str | None, refused: list[Refused] | None) -> Spec:
+def _listed(
+    document: Any,
+    items: Any,
+    name: str,
+    pointer: str | None,
+    refused: list[Refused] | None,
+    select: Selection | None,
+) -> Spec:
     """The spec of a list of tools, see `read_tools`."""
-    tools, hosted = read_tools(items, name, pointer, refused)
+    tools, hosted = read_tools(items, name, pointer, refused, select)
     return make_spec("tools", name, document, tools, hosted=hosted, refused=refused)
 
 
@@ -136,10 +202,11 @@ def _advice(document: dict[str, Any]) -> tuple[str, str, str] | None:
     return next(((key, *_FORMS[key]) for key in _FORMS if isinstance(document.get(key), (dict, list))), None)
 
 
-def schema_spec(schema: Any, name: str = "schema") -> Spec:
+def schema_spec(schema: Any, name: str = "schema", schemas: Loader | str | Path | None = None) -> Spec:
     """A value taken as a bare JSON Schema, whatever its keys; or what a response format or a Python type says."""
     schema, pointer = response_schema(schema, name)
     document, name = load_document(schema, name, None)
     if not isinstance(document, (dict, bool)):
         raise SpecError(place=f"{name}#", found=shown(document), expected="a JSON Schema: an object or a boolean")
-    return replace(make_spec("schema", name, document, [], document), schema_pointer=pointer)
+    spec = replace(make_spec("schema", name, document, [], document), schema_pointer=pointer)
+    return beside(spec, _documents(document, name, schema, schemas))

@@ -19,15 +19,17 @@ from toolc.runtime.serving.requests import KIND, Content, is_response_format, re
 from ..errors import SpecError, ToolcError
 from .callables import schema_of_type
 from .model import Refused, Spec, digest_of, make_spec
+from .selection import Selection
 from .tools import read_tools
 
 
-def request_spec(body: Any, name: str, refused: list[Refused] | None = None) -> Spec:
+def request_spec(body: Any, name: str, refused: list[Refused] | None = None, select: Selection | None = None) -> Spec:
     """The spec of a request's body.
 
     Args:
         body: a checked JSON value.
         name: how errors call it.
+        refused, select: as for `read_tools`.
 
     Raises:
         RequestError: it is no body of a request, or asks for what is not read.
@@ -41,7 +43,7 @@ def request_spec(body: Any, name: str, refused: list[Refused] | None = None) -> 
         )
     document = content.document
     with _in_body(content, name):
-        tools, hosted = read_tools(document.get("tools", []), name, "/tools", refused)
+        tools, hosted = read_tools(document.get("tools", []), name, "/tools", refused, select)
     tools = [
         replace(
             tool,

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import SpecError
-from .model import Refused, ToolSpec, shown, want
+from .model import Refused, Repair, ToolSpec, shown, want
 from .openapi import PLACES, Reader, as_draft_4
+from .selection import Selection
 
 _KEYWORDS = frozenset(
     "type format items default maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems "
@@ -21,8 +22,14 @@ _KEYWORDS = frozenset(
 )
 
 
-def read_swagger(document: dict[str, Any], name: str, refused: list[Refused] | None = None) -> list[ToolSpec]:
-    """The tools of a Swagger 2.0 document, in its order; ``refused`` as for `read_openapi`."""
+def read_swagger(
+    document: dict[str, Any],
+    name: str,
+    refused: list[Refused] | None = None,
+    select: Selection | None = None,
+    repairs: list[Repair] | None = None,
+) -> list[ToolSpec]:
+    """The tools of a Swagger 2.0 document, in its order; the other arguments as for `read_openapi`."""
     version = document["swagger"]
     if version not in ("2.0", 2.0):
         raise SpecError(
@@ -30,7 +37,7 @@ def read_swagger(document: dict[str, Any], name: str, refused: list[Refused] | N
         )
     document = as_draft_4(document, "x-nullable")
     paths = want(document.get("paths", {}), dict, f"{name}#/paths", "an object of paths")
-    return _Reader(document, name, "openapi-3.0", refused).paths(paths)
+    return _Reader(document, name, "openapi-3.0", refused, select, repairs).paths(paths)
 
 
 class _Reader(Reader):

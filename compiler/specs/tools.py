@@ -32,6 +32,7 @@ from .model import (
     skipping,
     want,
 )
+from .selection import Selection
 
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters")
@@ -52,7 +53,11 @@ def is_function(value: Any) -> bool:
 
 
 def read_tools(
-    items: Any, name: str, pointer: str | None, refused: list[Refused] | None = None
+    items: Any,
+    name: str,
+    pointer: str | None,
+    refused: list[Refused] | None = None,
+    select: Selection | None = None,
 ) -> tuple[list[ToolSpec], list[Hosted]]:
     """The tools of a list, and those of it that the API runs itself.
 
@@ -61,11 +66,14 @@ def read_tools(
         name: how errors call the document.
         pointer: JSON pointer of the list; None where the document is the one tool of a list made here.
         refused: receives those that cannot be read; None: the first of them is an error.
+        select: the tools that are read; None: all.
     """
     want(items, list, f"{name}#{pointer}", "a list of tools")
     tools, hosted = [], []
     for i, one in enumerate(items):
         at = "" if pointer is None else f"{pointer}/{i}"
+        if select is not None and not select.takes(_name_in(one) or _type_in(one)):
+            continue
         if _is_hosted(one):
             hosted.append(Hosted(one["type"], at))
         else:
@@ -78,6 +86,12 @@ def _name_in(tool: Any) -> str:
     """What a tool that may be of no form is called, if anything."""
     inside = tool.get("function", tool) if isinstance(tool, dict) else None
     found = inside.get("name") if isinstance(inside, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _type_in(tool: Any) -> str:
+    """The type of a tool that may be of no form: what one without a name is called, as {"type": "web_search"}."""
+    found = tool.get("type") if isinstance(tool, dict) else None
     return found if isinstance(found, str) else ""
 
 

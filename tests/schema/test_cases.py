@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases.schemas import SCHEMAS
 from toolc.compiler.errors import BudgetError, SchemaError, ToolcError, UnsatisfiableError, UnsupportedError
+from toolc.compiler.options import RELAXABLE
 from toolc.compiler.schema import LarkWriter, SchemaOptions, schema_to_lark
 
 from .recogniser import Compiled, Recogniser
@@ -147,7 +148,7 @@ def test_lenient_drops_and_reports() -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "integer", "multipleOf": 7}}
     with pytest.raises(UnsupportedError):
         schema_to_lark(schema)
-    text, writer = schema_to_lark(schema, SchemaOptions(lenient=True))
+    text, writer = schema_to_lark(schema, SchemaOptions(relax=RELAXABLE))
     assert Recogniser(text).accepts("[7, 7]")
     assert ("#", "uniqueItems", "dropped") in writer.keywords
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from toolc.compiler import Options, compile_tools
 from toolc.compiler.errors import UnsatisfiableError
 from toolc.compiler.schema import LarkWriter, SchemaOptions
 
@@ -375,3 +376,16 @@ def test_no_union_is_looser_and_tags_are_followed(seed: int) -> None:
             met = [tags for tags, branch in zip(made.tags, branches, strict=True) if branch.accepts(text)]
             assert not any(value.get("t") in tags for tags in met), text
             assert met, text
+
+
+def test_a_union_is_looked_at_in_parts() -> None:
+    """What keeps a union from having a value is sought by leaving out keywords around its discriminator."""
+    one = {"type": "object", "properties": {"kind": {"type": "string"}}}
+    union = {"oneOf": [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/B"}]}
+    runner = {**union, "discriminator": {"propertyName": "kind"}, "required": ["kind"], "maxProperties": 0}
+    schemas = {"A": one, "B": {**one, "required": ["b"]}, "R": runner}
+    body = {"content": {"application/json": {"schema": {"properties": {"r": {"$ref": "#/components/schemas/R"}}}}}}
+    paths = {"/a": {"put": {"operationId": "a", "requestBody": body}}}
+    document = {"openapi": "3.0.3", "paths": paths, "components": {"schemas": schemas}}
+    made = compile_tools(document, "builtin", options=Options(jobs=1))
+    assert [one["pointer"].rpartition("/")[2] for one in made.report["unwritable"]] == ["r"]

@@ -6,13 +6,17 @@ import json
 import random
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from toolc.compiler.errors import UnsupportedError
+from toolc.compiler import Options, compile_schema
+from toolc.compiler.errors import SpecError, UnsupportedError
 from toolc.compiler.schema import schema_to_lark
 from toolc.compiler.schema.formats import FORMATS
 from toolc.compiler.schema.patterns import searcher
+from toolc.compiler.schema.report import unpack
+from toolc.runtime import Matcher
 
 from .format_checkers import CHECKERS, is_base64
 from .recogniser import Compiled
@@ -171,7 +175,7 @@ def test_a_format_that_a_draft_does_not_define_is_an_annotation(draft: str, free
     address = f"http://json-schema.org/{draft}/schema#" if free else f"https://json-schema.org/draft/{draft}/schema"
     text, writer = schema_to_lark({"$schema": address, "type": "string", "format": "duration"})
     rows = {keyword: status for _, keyword, status, _ in writer.report()}
-    assert rows["format"] == ("annotation" if free else "enforced")
+    assert rows["format"] == ("later" if free else "enforced")
     assert Compiled(text).accepts('"P1D"') and Compiled(text).accepts('"30s"') == free
     inside = {"id" if draft == "draft-04" else "$id": "http://x/d", "$schema": address, "format": "duration"}
     text, _ = schema_to_lark({"type": "string", "$defs": {"d": inside}, "$ref": "http://x/d"})
@@ -183,3 +187,33 @@ def test_what_is_not_known_is_refused() -> None:
         schema_to_lark({"type": "string", "not": {"format": "regex"}})
     with pytest.raises(UnsupportedError):
         schema_to_lark({"enum": ["xn--nxasmq6b"], "format": "hostname"})
+
+
+@pytest.mark.parametrize(
+    ("formats", "date", "uuid", "number"),
+    [("assert", "enforced", "enforced", "enforced"), ("annotate",) + ("annotation",) * 3,
+     (("date",), "enforced", "annotation", "annotation"), (("uuid", "int32"), "annotation", "enforced", "enforced")],
+)  # fmt: skip
+def test_formats_that_are_annotations(formats: Any, date: str, uuid: str, number: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "d": {"type": "string", "format": "date"},
+            "u": {"not": {"type": "string", "format": "uuid"}},
+            "n": {"type": "integer", "format": "int32"},
+        },
+    }
+    made = compile_schema(schema, "builtin", options=Options(jobs=1, formats=formats))
+    rows = {(place, keyword): status for place, keyword, status, _ in unpack(made.bundle.meta["report"])}
+    places = ("schema#/properties/d", "schema#/properties/u/not", "schema#/properties/n")
+    assert [rows[place, "format"] for place in places] == [date, uuid, number]
+    rights = date != "enforced", number != "enforced", uuid == "enforced"
+    for value, right in zip(({"d": "x"}, {"n": 2**40}, {"u": "x"}), rights, strict=True):
+        matcher, text = Matcher(made.bundle), json.dumps(value).encode()
+        assert (matcher.advance_bytes(text) == len(text) and matcher.is_complete) == right
+
+
+def test_a_format_that_is_none() -> None:
+    with pytest.raises(SpecError, match="no such format") as caught:
+        compile_schema({}, "builtin", options=Options(formats=("date", "dat")))
+    assert caught.value.found == "dat"

@@ -281,3 +281,87 @@ def test_implied_bounds_are_not_counted(schema: dict[str, Any]) -> None:
     held = schema["pattern"] if schema["pattern"].startswith("^") else f"^{schema['pattern']}$"
     plain = compile_schema({"type": "string", "pattern": held}).report["counts"]["states"]
     assert compile_schema({"type": "string", **schema}).report["counts"]["states"] == plain
+
+
+FLAGGED = [
+    # pattern, the same for the judge, its flags
+    ("(?i)^(all|none)$", "^(all|none)$", "ui"),
+    ("(?i:^k)s", "(?i:^k)s", "u"),
+    ("^(?i:ab)c(?i:[x-z])$", "^(?i:ab)c(?i:[x-z])$", "u"),
+    ("(?i)^[^k]$", "^[^k]$", "ui"),
+    ("(?i)^\\w$", "^\\w$", "ui"),
+    ("(?i)^\\W$", "^\\W$", "ui"),
+    ("(?i)^\\p{Lu}$", "^\\p{Lu}$", "ui"),
+    ("(?i)^\\P{Lu}$", "^\\P{Lu}$", "ui"),
+    ("(?i)^(?-i:a)b$", "^(?-i:a)b$", "ui"),
+    ("(?s)^a.b$", "^a.b$", "us"),
+    ("^a(?s:.)b.$", "^a(?s:.)b.$", "u"),
+    ("(?m)^a$", "^a$", "um"),
+    ("(?m:^a$)b?$", "(?m:^a$)b?$", "u"),
+    ("(?im)^A", "^A", "uim"),
+]
+FLAGGED_TEXTS = [
+    "all",
+    "ALL",
+    "None",
+    "nONE",
+    "al",
+    "ks",
+    "Ks",
+    "kS",
+    "\u212as",
+    "abc",
+    "ABcX",
+    "aBcz",
+    "ABCZ",
+    "abcx",
+    "k",
+    "K",
+    "\u212a",
+    "s",
+    "\u017f",
+    "\u0131",
+    "I",
+    "\u0130",
+    "\u1e9e",
+    "\u00df",
+    "-",
+    "_",
+    "aB",
+    "ab",
+    "AB",
+    "a\nb",
+    "a\u2028b",
+    "a\rbx",
+    "axbx",
+    "a",
+    "b\na",
+    "a\nb",
+    "b\na\nb",
+    "xa\n",
+    "ax\na",
+    "A\n",
+    "x\nA",
+    "\ufb05",
+    "\ufb06",
+    "\u01c5",
+    "\u0345",
+    "",
+]
+
+
+@pytest.mark.parametrize(("pattern", "same", "flags"), FLAGGED, ids=[row[0] for row in FLAGGED])
+def test_flags(pattern: str, same: str, flags: str) -> None:
+    """As an engine of ECMA-262 matches with these flags; the flags of the whole are other dialects'."""
+    import regress
+
+    judge = regress.Regex(same, flags)
+    ours = Compiled(schema_to_lark({"type": "string", "pattern": pattern})[0])
+    found = [text for text in FLAGGED_TEXTS if ours.accepts(json.dumps(text, ensure_ascii=False))]
+    assert found == [text for text in FLAGGED_TEXTS if judge.find(text) is not None]
+
+
+def test_a_back_reference_names_what_to_write() -> None:
+    with pytest.raises(UnsupportedError, match=r"aXa\|bXb for") as caught:
+        schema_to_lark({"type": "string", "pattern": "^(['\"])x\\1$"})
+    assert caught.value.place == "#/pattern"

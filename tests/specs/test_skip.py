@@ -138,3 +138,39 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     assert told["ok"] and [one["tool"] for one in told["skipped"]] == ["malformed"]
     assert CliRunner().invoke(cli, [*words[:2], *words[3:]]).exit_code == 3
     assert CliRunner().invoke(cli, [*words, "--store", str(tmp_path / "store")]).exit_code == 2
+
+
+def test_all_refusals_are_told_in_one_run(tmp_path: Path) -> None:
+    """What is wrong in reading, what is wrong in a schema; the first is the error, and knows of the others."""
+    tools = [GOOD, MALFORMED, UNREAD, DANGLING, {"type": "web_search"}]
+    with pytest.raises(SpecError) as hosted:
+        compile_tools(tools, "builtin", options=Options(jobs=1))
+    assert str(hosted.value.place) == "spec#/4/type"
+    with pytest.raises(SpecError) as caught:
+        compile_tools(tools[:4], "builtin", options=Options(jobs=1))
+    assert [name for name, _ in caught.value.refused] == ["", "malformed", "dangling"]
+    assert "with --skip these 3 tools are left out" in str(caught.value)
+    spec = tmp_path / "tools.json"
+    spec.write_text(json.dumps(tools[:4]))
+    words = ["compile", str(spec), "-o", str(tmp_path / "x.toolc"), "--tokenizer", "builtin"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 3 and not (tmp_path / "x.toolc").exists()
+    for part in ("3 tools refused, for 3 reasons", "  malformed\n    at tools.json#/1/input_schema", "  dangling\n"):
+        assert part in done.stderr
+    told = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    assert [one["tool"] for one in told["refused"]] == ["", "malformed", "dangling"] and told["error"] == "SpecError"
+
+
+def test_what_was_written_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operations that stay are read once, whatever is left out."""
+    from toolc.compiler.grammar import assemble
+
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    body = {"content": {"application/json": {"schema": schema}}}
+    bad = {"content": {"application/json": {"schema": {"minLength": "3"}}}}
+    paths = {f"/{n}": {"post": {"operationId": f"o{n}", "requestBody": bad if n == 3 else body}} for n in range(6)}
+    written: list[str] = []
+    real = assemble.piece_written
+    monkeypatch.setattr(assemble, "piece_written", lambda writer, root: written.append(root) or real(writer, root))
+    made = compile_tools({"openapi": "3.1.0", "paths": paths}, "builtin", options=skipping())
+    assert len(made.report["tools"]) == 5 and len(written) == 5
