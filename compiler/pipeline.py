@@ -11,7 +11,7 @@ import gc
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -136,11 +136,14 @@ def compile_request(
     Its "start" is the entry that the request begins with; see docs/specs.md, "Requests of a model". compile_tools does
     the same for what it takes for such a body.
     """
+    from .specs.callables import with_documents
     from .specs.requests import request_spec
     from .specs.source import MAX_BYTES, load_document
 
     refused: list[Refused] | None = [] if options is not None and options.skip else None
+    body, declared = with_documents(body, KIND)
     spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES), refused)
+    spec = replace(spec, declared=declared)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -230,7 +233,7 @@ def _compile_spec(
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):
         about["begins"] = assembled.begins
-    compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock)
+    compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock, spec.declared)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
     compiled.report["skipped"] = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
     return compiled
@@ -329,6 +332,7 @@ def _compile(
     stated: tuple[Sequence[str | int], int | None],  # eos and logits_width
     options: Options,
     clock: _Clock,
+    declared: Mapping[str, Any] | None = None,
 ) -> Compiled:
     from toolc.runtime.format.bundle import Bundle
     from toolc.runtime.format.container import blake
@@ -445,7 +449,7 @@ def _compile(
         "dropped": dropped(assembled.told),
         "counts": counts,
     }
-    bundle = Bundle(tables, meta, vocab, name=f"<{name}>")
+    bundle = Bundle(tables, meta, vocab, f"<{name}>", declared or {})
     clock.begin("")
     report = {
         "spec": {key: value for key, value in about.items() if key != "tools"},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .calls.events import Call, Event
     from .calls.reader import Reader
     from .calls.text_stream import TextStream
+    from .calls.typed import read_value, run
     from .calls.whole_text import read_calls
     from .calls.writer import Written, write_call, write_calls
     from .device.decoder import Decoder
@@ -49,6 +50,8 @@ _HOME = {
     "open_store": "store.store",
     "read_calls": "calls.whole_text",
     "read_request": "serving.requests",
+    "read_value": "calls.typed",
+    "run": "calls.typed",
     "Written": "calls.writer",
     "subset": "selection.subset",
     "vocab_cache_dir": "format.vocab",
@@ -81,6 +84,8 @@ __all__ = [
     "open_store",
     "read_calls",
     "read_request",
+    "read_value",
+    "run",
     "subset",
     "vocab_cache_dir",
     "write_call",

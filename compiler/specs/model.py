@@ -154,6 +154,7 @@ class Spec:
         begins: the entry, without reasoning, that a request begins with; empty for what is asked most.
         unread: JSON pointers of fields of a request that nobody here knows.
         refused: tools that are left out (``skip``).
+        declared: the Python functions and classes that tools were made of, by name.
     """
 
     kind: Kind
@@ -167,6 +168,7 @@ class Spec:
     begins: str = ""
     unread: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
+    declared: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:

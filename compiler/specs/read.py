@@ -14,7 +14,7 @@ from typing import Any
 from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
-from .callables import is_callable, read_callables
+from .callables import is_callable, listed, read_callables, with_documents
 from .model import SCHEMA_KEYS, Refused, Spec, make_spec, quote, shown
 from .openapi import read_openapi
 from .requests import request_spec, response_schema
@@ -34,17 +34,24 @@ def read_spec(
 
     Args:
         source: a path; JSON or YAML text (it starts with a bracket, else it is a path); bytes; the value itself; or a
-            Python callable or pydantic model, or a list of them.
+            Python callable or class, or a list of them. In a list or the body of a request, a function may stand for a
+            tool, and a type for a schema.
         name: how errors call the document; by default the file's name.
         max_bytes: the largest document that is read; None for no limit.
         skip: leave out tools that cannot be read, and list them as `Spec.refused`.
     """
-    refused: list[Refused] | None = [] if skip else None
     if is_callable(source):
         name = name or "callables"
         document, tools = read_callables(source, name)
-        return make_spec("tools", name, document, tools)
-    document, name = load_document(source, name, max_bytes)
+        declared = {tool.name: one for tool, one in zip(tools, listed(source), strict=True)}
+        return replace(make_spec("tools", name, document, tools), declared=declared)
+    source, declared = with_documents(source, name or "spec")
+    spec = _read(*load_document(source, name, max_bytes), [] if skip else None)
+    return replace(spec, declared=declared) if declared else spec
+
+
+def _read(document: Any, name: str, refused: list[Refused] | None) -> Spec:
+    """The spec that a checked value is."""
     if isinstance(document, list):
         return _listed(document, document, name, "", refused)
     if isinstance(document, bool) or is_response_format(document):

@@ -905,7 +905,9 @@ class Reader:
             held.take_empty()
             text = self._data[held.arguments : end].decode(errors="replace")
             arguments = decode(self._how, self._tools[held.tool], text, held.parts)
-        call = Call(self._names[held.tool], arguments, text, (held.begin, end), str(self._how["encoding"]))
+        name = self._names[held.tool]
+        declared = self.bundle.declared.get(name)
+        call = Call(name, arguments, text, (held.begin, end), str(self._how["encoding"]), declared=declared)
         self.calls.append(call)
         self._events.append(Event("end", number=held.number, call=call))
 

@@ -7,7 +7,8 @@ Invariants   a `Bundle` that exists has been checked in full and belongs to its 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,15 @@ class Bundle:
         meta: docs/format.md, "Meta".
         vocab: the vocabulary that the rows number.
         name: the file, as errors call it.
+        declared: the Python functions and classes that the tools were made of, by name, where it was compiled from them
+            in this process. No file holds them.
     """
 
     tables: Tables
     meta: dict[str, Any]
     vocab: Vocab
     name: str = "<bundle>"
+    declared: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         _check_meta(self.name, self.meta)

@@ -75,7 +75,8 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
         "subset": [name for name in known if name in chosen],
         "max_chain": max(bundle.meta["max_chain"], longest),
     }
-    return Bundle(tables, meta, bundle.vocab, f"{bundle.name} with {len(chosen)} of {len(known)} tools")
+    name = f"{bundle.name} with {len(chosen)} of {len(known)} tools"
+    return Bundle(tables, meta, bundle.vocab, name, bundle.declared)
 
 
 class _Overlay:
