@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,12 +19,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolc.runtime.expected import expect
 from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
 from .errors import GrammarError, RefusedTools, ToolcError, VocabError
 from .key import FORMAT, grammar_digest, recipe
-from .option_checks import check_fit
+from .option_checks import check_fit, checked_options
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
@@ -82,6 +84,14 @@ class Compiled:
         return self.bundle.write(path, standalone=self.standalone)
 
 
+def _level_of_caller() -> int:
+    """How many frames lie between who asks and the first that is not of this package, as warnings count them."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith((__package__, "contextlib")):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """No cyclic garbage collection inside: a compile makes many small objects and no garbage that would be worth it."""
@@ -108,7 +118,8 @@ def compile_tools(
     """Compile a spec: a tools list, an OpenAPI document or a bare JSON Schema, recognised by its content.
 
     Args:
-        spec: a path, JSON text, bytes, or the value itself.
+        spec: a path, as a Path or as text; JSON text, which begins with a bracket; bytes; the value itself; Python
+            functions and classes.
         tokenizer: a tokenizer file, a model folder, a Hugging Face id, or a Vocab that was loaded before; None for the
             built-in one.
         eos: tokens that end a turn, by name or id; by default what the tokenizer's own files say.
@@ -117,7 +128,8 @@ def compile_tools(
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    read = read_spec(spec, skip=options is not None and options.skip)
+    options = checked_options(options)
+    read = read_spec(spec, skip=options.skip)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 
@@ -140,7 +152,8 @@ def compile_request(
     from .specs.requests import request_spec
     from .specs.source import MAX_BYTES, load_document
 
-    refused: list[Refused] | None = [] if options is not None and options.skip else None
+    options = checked_options(options)
+    refused: list[Refused] | None = [] if options.skip else None
     body, declared = with_documents(body, KIND)
     spec = request_spec(*load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES), refused)
     spec = replace(spec, declared=declared)
@@ -181,8 +194,17 @@ def compile_spec(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile a spec that was read before; see compile_tools."""
-    options = options or Options()
+    hint = "compile_tools reads and compiles: compile_tools(spec, tokenizer)"
+    expect(
+        spec,
+        Spec,
+        "compile_spec(spec)",
+        "what read_spec gives",
+        dict.fromkeys(("str", "PosixPath", "dict", "list"), hint),
+    )
+    options = checked_options(options)
     clock = _Clock(f"{spec.name}#", options, progress)
+    eos = () if eos is None else eos
     with options.budget.ticking():
         while True:
             try:
@@ -241,19 +263,26 @@ def _compile_spec(
 
 @_collector_paused()
 def compile_grammar(
-    lark_text: str,
+    grammar: str | Path | bytes,
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
     logits_width: int | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
-    name: str = "grammar.lark",
+    name: str | None = None,
 ) -> Compiled:
-    """Compile a grammar given as Lark text; ``name`` is how errors call it. See compile_tools for the rest."""
-    from .grammar.assemble import Assembled
+    """Compile a Lark grammar. See compile_tools for the rest.
 
-    options = options or Options()
+    Args:
+        grammar: Lark text, or the path of a file: a Path, or a line that ends with ``.lark``.
+        name: how errors call it; by default the file's name.
+    """
+    from .grammar.assemble import Assembled
+    from .source import lark_source
+
+    options = checked_options(options)
+    lark_text, name = lark_source(grammar, name)
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
     check_fit(lark_text, options, name)
     clock = _Clock(name, options, progress)
@@ -263,7 +292,8 @@ def compile_grammar(
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     """The rules of a spec, and what became of its schemas."""
-    return assembled_of(spec, options or Options())[0]
+    expect(spec, Spec, "grammar_of(spec)", "what read_spec gives", {"str": "write grammar_of(read_spec(spec))"})
+    return assembled_of(spec, checked_options(options))[0]
 
 
 def assembled_of(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
@@ -373,7 +403,7 @@ def _compile(
             raise VocabError("a Vocab has its ends of turn and its width", hint="leave out eos and logits_width")
     else:
         if tokenizer is None:
-            warnings.warn(NO_TOKENIZER, BuiltinTokenizerWarning, stacklevel=2)
+            warnings.warn(NO_TOKENIZER, BuiltinTokenizerWarning, stacklevel=_level_of_caller())
         source = BUILTIN if tokenizer is None else tokenizer
         vocab, encode = load_vocab(source, *stated), encoder(source)
         reads = None if encode is None else fingerprint(source, *stated)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import errors
-from .errors import BundleError, DecodeError, RequestError, StoreError, ToolcError
+from .errors import ArgumentError, BundleError, DecodeError, RequestError, StoreError, ToolcError
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from .serving.requests import read_request
     from .store.fetch import load
     from .store.store import Store, open_store
+    from .version import __version__
 
 _HOME = {
+    "__version__": "version",
     "BatchMatcher": "host.batch",
     "Bundle": "format.bundle",
     "Constraint": "adapters.constraint",
@@ -60,6 +62,7 @@ _HOME = {
 }
 
 __all__ = [
+    "ArgumentError",
     "BatchMatcher",
     "Bundle",
     "BundleError",
@@ -78,6 +81,7 @@ __all__ = [
     "ToolcError",
     "Vocab",
     "Written",
+    "__version__",
     "errors",
     "find_vocab",
     "load",

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from toolc.runtime.calls.whole_text import read_whole
+from toolc.runtime.expected import did_you_mean
 from toolc.runtime.format.bundle import Bundle
 
 from .terminal import NOT_ACCEPTED, note, print_json, refuse_usage, standard_input
@@ -27,7 +28,9 @@ def run(bundle: str, text: str, vocab: str | None, entry: str, as_json: bool) ->
     data = _text(text)
     opened = Bundle.open(bundle, vocab)
     if entry not in opened.entry:
-        refuse_usage(f"the bundle has no entry {entry!r}; it has {', '.join(sorted(opened.entry))}")
+        meant = did_you_mean(entry, opened.entry)
+        names = ", ".join(sorted(opened.entry))
+        refuse_usage(f"the bundle has no entry {entry!r}; it has {names}" + (f"; {meant}" if meant else ""))
     result = check(opened, data, entry)
     if as_json:
         print_json({"ok": result["accepted"], **result})

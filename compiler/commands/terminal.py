@@ -70,7 +70,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                     print_json({"ok": False, **error.as_dict()})
                 except BrokenPipeError:
                     _forget(sys.stdout)
-            note(str(error))
+            note(error.titled)
             sys.exit(exit_code(error))
         except KeyboardInterrupt:
             _interrupted()

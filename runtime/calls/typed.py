@@ -31,7 +31,8 @@ from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DecodeError
+from ..errors import ArgumentError, DecodeError
+from ..expected import did_you_mean, expect, named_kind
 from .json_text import exact
 
 if TYPE_CHECKING:
@@ -148,7 +149,14 @@ def run(calls: Iterable[Call], functions: Iterable[Declared] | Mapping[str, Decl
         DecodeError: there is no function of this name, a method has no object, or a value is none of its type. All of
             them are looked at before the first function runs. What a function raises is raised.
     """
+    expect(calls, collections.abc.Iterable, "run(calls)", "a list of calls", {"Call": "write run([call])"})
     calls = list(calls)
+    for one in calls:
+        if not hasattr(one, "declared"):
+            hint = "read it first: run(read_calls(bundle, text))" if isinstance(one, str) else None
+            raise ArgumentError(
+                place="run(calls)", found=named_kind(one), expected="calls, as read_calls gives them", hint=hint
+            )
     known: dict[str, Any] | None = None
     if functions is not None:
         known = dict(functions) if isinstance(functions, Mapping) else {name_of(one): one for one in functions}
@@ -160,6 +168,7 @@ def run(calls: Iterable[Call], functions: Iterable[Declared] | Mapping[str, Decl
                 "no function has the name of this call",
                 found=repr(call.name),
                 expected="one of " + ", ".join(sorted(known)) if known else "at least one function",
+                hint=did_you_mean(call.name, known),
             )
         if is_unbound(declared):
             raise DecodeError(
@@ -179,6 +188,7 @@ def read_value(declared: Any, text: str | bytes) -> Any:
         DecodeError: the text is no JSON, or says no value of this type.
     """
     name = getattr(declared, "__name__", "value")
+    expect(text, (str, bytes), "read_value(text)", "the text of a JSON value")
     try:
         value = json.loads(text, parse_float=exact)
     except ValueError as error:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..expected import expect_path
 from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
 
 T = TypeVar("T")
@@ -69,6 +70,9 @@ class Vocab:
     @staticmethod
     def open(source: str | os.PathLike[str] | Buffer, name: str | None = None) -> Vocab:
         """Map and verify a vocab file, or the bytes of one."""
+        expect_path(
+            source, "Vocab.open(source)", "a path, or the bytes of a vocab", bytes, bytearray, memoryview, np.ndarray
+        )
         held = open_container(source, MAGIC, VERSION, name=name)
         check_names(held.name, held.arrays, ARRAYS)
         vocab = Vocab(**held.arrays, meta=held.meta, name=held.name)

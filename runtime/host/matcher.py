@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ..errors import DecodeError
+from ..expected import named_kind
 from ..format.entries import MAX_BUDGET, checked_budget, entry_state, whole_tokens
 from ..format.ops import END_OF_TURN, FINISHED
 from ..format.tables import NEVER
@@ -132,9 +133,10 @@ class Matcher:
     def __init__(
         self, bundle: Bundle, entry: str = "start", budget: int | None = None, logits_width: int | None = None
     ) -> None:
+        state = entry_state(bundle, entry)
         if logits_width is not None:
             LogitsWidth(bundle.vocab, logits_width).check_given([bundle])
-        self._open(bundle, entry_state(bundle, entry))
+        self._open(bundle, state)
         self._row[kernels.BUDGET] = checked_budget(bundle, entry, budget)
 
     def _open(self, bundle: Bundle, state: int) -> None:
@@ -266,7 +268,7 @@ class Matcher:
         try:
             number = np.int64(_index(token))  # a bool is a number to Python, and none to a kernel
         except TypeError:
-            raise DecodeError("a token is no integer", found=repr(token)[:80]) from None
+            raise DecodeError("a token is no integer", found=named_kind(token)) from None
         except OverflowError:
             return kernels.REFUSED
         while (code := int(_advance_token(self._place, number))) == _FULL:
@@ -354,7 +356,7 @@ class Matcher:
         except TypeError:
             back = -1
         if not 0 <= back <= len(self):
-            raise DecodeError("cannot roll back", found=f"{count!r} tokens", expected=f"0 to {len(self)}")
+            raise DecodeError("cannot roll back", found=f"{named_kind(count)} tokens", expected=f"0 to {len(self)}")
         self._row[kernels.POSITION] -= back
 
     def reset(self) -> None:
