@@ -53,7 +53,7 @@ class BuiltinTokenizerWarning(UserWarning):
     """A bundle was compiled for the built-in tokenizer, since the caller named none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A bundle and what is known of how it came to be.
 
@@ -73,6 +73,12 @@ class Compiled:
     grammar: Assembled
     report: dict[str, Any]
     standalone: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Compiled in {sum(self.report['seconds'].values()):.2g} s: {self.bundle!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.bundle._repr_html_()
 
     @property
     def grammar_text(self) -> str:

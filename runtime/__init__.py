@@ -16,6 +16,7 @@ from .lazy import lazy_names
 if TYPE_CHECKING:
     from .adapters.constraint import Constraint
     from .calls.events import Call, Event
+    from .calls.explain import Explanation, explain
     from .calls.reader import Reader
     from .calls.text_stream import TextStream
     from .calls.typed import read_value, run
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from .version import __version__
 
 _HOME = {
+    "Explanation": "calls.explain",
+    "explain": "calls.explain",
     "__version__": "version",
     "BatchMatcher": "host.batch",
     "Bundle": "format.bundle",
@@ -71,6 +74,7 @@ __all__ = [
     "DecodeError",
     "Decoder",
     "Event",
+    "Explanation",
     "Matcher",
     "Reader",
     "RequestError",
@@ -83,6 +87,7 @@ __all__ = [
     "Written",
     "__version__",
     "errors",
+    "explain",
     "find_vocab",
     "load",
     "open_store",

@@ -138,7 +138,7 @@ def skipping(refused: list[Refused] | None, name: str = "") -> Iterator[None]:
         refused.append(Refused(name, error))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spec:
     """A spec document, read.
 
@@ -169,6 +169,10 @@ class Spec:
     unread: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
     declared: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        held = f"{len(self.tools):,} tools" if self.kind != "schema" else "a schema"
+        return f"<Spec {self.name[:60]}: {held}>"
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:

@@ -193,6 +193,10 @@ class Reader:
         self._count = 0
         self._events: list[Event] = []
 
+    def __repr__(self) -> str:
+        calls = f"{len(self.calls)} calls read" + (", one open" if self._open is not None else "")
+        return f"<Reader of {self.bundle.name}: {len(self._data):,} bytes, {calls}>"
+
     # -- feeding -----------------------------------------------------------------------------------------------------
 
     @property
@@ -379,6 +383,26 @@ class Reader:
         """Where the reader stands: readers with equal ones go on alike, but for what is unsettled or unfinished."""
         at = self._at
         return at.state, at.counter, tuple(at.stack), tuple(self._arounds), self._around, self._kind
+
+    @property
+    def here(self) -> Configuration:
+        """Where the reader stands in the tables."""
+        return self._at
+
+    @property
+    def open(self) -> _Open | None:
+        """The call that is being read, with what is known of it."""
+        return self._open
+
+    @property
+    def encoding(self) -> str:
+        """How arguments are written."""
+        return str(self._how["encoding"])
+
+    @property
+    def writes_json(self) -> bool:
+        """The whole text is one value of JSON."""
+        return self._all_json
 
     @property
     def unsettled(self) -> bytes:

@@ -19,6 +19,7 @@ from ..errors import ArgumentError, BundleError
 from ..expected import expect, expect_path, named_kind
 from .checks import check_tables
 from .container import UNSOUND, Buffer, Contents, open_container, refuse
+from .shown import bundle_html, bundle_line
 from .tables import CLIMBING, COMBS, NEVER, TABLES, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
@@ -28,7 +29,7 @@ _MOST_PACKED = 64 << 20  # bytes of an array: larger ones are mapped
 VOCAB_FILE = "vocab_file"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bundle:
     """Tables, meta and vocab of one compiled constraint; checked when made.
 
@@ -61,6 +62,12 @@ class Bundle:
         if self.meta["vocab_size"] != self.vocab.size:
             raise refuse(self.name, "meta/vocab_size", self.meta["vocab_size"], self.vocab.size, UNSOUND)
         check_tables(self.name, self.tables, self.meta, self.vocab)
+
+    def __repr__(self) -> str:
+        return bundle_line(self)
+
+    def _repr_html_(self) -> str:
+        return bundle_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied and pickled without what matchers keep here, addresses of this process among it."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..expected import expect_path
 from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
+from .shown import vocab_line
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ MAX_TOKENS = 1 << 24
 MAX_TOKEN_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vocab:
     """The arrays of a vocab file, see docs/format.md; read-only, checked when made."""
 
@@ -78,6 +79,9 @@ class Vocab:
         vocab = Vocab(**held.arrays, meta=held.meta, name=held.name)
         vocab.__dict__["digest"] = held.digest
         return vocab
+
+    def __repr__(self) -> str:
+        return vocab_line(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied and pickled without what matchers keep here, addresses of this process among it."""

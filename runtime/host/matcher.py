@@ -27,6 +27,7 @@ from . import kernels
 from .shared import host_of
 
 if TYPE_CHECKING:
+    from ..calls.explain import Explanation
     from ..format.bundle import Bundle
     from .shared import Host
 
@@ -225,6 +226,38 @@ class Matcher:
             if int(t.forced_after[q]) + below > left - tokens.size:
                 return tokens[:0]
         return tokens
+
+    def allowed(self, most: int = 20) -> list[str]:
+        """The tokens that may come next, as people read them: the first ones by their ids, at most so many."""
+        mask = np.zeros(self._host.words, dtype=np.uint32)
+        self.fill(mask)
+        ids = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))[: max(most, 0)]
+        vocab = self.bundle.vocab
+        texts = [vocab.token(int(token)).decode(errors="backslashreplace") for token in ids]
+        return [text or vocab.shown(int(token)) for text, token in zip(texts, ids, strict=True)]
+
+    def allows(self, token: int) -> bool:
+        """Whether the mask has a token."""
+        mask = np.zeros(self._host.words, dtype=np.uint32)
+        self.fill(mask)
+        return 0 <= token < 32 * mask.size and bool(mask[token >> 5] >> np.uint32(token & 31) & 1)
+
+    def explain(self, token: int | str) -> Explanation:
+        """Why a token, given by its id or its text, is masked here; `toolc.runtime.explain` knows more of whole texts.
+
+        Raises:
+            DecodeError: there is no such token.
+        """
+        from ..calls.explain import explain_token, token_id
+
+        number = token_id(self.bundle, token)
+        here = Configuration(Machine(self.bundle), self.state, self.counter, self.stack)
+        return explain_token(here, number, self.allows(number), self.left)
+
+    def __repr__(self) -> str:
+        left = "" if self.left is None else f", {self.left} left"
+        end = ", finished" if self.is_finished else ", may end" if self.is_complete else ""
+        return f"<Matcher of {self.bundle.name}: {len(self)} tokens read{left}{end}>"
 
     def rows(self) -> list[int]:
         """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
