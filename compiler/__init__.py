@@ -27,8 +27,10 @@ if TYPE_CHECKING:
         grammar_of,
     )
     from .specs import Spec, ToolSpec, read_spec
+    from .version import __version__
 
 _HOME = {
+    "__version__": "version",
     "Budget": "budget",
     "Compiled": "pipeline",
     "Options": "options",
@@ -50,6 +52,7 @@ __all__ = [
     "Options",
     "Spec",
     "ToolSpec",
+    "__version__",
     "compile_grammar",
     "compile_request",
     "compile_schema",

@@ -338,6 +338,24 @@ def check_command(**options: Any) -> None:
     run(**options)
 
 
+@cli.command("explain")
+@click.argument("bundle", type=click.Path())
+@click.argument("text")
+@_vocab_option
+@click.option("--entry", default="start", show_default=True, help="Where the text begins: see `toolc inspect`.")
+@click.option("--tokens", is_flag=True, help="TEXT is a list of token ids.")
+@_json_option
+@guarded
+def explain_command(**options: Any) -> None:
+    """Say why TEXT cannot be the beginning of a text of BUNDLE: which value it is in, and which keywords rule that.
+
+    TEXT is the text itself, - for standard input, or @FILE; a last newline of either is left out.
+    """
+    from .commands.explain import run
+
+    run(**options)
+
+
 @cli.command("protocols")
 @_json_option
 @guarded

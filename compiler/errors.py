@@ -5,9 +5,10 @@ Leaves out   the root class and the runtime's errors: see runtime/errors.py.
 
 from __future__ import annotations
 
-from toolc.runtime.errors import BundleError, DecodeError, RequestError, ToolcError
+from toolc.runtime.errors import ArgumentError, BundleError, DecodeError, RequestError, ToolcError
 
 __all__ = [
+    "ArgumentError",
     "BudgetError",
     "BundleError",
     "DecodeError",

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import unidata_version
 
+from toolc.runtime.expected import expect
 from toolc.runtime.format.container import blake
 from toolc.runtime.store.key import key_of
 
 from .errors import GrammarError
-from .option_checks import check_fit
+from .option_checks import check_fit, checked_options
 from .options import BUILTIN, Options, version
+from .specs import Spec
 
 if TYPE_CHECKING:
     from toolc.runtime.format.vocab import Vocab
-
-    from .specs import Spec
 
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
@@ -92,7 +92,9 @@ def source_key(
 
     from .lift.vocab import load_vocab
 
-    options = options or Options()
+    options = checked_options(options)
+    if not isinstance(source, str):
+        expect(source, Spec, "source_key(source)", "what read_spec gives, or Lark text")
     check_fit(source, options, name)
     if not isinstance(vocab, Vocab):
         vocab = load_vocab(BUILTIN if vocab is None else vocab)

@@ -9,11 +9,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolc.runtime.expected import expect
+
 from .errors import GrammarError, SpecError
 from .options import Options
 
 if TYPE_CHECKING:
     from .specs import Spec
+
+
+def checked_options(options: Options | None) -> Options:
+    """The options that a caller gives, or those by default.
+
+    Raises:
+        ArgumentError: they are something else.
+    """
+    if options is None:
+        return Options()
+    hints = {"dict": "write Options(**options)", "str": "write Options(protocol=…), or the option that is meant"}
+    expect(options, Options, "options", "Options", hints)
+    return options
+
 
 OF_TOOLS = ("protocol", "strict", "response")
 """Options that say nothing of a grammar."""

@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from toolc.runtime.expected import expect
 
 from .budget import Budget
 from .errors import SpecError
@@ -83,7 +84,7 @@ class Options:
         protocol: how calls and responses are written: the name of a protocol or a .lark file; None for plain JSON.
         named: whether every tool gets an entry of its own, for a named tool_choice.
         response: JSON Schema of a structured response, the alternative to a call: entries "response" and "either"; a
-            response format of OpenAI's or a Python type is taken for the schema that it says.
+            path or text of one; a response format of OpenAI's or a Python type is taken for the schema that it says.
         strict: whether arguments have to meet the schema of their tool, else they are any object; None: as each tool
             says (OpenAI's ``strict``), and they have to where it says nothing.
         whitespace: blanks between the tokens of JSON: ``"spaced"`` as ``json.dumps`` writes them, a space after ``,``
@@ -137,6 +138,10 @@ class Options:
         return Selection(self.only, self.but)
 
     def __post_init__(self) -> None:
+        expect(
+            self.protocol, (str, os.PathLike, type(None)), "Options.protocol", "the name of a protocol, or a .lark file"
+        )
+        expect(self.budget, Budget, "Options.budget", "a Budget", {"int": "write Budget(seconds=…)"})
         for name in (*_SWITCHES, *WORDS, *LIMITS):
             check_option(name, getattr(self, name), f"Options.{name}")
         for name in LISTS:
@@ -149,9 +154,14 @@ class Options:
             object.__setattr__(self, "relax", RELAXABLE)
         object.__setattr__(self, "relax", tuple(sorted(set(self.relax))))
         if self.response is not None and not isinstance(self.response, bool):
+            from .specs.json_values import check_response
             from .specs.requests import response_schema
+            from .specs.source import MAX_BYTES, load_document
 
+            if isinstance(self.response, (str, Path, bytes)):
+                object.__setattr__(self, "response", load_document(self.response, None, MAX_BYTES)[0])
             object.__setattr__(self, "response", response_schema(self.response, "response")[0])
+            check_response(self.response)
 
 
 def cores() -> int:
@@ -159,13 +169,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@cache
 def version() -> str:
     """The version of the installed distribution."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
+    from toolc.runtime.version import __version__
 
-    try:
-        return installed("toolc")
-    except PackageNotFoundError:
-        return "unknown"
+    return __version__

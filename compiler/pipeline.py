@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolc.runtime.expected import expect
 from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
 from .errors import GrammarError, RefusedTools, SpecError, ToolcError, VocabError
 from .key import FORMAT, grammar_digest, recipe
-from .option_checks import check_fit
+from .option_checks import check_fit, checked_options
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
@@ -51,7 +53,7 @@ class BuiltinTokenizerWarning(UserWarning):
     """A bundle was compiled for the built-in tokenizer, since the caller named none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A bundle and what is known of how it came to be.
 
@@ -73,6 +75,12 @@ class Compiled:
     report: dict[str, Any]
     standalone: bool = False
 
+    def __repr__(self) -> str:
+        return f"<Compiled in {sum(self.report['seconds'].values()):.2g} s: {self.bundle!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.bundle._repr_html_()
+
     @property
     def grammar_text(self) -> str:
         """The Lark text that it was compiled from."""
@@ -81,6 +89,14 @@ class Compiled:
     def write(self, path: str | os.PathLike[str]) -> str:
         """Write the bundle file, whole or not at all; returns its digest."""
         return self.bundle.write(path, standalone=self.standalone)
+
+
+def _level_of_caller() -> int:
+    """How many frames lie between who asks and the first that is not of this package, as warnings count them."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith((__package__, "contextlib")):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 @contextmanager
@@ -109,7 +125,8 @@ def compile_tools(
     """Compile a spec: a tools list, an OpenAPI document or a bare JSON Schema, recognised by its content.
 
     Args:
-        spec: a path, JSON text, bytes, or the value itself.
+        spec: a path, as a Path or as text; JSON text, which begins with a bracket; bytes; the value itself; Python
+            functions and classes.
         tokenizer: a tokenizer file, a model folder, a Hugging Face id, or a Vocab that was loaded before; None for the
             built-in one.
         eos: tokens that end a turn, by name or id; by default what the tokenizer's own files say.
@@ -118,7 +135,7 @@ def compile_tools(
         options: how to compile.
         progress: called with the name of each stage as it begins.
     """
-    options = options or Options()
+    options = checked_options(options)
     select = options.selection
     read = read_spec(spec, skip=True, select=select, schemas=options.schemas, repair=options.repair)
     select.check(read.name)
@@ -140,12 +157,15 @@ def compile_request(
     Its "start" is the entry that the request begins with; see docs/specs.md, "Requests of a model". compile_tools does
     the same for what it takes for such a body.
     """
+    from .specs.callables import with_documents
     from .specs.requests import request_spec
     from .specs.source import MAX_BYTES, load_document
 
-    select = (options or Options()).selection
+    options = checked_options(options)
+    select = options.selection
+    body, declared = with_documents(body, KIND)
     document, name = load_document(body, None if isinstance(body, (str, Path)) else KIND, MAX_BYTES)
-    spec = request_spec(document, name, [], select)
+    spec = replace(request_spec(document, name, [], select), declared=declared)
     select.check(name)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
@@ -184,8 +204,17 @@ def compile_spec(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile a spec that was read before; see compile_tools."""
-    options = options or Options()
+    hint = "compile_tools reads and compiles: compile_tools(spec, tokenizer)"
+    expect(
+        spec,
+        Spec,
+        "compile_spec(spec)",
+        "what read_spec gives",
+        dict.fromkeys(("str", "PosixPath", "dict", "list"), hint),
+    )
+    options = checked_options(options)
     clock = _Clock(f"{spec.name}#", options, progress)
+    eos = () if eos is None else eos
     known: Known = {}
     with options.budget.ticking():
         while True:
@@ -240,7 +269,7 @@ def _compile_spec(
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):
         about["begins"] = assembled.begins
-    compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock)
+    compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock, spec.declared)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
     compiled.report["repaired"][:0] = [{"place": one.place, "how": one.how} for one in spec.repairs]
     compiled.report["skipped"] = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
@@ -249,19 +278,26 @@ def _compile_spec(
 
 @_collector_paused()
 def compile_grammar(
-    lark_text: str,
+    grammar: str | Path | bytes,
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
     logits_width: int | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
-    name: str = "grammar.lark",
+    name: str | None = None,
 ) -> Compiled:
-    """Compile a grammar given as Lark text; ``name`` is how errors call it. See compile_tools for the rest."""
-    from .grammar.assemble import Assembled
+    """Compile a Lark grammar. See compile_tools for the rest.
 
-    options = options or Options()
+    Args:
+        grammar: Lark text, or the path of a file: a Path, or a line that ends with ``.lark``.
+        name: how errors call it; by default the file's name.
+    """
+    from .grammar.assemble import Assembled
+    from .source import lark_source
+
+    options = checked_options(options)
+    lark_text, name = lark_source(grammar, name)
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
     check_fit(lark_text, options, name)
     clock = _Clock(name, options, progress)
@@ -271,7 +307,8 @@ def compile_grammar(
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     """The rules of a spec, and what became of its schemas."""
-    return assembled_of(spec, options or Options())[0]
+    expect(spec, Spec, "grammar_of(spec)", "what read_spec gives", {"str": "write grammar_of(read_spec(spec))"})
+    return assembled_of(spec, checked_options(options))[0]
 
 
 def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tuple[Assembled, Spec]:
@@ -371,6 +408,7 @@ def _compile(
     stated: tuple[Sequence[str | int], int | None],  # eos and logits_width
     options: Options,
     clock: _Clock,
+    declared: Mapping[str, Any] | None = None,
 ) -> Compiled:
     from toolc.runtime.format.bundle import Bundle
     from toolc.runtime.format.container import blake
@@ -411,7 +449,7 @@ def _compile(
             raise VocabError("a Vocab has its ends of turn and its width", hint="leave out eos and logits_width")
     else:
         if tokenizer is None:
-            warnings.warn(NO_TOKENIZER, BuiltinTokenizerWarning, stacklevel=2)
+            warnings.warn(NO_TOKENIZER, BuiltinTokenizerWarning, stacklevel=_level_of_caller())
         source = BUILTIN if tokenizer is None else tokenizer
         vocab, encode = load_vocab(source, *stated), encoder(source)
         reads = None if encode is None else fingerprint(source, *stated)
@@ -487,7 +525,7 @@ def _compile(
         "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
         "counts": counts,
     }
-    bundle = Bundle(tables, meta, vocab, name=f"<{name}>")
+    bundle = Bundle(tables, meta, vocab, f"<{name}>", declared or {})
     clock.begin("")
     report = {
         "spec": {key: value for key, value in about.items() if key != "tools"},

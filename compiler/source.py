@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from toolc.runtime.expected import expect
+
 from .errors import GrammarError, SpecError
 from .paths import path_text
 from .specs import Spec, read_spec
@@ -77,6 +79,40 @@ def _lark(data: bytes, path: Path, limit: int) -> str:
         raise GrammarError(
             "the grammar is not UTF-8", place=f"{path_text(path.name)}:{line}", found=f"byte 0x{data[error.start]:02x}"
         ) from None
+
+
+def lark_source(grammar: str | Path | bytes, name: str | None) -> tuple[str, str]:
+    """The Lark text that a caller gives, as text or as the path of a file, and how errors call it.
+
+    Raises:
+        ArgumentError: it is neither.
+        GrammarError: there is no such file, or no rule in the text.
+    """
+    hints = {
+        "Compiled": "it is compiled already",
+        "Spec": "a Spec is compiled by compile_spec",
+        "dict": "use compile_tools",
+    }
+    expect(grammar, (str, Path, bytes), "compile_grammar(grammar)", "Lark text, or the path of a .lark file", hints)
+    if isinstance(grammar, Path) or (isinstance(grammar, str) and "\n" not in grammar and grammar.endswith(".lark")):
+        path = Path(grammar)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
+        return _lark(data, path, MAX_BYTES), name or lark_name(path.stem)
+    name = name or "grammar.lark"
+    if isinstance(grammar, bytes):
+        return _lark(grammar, Path(name), MAX_BYTES), name
+    if grammar.strip() and ":" not in grammar and "\n" not in grammar.strip():
+        raise GrammarError(
+            "this is neither Lark text nor the path of a .lark file",
+            place=name,
+            found=repr(grammar[:60]),
+            expected="rules, as start: /[a-z]+/",
+            hint="a file of another name is given as a Path",
+        )
+    return grammar, name
 
 
 def lark_name(stem: str) -> str:

@@ -10,14 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import errors
-from .errors import BundleError, DecodeError, RequestError, StoreError, ToolcError
+from .errors import ArgumentError, BundleError, DecodeError, RequestError, StoreError, ToolcError
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from .adapters.constraint import Constraint
     from .calls.events import Call, Event
+    from .calls.explain import Explanation, explain
     from .calls.reader import Reader
     from .calls.text_stream import TextStream
+    from .calls.typed import read_value, run
     from .calls.whole_text import read_calls
     from .calls.writer import Written, write_call, write_calls
     from .device.decoder import Decoder
@@ -30,8 +32,12 @@ if TYPE_CHECKING:
     from .serving.requests import read_request
     from .store.fetch import load
     from .store.store import Store, open_store
+    from .version import __version__
 
 _HOME = {
+    "Explanation": "calls.explain",
+    "explain": "calls.explain",
+    "__version__": "version",
     "BatchMatcher": "host.batch",
     "Bundle": "format.bundle",
     "Constraint": "adapters.constraint",
@@ -49,6 +55,8 @@ _HOME = {
     "open_store": "store.store",
     "read_calls": "calls.whole_text",
     "read_request": "serving.requests",
+    "read_value": "calls.typed",
+    "run": "calls.typed",
     "Written": "calls.writer",
     "subset": "selection.subset",
     "vocab_cache_dir": "format.vocab",
@@ -57,6 +65,7 @@ _HOME = {
 }
 
 __all__ = [
+    "ArgumentError",
     "BatchMatcher",
     "Bundle",
     "BundleError",
@@ -65,6 +74,7 @@ __all__ = [
     "DecodeError",
     "Decoder",
     "Event",
+    "Explanation",
     "Matcher",
     "Reader",
     "RequestError",
@@ -75,12 +85,16 @@ __all__ = [
     "ToolcError",
     "Vocab",
     "Written",
+    "__version__",
     "errors",
+    "explain",
     "find_vocab",
     "load",
     "open_store",
     "read_calls",
     "read_request",
+    "read_value",
+    "run",
     "subset",
     "vocab_cache_dir",
     "write_call",

@@ -1,7 +1,7 @@
 """Errors as data: one root, one subclass per stage, fields for place, found, expected and hint.
 
 Leaves out   the compiler's own subclasses: see compiler/errors.py.
-Invariants   str(error) is the text a person reads; the fields are what a machine reads.
+Invariants   str(error) is the text a person reads, without the class; the fields are what a machine reads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,20 @@ class ToolcError(Exception):
         """Of a spec: every tool that is refused, by name, with its own error."""
 
     def __str__(self) -> str:
-        head = type(self).__name__ + (f" at {self.place}" if self.place else "")
+        """What a person reads; the class is no part of it, since Python writes it before."""
+        what = self._what()
+        return f"at {self.place}\n  {what}" if self.place else what
+
+    @property
+    def titled(self) -> str:
+        """The same with the class before it, for what is printed alone."""
+        return (
+            f"{type(self).__name__} at {self.place}\n  {self._what()}"
+            if self.place
+            else (f"{type(self).__name__}\n  {self._what()}")
+        )
+
+    def _what(self) -> str:
         what = self.message
         if self.found is not None:
             what += f"{'; ' if what else ''}found {self.found}"
@@ -46,7 +59,7 @@ class ToolcError(Exception):
         if self.hint:
             joint = "; " if what and not self.hint.startswith("\n") else ""  # an excerpt stands on lines of its own
             what += joint + self.hint
-        return f"{head}\n  {what}"
+        return what
 
     def as_dict(self) -> dict[str, str | None]:
         """The same as plain data, for ``--json``."""
@@ -58,6 +71,10 @@ class ToolcError(Exception):
             "expected": self.expected,
             "hint": self.hint,
         }
+
+
+class ArgumentError(ToolcError, TypeError):
+    """An argument of a type that a function does not take."""
 
 
 class BundleError(ToolcError):

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from toolc.runtime.calls.whole_text import read_whole
+from toolc.runtime.expected import did_you_mean
 from toolc.runtime.format.bundle import Bundle
 
 from .terminal import NOT_ACCEPTED, note, print_json, refuse_usage, standard_input
@@ -24,10 +25,9 @@ from .terminal import NOT_ACCEPTED, note, print_json, refuse_usage, standard_inp
 
 def run(bundle: str, text: str, vocab: str | None, entry: str, as_json: bool) -> None:
     """Check and say so."""
-    data = _text(text)
+    data = text_of(text)
     opened = Bundle.open(bundle, vocab)
-    if entry not in opened.entry:
-        refuse_usage(f"the bundle has no entry {entry!r}; it has {', '.join(sorted(opened.entry))}")
+    known_entry(opened, entry)
     result = check(opened, data, entry)
     if as_json:
         print_json({"ok": result["accepted"], **result})
@@ -39,7 +39,15 @@ def run(bundle: str, text: str, vocab: str | None, entry: str, as_json: bool) ->
         sys.exit(NOT_ACCEPTED)
 
 
-def _text(text: str) -> bytes:
+def known_entry(bundle: Bundle, entry: str) -> None:
+    """Refuse an entry that a bundle does not have."""
+    if entry not in bundle.entry:
+        meant, names = did_you_mean(entry, bundle.entry), ", ".join(sorted(bundle.entry))
+        refuse_usage(f"the bundle has no entry {entry!r}; it has {names}" + (f"; {meant}" if meant else ""))
+
+
+def text_of(text: str) -> bytes:
+    """The argument TEXT: the text itself, or what - and @FILE stand for."""
     if text == "-":
         data = standard_input().read()
     elif text.startswith("@"):

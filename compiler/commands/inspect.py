@@ -93,7 +93,7 @@ def _page(opened: Bundle, bundle: str, target: Path) -> None:
 
 def _keywords(opened: Bundle, as_json: bool) -> None:
     """The keyword report: one row for every keyword at every place."""
-    from ..schema.report import unpack
+    from toolc.runtime.format.keyword_report import unpack
 
     rows = unpack(opened.meta.get("report") or [[], []])
     if as_json:

@@ -15,10 +15,10 @@ from collections import deque
 from typing import Any
 
 from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.keyword_report import unpack
 from toolc.runtime.format.ops import FINISHED
 from toolc.runtime.host.matcher import Matcher
 
-from ..schema.report import unpack
 from .graph import COLUMN, ROW, Edge, Frame, frames_of, label
 from .terminal import figures, listed, restrictions, size
 

@@ -71,7 +71,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                     print_json({"ok": False, **error.as_dict(), **({"refused": refused} if refused else {})})
                 except BrokenPipeError:
                     _forget(sys.stdout)
-            note(str(error))
+            note(error.titled)
             note_refused(error.refused)
             sys.exit(exit_code(error))
         except KeyboardInterrupt:

@@ -33,6 +33,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolc.runtime.expected import did_you_mean
+
 from ..errors import GrammarError, SpecError
 from ..ir.nodes import EMPTY, Expr, Ref, Use, choice, sequence
 from ..paths import path_text
@@ -137,6 +139,7 @@ def load_protocol(which: str | Path | None) -> Protocol:
                 "no such protocol",
                 found=repr(str(which)),
                 expected=", ".join(protocol_names()) + ", a .lark file, or a checkpoint's response template",
+                hint=did_you_mean(str(which).replace("-", "_"), protocol_names()),
             )
         path = FOLDER / f"{which}.lark"
     try:

@@ -110,9 +110,10 @@ def _enclose_recursion(pool: NodePool) -> None:
         after = [k for k in range(inner[0] + 1, len(items)) if pool.nodes[items[k]][0] == LITERAL] if inner else []
         if not before or not after:
             raise GrammarError(
-                f"rule {rule} recurs in the middle of a sequence with no bracket around it",
+                f"rule {rule} contains itself with text on both sides, and no bracket tells where it begins and ends",
                 place=pool.grammar.place(rule),
-                expected="recursion at the very left or right of an alternative, or between two delimiters",
+                expected="a rule that contains itself at its very left or right, or between two delimiters",
+                hint=f'put it between delimiters of its own, as "(" {rule} ")"; for palindromes there are none',
             )
         begin, end = before[-1], after[0]
         call = pool.add((CALL, pool.sequence(items[begin : end + 1])))

@@ -371,6 +371,7 @@ class _Determiniser:
             f"a bracketed group of rule {rule} {why}",
             place=self.pool.grammar.place(rule),
             expected="alternatives that agree on which bytes open and close a group",
+            hint="let the bracket stand for one thing: quote it, or leave it out of the other alternative",
         )
 
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from ..errors import BundleError
+from toolc.runtime.format.keyword_report import Row
+
 from .formats import FORMATS
 from .keywords import KEYWORDS, meant
 from .numbers import constant_restrictions
 
-Row: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 _There: TypeAlias = tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
@@ -195,20 +195,3 @@ def misspelt(all_told: Iterable[tuple[str, Told]]) -> list[tuple[str, str, str]]
                 if name in names:
                     found.setdefault(name, (at(origin, last), name, names[name]))
     return list(found.values())
-
-
-def unpack(packed: Any) -> tuple[Row, ...]:
-    """The rows of a packed report."""
-    rows: list[Row] = []
-    try:
-        sets, places = packed
-        last = ""
-        for shared, rest, index in zip(places[::3], places[1::3], places[2::3], strict=True):
-            if not (isinstance(shared, int) and 0 <= shared <= len(last) and isinstance(rest, str) and index >= 0):
-                raise ValueError(f"the place after {last[:60]!r}")
-            last = last[:shared] + rest
-            for keyword, status, names in sets[index]:
-                rows.append((last, str(keyword), str(status), tuple(map(str, names))))
-    except (ValueError, TypeError, IndexError) as error:
-        raise BundleError("the keyword report of this bundle is damaged", found=str(error)[:120]) from None
-    return tuple(rows)

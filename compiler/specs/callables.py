@@ -12,15 +12,26 @@ Invariants   arguments keep the order of the signature, and nothing else may sta
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
 import enum
-import functools
 import inspect
 import types
 import typing
-from decimal import Decimal
 from typing import Any, Literal
+
+from toolc.runtime.calls.typed import (
+    alias_of,
+    has_members,
+    hints_of,
+    is_alias,
+    is_named_tuple,
+    is_of_pydantic,
+    name_of,
+    parameters_of,
+    plain_value,
+)
 
 from ..errors import SpecError
 from .constraints import constrained, is_field
@@ -29,12 +40,12 @@ from .json_values import check_value
 from .marks import KEY, marks_of
 from .model import ToolSpec, escape
 from .models import REF, is_model, model_schema, reachable, with_names
+from .standard_types import key_schema, standard_schema
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     float: {"type": "number"},
-    Decimal: {"type": "number"},
     bool: {"type": "boolean"},
     None: {"type": "null"},
     type(None): {"type": "null"},
@@ -43,26 +54,39 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     tuple: {"type": "array"},
     set: {"type": "array"},
     frozenset: {"type": "array"},
+    collections.deque: {"type": "array"},
+    collections.abc.MutableSequence: {"type": "array"},
+    collections.abc.MutableSet: {"type": "array"},
     collections.abc.Sequence: {"type": "array"},
     collections.abc.Iterable: {"type": "array"},
     collections.abc.Collection: {"type": "array"},
     collections.abc.Set: {"type": "array"},
     collections.abc.Mapping: {"type": "object"},
     collections.abc.MutableMapping: {"type": "object"},
+    collections.OrderedDict: {"type": "object"},
+    collections.defaultdict: {"type": "object"},
+    collections.Counter: {"type": "object", "additionalProperties": {"type": "integer"}},
     Any: {},
     object: {},
     inspect.Parameter.empty: {},
 }
+_SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
 _LISTS = (
+    *_SETS,
     list,
-    set,
-    frozenset,
+    collections.deque,
     collections.abc.Sequence,
+    collections.abc.MutableSequence,
     collections.abc.Iterable,
     collections.abc.Collection,
-    collections.abc.Set,
 )
-_MAPS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_MAPS = (
+    dict,
+    collections.OrderedDict,
+    collections.defaultdict,
+    collections.abc.Mapping,
+    collections.abc.MutableMapping,
+)
 
 
 def is_callable(source: Any) -> bool:
@@ -74,7 +98,7 @@ def is_callable(source: Any) -> bool:
 
 def read_callables(source: Any, name: str) -> tuple[Any, list[ToolSpec]]:
     """The document that stands for the functions and models, and their tools; ``name`` is how errors call it."""
-    items = list(source) if isinstance(source, (list, tuple)) else [source]
+    items = listed(source)
     document = [_function(one) for one in items]
     check_value(document, name)
     tools = []
@@ -96,6 +120,63 @@ def read_callables(source: Any, name: str) -> tuple[Any, list[ToolSpec]]:
     return document, tools
 
 
+def listed(source: Any) -> list[Any]:
+    """The functions and classes of a source."""
+    return list(source) if isinstance(source, (list, tuple)) else [source]
+
+
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema")
+_MOST_LEVELS = 8  # of a document, down to its schemas
+
+
+def with_documents(document: Any, name: str) -> tuple[Any, dict[str, Any]]:
+    """A list of tools, or the body of a request, with JSON in the place of functions and types, where these may stand:
+    a function as a tool of a list, a type as a schema of a tool or of a response.
+
+    Returns:
+        The document, and these functions and classes by the names of their tools.
+    """
+    declared: dict[str, Any] = {}
+
+    seen: dict[int, Any] = {}  # what stands at several places is looked at once
+
+    def written(value: Any, place: str, levels: int) -> Any:
+        if levels == 0 or not isinstance(value, (dict, list)):
+            return value
+        if id(value) not in seen:
+            seen[id(value)] = value  # where it holds itself
+            if isinstance(value, list):
+                one_by_one = ((one, f"{place}/{i}") for i, one in enumerate(value))
+                made: Any = [tool(one) or written(one, at, levels - 1) for one, at in one_by_one]
+            else:
+                made = {key: member(value, key, one, f"{place}/{key}", levels) for key, one in value.items()}
+            seen[id(value)] = made
+        return seen[id(value)]
+
+    def tool(one: Any) -> dict[str, Any] | None:
+        if not callable(one):
+            return None
+        declared[name_of(one)] = one
+        return {"type": "function", "function": _function(one)}
+
+    def member(around: dict[Any, Any], key: Any, one: Any, place: str, levels: int) -> Any:
+        if key in _SCHEMA_KEYS and is_type(one):
+            if isinstance(around.get("name"), str):
+                declared[around["name"]] = one
+            return schema_of_type(one, place)
+        if key == "response_format" and is_type(one):
+            title = getattr(one, "__name__", "response")
+            return {"type": "json_schema", "json_schema": {"name": title, "schema": schema_of_type(one, place)}}
+        return written(one, place, levels - 1) if key not in _SCHEMA_KEYS else one
+
+    return written(document, f"{name}#", _MOST_LEVELS), declared
+
+
+def is_type(value: Any) -> bool:
+    """Whether a value is a Python type or annotation, which stands for the schema of its values."""
+    return isinstance(value, type) or typing.get_origin(value) is not None or value is Any or is_alias(value)
+
+
 def schema_of_type(annotation: Any, name: str) -> dict[str, Any]:
     """The schema of the values of a type or annotation; ``name`` is how errors call it."""
     types_ = _Types(name)
@@ -113,7 +194,7 @@ def _function(item: Any) -> dict[str, Any]:
 
 
 def _signature(item: Any) -> dict[str, Any]:
-    name = getattr(item, "__name__", type(item).__name__)
+    name = name_of(item)
     about = inspect.getdoc(item) or ""
     types_ = _Types(name)
     if is_model(item):
@@ -176,14 +257,14 @@ class _Types:
 
     def signature(self, item: Any) -> dict[str, Any]:
         try:
-            parameters = inspect.signature(item).parameters
+            parameters = parameters_of(item)
         except (TypeError, ValueError):
             raise SpecError("this callable has no signature that can be read", place=self.name) from None
         hints = self.hints(item)
         properties: dict[str, Any] = {}
         required = []
         more: Any = False
-        for one in parameters.values():
+        for one in parameters:
             annotation = hints.get(one.name, one.annotation)
             place = f"{self.name}({one.name})"
             if one.kind is one.VAR_KEYWORD:
@@ -228,7 +309,14 @@ class _Types:
         """The schema of an annotation."""
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is typing.Annotated:
-            return constrained(self.schema(arguments[0], place), arguments[1:], place)
+            if is_of_pydantic(annotation):
+                return {"$ref": REF + escape(self.model(annotation, place))}
+            schema = constrained(self.schema(arguments[0], place), arguments[1:], place)
+            if schema.get("minItems", 0) > 1 and (typing.get_origin(arguments[0]) or arguments[0]) in _SETS:
+                schema["uniqueItems"] = True  # a set counts its members when they are one each
+            return schema
+        if is_alias(annotation):
+            return self.schema(alias_of(annotation), place)
         if (plain := _plain(annotation)) is not None:
             return dict(plain)
         if origin in (typing.Required, typing.NotRequired) if hasattr(typing, "Required") else False:
@@ -247,11 +335,17 @@ class _Types:
         if origin in _LISTS:
             return {"type": "array"} | ({"items": self.schema(arguments[0], place)} if arguments else {})
         if origin in _MAPS:
-            if arguments and arguments[0] is not str:
-                raise self.refuse(annotation, place, "keys that are str")
-            return {"type": "object"} | (
-                {"additionalProperties": self.schema(arguments[1], place)} if arguments else {}
-            )
+            schema = {"type": "object"}
+            if arguments:
+                schema["additionalProperties"] = self.schema(arguments[1], place)
+                if arguments[0] is not str:
+                    keys = key_schema(self.schema(arguments[0], place))
+                    if keys is None:
+                        raise self.refuse(annotation, place, "keys that JSON can write: str, int, dates, UUID, Literal")
+                    schema["propertyNames"] = keys
+            return schema
+        if origin is collections.Counter:
+            return dict(_PLAIN[origin])
         if isinstance(annotation, type):
             return self.of_class(annotation, place)
         raise self.refuse(annotation, place)
@@ -261,18 +355,27 @@ class _Types:
             return {"enum": [self.value(one, place) for one in item]}
         if is_model(item):
             name = self.model(item, place)
+        elif is_named_tuple(item):
+            return self.named_tuple(item, place)
         else:
-            if not dataclasses.is_dataclass(item) and not typing.is_typeddict(item):
+            if not has_members(item):
                 raise self.refuse(item, place)
             name, new = self.named(item, item.__name__)
             if new:
                 self.definitions[name] = self.members(item)
         return {"$ref": REF + escape(name)}
 
+    def named_tuple(self, item: Any, place: str) -> dict[str, Any]:
+        """A NamedTuple, which JSON writes as an array; members with a default may be left out at its end."""
+        hints = self.hints(item)
+        items = [self.schema(hints.get(name, Any), f"{place}.{name}") for name in item._fields]
+        least = len(items) - len(item._field_defaults)
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": least}
+
     def value(self, value: Any, place: str) -> Any:
         """What JSON writes for a value of an Enum or a Literal; a tuple is written as an array."""
-        plain = value.value if isinstance(value, enum.Enum) else value
-        if isinstance(plain, (list, tuple)):
+        plain = plain_value(value)
+        if isinstance(plain, list):
             return [self.value(one, place) for one in plain]
         if isinstance(plain, dict) and all(isinstance(key, str) for key in plain):
             return {key: self.value(one, place) for key, one in plain.items()}
@@ -286,13 +389,8 @@ class _Types:
         )
 
     def hints(self, item: Any) -> dict[str, Any]:
-        while isinstance(item, functools.partial):
-            item = item.func
-        target = item if isinstance(item, type) or inspect.isroutine(item) else type(item).__call__
-        if isinstance(item, type) and not dataclasses.is_dataclass(item) and not typing.is_typeddict(item):
-            target = item.__init__  # type: ignore[misc]
         try:
-            return typing.get_type_hints(target, include_extras=True)
+            return hints_of(item)
         except (NameError, SyntaxError, AttributeError, TypeError) as error:
             raise SpecError(f"an annotation cannot be resolved: {error}", place=self.name) from None
 
@@ -302,7 +400,8 @@ class _Types:
             place=place,
             found=getattr(annotation, "__name__", None) or repr(annotation),
             expected=expected
-            or "str, int, float, Decimal, bool, None, list, dict, tuple, Literal, Enum, a dataclass, a model …",
+            or "str, int, float, Decimal, bool, None, datetime, UUID, Path, list, dict, set, tuple, Literal, Enum, "
+            "a dataclass, a model …",
         )
 
 
@@ -322,6 +421,6 @@ def _default(value: Any, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(annotation: Any) -> dict[str, Any] | None:
     try:
-        return _PLAIN.get(annotation)
+        return _PLAIN[annotation] if annotation in _PLAIN else standard_schema(annotation)
     except TypeError:  # metadata inside of it has no hash
         return None

@@ -15,8 +15,9 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import SpecError
+from .standard_types import DECIMAL, decimal_schema
 
-_BOUNDS = {
+BOUNDS = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",
     "le": "maximum",
@@ -27,7 +28,9 @@ _LENGTHS = {
     "min_length": {"string": "minLength", "array": "minItems", "object": "minProperties"},
     "max_length": {"string": "maxLength", "array": "maxItems", "object": "maxProperties"},
 }
-_KNOWN = (*_BOUNDS, *_LENGTHS, "pattern", "description", "examples")
+_DIGITS = ("max_digits", "decimal_places")
+"""Of a Decimal."""
+_KNOWN = (*BOUNDS, *_LENGTHS, *_DIGITS, "pattern", "description", "examples")
 _SILENT = frozenset(
     "annotation default default_factory title repr frozen init init_var kw_only deprecated exclude validate_default "
     "strict coerce_numbers_to_str allow_inf_nan union_mode fail_fast alias_priority serialization_alias "
@@ -48,8 +51,13 @@ def is_field(value: Any) -> bool:
 
 def constrained(schema: dict[str, Any], metadata: Iterable[Any], place: str) -> dict[str, Any]:
     """The schema with what the metadata says beside it."""
+    said = list(_said(metadata, place))
+    if schema == DECIMAL:
+        return _decimal(said, place)
     out = dict(schema)
-    for name, value in _said(metadata, place):
+    for name, value in said:
+        if name in _DIGITS:
+            raise _unknown(f"{name}={_found(value)}", place)
         for keyword in _keywords(name, schema.get("type")):
             if keyword in ("description", "examples"):
                 out.setdefault(keyword, value)
@@ -60,10 +68,20 @@ def constrained(schema: dict[str, Any], metadata: Iterable[Any], place: str) -> 
     return out
 
 
+def _decimal(said: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+    """The schema of a Decimal with what is said of it."""
+    bounds = {BOUNDS[name]: _operand(name, value, place) for name, value in said if name in BOUNDS}
+    notes = {name: value for name, value in said if name in ("description", "examples")}
+    digits = {name: _operand(name, value, place) for name, value in said if name in _DIGITS}
+    if other := [name for name, _ in said if name not in (*BOUNDS, *_DIGITS, *notes)]:
+        raise _unknown(other[0], place)
+    return decimal_schema(bounds, digits.get("max_digits"), digits.get("decimal_places"), place) | notes
+
+
 def _keywords(name: str, kind: Any) -> list[str]:
     """The keywords of an attribute; a length is one of each kind of value where the schema does not say which."""
-    if name in _BOUNDS:
-        return [_BOUNDS[name]]
+    if name in BOUNDS:
+        return [BOUNDS[name]]
     if name in _LENGTHS:
         return [_LENGTHS[name][kind]] if kind in _LENGTHS[name] else list(_LENGTHS[name].values())
     return [name]
@@ -76,8 +94,8 @@ def _operand(name: str, value: Any, place: str) -> Any:
             return value
         raise SpecError("this pattern is no plain text", place=place, found=_found(value), expected="a str")
     number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or (name in _LENGTHS and not isinstance(value, int)):
-        expected = "a whole number" if name in _LENGTHS else "an int, a float or a Decimal"
+    if not number or (name in (*_LENGTHS, *_DIGITS) and not isinstance(value, int)):
+        expected = "a whole number" if name in (*_LENGTHS, *_DIGITS) else "an int, a float or a Decimal"
         raise SpecError(f"{name} has no JSON Schema", place=place, found=_found(value), expected=expected)
     return value
 

@@ -92,7 +92,14 @@ def check_value(document: Any, name: str) -> None:
             if len(path) > MAX_DEPTH:
                 raise too_deep(name)
         else:
-            raise SpecError("JSON has no such value", place=place(*at), found=type(value).__name__)
+            raise SpecError(
+                "JSON has no such value",
+                place=place(*at),
+                found=_named(value),
+                hint="a function may stand for a tool of a list, a type for a schema: as parameters, as response_format"
+                if callable(value)
+                else None,
+            )
 
     enter(document, None)
     while path:
@@ -124,6 +131,15 @@ def check_value(document: Any, name: str) -> None:
             + (" that are repeated" if repeated else ""),
             hint="define what is repeated once and use $ref" if repeated else None,
         )
+
+
+def _named(value: Any) -> str:
+    """A Python value as errors show it."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function {value.__name__}"
+    return type(value).__name__
 
 
 def _check_keys(value: dict[Any, Any], place: str) -> None:

@@ -154,7 +154,7 @@ def first_of(refused: Sequence[Refused]) -> ToolcError:
     return error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spec:
     """A spec document, read.
 
@@ -172,6 +172,7 @@ class Spec:
         refused: tools that are left out (``skip``).
         documents: those that its schemas refer to, by URI.
         repairs: what was read otherwise than it stands (``repair``).
+        declared: the Python functions and classes that tools were made of, by name.
     """
 
     kind: Kind
@@ -187,6 +188,11 @@ class Spec:
     refused: tuple[Refused, ...] = ()
     documents: Mapping[str, Any] = field(default_factory=dict)
     repairs: tuple[Repair, ...] = ()
+    declared: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        held = f"{len(self.tools):,} tools" if self.kind != "schema" else "a schema"
+        return f"<Spec {self.name[:60]}: {held}>"
 
 
 def with_strictness(spec: Spec, strict: bool | None) -> Spec:

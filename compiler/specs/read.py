@@ -14,7 +14,7 @@ from typing import Any
 from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
-from .callables import is_callable, read_callables
+from .callables import is_callable, listed, read_callables, with_documents
 from .external import Loader, documents_of, embedded, loader_of
 from .model import SCHEMA_KEYS, Refused, Repair, Spec, digest_of, make_spec, quote, shown
 from .openapi import read_openapi
@@ -40,7 +40,8 @@ def read_spec(
 
     Args:
         source: a path; JSON or YAML text (it starts with a bracket, else it is a path); bytes; the value itself; or a
-            Python callable or pydantic model, or a list of them.
+            Python callable or class, or a list of them. In a list or the body of a request, a function may stand for a
+            tool, and a type for a schema.
         name: how errors call the document; by default the file's name.
         max_bytes: the largest document that is read; None for no limit.
         skip: leave out tools that cannot be read, and list them as `Spec.refused`.
@@ -48,12 +49,14 @@ def read_spec(
         schemas: where documents are that it refers to, beside those in its own folder: a folder, or a loader.
         repair: read what cannot be meant as it must be meant (repair.py), and list it as `Spec.repairs`.
     """
-    refused: list[Refused] | None = [] if skip else None
     if is_callable(source):
         name = name or "callables"
         document, tools = read_callables(source, name)
-        return selected(make_spec("tools", name, document, tools), select)
-    document, name = load_document(source, name, max_bytes)
+        declared = {tool.name: one for tool, one in zip(tools, listed(source), strict=True)}
+        return selected(replace(make_spec("tools", name, document, tools), declared=declared), select)
+    refused: list[Refused] | None = [] if skip else None
+    given, declared = with_documents(source, name or "spec")
+    document, name = load_document(given, name, max_bytes)
     documents = _documents(document, name, source, schemas)
     if isinstance(document, dict) and ("openapi" in document or "swagger" in document):
         document, documents = embedded(document, name, documents), {}
@@ -64,6 +67,8 @@ def read_spec(
     if repairs:
         placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in repairs)
         spec = replace(spec, repairs=placed, digest=digest_of(spec.digest, repairs))
+    if declared:
+        spec = replace(spec, declared=declared)
     return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec
 
 

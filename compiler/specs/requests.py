@@ -8,7 +8,6 @@ Invariants   places are those of the body. A spec has the tools that the request
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from typing import Any
 from toolc.runtime.serving.requests import KIND, Content, is_response_format, read_request, response_of
 
 from ..errors import SpecError, ToolcError
-from .callables import schema_of_type
+from .callables import is_type, schema_of_type
 from .model import Refused, Spec, digest_of, make_spec
 from .selection import Selection
 from .tools import read_tools
@@ -81,11 +80,6 @@ def _in_body(content: Content, name: str) -> Iterator[None]:
         if sign and head == name:
             error.place = f"{name}#{content.place(pointer)}"
         raise
-
-
-def is_type(value: Any) -> bool:
-    """Whether a value is a Python type or annotation, which says what a response is."""
-    return isinstance(value, type) or typing.get_origin(value) is not None or value is Any
 
 
 def response_schema(value: Any, name: str) -> tuple[Any, str]:

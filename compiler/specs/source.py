@@ -8,8 +8,11 @@ Invariants   a document is a value of JSON that recursion over is safe; it came 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from toolc.runtime.expected import expect
 
 from ..errors import SpecError
 from ..paths import path_text
@@ -20,6 +23,15 @@ from .yaml_text import parse_yaml
 
 MAX_BYTES = 32 << 20
 _MOST_AT_ONCE = 1 << 32  # room of so many bytes is asked for before a byte is read
+_COMPILED = {b"TOOLCBND": "a bundle", b"TOOLCVOC": "a vocab"}
+_COMPILED_HINTS = {
+    "Bundle": "it is compiled already: give what it was compiled from",
+    "Compiled": "it is compiled already: use compiled.bundle",
+    "Spec": "a Spec was read before: give it to compile_spec",
+    "Vocab": "a Vocab is the tokenizer, the second argument",
+    "set": "write a list",
+    "generator": "write a list",
+}
 _YAML_START = re.compile(r"\s*(?:---|#|%YAML|[A-Za-z$][\w$-]*:(?:\s|$))")
 
 
@@ -31,10 +43,27 @@ def load_document(source: Any, name: str | None, max_bytes: int | None) -> tuple
         name: overrides the name.
         max_bytes: the largest text that is read; None for no limit.
     """
+    if isinstance(source, tuple):
+        source = list(source)
+    kinds = (str, Path, bytes, bytearray, memoryview, dict, list, bool, int, float, Decimal, type(None))
+    expect(source, kinds, name or "spec", "a path, text, or the document itself: a dict or a list", _COMPILED_HINTS)
+    text = source if isinstance(source, str) else ""
     if isinstance(source, str) and not source.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         source = Path(source)
     name = path_text(name or (source.name if isinstance(source, Path) else "") or "spec")
     if isinstance(source, Path):
+        if source.suffix.lower() == ".lark":
+            raise SpecError(
+                "this is a grammar, not a spec",
+                place=str(source),
+                hint="compile it with compile_grammar, or `toolc compile`",
+            )
+        if "\n" in text or re.match(r"\s*[?!]?[A-Za-z_]\w*\s*:\s", text):
+            hint = "a grammar is compiled by compile_grammar; YAML is read from a file, or from bytes"
+            found, expected = quote(text[:40]), "JSON text, or a path"
+            raise SpecError(
+                "this is neither JSON text nor a path", place=name[:40], found=found, expected=expected, hint=hint
+            )
         data = _read(source, name, max_bytes)
     elif isinstance(source, str):
         data = source.encode("utf-8", "surrogatepass")
@@ -77,6 +106,13 @@ def _check_size(size: int, max_bytes: int | None, name: str) -> None:
 
 def parse(data: bytes, name: str) -> Any:
     """The document in ``data``: JSON, or YAML where the name or the first line says so."""
+    if data[:8] in _COMPILED:
+        raise SpecError(
+            f"this is {_COMPILED[data[:8]]}, not a spec",
+            place=name,
+            expected="what it was compiled from, as a list of tools",
+            hint="a bundle is compiled already: open it with Bundle.open, or look at it with `toolc inspect`",
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

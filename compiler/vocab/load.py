@@ -20,9 +20,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from toolc.runtime.expected import expect
 
 from ..errors import VocabError
 from ..paths import path_text
@@ -109,6 +111,8 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = (), logits_width:
         return None
     digest = hashlib.blake2b(digest_size=16)
     name = NAME if path == builtin_path() else path.resolve().name
+    if not isinstance(eos, (str, int)):
+        expect(eos, Iterable, "eos", "a list of tokens, by names or ids")
     ends = [str(e) for e in ([eos] if isinstance(eos, (str, int)) else eos)]
     digest.update(repr((READING, name, ends, logits_width)).encode())
     for file in files:
@@ -169,7 +173,14 @@ def _folder(folder: Path) -> SideFile:
 def _from_hub(source: str, eos: Sequence[str | int], logits_width: int | None) -> TokenTable:
     """Fetch the tokenizer and the small files beside it; the hub's own cache keeps them."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     repo, _, revision = source.partition("@")
 
@@ -186,6 +197,21 @@ def _from_hub(source: str, eos: Sequence[str | int], logits_width: int | None) -
             ) from None
         except EntryNotFoundError:
             return None
+        except GatedRepoError:
+            raise VocabError(
+                "the owner of this model asks for its licence to be accepted first",
+                place=source,
+                hint=f"accept it on https://huggingface.co/{repo} and log in with `hf auth login` (or set HF_TOKEN), "
+                "or give a folder of the model",
+            ) from None
+        except RepositoryNotFoundError:
+            raise VocabError(
+                "the Hugging Face hub has no such model, or it is private",
+                place=source,
+                hint="check the name; for a private model log in with `hf auth login`, or set HF_TOKEN",
+            ) from None
+        except RevisionNotFoundError:
+            raise VocabError("this model has no such revision", place=source, found=revision) from None
         except (HfHubHTTPError, OSError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise VocabError(f"the Hugging Face hub refused: {reason}", place=source) from None

@@ -19,6 +19,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from toolc.runtime.expected import named_kind
+
 from ..errors import VocabError
 
 _MARKUP = re.compile(r"[<>\[\]|｜]")
@@ -145,7 +147,7 @@ class Draft:
         """
         if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= 1 << 24:
             raise VocabError(
-                "no model has so many logits", place=place, found=repr(width)[:40], expected=f"1 to {1 << 24}"
+                "no model has so many logits", place=place, found=named_kind(width), expected=f"1 to {1 << 24}"
             )
         if any(self.tokens[width:]):
             last = max(token for token in range(width, len(self.tokens)) if self.tokens[token])

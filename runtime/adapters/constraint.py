@@ -18,6 +18,7 @@ from ..device import torch_step as step
 from ..device.arena import Arena
 from ..device.torch_step import Config
 from ..errors import DecodeError
+from ..format.bundle import expect_bundles
 from ..format.entries import checked_budget, entry_state
 from ..format.width import LogitsWidth, least_width
 
@@ -42,6 +43,7 @@ class Constraint(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.budgets = budgets
+        expect_bundles(bundles, "Constraint(bundles)", alone=True)
         given = list(bundles) if isinstance(bundles, Sequence) else [bundles]
         if not given:
             raise DecodeError("a constraint needs a bundle", found="none", expected="at least one")

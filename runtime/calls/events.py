@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from .typed import Declared
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Call:
             Empty where there is no text around the call.
         mode: how the arguments are written (`meta["arguments"]["encoding"]`).
         id: of the call, where an endpoint gave it one.
+        declared: the function or class of the tool, where the bundle was compiled from it in this process.
     """
 
     name: str
@@ -31,6 +35,20 @@ class Call:
     span: tuple[int, int] = (0, 0)
     mode: str = "json"
     id: str = ""
+    declared: Any = field(default=None, repr=False, compare=False)
+
+    def typed(self, declared: Declared | None = None) -> Any:
+        """The arguments as the types that a function declares: a dict of them, or an object of a class, as a model.
+
+        Args:
+            declared: the function or class; by default the one that the tool was made of.
+
+        Raises:
+            DecodeError: there is none, or a value is none of its type.
+        """
+        from .typed import typed
+
+        return typed(self, declared)
 
     @property
     def json(self) -> str:

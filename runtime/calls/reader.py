@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import operator
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -29,6 +30,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..errors import DecodeError
+from ..expected import expect, named_kind
+from ..format.entries import entry_state
 from ..format.ops import DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH, kind_of
 from ..format.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE, tools_of
 from ..reference import Configuration, Machine
@@ -126,15 +129,13 @@ class Reader:
     """
 
     def __init__(self, bundle: Bundle, entry: str = "start") -> None:
+        begin = entry_state(bundle, entry)
         t = bundle.tables
-        entries = bundle.entry
-        if entry not in entries:
-            raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
         self.bundle = bundle
         self.calls: list[Call] = []
         self.text = self.reasoning = ""
         machine = Machine(bundle)
-        self._at = Configuration(machine, entries[entry])
+        self._at = Configuration(machine, begin)
         self._arounds: list[int] = []  # kind around every frame
         self._around = AROUND
         self._view = machine.view
@@ -192,6 +193,10 @@ class Reader:
         self._count = 0
         self._events: list[Event] = []
 
+    def __repr__(self) -> str:
+        calls = f"{len(self.calls)} calls read" + (", one open" if self._open is not None else "")
+        return f"<Reader of {self.bundle.name}: {len(self._data):,} bytes, {calls}>"
+
     # -- feeding -----------------------------------------------------------------------------------------------------
 
     @property
@@ -211,6 +216,13 @@ class Reader:
             DecodeError: it is not allowed here; the reader is of no more use.
         """
         vocab = self.bundle.vocab
+        try:
+            token = operator.index(token)
+        except TypeError:
+            text = "read text with feed_text" if isinstance(token, (str, bytes)) else None
+            raise DecodeError(
+                "a token is no integer", found=named_kind(token), expected="the id of a token", hint=text
+            ) from None
         if not 0 <= token < vocab.size:
             raise DecodeError("no such token", found=str(token), expected=f"0 to {vocab.size - 1}")
         if self._held:
@@ -371,6 +383,26 @@ class Reader:
         """Where the reader stands: readers with equal ones go on alike, but for what is unsettled or unfinished."""
         at = self._at
         return at.state, at.counter, tuple(at.stack), tuple(self._arounds), self._around, self._kind
+
+    @property
+    def here(self) -> Configuration:
+        """Where the reader stands in the tables."""
+        return self._at
+
+    @property
+    def open(self) -> _Open | None:
+        """The call that is being read, with what is known of it."""
+        return self._open
+
+    @property
+    def encoding(self) -> str:
+        """How arguments are written."""
+        return str(self._how["encoding"])
+
+    @property
+    def writes_json(self) -> bool:
+        """The whole text is one value of JSON."""
+        return self._all_json
 
     @property
     def unsettled(self) -> bytes:
@@ -905,7 +937,9 @@ class Reader:
             held.take_empty()
             text = self._data[held.arguments : end].decode(errors="replace")
             arguments = decode(self._how, self._tools[held.tool], text, held.parts)
-        call = Call(self._names[held.tool], arguments, text, (held.begin, end), str(self._how["encoding"]))
+        name = self._names[held.tool]
+        declared = self.bundle.declared.get(name)
+        call = Call(name, arguments, text, (held.begin, end), str(self._how["encoding"]), declared=declared)
         self.calls.append(call)
         self._events.append(Event("end", number=held.number, call=call))
 
@@ -936,6 +970,9 @@ def text_bytes(text: str | bytes) -> bytes:
     """
     if isinstance(text, bytes):
         return text
+    expect(
+        text, str, "text", "text, or its bytes", {"list": "feed tokens one by one, with feed", "int": "feed a token"}
+    )
     try:
         return text.encode()
     except UnicodeEncodeError as error:

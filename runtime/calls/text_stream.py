@@ -11,12 +11,10 @@ from __future__ import annotations
 import codecs
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..errors import DecodeError
-
-if TYPE_CHECKING:
-    from ..format.vocab import Vocab
+from ..expected import expect
+from ..format.vocab import Vocab
 
 
 class TextStream:
@@ -28,6 +26,7 @@ class TextStream:
     """
 
     def __init__(self, vocab: Vocab, special: bool = False) -> None:
+        expect(vocab, Vocab, "TextStream(vocab)", "a Vocab", {"Bundle": "write bundle.vocab"})
         self._vocab = vocab
         self._special = special
         self._names = {number: name for name, number in vocab.meta["special"].items()}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import DecodeError
+from ..expected import expect
 from ..format.ops import END_OF_TURN
 from .blanks import BLANKS
 from .reader import Reader, Refusal, text_bytes
@@ -77,6 +78,7 @@ def read_whole(bundle: Bundle, text: str | bytes | Iterable[int], entry: str = "
     if isinstance(text, (str, bytes)):
         data = text_bytes(text)
     else:
+        expect(text, Iterable, "read_calls(text)", "text, or the ids of tokens")
         tokens = list(text)
     try:
         if data:

@@ -23,7 +23,8 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import DecodeError
+from ..errors import ArgumentError, DecodeError
+from ..expected import expect, named_kind
 from ..format.tables import tools_of
 from .arguments import Part, decode
 from .blanks import BLANKS
@@ -73,7 +74,16 @@ def write_calls(reader: Reader, calls: Iterable[tuple[str, Mapping[str, Any]]]) 
         DecodeError: the bundle's protocol writes arguments in a way that is not known here, or the reader was fed half
             a delimiter.
     """
+    from .reader import Reader  # which is of no use to importers of this module otherwise
+
+    hints = {"Bundle": "write Reader(bundle)", "Compiled": "write Reader(compiled.bundle)"}
+    expect(reader, Reader, "write_calls(reader)", "a Reader", hints)
+    expect(calls, Iterable, "write_calls(calls)", "a list of (name, arguments)")
     calls = list(calls)
+    for one in calls:
+        if not (isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], Mapping)):
+            place, wanted = "write_calls(calls)", 'pairs of a name and arguments, as ("look", {"at": 1})'
+            raise ArgumentError(place=place, found=named_kind(one), expected=wanted)
     if any(_depth(arguments) > DEEPEST for _, arguments in calls):
         return None
     start = reader.fork()

@@ -7,16 +7,19 @@ Invariants   a `Bundle` that exists has been checked in full and belongs to its 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import BundleError
+from ..errors import ArgumentError, BundleError
+from ..expected import expect, expect_path, named_kind
 from .checks import check_tables
 from .container import UNSOUND, Buffer, Contents, open_container, refuse
+from .shown import bundle_html, bundle_line
 from .tables import CLIMBING, COMBS, NEVER, TABLES, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
@@ -26,7 +29,7 @@ _MOST_PACKED = 64 << 20  # bytes of an array: larger ones are mapped
 VOCAB_FILE = "vocab_file"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bundle:
     """Tables, meta and vocab of one compiled constraint; checked when made.
 
@@ -35,12 +38,15 @@ class Bundle:
         meta: docs/format.md, "Meta".
         vocab: the vocabulary that the rows number.
         name: the file, as errors call it.
+        declared: the Python functions and classes that the tools were made of, by name, where it was compiled from them
+            in this process. No file holds them.
     """
 
     tables: Tables
     meta: dict[str, Any]
     vocab: Vocab
     name: str = "<bundle>"
+    declared: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         _check_meta(self.name, self.meta)
@@ -56,6 +62,12 @@ class Bundle:
         if self.meta["vocab_size"] != self.vocab.size:
             raise refuse(self.name, "meta/vocab_size", self.meta["vocab_size"], self.vocab.size, UNSOUND)
         check_tables(self.name, self.tables, self.meta, self.vocab)
+
+    def __repr__(self) -> str:
+        return bundle_line(self)
+
+    def _repr_html_(self) -> str:
+        return bundle_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied and pickled without what matchers keep here, addresses of this process among it."""
@@ -77,6 +89,11 @@ class Bundle:
         Raises:
             BundleError: a file cannot be trusted, the vocab does not fit, or none was found.
         """
+        expect_path(
+            path, "Bundle.open(path)", "a path, or the bytes of a bundle", bytes, bytearray, memoryview, np.ndarray
+        )
+        if vocab is not None:
+            expect_path(vocab, "Bundle.open(vocab)", "a path, or a Vocab", Vocab)
         held = open_container(path, MAGIC, VERSION, name=name)
         arrays = dict(held.arrays)
         embedded = arrays.pop(VOCAB_FILE, None)
@@ -92,6 +109,9 @@ class Bundle:
 
     def write(self, path: str | os.PathLike[str], standalone: bool = False) -> str:
         """Write the bundle file, with the vocab inside if `standalone`; returns the digest of the file."""
+        expect_path(path, "Bundle.write(path)")
+        if not Path(os.fsdecode(path)).name:
+            raise ArgumentError(place="Bundle.write(path)", found=named_kind(path), expected="the path of a file")
         if not standalone:
             return self._contents.write(path)
         vocab = np.frombuffer(self.vocab.encode(), dtype=np.uint8)
@@ -143,6 +163,41 @@ class Bundle:
     def renamed(self, name: str) -> Bundle:
         """The same under another name in errors."""
         return replace(self, name=name)
+
+
+def expect_bundle(value: Any, place: str) -> None:
+    """Refuse what is no bundle, and say how it becomes one.
+
+    Raises:
+        ArgumentError: at a place, as ``Matcher(bundle)``.
+    """
+    hints = {
+        "Compiled": "write compiled.bundle",
+        "Vocab": "a Vocab is only the tokenizer: compile a spec for it",
+        "Spec": "compile it: compile_spec(spec, tokenizer).bundle",
+        "dict": "compile it: compile_tools(spec, tokenizer).bundle",
+        "list": "give one bundle",
+    }
+    opened = "open it: Bundle.open(path)"
+    paths = {type(value).__name__: opened} if isinstance(value, (str, os.PathLike)) else {}
+    expect(value, Bundle, place, "a Bundle", {**hints, **paths})
+
+
+def expect_bundles(value: Any, place: str, alone: bool) -> None:
+    """The same for a list of bundles, in which None may stand.
+
+    Args:
+        alone: whether one bundle may stand for a list.
+    """
+    if isinstance(value, Bundle) and alone:
+        return
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        if not isinstance(value, Bundle):
+            expect_bundle(value, place)
+        raise ArgumentError(place=place, found="one Bundle", expected="a list, one for each row", hint="write [bundle]")
+    for number, one in enumerate(value):
+        if one is not None:
+            expect_bundle(one, f"{place}, number {number}")
 
 
 def _check_meta(name: str, meta: dict[str, Any]) -> None:

@@ -309,16 +309,35 @@ def _map(name: str, path: str | os.PathLike[str], max_bytes: int) -> np.ndarray:
         ) from error
 
 
+_FILES = {b"TOOLCBND": "a bundle", b"TOOLCVOC": "a vocab"}
+
+
+def _other_file(name: str, head: bytes, magic: bytes) -> BundleError:
+    """The error about a file of another kind, which says what it seems to be."""
+    wanted = _FILES.get(magic, magic.decode("ascii"))
+    other = _FILES.get(head[:8])
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if other is not None:
+        found, hint = f"{other} of toolc", f"give {wanted}; {other} is another file"
+    elif start in (b"{", b"[") or name.lower().endswith((".json", ".yaml", ".yml", ".lark")):
+        found, hint = (
+            f"{head[:12]!r}",
+            "a spec or grammar is compiled first: `toolc compile`, or compile_tools in Python",
+        )
+    else:
+        found, hint = f"{head[:8]!r}" if head else "an empty file", f"this is not {wanted}, or it was damaged"
+    return refuse(name, "magic", found, f"{wanted} of toolc, which begins with {magic.decode('ascii')}", hint)
+
+
 def _verify(name: str, raw: np.ndarray, magic: bytes, version: int, hashed: Callable[[Any], bytes]) -> Container:
     size = int(raw.size)
-    wanted = magic.decode("ascii")
     if size < PREFIX.size:
         if bytes(raw[:8]) != magic[: min(size, 8)]:
-            raise refuse(name, "magic", repr(bytes(raw[:8])), wanted, f"this is no {wanted} file")
+            raise _other_file(name, bytes(raw[:64]), magic)
         raise refuse(name, "size", f"{size} bytes", f"at least {PREFIX.size}", "the file was cut off; " + DAMAGED)
     found_magic, found_version, length, stored, checksum, digest = PREFIX.unpack(raw[: PREFIX.size].tobytes())
     if found_magic != magic:
-        raise refuse(name, "magic", repr(found_magic), wanted, f"this is no {wanted} file")
+        raise _other_file(name, bytes(raw[:64]), magic)
     if found_version != version:
         newer = found_version > version
         hint = "upgrade toolc, or compile again with this one" if newer else "compile again with this toolc"

@@ -6,21 +6,26 @@ Leaves out   which entries a bundle has, and what they need: see bundle.py.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
 
 from ..errors import DecodeError
-
-if TYPE_CHECKING:
-    from .bundle import Bundle
+from ..expected import did_you_mean, expect, named_kind
+from .bundle import Bundle, expect_bundle
 
 MAX_BUDGET = 1 << 62  # tokens: above every length; a larger budget means the same
 
 
 def entry_state(bundle: Bundle, entry: str) -> int:
     """The local state of an entry."""
+    expect_bundle(bundle, "bundle")
     entries = bundle.meta["entry"]
+    expect(entry, str, "entry", "the name of an entry: " + ", ".join(sorted(entries)[:12]))
     if entry not in entries:
-        raise DecodeError("no such entry", found=repr(entry), expected="one of " + ", ".join(sorted(entries)))
+        raise DecodeError(
+            "no such entry",
+            found=repr(entry),
+            expected="one of " + ", ".join(sorted(entries)),
+            hint=did_you_mean(entry, entries),
+        )
     return int(entries[entry])
 
 
@@ -51,5 +56,5 @@ def whole_tokens(budget: int) -> int:
     try:
         return int(operator.index(budget))
     except TypeError:
-        shown = repr(budget)[:80]
+        shown = named_kind(budget)
         raise DecodeError("a budget is no number of tokens", found=shown, expected="an integer, or None") from None

@@ -125,7 +125,7 @@ CLIMBING = frozenset(
 COMBS = frozenset(("delta", "return", "chain"))  # and these by the runs of a row
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tables:
     """The arrays of a bundle; read-only."""
 
@@ -215,6 +215,10 @@ class Tables:
         made.__dict__.update({field: self.__dict__[field] for field in FIELDS}, **arrays)
         made._protect(arrays)
         return made
+
+    def __repr__(self) -> str:
+        arrays = self.arrays()
+        return f"<Tables: {len(arrays)} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes>"
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Under their names in the file, in its order."""

@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..expected import expect_path
 from .container import DTYPES, UNSOUND, Buffer, Contents, open_container, refuse
+from .shown import vocab_line
 
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ MAX_TOKENS = 1 << 24
 MAX_TOKEN_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vocab:
     """The arrays of a vocab file, see docs/format.md; read-only, checked when made."""
 
@@ -69,11 +71,17 @@ class Vocab:
     @staticmethod
     def open(source: str | os.PathLike[str] | Buffer, name: str | None = None) -> Vocab:
         """Map and verify a vocab file, or the bytes of one."""
+        expect_path(
+            source, "Vocab.open(source)", "a path, or the bytes of a vocab", bytes, bytearray, memoryview, np.ndarray
+        )
         held = open_container(source, MAGIC, VERSION, name=name)
         check_names(held.name, held.arrays, ARRAYS)
         vocab = Vocab(**held.arrays, meta=held.meta, name=held.name)
         vocab.__dict__["digest"] = held.digest
         return vocab
+
+    def __repr__(self) -> str:
+        return vocab_line(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied and pickled without what matchers keep here, addresses of this process among it."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ..errors import DecodeError
+from ..format.bundle import expect_bundle, expect_bundles
 from ..format.entries import checked_budget, entry_state
 from ..format.width import LogitsWidth
 from . import kernels
@@ -47,6 +48,7 @@ class BatchMatcher:
         budget: int | Sequence[int | None] | None = None,
         logits_width: int | None = None,
     ) -> None:
+        expect_bundles(bundles, "BatchMatcher(bundles)", alone=False)
         some = next((b for b in bundles if b is not None), None)
         if some is None:
             raise DecodeError("a batch needs a bundle", found="none", expected="at least one")
@@ -79,6 +81,8 @@ class BatchMatcher:
     def set_row(self, row: int, bundle: Bundle | None, entry: str = "start", budget: int | None = None) -> None:
         """Begin a new text in a row, under another bundle or none; `budget` as in `Matcher`."""
         row = self._checked(row)
+        if bundle is not None:
+            expect_bundle(bundle, "set_row(bundle)")
         if bundle is None:
             self._seats[row] = 0
             self._memory[row] = self.bundles[row] = None

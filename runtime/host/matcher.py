@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ..errors import DecodeError
+from ..expected import named_kind
 from ..format.entries import MAX_BUDGET, checked_budget, entry_state, whole_tokens
 from ..format.ops import END_OF_TURN, FINISHED
 from ..format.tables import NEVER
@@ -26,6 +27,7 @@ from . import kernels
 from .shared import host_of
 
 if TYPE_CHECKING:
+    from ..calls.explain import Explanation
     from ..format.bundle import Bundle
     from .shared import Host
 
@@ -132,9 +134,10 @@ class Matcher:
     def __init__(
         self, bundle: Bundle, entry: str = "start", budget: int | None = None, logits_width: int | None = None
     ) -> None:
+        state = entry_state(bundle, entry)
         if logits_width is not None:
             LogitsWidth(bundle.vocab, logits_width).check_given([bundle])
-        self._open(bundle, entry_state(bundle, entry))
+        self._open(bundle, state)
         self._row[kernels.BUDGET] = checked_budget(bundle, entry, budget)
 
     def _open(self, bundle: Bundle, state: int) -> None:
@@ -224,6 +227,38 @@ class Matcher:
                 return tokens[:0]
         return tokens
 
+    def allowed(self, most: int = 20) -> list[str]:
+        """The tokens that may come next, as people read them: the first ones by their ids, at most so many."""
+        mask = np.zeros(self._host.words, dtype=np.uint32)
+        self.fill(mask)
+        ids = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))[: max(most, 0)]
+        vocab = self.bundle.vocab
+        texts = [vocab.token(int(token)).decode(errors="backslashreplace") for token in ids]
+        return [text or vocab.shown(int(token)) for text, token in zip(texts, ids, strict=True)]
+
+    def allows(self, token: int) -> bool:
+        """Whether the mask has a token."""
+        mask = np.zeros(self._host.words, dtype=np.uint32)
+        self.fill(mask)
+        return 0 <= token < 32 * mask.size and bool(mask[token >> 5] >> np.uint32(token & 31) & 1)
+
+    def explain(self, token: int | str) -> Explanation:
+        """Why a token, given by its id or its text, is masked here; `toolc.runtime.explain` knows more of whole texts.
+
+        Raises:
+            DecodeError: there is no such token.
+        """
+        from ..calls.explain import explain_token, token_id
+
+        number = token_id(self.bundle, token)
+        here = Configuration(Machine(self.bundle), self.state, self.counter, self.stack)
+        return explain_token(here, number, self.allows(number), self.left)
+
+    def __repr__(self) -> str:
+        left = "" if self.left is None else f", {self.left} left"
+        end = ", finished" if self.is_finished else ", may end" if self.is_complete else ""
+        return f"<Matcher of {self.bundle.name}: {len(self)} tokens read{left}{end}>"
+
     def rows(self) -> list[int]:
         """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
 
@@ -266,7 +301,7 @@ class Matcher:
         try:
             number = np.int64(_index(token))  # a bool is a number to Python, and none to a kernel
         except TypeError:
-            raise DecodeError("a token is no integer", found=repr(token)[:80]) from None
+            raise DecodeError("a token is no integer", found=named_kind(token)) from None
         except OverflowError:
             return kernels.REFUSED
         while (code := int(_advance_token(self._place, number))) == _FULL:
@@ -354,7 +389,7 @@ class Matcher:
         except TypeError:
             back = -1
         if not 0 <= back <= len(self):
-            raise DecodeError("cannot roll back", found=f"{count!r} tokens", expected=f"0 to {len(self)}")
+            raise DecodeError("cannot roll back", found=f"{named_kind(count)} tokens", expected=f"0 to {len(self)}")
         self._row[kernels.POSITION] -= back
 
     def reset(self) -> None:

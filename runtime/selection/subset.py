@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DecodeError
+from ..errors import ArgumentError, DecodeError
+from ..expected import did_you_mean, named_kind
+from ..format.bundle import expect_bundle
 from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables, tools_of, without_close
 from .completion import closing_of
@@ -46,11 +48,20 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
     """
     from ..format.bundle import Bundle
 
+    expect_bundle(bundle, "subset(bundle)")
+    if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+        hint = f"write [{tools!r}]" if isinstance(tools, str) else None
+        place = "subset(tools)"
+        raise ArgumentError(place=place, found=named_kind(tools), expected="a list of names of tools", hint=hint)
     chosen, known = list(dict.fromkeys(tools)), [str(tool["name"]) for tool in bundle.tools]
     for name in chosen:
         if name not in known:
             raise DecodeError(
-                "no such tool", place=bundle.name, found=repr(name), expected="one of " + ", ".join(sorted(known))
+                "no such tool",
+                place=bundle.name,
+                found=repr(name),
+                expected="one of " + ", ".join(sorted(known)),
+                hint=did_you_mean(name, known),
             )
     if not chosen:
         raise DecodeError(
@@ -75,7 +86,8 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
         "subset": [name for name in known if name in chosen],
         "max_chain": max(bundle.meta["max_chain"], longest),
     }
-    return Bundle(tables, meta, bundle.vocab, f"{bundle.name} with {len(chosen)} of {len(known)} tools")
+    name = f"{bundle.name} with {len(chosen)} of {len(known)} tools"
+    return Bundle(tables, meta, bundle.vocab, name, bundle.declared)
 
 
 class _Overlay:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..calls.json_text import packed
 from ..errors import RequestError
+from ..expected import did_you_mean, named_kind
 from ..format.container import blake
 
 if TYPE_CHECKING:
@@ -393,7 +394,9 @@ def _choice(value: Any, known: list[str], place: str) -> tuple[str, bool, tuple[
         return "auto", False, None
     if isinstance(value, str):
         if value not in _WORDS:
-            hint = 'write "required"' if value == "any" else None
+            hint = 'write "required"' if value == "any" else did_you_mean(value, _WORDS)
+            if value in known:
+                hint = f'write {{"type": "function", "function": {{"name": "{value}"}}}}'
             raise RequestError(
                 "no such tool_choice", place=place, found=repr(value)[:80], expected=", ".join(_WORDS), hint=hint
             )
@@ -472,6 +475,7 @@ def _tool_name(holder: dict[str, Any], known: list[str], place: str) -> str:
             place=f"{place}/name",
             found=repr(tool)[:80],
             expected=_names(known) or "tools to choose from",
+            hint=did_you_mean(tool, known),
         )
     return tool
 
@@ -505,7 +509,9 @@ def _want(value: Any, kind: type, place: str, expected: str) -> Any:
 
 def _shown(value: Any) -> str:
     names = {dict: "an object", list: "an array", type(None): "null"}
-    return names.get(type(value)) or repr(value)[:80]
+    if isinstance(value, (str, int, float)):
+        return repr(value)[:80]
+    return names.get(type(value)) or named_kind(value)
 
 
 def _escape(key: str) -> str:

@@ -1,8 +1,8 @@
 """`load`: a bundle from a store in one call, kept in a folder of this machine.
 
 Leaves out   the store: see store.py.
-Invariants   what is kept is checked again whenever it is loaded; a machine on which nothing can be kept, such as one
-             with a read-only disk, loads from memory.
+Invariants   what is kept is checked again whenever it is loaded, and only for the address that it came from; a machine
+             on which nothing can be kept, such as one with a read-only disk, loads from memory.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import BundleError
 from ..format.bundle import Bundle
+from ..format.container import blake, replace_file
 from ..format.vocab import Vocab, vocab_cache_dir
 from .signing import PublicKey, read_allowed
 from .store import Store, open_store
@@ -58,15 +59,26 @@ def load(
     allowed = read_allowed(allow)
     if store.files.exclusive:
         return store.get(key, allowed, vocab)
-    kept = open_store(cache_dir() if cache is None else cache, cache_bytes)
-    try:
-        return kept.get(key, allowed, vocab)
-    except BundleError:
-        pass  # not there, damaged, or not signed by these: it is fetched
+    folder = cache_dir() if cache is None else Path(cache)
+    kept = open_store(folder, cache_bytes)
+    came = _note_of(folder, store.place, key)
+    if came.is_file():  # else a wrong address would be hidden by what came from the right one
+        try:
+            return kept.get(key, allowed, vocab)
+        except BundleError:
+            pass  # not there, damaged, or not signed by these: it is fetched
     bundle = store.get(key, allowed, vocab)
     signature = store.signature(key, bundle, allowed) if allowed is not None else None
     try:
         kept.put_signed(bundle, signature)
+        came.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(came, [])
         return kept.get(key, allowed, bundle.vocab)
-    except BundleError:
+    except (BundleError, OSError):
         return bundle  # nothing can be kept here (no rights, no room), or it was evicted at once: it stays in memory
+
+
+def _note_of(folder: Path, place: str, key: str) -> Path:
+    """The empty file that says that a bundle came from an address."""
+    address = blake(place.rstrip("/").encode(errors="surrogatepass")).hex()
+    return folder / "from" / address / key

@@ -16,6 +16,7 @@ from typing import Any
 import msgpack
 
 from ..errors import StoreError
+from ..expected import named_kind
 from ..format.bundle import VERSION
 from ..format.container import UNSOUND, blake, refuse
 from ..format.vocab import check_meta
@@ -47,7 +48,7 @@ def check_key(key: str) -> str:
     if not isinstance(key, str) or not KEY.match(key):
         raise StoreError(
             "this is no key",
-            found=repr(key)[:80],
+            found=named_kind(key),
             expected="32 hexadecimal digits",
             hint="`toolc key SPEC` and `toolc list STORE` print keys",
         )

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import Any
 
 from ..errors import BundleError, StoreError
+from ..expected import expect_path
 from ..format.bundle import MAGIC, Bundle
 from ..format.container import MAX_FILE_BYTES, peek_header
 from ..format.vocab import Vocab, find_vocab, open_vocab_of, share_vocab
@@ -238,17 +239,19 @@ class Store:
         raise BundleError(
             "no allowed key has signed this bundle",
             place=bundle.name,
-            found="signed by " + (", ".join(self._signers(key)) or "none that can be listed"),
+            found=self._signed_by(key),
             expected="a signature by one of " + ", ".join(public.hex for public in allowed),
             hint="push it again with --sign, or allow the key that signed it",
         )
 
-    def _signers(self, key: str) -> list[str]:
+    def _signed_by(self, key: str) -> str:
+        """Who signed a bundle, for errors."""
         try:
             names = [item.name for item in self.files.items()]
-        except StoreError:
-            return []  # most web servers list nothing; the names are only for the message
-        return [name.split(".")[1] for name in names if name.startswith(key) and name.endswith(SIGNATURE)]
+        except StoreError:  # most web servers list nothing
+            return "no signature by these keys; this store does not tell whether others signed"
+        found = [name.split(".")[1] for name in names if name.startswith(key) and name.endswith(SIGNATURE)]
+        return "signed by " + ", ".join(found) if found else "no signature at all"
 
     def put(self, bundle: Bundle, signer: SigningKey | None = None) -> Put:
         """Write a bundle, its vocab and its signature; what became of the bundle."""
@@ -438,7 +441,8 @@ def open_store(where: str | os.PathLike[str] | Store, max_bytes: int | None = No
     """
     if isinstance(where, Store):
         return where
-    text = os.fspath(where)
+    expect_path(where, "open_store(where)", "a folder or a URL")
+    text = str(os.fspath(where))
     if URL.match(text):
         text = folder_of(text)
     if not text or "\0" in text:

@@ -203,7 +203,7 @@ def test_what_says_no_schema_is_refused() -> None:
     with pytest.raises(RequestError, match="has no schema"):
         compile_schema({"type": "json_schema", "json_schema": {"name": "x"}}, vocab)
     with pytest.raises(SpecError, match="no JSON Schema"):
-        compile_schema(bytes, vocab)
+        compile_schema(complex, vocab)
     with pytest.raises(SpecError, match="the spec has no tools"):
         compile_tools([], vocab, options=Options(protocol="hermes"))
     with pytest.raises(SpecError, match="found null"):

@@ -14,8 +14,9 @@ from toolc.compiler.errors import BundleError
 from toolc.compiler.options import RELAXABLE
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
 from toolc.compiler.schema.keywords import KEYWORDS
-from toolc.compiler.schema.report import Row, at, pack, told, unpack
+from toolc.compiler.schema.report import at, pack, told
 from toolc.runtime import Matcher
+from toolc.runtime.format.keyword_report import Row, unpack
 
 from .recogniser import Compiled
 

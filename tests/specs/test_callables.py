@@ -72,7 +72,21 @@ ANNOTATIONS: list[tuple[str, Any, list[Any], list[Any]]] = [
     ("tuple-of-none", tuple[()], [[]], [[1]]),
     ("literal-of-enum", Literal[Color.RED, 3], ["r", 3], ["b", "RED"]),
     ("field-ge", Annotated[int, Field(ge=3)], [3], [2]),
-    ("decimal", Decimal, [1, 0.5], ["1"]),
+    ("decimal", Decimal, [1, 0.5, "1", "-0.50"], ["x", "NaN", True]),
+    ("decimal-digits", Annotated[Decimal, Field(max_digits=3)], ["0.001", "100", "1.23"], ["1000", "12.34", 100]),
+    (
+        "decimal-places",
+        Annotated[Decimal, Field(max_digits=4, decimal_places=2)],
+        [Decimal("12.34"), "12.34", 0, -99],
+        [100, "123", Decimal("0.001"), "0.001"],
+    ),
+    (
+        "decimal-places-bounds",
+        Annotated[Decimal, Field(ge=1, decimal_places=1)],
+        [Decimal("1.5")],
+        [0, "1.5", Decimal("1.25")],
+    ),
+    ("no-places", Annotated[Decimal, Field(decimal_places=0)], [15, "15"], [Decimal("0.5"), "1.5"]),
     ("decimal-bounds", Annotated[Decimal, Field(ge=Decimal("0.25"), lt=Decimal("1e1"))], [0.25, 9.5], [0.2, 10]),
     (
         "decimal-beyond-floats",
@@ -212,7 +226,8 @@ REFUSED: list[tuple[str, Any, str, str]] = [
     ("enum-of-set", function(a=Odd), "tool(a)", "found Odd.B: frozenset"),
     ("model-callable", pydantic.create_model("M", f=(typing.Callable[[int], int], ...)), "M", "CallableSchema"),
     ("decimal-nan", function(a=Annotated[float, Field(ge=Decimal("NaN"))]), "tool(a)", "found Decimal('NaN')"),
-    ("decimal-digits", function(a=Annotated[Decimal, Field(max_digits=3)]), "tool(a)", "max_digits=3"),
+    ("decimal-digits", function(a=Annotated[Decimal, Field(max_digits=3, ge=1)]), "tool(a)", "max_digits=3"),
+    ("keys", function(a=dict[float, int]), "tool(a)", "keys that JSON can write"),
     (
         "model-of-objects",
         pydantic.create_model("M", f=(int, Field(json_schema_extra={"x": object()}))),

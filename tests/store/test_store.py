@@ -493,3 +493,19 @@ def test_writers_readers_and_evictors_in_threads(tmp_path: Path) -> None:
     for row in open_store(tmp_path).list():
         open_store(tmp_path).get(row.key)
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+@pytest.mark.parametrize("wrong", ["memory://typo/weather", "memory://right-2"])
+def test_a_wrong_address_is_not_hidden_by_what_is_kept(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bundle that was kept from one store was found under the address of any other."""
+    pytest.importorskip("fsspec")
+    where = "memory://right"
+    open_store(where).put(keyed())
+    for _ in range(2):
+        assert load(where, key(), cache=tmp_path / "cache").digest == keyed().digest
+    with pytest.raises(StoreError, match="does not hold"):
+        load(wrong, key(), cache=tmp_path / "cache")
+    open_store(where).prune(max_bytes=0)
+    assert load(f"{where}/", key(), cache=tmp_path / "cache").digest == keyed().digest  # kept, from there

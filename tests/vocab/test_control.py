@@ -347,3 +347,26 @@ def test_hub_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table = load_tokens("org/name@main")
     assert table.source == "org/name@main" and table.end_of_turn == (10,)
     assert asked[0] == ("org/name", "tokenizer.json", "main")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("GatedRepoError", "accept it on https://huggingface.co/meta-llama/Llama-3 and log in with `hf auth login`"),
+        ("RepositoryNotFoundError", "the Hugging Face hub has no such model, or it is private"),
+        ("RevisionNotFoundError", "this model has no such revision"),
+    ],
+)
+def test_what_the_hub_refuses(error: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gated model said only that the hub refused."""
+    hub = pytest.importorskip("huggingface_hub")
+    httpx = pytest.importorskip("httpx")
+
+    def fetch(repo: str, name: str, revision: str | None = None) -> str:
+        response = httpx.Response(403, request=httpx.Request("GET", "https://huggingface.co"))
+        raise getattr(hub.errors, error)("401 Client Error", response=response)
+
+    monkeypatch.setattr(hub, "hf_hub_download", fetch)
+    with pytest.raises(VocabError) as caught:
+        load_tokens("meta-llama/Llama-3@x")
+    assert words in str(caught.value)
