@@ -91,9 +91,11 @@ def source_key(
     from toolc.runtime.format.vocab import Vocab
 
     from .lift.vocab import load_vocab
+    from .protocol_choice import choice_for, with_choice
 
     options = options or Options()
     check_fit(source, options, name)
+    options = with_choice(options, choice_for(source, vocab, options))
     if not isinstance(vocab, Vocab):
         vocab = load_vocab(BUILTIN if vocab is None else vocab)
     kind, digest = (

@@ -62,8 +62,9 @@ class Compiled:
             the entry that a request begins with ("begins") and fields of it that nobody here knows ("unread"),
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
-            meant), the tokens that end a turn ("ends"), those of the protocol that end none here ("missing_ends"), and
-            the tools that were left out ("skipped": tool, and what `ToolcError.as_dict` says).
+            meant), the tokens that end a turn ("ends"), those of the protocol that end none here ("missing_ends"), the
+            marks of its calls that are no tokens here ("missing_marks"), why it was chosen ("chosen"), and the tools
+            that were left out ("skipped": tool, and what `ToolcError.as_dict` says).
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -178,12 +179,18 @@ def compile_spec(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile a spec that was read before; see compile_tools."""
+    from .protocol_choice import choice_for, with_choice
+
     options = options or Options()
+    choice = choice_for(spec, tokenizer, options)
+    options = with_choice(options, choice)
     clock = _Clock(f"{spec.name}#", options, progress)
     with options.budget.ticking():
         while True:
             try:
-                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+                compiled = _compile_spec(spec, tokenizer, (eos, logits_width), options, clock)
+                compiled.report["chosen"] = None if choice is None else choice.why
+                return compiled
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
 
@@ -457,6 +464,8 @@ def _compile(
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "ends": [vocab.shown(token) for token in ends],
         "missing_ends": missing_ends(assembled.turn_ends, vocab),
+        "missing_marks": [mark for mark in assembled.call_marks if delimiters.get(mark, 0) is None],
+        "chosen": None,
         "begins": about.get("begins"),
         "unread": [],
         "skipped": [],

@@ -64,6 +64,8 @@ class Assembled:
         lost: what no text can have of the schemas.
         turn_ends: tokens with which models of the protocol end a turn.
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
+        terminals: those of the schemas.
+        call_marks: delimiters of calls that are tokens of the protocol's models.
     """
 
     lark: str
@@ -83,6 +85,7 @@ class Assembled:
     turn_ends: tuple[str, ...] = ()
     begins: str = ""
     terminals: dict[str, Regex] = field(default_factory=dict)
+    call_marks: tuple[str, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -223,6 +226,7 @@ def assemble(
         protocol.turn_ends if entries and protocol is not None else (),
         begins,
         terminals,
+        protocol.marks if spec.tools and protocol is not None else (),
     )
 
 
