@@ -78,7 +78,11 @@ def choose(tokenizer: Any, protocol: str | Path | None = None) -> Choice | None:
         raise
     best = ranking.best
     if best is not None:
-        alike = [fit.protocol for fit in ranking.fits[1:] if fit[1:3] == best[1:3]]
+        alike = [
+            fit.protocol
+            for fit in ranking.fits[1:]
+            if (fit.reads, fit.writes, fit.ends) == (best.reads, best.writes, best.ends)
+        ]
         also = f"; {' and '.join(alike)} as much" if alike else ""
         return Choice(best.protocol, f"by {template.name}: {best.why}{also}")
     own = _checkpoint(model)

@@ -100,6 +100,7 @@ class Fit(NamedTuple):
         reads: names of the probes that the protocol reads back as the template writes them.
         writes: of these, the ones that toolc writes in the same way.
         missing: marks of its calls that are no tokens of the tokenizer.
+        ends: whether an end of turn of the protocol stands in the template.
         tried: whether the renderings were read; they are not where another protocol fits, and none of this one's marks
             is in the text.
     """
@@ -108,6 +109,7 @@ class Fit(NamedTuple):
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     missing: tuple[str, ...]
+    ends: bool = False
     tried: bool = True
 
     @property
@@ -256,8 +258,9 @@ def rank_protocols(
                 if any(_reads(held, protocol.marks, text, one.calls) for text in texts[one.name]):
                     reads.append(one)
             writes = [one.name for one in reads if any(_example(held, one.calls) in text for text in texts[one.name])]
-            found.append(Fit(protocol.name, tuple(one.name for one in reads), tuple(writes), missing))
-    found.sort(key=lambda fit: (-len(fit.reads), -len(fit.writes), not fit.tried))
+            ends = any(end in one for end in protocol.turn_ends for one in (template, text))
+            found.append(Fit(protocol.name, tuple(one.name for one in reads), tuple(writes), missing, ends))
+    found.sort(key=lambda fit: (-len(fit.reads), -len(fit.writes), not fit.ends, not fit.tried))
     return Ranking(tuple(found), text)
 
 

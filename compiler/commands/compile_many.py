@@ -27,7 +27,7 @@ from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
 from ..pipeline import missing_ends
-from ..protocol_choice import Choice, choose
+from ..protocol_choice import Choice, choose, with_choice
 from .outputs import output_file
 from .store import given
 from .terminal import (
@@ -83,12 +83,14 @@ def run(
         opened.put_vocab(vocab)
 
     one = replace(options, jobs=1)
-    chosen = {name: _chosen(name, options.protocol) for name in vocabs}
     if options.protocol is not None:  # the same for every spec, and refused before the work
-        for choice in chosen.values():
-            if isinstance(choice, GrammarError):
-                raise choice
+        chosen: dict[str, Choice | GrammarError | None] = {name: choose(name, options.protocol) for name in vocabs}
+    else:
+        chosen = {name: _chosen(name) for name in vocabs}
     protocols = {name: _protocol(choice, options.protocol) for name, choice in chosen.items()}
+    said = {name: with_choice(one, choice) if isinstance(choice, Choice) else one for name, choice in chosen.items()}
+    if options.protocol is None:
+        said = dict.fromkeys(vocabs, one)  # what the template says holds of specs with tools: see Job.protocol
     for name, choice in chosen.items():
         if isinstance(choice, Choice):
             note(f"toolc: {name}: protocol {choice.protocol}, {choice.why}")
@@ -97,10 +99,8 @@ def run(
         for name, vocab in vocabs.items():
             for spec in found:
                 data = _data(spec) if ray is not None else None
-                said = one if one.protocol is None else replace(one, protocol=protocols[name])
-                yield Job(
-                    spec, data, name, vocab.digest, said, where, store_bytes, sign, max_spec_bytes, protocols[name]
-                )
+                limits = store_bytes, sign, max_spec_bytes
+                yield Job(spec, data, name, vocab.digest, said[name], where, *limits, protocols[name])
 
     count = len(found) * len(vocabs)
     if ray is not None:
@@ -138,17 +138,19 @@ def run(
     }
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
     if any(row.status in (COMPILED, REUSED) for row in rows):
-        about["missing_ends"], about["missing_marks"] = {}, {}
+        ends_of: dict[str, list[str]] = {}
+        marks_of: dict[str, list[str]] = {}
+        about |= {"missing_ends": ends_of, "missing_marks": marks_of}
         for name, which in protocols.items():
             if which is None or isinstance(which, dict):
                 continue
             protocol = load_protocol(which)
             if ends := missing_ends(protocol.turn_ends, vocabs[name]):
                 note_missing_ends(ends, protocol.name, name)
-                about["missing_ends"][name] = ends
+                ends_of[name] = ends
             if marks := [mark for mark in protocol.marks if mark not in vocabs[name].special]:
                 note_missing_marks(marks, protocol.name, name)
-                about["missing_marks"][name] = marks
+                marks_of[name] = marks
     whole = {**about, "rows": [asdict(row) for row in rows]}
     if target is not None:
         replace_file(target, [json_text(whole, indent=1).encode()])
@@ -164,10 +166,10 @@ def run(
         sys.exit(BAD_INPUT)
 
 
-def _chosen(tokenizer: str, protocol: str | Path | None) -> Choice | GrammarError | None:
-    """What the chat template of a model says of its protocol, if it is asked; or why it says nothing."""
+def _chosen(tokenizer: str) -> Choice | GrammarError | None:
+    """What the chat template of a model says of its protocol; or why it says nothing."""
     try:
-        return choose(tokenizer, protocol)
+        return choose(tokenizer)
     except GrammarError as error:
         return error
 

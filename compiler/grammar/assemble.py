@@ -320,6 +320,7 @@ def _around(
 ) -> tuple[dict[str, Expr], dict[str, str], dict[str, Mark], str]:
     """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins."""
     number_of = {tool: number for number, tool in enumerate(rule_of)}
+    tool_of = list(rule_of)
     templates: dict[str, str] = {}
     used: dict[tuple[str, int], None] = {}
 
@@ -340,7 +341,8 @@ def _around(
         rules["_the_response"], marks["_the_response"] = Ref(answer), Mark("text")
     for template, number in used:
         rule = _alternative(template, number)
-        rules[rule] = Use(template, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}")))
+        again = (string(tool_of[number]),) if "again" in protocol.rules[template] else ()
+        rules[rule] = Use(template, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}"), *again))
         marks[rule] = Mark("tool", number)
     for tool, number in number_of.items():
         rules[f"_name_{number}"], marks[f"_name_{number}"] = string(tool), Mark("name")

@@ -3,7 +3,8 @@
 A protocol is Lark text that defines
 
     tool{name, arguments}   what differs from tool to tool; name is a string, arguments a rule     needed
-                            (or parameters, keywords, positional, request: see arguments.py)
+                            (or parameters, keywords, positional, request: see arguments.py; a third parameter,
+                            again, is the name once more, where the format repeats it)
     call{tools}             exactly one call                                                       needed
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
@@ -212,7 +213,8 @@ def parse_protocol(text: str, name: str) -> Protocol:
         ("tool", [("name", one) for one in ARGUMENTS], "tool{name, arguments}: what differs from tool to tool"),
         ("call", [("tools",)], "call{tools}: one call"),
     ):
-        if rules.get(rule, ())[: len(known[0])] not in known:
+        found = rules.get(rule, ())
+        if found[: len(known[0])] not in known or (rule == "tool" and found[2:] not in ((), ("again",))):
             raise GrammarError(
                 f"the protocol {name} does not define {rule}",
                 place=f"{name}.lark",
