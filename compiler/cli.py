@@ -126,7 +126,12 @@ def _schema_options(command: Command) -> Command:
             metavar="FILE",
             help="JSON Schema of a structured response, the alternative to a call.",
         ),
-        click.option("--protocol", metavar="P", help="How calls are written: see `toolc protocols`, or a .lark file."),
+        click.option(
+            "--protocol",
+            metavar="P",
+            help="How calls are written: a protocol or model (see `toolc protocols`), a .lark file, or auto: as the "
+            "chat template says.  [default: auto for a model with a chat template, else plain JSON]",
+        ),
     ):
         command = option(command)
     return command
@@ -357,10 +362,15 @@ def explain_command(**options: Any) -> None:
 
 
 @cli.command("protocols")
+@click.argument("model", required=False, type=click.Path())
 @_json_option
 @guarded
 def protocols_command(**options: Any) -> None:
-    """List the protocols: the ways in which models write calls of tools."""
+    """List the protocols: the ways in which models write calls of tools.
+
+    With MODEL, a folder, GGUF file or Hugging Face id: rank them by what they read back of the calls that the model's
+    chat template writes.
+    """
     from .commands.protocols import run
 
     run(**options)

@@ -91,11 +91,13 @@ def source_key(
     from toolc.runtime.format.vocab import Vocab
 
     from .lift.vocab import load_vocab
+    from .protocol_choice import choice_for, with_choice
 
     options = checked_options(options)
     if not isinstance(source, str):
         expect(source, Spec, "source_key(source)", "what read_spec gives, or Lark text")
     check_fit(source, options, name)
+    options = with_choice(options, choice_for(source, vocab, options))
     if not isinstance(vocab, Vocab):
         vocab = load_vocab(BUILTIN if vocab is None else vocab)
     kind, digest = (

@@ -65,7 +65,8 @@ class Compiled:
             characters that the spec asks for and the tokenizer cannot write ("unwritten"), all that no text can have
             ("unwritable": pointer, keywords, why), and names that are nearly keywords ("misspelt": pointer, keyword,
             meant), keywords of later drafts ("later": pointer, keyword), the tokens that end a turn ("ends"), those of
-            the protocol that end none here ("missing_ends"), the tools that were left out ("skipped": tool, and what
+            the protocol that end none here ("missing_ends"), the marks of its calls that are no tokens here
+            ("missing_marks"), why it was chosen ("chosen"), the tools that were left out ("skipped": tool, and what
             `ToolcError.as_dict` says), and what was read otherwise than it stands ("repaired": place, how).
         standalone: whether ``write`` packs the vocabulary into the file.
     """
@@ -212,14 +213,20 @@ def compile_spec(
         "what read_spec gives",
         dict.fromkeys(("str", "PosixPath", "dict", "list"), hint),
     )
+    from .protocol_choice import choice_for, with_choice
+
     options = checked_options(options)
+    choice = choice_for(spec, tokenizer, options)
+    options = with_choice(options, choice)
     clock = _Clock(f"{spec.name}#", options, progress)
     eos = () if eos is None else eos
     known: Known = {}
     with options.budget.ticking():
         while True:
             try:
-                return _compile_spec(spec, tokenizer, (eos, logits_width), options, clock, known)
+                compiled = _compile_spec(spec, tokenizer, (eos, logits_width), options, clock, known)
+                compiled.report["chosen"] = None if choice is None else choice.why
+                return compiled
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
 
@@ -537,6 +544,8 @@ def _compile(
         "tokenizer": {"source": vocab.meta["source"], "size": vocab.size, "digest": vocab.digest},
         "ends": [vocab.shown(token) for token in ends],
         "missing_ends": missing_ends(assembled.turn_ends, vocab),
+        "missing_marks": [mark for mark in assembled.call_marks if delimiters.get(mark, 0) is None],
+        "chosen": None,
         "begins": about.get("begins"),
         "unread": [],
         "skipped": [],

@@ -1,9 +1,10 @@
-"""Check a chat template against a protocol: a known call, rendered by the template, has to be read back as that call.
+"""Check a chat template against protocols: known calls, rendered by the template, have to be read back as those calls.
 
 An engine reads calls by the parser that it was started with; masks write them as a protocol says. Where the model's
 chat template writes another form, the model was trained on that one, and one of the two is named wrongly.
 
-Leaves out   which protocol a parser reads (toolc.runtime.serving.parser_table), templates of people
+Leaves out   which protocol a parser reads (toolc.runtime.serving.parser_table), where a template lies
+             (vocab/chat_template.py), what a compile makes of the ranking (protocol_choice.py), templates of people
              (the engine's own rendering).
 Invariants   a template is run in Jinja's sandbox, since it comes from a checkpoint; nothing of it is kept. Only jinja2
              is needed, and only here. What is read is the text behind the prompt, up to the end of the turn.
@@ -14,10 +15,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolc.runtime.errors import DecodeError
 from toolc.runtime.serving.parser_table import TOOL_PARSERS, protocols_of
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from .grammar.protocol import Protocol
 
-ARGUMENTS: dict[str, Any] = {"place": "Basel", "days": 3, "exact": True}
+ARGUMENTS: dict[str, Any] = {"days": 3, "exact": True, "place": "Basel"}
 TOOL: dict[str, Any] = {
     "type": "function",
     "function": {
@@ -40,19 +42,108 @@ TOOL: dict[str, Any] = {
         "parameters": {
             "type": "object",
             "properties": {
-                "place": {"type": "string", "description": "where"},
                 "days": {"type": "integer", "description": "for how long"},
                 "exact": {"type": "boolean", "description": "or by and large"},
+                "place": {"type": "string", "description": "where"},
             },
-            "required": ["place", "days", "exact"],
+            "required": ["days", "exact", "place"],
             "additionalProperties": False,
         },
     },
 }
-"""The known call and its tool: types that all formats can write."""
-_IDS = ("call00001", "functions.current_weather:0")  # Mistral asks for nine characters, Kimi writes the id itself
+"""The known call and its tool: types that all formats can write, keys in the order of the alphabet, in which some
+templates write them."""
+_STATIONS: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "list_stations",
+        "description": "List all stations.",
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+    },
+}
+_TOOLS = [TOOL, _STATIONS]
+_IDS = ("call0000{}", "functions.{name}:{}")  # Mistral asks for nine characters, Kimi writes the id itself
+
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+class Probe(NamedTuple):
+    """Calls that a template is rendered with.
+
+    Attributes:
+        name: what is special about them.
+        calls: names and arguments.
+        content: what the answer says before the calls.
+    """
+
+    name: str
+    calls: Calls
+    content: str = ""
+
+
+KNOWN = Probe("a call", [("current_weather", ARGUMENTS)])
+PROBES = (
+    KNOWN,
+    Probe("no arguments", [("list_stations", {})]),
+    Probe("two calls", [("current_weather", ARGUMENTS), ("current_weather", ARGUMENTS | {"place": "Bern"})]),
+    Probe("text before", [("current_weather", ARGUMENTS)], "I look that up."),
+    Probe("a text of two lines", [("current_weather", ARGUMENTS | {"place": 'Basel "Nord",\n<west> of Bâle'})]),
+)
+"""The first has to be read back; the others tell apart protocols that read the first."""
+
+
+class Fit(NamedTuple):
+    """How a protocol goes with a chat template.
+
+    Attributes:
+        protocol: its name.
+        reads: names of the probes that the protocol reads back as the template writes them.
+        writes: of these, the ones that toolc writes in the same way.
+        missing: marks of its calls that are no tokens of the tokenizer.
+        ends: whether an end of turn of the protocol stands in the template.
+        tried: whether the renderings were read; they are not where another protocol fits, and none of this one's marks
+            is in the text.
+    """
+
+    protocol: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    missing: tuple[str, ...]
+    ends: bool = False
+    tried: bool = True
+
+    @property
+    def fits(self) -> bool:
+        """Whether the known call is read back."""
+        return KNOWN.name in self.reads
+
+    @property
+    def why(self) -> str:
+        """The same in words."""
+        marks = f"; not tokens here: {' '.join(self.missing)}" if self.missing else ""
+        if not self.tried:
+            return "none of its marks is in the text"
+        if not self.fits:
+            return "does not read the call"
+        alike = "all of them" if self.writes == self.reads else ", ".join(self.writes) or "none"
+        return f"reads back {', '.join(self.reads)}; writes {alike} as the template does{marks}"
+
+
+class Ranking(NamedTuple):
+    """The protocols, the one that fits best first, and what the template writes for the known call."""
+
+    fits: tuple[Fit, ...]
+    text: str
+
+    @property
+    def best(self) -> Fit | None:
+        """The first one, if it fits."""
+        return self.fits[0] if self.fits and self.fits[0].fits else None
+
+
 _GENERATION = re.compile(r"\{%(-?)\s*(end)?generation\s*(-?)%\}")
 _SHOWN = 300
+_ENTRIES = ("required", "auto/outside", "auto/inside", "required/inside", "auto")
 
 
 def check_parser(
@@ -95,18 +186,21 @@ def check_parser(
             expected=" or ".join(known_protocols),
             hint=f"name the protocol {known_protocols[0]}, or the parser of {protocol}",
         )
+    from .grammar.protocol import load_protocol
+
     candidates = known_protocols if protocol is None else (protocol,)
     texts = _renderings(template, name, variables or {})
     for one in candidates:
         held = _bundle(one)
-        if any(_reads(held, text) for text in texts):
+        marks = load_protocol(one).marks
+        if any(_reads(held, marks, text, KNOWN.calls) for text in texts):
             return str(one)
     raise SpecError(
         f"the chat template writes calls in another form than the protocol {' or '.join(map(str, candidates))}, "
         f"which the parser {parser} of {engine} reads",
         place=name,
         found=quote(texts[0], _SHOWN) if texts and texts[0] else "no call at all",
-        expected=quote(_example(_bundle(candidates[0])), _SHOWN),
+        expected=quote(_example(_bundle(candidates[0]), KNOWN.calls), _SHOWN),
         hint="name the parser and the protocol of this model, or give the engine a template of the parser's form",
     )
 
@@ -118,8 +212,60 @@ def _is_name(protocol: str | Path) -> bool:
     return str(protocol) in protocol_names()
 
 
-def _renderings(template: str, name: str, variables: Mapping[str, Any]) -> list[str]:
-    """What the template writes for the known call, for every way of giving it arguments and an id."""
+def rank_protocols(
+    template: str,
+    *,
+    name: str = "the chat template",
+    variables: Mapping[str, Any] | None = None,
+    special: Sequence[str] | None = None,
+) -> Ranking:
+    """Rank the protocols of model families by what they read back of the calls that a chat template writes.
+
+    Args:
+        template: Jinja text.
+        name: how errors call the template.
+        variables: what is given to the template beside the conversation.
+        special: the tokens of the tokenizer, by text; None where the tokenizer is not known.
+
+    Raises:
+        SpecError: the template cannot be rendered with a call.
+        ToolcError: jinja2 is not installed.
+    """
+    from .grammar.protocol import load_protocol, protocol_names
+
+    known = _renderings(template, name, variables or {})
+    text = next((one for one in known if KNOWN.calls[0][0] in one), "")
+    texts = {KNOWN.name: known}
+    for probe in PROBES[1:]:
+        try:
+            texts[probe.name] = _renderings(template, name, variables or {}, probe)
+        except SpecError:
+            texts[probe.name] = []  # as of two calls, where the family has one a turn
+    every = [load_protocol(one) for one in protocol_names()]
+    loaded = [one for one in every if one.turn_ends]  # the others are ways of prompting, and no family's
+    found: list[Fit] = []
+    marked = [protocol for protocol in loaded if any(mark in text for mark in protocol.marks)]
+    for group in (marked, [protocol for protocol in loaded if protocol not in marked]):
+        done = not text or any(fit.fits for fit in found)
+        for protocol in group:
+            missing = () if special is None else tuple(mark for mark in protocol.marks if mark not in special)
+            if done:
+                found.append(Fit(protocol.name, (), (), missing, tried=False))
+                continue
+            held = _bundle(protocol.name)
+            reads: list[Probe] = []
+            for one in PROBES if any(_reads(held, protocol.marks, text, KNOWN.calls) for text in known) else ():
+                if any(_reads(held, protocol.marks, text, one.calls) for text in texts[one.name]):
+                    reads.append(one)
+            writes = [one.name for one in reads if any(_example(held, one.calls) in text for text in texts[one.name])]
+            ends = any(end in one for end in protocol.turn_ends for one in (template, text))
+            found.append(Fit(protocol.name, tuple(one.name for one in reads), tuple(writes), missing, ends))
+    found.sort(key=lambda fit: (-len(fit.reads), -len(fit.writes), not fit.ends, not fit.tried))
+    return Ranking(tuple(found), text)
+
+
+def _renderings(template: str, name: str, variables: Mapping[str, Any], probe: Probe = KNOWN) -> list[str]:
+    """What the template writes for calls, for every way of giving it arguments and an id."""
     compiled = _compiled(template, name)
     from jinja2.exceptions import TemplateError
 
@@ -127,11 +273,17 @@ def _renderings(template: str, name: str, variables: Mapping[str, Any]) -> list[
     found: dict[str, None] = {}
     faults: list[str] = []
     user = {"role": "user", "content": "What is the weather in Basel?"}
-    for arguments in (ARGUMENTS, json.dumps(ARGUMENTS)):
+    for as_text in (False, True):
         for id_ in _IDS:
-            function = {"name": "current_weather", "arguments": arguments}
-            call = {"id": id_, "type": "function", "function": function}
-            answer = {"role": "assistant", "content": "", "tool_calls": [call]}
+            calls = [
+                {
+                    "id": id_.format(number, name=tool),
+                    "type": "function",
+                    "function": {"name": tool, "arguments": json.dumps(arguments) if as_text else arguments},
+                }
+                for number, (tool, arguments) in enumerate(probe.calls)
+            ]
+            answer = {"role": "assistant", "content": probe.content, "tool_calls": calls}
             try:
                 prompt = _render(compiled, [user], True, variables)
                 whole = _render(compiled, [user, answer], False, variables)
@@ -154,6 +306,7 @@ def _begins(prompt: str, whole: str) -> list[int]:
     return [alike, *(found for mark in "<[{" if (found := whole.rfind(mark, max(alike - 40, 0), alike)) >= 0)]
 
 
+@lru_cache(maxsize=16)
 def _compiled(template: str, name: str) -> Any:
     """The template, compiled as transformers compiles it."""
     try:
@@ -185,16 +338,17 @@ def _compiled(template: str, name: str) -> Any:
 
 def _render(template: Any, messages: list[Any], prompt: bool, variables: Mapping[str, Any]) -> str:
     known = {"bos_token": "", "eos_token": "", "unk_token": "", "pad_token": ""} | dict(variables)
-    return str(template.render(messages=messages, tools=[TOOL], add_generation_prompt=prompt, **known))
+    return str(template.render(messages=messages, tools=_TOOLS, add_generation_prompt=prompt, **known))
 
 
+@cache
 def _bundle(protocol: str | Path) -> Bundle:
-    """The tool of the known call, compiled for bytes and what the protocol ends turns with."""
+    """The tools of the known calls, compiled for bytes and what the protocol ends turns with."""
     from .grammar.protocol import load_protocol
     from .pipeline import compile_tools
 
     vocab = _vocab(load_protocol(protocol))
-    return compile_tools([TOOL], vocab, options=Options(protocol=protocol, named=False)).bundle
+    return compile_tools(_TOOLS, vocab, options=Options(protocol=protocol, named=False)).bundle
 
 
 def _vocab(protocol: Protocol) -> Any:
@@ -214,31 +368,40 @@ def _vocab(protocol: Protocol) -> Any:
     )
 
 
-def _reads(held: Bundle, text: str) -> bool:
-    """Whether a text, perhaps with an end of turn and what stands behind it, is read as the known call."""
-    from toolc.runtime.calls.whole_text import read_calls
+def _reads(held: Bundle, marks: Sequence[str], text: str, expected: Calls) -> bool:
+    """Whether a text is read as these calls. An end of turn, and what stands behind it or behind the last mark, may be
+    left out; so may blanks before a mark, and what stands before the first: in some templates, that belongs to the
+    prompt."""
+    from toolc.runtime import Reader
 
-    names = [held.vocab.shown(token) for token in held.vocab.end_of_turn]
-    cuts = {len(text), len(text.rstrip()), *(text.find(end) for end in names if end in text)}
-    cuts |= {text.find(end) + len(end) for end in names if end in text}
-    for entry in ("required", "auto/outside", "auto/inside", "required/inside", "auto"):
-        if entry not in held.entry:
-            continue
-        for cut in sorted(cuts):
-            for begin in {0, len(text[:cut]) - len(text[:cut].lstrip())}:
+    from .vocab.load import WELL_KNOWN_ENDS
+
+    names = {held.vocab.shown(token) for token in held.vocab.end_of_turn}.union(WELL_KNOWN_ENDS)
+    whole = [text, *(text[: text.find(end) + more] for end in sorted(names) if end in text for more in (0, len(end)))]
+    if any(mark in text for mark in marks):
+        whole.append(text[: max(text.rfind(mark) + len(mark) for mark in marks if mark in text)])
+        before_marks = re.compile(rf"\s+(?={'|'.join(map(re.escape, marks))})")
+        whole += [before_marks.sub("", one) for one in whole]
+    cuts = dict.fromkeys(one for cut in whole for one in (cut, cut.rstrip()))
+    for cut in cuts:
+        found = [cut.find(mark) for mark in marks if mark in cut]
+        begins = {0, len(cut) - len(cut.lstrip()), *([min(found)] if found else [])}
+        for entry in _ENTRIES if cut else ():
+            for begin in sorted(begins) if entry in held.entry else ():
+                reader = Reader(held, entry)
                 try:
-                    calls = read_calls(held, text[begin:cut], entry)
+                    reader.feed_text(cut[begin:])
+                    reader.finish()
                 except DecodeError:
                     continue
-                if [(call.name, call.arguments) for call in calls] == [("current_weather", ARGUMENTS)]:
+                if reader.is_whole and [(call.name, call.arguments) for call in reader.calls] == expected:
                     return True
     return False
 
 
-def _example(held: Bundle) -> str:
-    """The known call as the protocol writes it."""
+def _example(held: Bundle, calls: Calls) -> str:
+    """Calls as the protocol writes them; a text that no template writes where it cannot."""
     from toolc.runtime import Reader, write_calls
 
-    written = write_calls(Reader(held, "required"), [("current_weather", ARGUMENTS)])
-    assert written is not None
-    return written.text.decode()
+    written = write_calls(Reader(held, "required"), calls)
+    return "\0" if written is None else written.text.decode()

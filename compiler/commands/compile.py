@@ -32,6 +32,7 @@ from .terminal import (
     listed,
     note,
     note_missing_ends,
+    note_missing_marks,
     print_json,
     refuse_usage,
     restrictions,
@@ -167,7 +168,11 @@ def _run(
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
+    if compiled.report["chosen"] is not None:
+        note(f"toolc: protocol {compiled.report['protocol']}, {compiled.report['chosen']}")
     note_missing_ends(compiled.report["missing_ends"], compiled.report["protocol"])
+    if named != BUILTIN:  # which is no model's
+        note_missing_marks(compiled.report["missing_marks"], compiled.report["protocol"])
     if not options.standalone and find_vocab(compiled.bundle.vocab.digest, beside=path) is None:
         note(
             f"toolc: the vocab file could not be kept in {vocab_cache_dir()}; with --standalone it is inside the bundle"

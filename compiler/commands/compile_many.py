@@ -21,12 +21,13 @@ from toolc.runtime.format.container import replace_file
 from toolc.runtime.store.signing import SigningKey
 from toolc.runtime.store.store import open_store
 
-from ..errors import ToolcError
+from ..errors import GrammarError, ToolcError
 from ..grammar.protocol import load_protocol
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
 from ..pipeline import missing_ends
+from ..protocol_choice import Choice, choose, with_choice
 from .outputs import output_file
 from .store import given
 from .terminal import (
@@ -40,6 +41,7 @@ from .terminal import (
     json_text,
     note,
     note_missing_ends,
+    note_missing_marks,
     print_json,
     refuse_usage,
     size,
@@ -81,12 +83,24 @@ def run(
         opened.put_vocab(vocab)
 
     one = replace(options, jobs=1)
+    if options.protocol is not None:  # the same for every spec, and refused before the work
+        chosen: dict[str, Choice | GrammarError | None] = {name: choose(name, options.protocol) for name in vocabs}
+    else:
+        chosen = {name: _chosen(name) for name in vocabs}
+    protocols = {name: _protocol(choice, options.protocol) for name, choice in chosen.items()}
+    said = {name: with_choice(one, choice) if isinstance(choice, Choice) else one for name, choice in chosen.items()}
+    if options.protocol is None:
+        said = dict.fromkeys(vocabs, one)  # what the template says holds of specs with tools: see Job.protocol
+    for name, choice in chosen.items():
+        if isinstance(choice, Choice):
+            note(f"toolc: {name}: protocol {choice.protocol}, {choice.why}")
 
     def all_jobs() -> Iterator[Job]:
         for name, vocab in vocabs.items():
             for spec in found:
                 data = _data(spec) if ray is not None else None
-                yield Job(spec, data, name, vocab.digest, one, where, store_bytes, sign, max_spec_bytes)
+                limits = store_bytes, sign, max_spec_bytes
+                yield Job(spec, data, name, vocab.digest, said[name], where, *limits, protocols[name])
 
     count = len(found) * len(vocabs)
     if ray is not None:
@@ -123,13 +137,20 @@ def run(
         "seconds": round(time.perf_counter() - begin, 3),
     }
     rows.sort(key=lambda row: (row.tokenizer, row.spec))
-    if options.protocol is not None and any(row.status in (COMPILED, REUSED) for row in rows):
-        protocol = load_protocol(options.protocol)
-        found_missing = {name: missing_ends(protocol.turn_ends, vocab) for name, vocab in vocabs.items()}
-        missing = {name: ends for name, ends in found_missing.items() if ends}
-        for name, ends in missing.items():
-            note_missing_ends(ends, protocol.name, name)
-        about["missing_ends"] = missing
+    if any(row.status in (COMPILED, REUSED) for row in rows):
+        ends_of: dict[str, list[str]] = {}
+        marks_of: dict[str, list[str]] = {}
+        about |= {"missing_ends": ends_of, "missing_marks": marks_of}
+        for name, which in protocols.items():
+            if which is None or isinstance(which, dict):
+                continue
+            protocol = load_protocol(which)
+            if ends := missing_ends(protocol.turn_ends, vocabs[name]):
+                note_missing_ends(ends, protocol.name, name)
+                ends_of[name] = ends
+            if marks := [mark for mark in protocol.marks if mark not in vocabs[name].special]:
+                note_missing_marks(marks, protocol.name, name)
+                marks_of[name] = marks
     whole = {**about, "rows": [asdict(row) for row in rows]}
     if target is not None:
         replace_file(target, [json_text(whole, indent=1).encode()])
@@ -143,6 +164,21 @@ def run(
         sys.exit(BUG)
     if about[REFUSED]:
         sys.exit(BAD_INPUT)
+
+
+def _chosen(tokenizer: str) -> Choice | GrammarError | None:
+    """What the chat template of a model says of its protocol; or why it says nothing."""
+    try:
+        return choose(tokenizer)
+    except GrammarError as error:
+        return error
+
+
+def _protocol(choice: Choice | GrammarError | None, otherwise: str | Path | None) -> str | Path | dict[str, Any] | None:
+    """The same as a job says it."""
+    if isinstance(choice, GrammarError):
+        return choice.as_dict()
+    return otherwise if choice is None else choice.protocol
 
 
 def _report_file(report: str, inputs: Iterable[str | None]) -> Path:

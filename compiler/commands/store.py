@@ -224,12 +224,14 @@ def key(
     from ..key import source_key
     from ..lift.vocab import load_vocab
     from ..options import BUILTIN
+    from ..protocol_choice import choice_for, with_choice
     from ..source import lark_name
     from .source import read_source, schema_options
 
     options = replace(schema_options(more), soft_depth=more["soft_depth"])
     source, stem = read_source(spec, more["max_spec_bytes"], options)
     vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos, logits_width)
+    options = with_choice(options, choice_for(source, tokenizer, options))
     found = source_key(source, vocab, options, lark_name(stem))
     if as_json:
         print_json({"ok": True, "key": found, "vocab_digest": vocab.digest})

@@ -206,6 +206,16 @@ def note_missing_ends(missing: list[str], protocol: str, tokenizer: str = "") ->
         )
 
 
+def note_missing_marks(missing: list[str], protocol: str, tokenizer: str = "") -> None:
+    """Say which marks of a protocol are text for a tokenizer: its model was hardly trained on them."""
+    if missing:
+        where = tokenizer or "this tokenizer"
+        note(
+            f"toolc: warning: {' '.join(missing)} of {protocol}: no tokens of {where}, so they are written as text. "
+            "Is it the protocol of this model? With --protocol auto its chat template says"
+        )
+
+
 def visible(text: str) -> str:
     """Text that may be a stranger's, with escapes for what steers a terminal or hides there.
 

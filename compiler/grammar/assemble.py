@@ -66,6 +66,7 @@ class Assembled:
         lost: what no text can have of the schemas.
         turn_ends: tokens with which models of the protocol end a turn.
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
+        call_marks: delimiters of calls that are tokens of the protocol's models.
         heads: where pieces of arguments stand in the schema put together from them → where they stand in the spec.
     """
 
@@ -86,6 +87,7 @@ class Assembled:
     turn_ends: tuple[str, ...] = ()
     begins: str = ""
     terminals: dict[str, Regex] = field(default_factory=dict)
+    call_marks: tuple[str, ...] = ()
     heads: dict[str, str] = field(default_factory=dict)
 
     def real(self, place: str) -> str:
@@ -233,6 +235,7 @@ def assemble(
         protocol.turn_ends if entries and protocol is not None else (),
         begins,
         terminals,
+        protocol.marks if spec.tools and protocol is not None else (),
         _heads(spec),
     )
 
@@ -340,6 +343,7 @@ def _around(
 ) -> tuple[dict[str, Expr], dict[str, str], dict[str, Mark], str]:
     """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins."""
     number_of = {tool: number for number, tool in enumerate(rule_of)}
+    tool_of = list(rule_of)
     templates: dict[str, str] = {}
     used: dict[tuple[str, int], None] = {}
 
@@ -360,7 +364,8 @@ def _around(
         rules["_the_response"], marks["_the_response"] = Ref(answer), Mark("text")
     for template, number in used:
         rule = _alternative(template, number)
-        rules[rule] = Use(template, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}")))
+        again = (string(tool_of[number]),) if "again" in protocol.rules[template] else ()
+        rules[rule] = Use(template, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}"), *again))
         marks[rule] = Mark("tool", number)
     for tool, number in number_of.items():
         rules[f"_name_{number}"], marks[f"_name_{number}"] = string(tool), Mark("name")

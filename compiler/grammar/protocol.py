@@ -3,7 +3,8 @@
 A protocol is Lark text that defines
 
     tool{name, arguments}   what differs from tool to tool; name is a string, arguments a rule     needed
-                            (or parameters, keywords, positional, request: see arguments.py)
+                            (or parameters, keywords, positional, request: see arguments.py; a third parameter,
+                            again, is the name once more, where the format repeats it)
     call{tools}             exactly one call                                                       needed
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
@@ -33,8 +34,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolc.runtime.expected import did_you_mean
-
 from ..errors import GrammarError, SpecError
 from ..ir.nodes import EMPTY, Expr, Ref, Use, choice, sequence
 from ..paths import path_text
@@ -42,12 +41,14 @@ from ..paths import path_text
 FOLDER = Path(__file__).resolve().parents[2] / "grammars"
 SHARED = "protocol"
 DEFAULT = "json"
+AUTO = "auto"
 CONFIGURATION = "tokenizer_config.json"
 
 _RULE = re.compile(r"(?m)^[!?]*([a-z_][a-z0-9_]*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _DEFINED = re.compile(r"(?m)^[!?]*([A-Za-z_]\w*)[ \t]*(?:\{([^}\n]*)\})?[ \t]*(?:\.-?\d+)?[ \t]*:")
 _IMPORT = re.compile(r"(?m)^%import[ \t]+\.?protocol[ \t]*\(([^)]*)\)[ \t]*\n?")
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_MARK = re.compile(rf"_(?:tag|token|end)\{{({STRING.pattern})\}}")
 _GAPS = ("_w", "_c", "_k")
 _BLANK = r'(?:"(?: |\\[ntr])+"|/(?: |\\[ntr]|\(\?:|[()\[\]*+?|]|\{\d+(?:,\d*)?\})+/)'
 _SOME = rf"(?:{_BLANK}|\({_BLANK}(?: *\| *{_BLANK})*\))(?:[?*+]| ?~ ?\d+(?:\.\.\d+)?)?"
@@ -103,6 +104,20 @@ class Protocol:
         """The tokens with which models of this protocol end a turn, as TURN_END lists them."""
         return self.strings("TURN_END")
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The delimiters of calls that are tokens of its models, in the order of the text."""
+        free = {"text", "lead", "tail", "silence", "trail", "response", "think", "thought", "unthought"}
+        todo = [rule for rule in self.rules if not rule.startswith("_") and rule not in free]
+        reached = set(todo)
+        while todo:
+            for rule in re.findall(r"(?<!\w)_\w+", STRING.sub("", self.body(todo.pop()))):
+                if rule in self.rules and rule not in reached:
+                    reached.add(rule)
+                    todo.append(rule)
+        bodies = "\n".join(self.body(rule) for rule in self.rules if rule in reached)
+        return tuple(dict.fromkeys(json.loads(text) for text in _MARK.findall(bodies)))
+
     def strings(self, terminal: str) -> tuple[str, ...]:
         """The strings that a terminal lists; none where it is not defined."""
         return tuple(json.loads(text) for text in STRING.findall(self.body(terminal)))
@@ -129,25 +144,52 @@ def load_protocol(which: str | Path | None) -> Protocol:
     if not isinstance(which, (str, os.PathLike)):
         raise GrammarError("no such protocol", found=type(which).__name__, expected="a name or a path")
     path = Path(which)
-    if os.path.isfile(path / CONFIGURATION):
+    if isinstance(which, str) and which in protocol_names():  # ./hermes is the folder
+        path = FOLDER / f"{which}.lark"
+    elif os.path.isfile(path / CONFIGURATION):
         path = path / CONFIGURATION
     if path.suffix == ".json":
         return _from_response_template(path)
     if path.suffix != ".lark":
-        if str(which) not in protocol_names():
-            raise GrammarError(
-                "no such protocol",
-                found=repr(str(which)),
-                expected=", ".join(protocol_names()) + ", a .lark file, or a checkpoint's response template",
-                hint=did_you_mean(str(which).replace("-", "_"), protocol_names()),
-            )
-        path = FOLDER / f"{which}.lark"
+        path = FOLDER / f"{_named(str(which))}.lark"
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise GrammarError(f"cannot read this protocol: {reason}", place=path_text(path.name)) from None
     return parse_protocol(text, path_text(path.stem))
+
+
+def _named(name: str) -> str:
+    """The protocol that a name means."""
+    from .aliases import nearest, protocol_called
+
+    found = protocol_called(name, protocol_names())
+    if found is None and name == AUTO:
+        raise GrammarError(
+            "the protocol is chosen by the chat template of a model",
+            found=AUTO,
+            expected="a model folder, a GGUF file or a Hugging Face id as the tokenizer",
+            hint="name the protocol; toolc protocols lists them",
+        )
+    if found is None:
+        near = nearest(name, protocol_names())
+        raise GrammarError(
+            "no such protocol",
+            found=repr(name),
+            expected="a protocol's or a model's name, a .lark file, a checkpoint, or auto",
+            hint=f"did you mean {' or '.join(near)}?" if near else "toolc protocols lists the names",
+        )
+    return found
+
+
+def has_response_template(folder: Path) -> bool:
+    """Whether a checkpoint says how its texts are read, so that a protocol can be derived."""
+    from ..specs.source import MAX_BYTES, load_document
+    from .response_template import is_response_template
+
+    path = folder / CONFIGURATION
+    return path.is_file() and is_response_template(load_document(path, None, MAX_BYTES)[0])
 
 
 def _from_response_template(path: Path) -> Protocol:
@@ -171,7 +213,8 @@ def parse_protocol(text: str, name: str) -> Protocol:
         ("tool", [("name", one) for one in ARGUMENTS], "tool{name, arguments}: what differs from tool to tool"),
         ("call", [("tools",)], "call{tools}: one call"),
     ):
-        if rules.get(rule, ())[: len(known[0])] not in known:
+        found = rules.get(rule, ())
+        if found[: len(known[0])] not in known or (rule == "tool" and found[2:] not in ((), ("again",))):
             raise GrammarError(
                 f"the protocol {name} does not define {rule}",
                 place=f"{name}.lark",

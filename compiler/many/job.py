@@ -41,6 +41,8 @@ class Job:
         store_bytes: the size limit of a folder.
         sign: PEM file of the private key that signs, if any.
         max_spec_bytes: the largest spec that is read.
+        protocol: of specs with tools, where the options name none; or the error that there is none, as
+            ``ToolcError.as_dict``.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Job:
     store_bytes: int | None = None
     sign: str | None = None
     max_spec_bytes: int | None = None
+    protocol: str | Path | dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ def run_job(job: Job) -> Outcome:
 
 
 def _run(job: Job) -> tuple[str, str, int]:
-    from ..errors import SpecError
+    from ..errors import GrammarError, SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
     from ..source import lark_name, read_bytes, read_file
@@ -185,10 +188,17 @@ def _run(job: Job) -> tuple[str, str, int]:
         source, stem = read_file(job.name, job.max_spec_bytes, *how)
     else:
         source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes, *how)
-    key = source_key(source, vocab, job.options, lark_name(stem))
+    said = job.options
+    if said.protocol is None and not isinstance(source, str) and source.tools:
+        if isinstance(job.protocol, dict):
+            raise GrammarError(
+                **{name: job.protocol[name] for name in ("message", "place", "found", "expected", "hint")}
+            )
+        said = replace(said, protocol=job.protocol)
+    key = source_key(source, vocab, said, lark_name(stem))
     if _is_there(store, key, signer):
         return REUSED, key, 0
-    options = replace(job.options, budget=replace(job.options.budget))
+    options = replace(said, budget=replace(said.budget))
     if isinstance(source, str):
         compiled = compile_grammar(source, vocab, options=options, name=lark_name(stem))
     else:

@@ -43,7 +43,8 @@ _PREFIX = "tokenizer.ggml."
 _MODEL, _PRE, _TOKENS, _TYPES = (_PREFIX + name for name in ("model", "pre", "tokens", "token_type"))
 _ENDS = tuple(f"{_PREFIX}{name}_token_id" for name in ("eos", "eot", "eom"))
 _TEMPLATE = "tokenizer.chat_template"
-_WANTED = {_MODEL, _PRE, _TOKENS, _TYPES, _TEMPLATE, *_ENDS}
+_TOOL_TEMPLATE = _TEMPLATE + ".tool_use"
+_WANTED = {_MODEL, _PRE, _TOKENS, _TYPES, _TEMPLATE, _TOOL_TEMPLATE, *_ENDS}
 _NO_TOKEN = (-1, (1 << 32) - 1, (1 << 64) - 1)
 
 _PIECES = ("llama", "t5", "gemma4")  # models whose tokens are SentencePiece's, with U+2581 for a space
@@ -72,13 +73,14 @@ def metadata_bytes(path: Path) -> bytes:
 
 
 def chat_template(path: Path) -> str | None:
-    """The chat template in a file, None if it has none.
+    """The chat template in a file, the one for tools if there are several; None if it has none.
 
     Raises VocabError, OSError: as `read_gguf`.
     """
     with path.open("rb") as stream:
-        found = _metadata(stream, path_text(path.name)).get(_TEMPLATE)
-    return found if isinstance(found, str) else None
+        metadata = _metadata(stream, path_text(path.name))
+    found = (metadata.get(name) for name in (_TOOL_TEMPLATE, _TEMPLATE))
+    return next((template for template in found if isinstance(template, str)), None)
 
 
 def read_gguf(path: Path) -> Draft:

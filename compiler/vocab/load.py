@@ -90,8 +90,8 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = (), logits_width:
         return _finish(_read(path), _no_files, eos, logits_width, path_text(path.name))
     if str(source) == NAME:
         return _finish(_read(builtin_path()), _no_files, eos, logits_width, NAME)
-    if isinstance(source, str) and _HUB_ID.fullmatch(source):
-        return _from_hub(source, eos, logits_width)
+    if is_hub_id(source):
+        return _from_hub(str(source), eos, logits_width)
     raise VocabError(
         "no such tokenizer",
         found=repr(path.name),
@@ -121,6 +121,11 @@ def fingerprint(source: str | Path, eos: Sequence[str | int] = (), logits_width:
 
 
 # ---- finding
+
+
+def is_hub_id(source: Any) -> bool:
+    """Whether this is the id of a model on the Hugging Face hub, and no path here."""
+    return isinstance(source, str) and not os.path.exists(source) and _HUB_ID.fullmatch(source) is not None
 
 
 def _place(source: Any) -> Path:
@@ -172,6 +177,25 @@ def _folder(folder: Path) -> SideFile:
 
 def _from_hub(source: str, eos: Sequence[str | int], logits_width: int | None) -> TokenTable:
     """Fetch the tokenizer and the small files beside it; the hub's own cache keeps them."""
+    for name in _TOKENIZER_FILES:
+        path = hub_file(source, name)
+        if path is not None:
+
+            def side(other: str) -> Any:
+                found = hub_file(source, other)
+                return None if found is None else _json(found.read_bytes(), other)
+
+            return _finish(_read(path), side, eos, logits_width, source)
+    raise VocabError("this model has no tokenizer that toolc reads", place=source, expected=", ".join(_TOKENIZER_FILES))
+
+
+def hub_file(source: str, name: str) -> Path | None:
+    """A file of a model on the hub; None if the model has none, or the hub cannot be reached and the file may be
+    missing.
+
+    Raises:
+        VocabError: the hub refuses, or a tokenizer file cannot be had.
+    """
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -183,49 +207,36 @@ def _from_hub(source: str, eos: Sequence[str | int], logits_width: int | None) -
     )
 
     repo, _, revision = source.partition("@")
-
-    def fetch(name: str) -> Path | None:
-        try:
-            return Path(hf_hub_download(repo, name, revision=revision or None))
-        except LocalEntryNotFoundError:  # offline, and not in the cache; a kind of EntryNotFoundError
-            if name in _SIDE_FILES:
-                return None
-            raise VocabError(
-                "this is no path here, and the Hugging Face hub cannot be reached",
-                place=source,
-                hint="download the model's tokenizer.json and give its path",
-            ) from None
-        except EntryNotFoundError:
+    try:
+        return Path(hf_hub_download(repo, name, revision=revision or None))
+    except LocalEntryNotFoundError:  # offline, and not in the cache; a kind of EntryNotFoundError
+        if name not in _TOKENIZER_FILES:
             return None
-        except GatedRepoError:
-            raise VocabError(
-                "the owner of this model asks for its licence to be accepted first",
-                place=source,
-                hint=f"accept it on https://huggingface.co/{repo} and log in with `hf auth login` (or set HF_TOKEN), "
-                "or give a folder of the model",
-            ) from None
-        except RepositoryNotFoundError:
-            raise VocabError(
-                "the Hugging Face hub has no such model, or it is private",
-                place=source,
-                hint="check the name; for a private model log in with `hf auth login`, or set HF_TOKEN",
-            ) from None
-        except RevisionNotFoundError:
-            raise VocabError("this model has no such revision", place=source, found=revision) from None
-        except (HfHubHTTPError, OSError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise VocabError(f"the Hugging Face hub refused: {reason}", place=source) from None
-
-    for name in _TOKENIZER_FILES:
-        path = fetch(name)
-        if path is not None:
-
-            def side(other: str) -> Any:
-                found = fetch(other)
-                return None if found is None else _json(found.read_bytes(), other)
-
-            return _finish(_read(path), side, eos, logits_width, source)
-    raise VocabError("this model has no tokenizer that toolc reads", place=source, expected=", ".join(_TOKENIZER_FILES))
+        raise VocabError(
+            "this is no path here, and the Hugging Face hub cannot be reached",
+            place=source,
+            hint="download the model's tokenizer.json and give its path",
+        ) from None
+    except EntryNotFoundError:
+        return None
+    except GatedRepoError:
+        raise VocabError(
+            "the owner of this model asks for its licence to be accepted first",
+            place=source,
+            hint=f"accept it on https://huggingface.co/{repo} and log in with `hf auth login` (or set HF_TOKEN), "
+            "or give a folder of the model",
+        ) from None
+    except RepositoryNotFoundError:
+        raise VocabError(
+            "the Hugging Face hub has no such model, or it is private",
+            place=source,
+            hint="check the name; for a private model log in with `hf auth login`, or set HF_TOKEN",
+        ) from None
+    except RevisionNotFoundError:
+        raise VocabError("this model has no such revision", place=source, found=revision) from None
+    except (HfHubHTTPError, OSError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise VocabError(f"the Hugging Face hub refused: {reason}", place=source) from None
 
 
 # ---- reading

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from toolc.compiler.grammar.protocol import load_protocol
 from toolc.runtime.serving.parser_table import TOOL_PARSERS, VLLM, protocol_of
 
 from .parser_cases import CALLS, CURRENT, STEP3_BOTH, STEP3_CALL, TOOLS, examples, step3
@@ -58,7 +59,8 @@ def test_a_parser_reads_what_its_protocol_writes(parser: str) -> None:
     if parser.startswith("cohere"):
         pytest.importorskip("cohere_melody", reason="vLLM reads Cohere's calls with a package of their own")
     protocol = VLLM[parser]
-    assert read(parser, protocol, examples()[protocol][0]) == CALLS
+    calls = CALLS if load_protocol(protocol).has("calls") else CALLS[:1]  # some families have one call a turn
+    assert read(parser, protocol, examples()[protocol][0]) == calls
 
 
 @pytest.mark.parametrize(
@@ -123,4 +125,4 @@ def test_what_the_engine_does_not_read(parser: str, protocol: str, text: str, ca
 def test_mistral_follows_the_tokenizer() -> None:
     assert protocol_of("mistral", ["[TOOL_CALLS]", "[ARGS]"]) == "mistral_v11"
     assert protocol_of("mistral", ["[TOOL_CALLS]"]) == "mistral"
-    assert protocol_of(None, []) is None and protocol_of("xlam", []) is None
+    assert protocol_of(None, []) is None and protocol_of("beam", []) is None

@@ -29,7 +29,9 @@ WRAPPED = {
     "harmony": "<|channel|>final<|message|>{}",
     "cohere": "<|START_RESPONSE|>{}<|END_RESPONSE|>",
     "cohere_cmd5": "<|START_TEXT|>{}<|END_TEXT|>",
+    "inkling": "<|content_text|>{}<|end_message|>",
     "kimi_k3": "{}<|close|>response<|sep|>",
+    "muse": " to=user<|message|>{}",
     "react": 'Action: Finish\nAction Input: {"return_type": "give_answer", "final_answer": {}}',
 }
 

@@ -178,6 +178,10 @@ REASONING = [
     ("hermes", "<tool_call>"), ("qwen3_coder", "<tool_call>"), ("glm45", "<tool_call>"), ("glm47", "<tool_call>"),
     ("granite", "<tool_call>"), ("granite", "<|tool_call|>"), ("kimi_k2", "<|tool_calls_section_begin|>"),
     ("minimax_m2", "<minimax:tool_call>"), ("gemma4", "<|tool_call>"), ("mistral_v11", "[TOOL_CALLS]"),
+    ("dots", "<dots_function_call>"), ("ernie45", "<tool_call>"), ("gigachat35", "<｜GCML｜tool_calls>"),
+    ("hunyuan_a13b", "<tool_calls>"), ("hy_v3", "<tool_calls>"), ("hy_v4", "<tool_calls>"), ("minicpm5", "<function"),
+    ("internlm", "<|action_start|>"), ("iquest_q1", "<iquest_tool_call>"), ("seed_oss", "<seed:tool_call>"),
+    ("longcat", "<longcat_tool_call>"), ("k2_horizon", "<ifm|tool_calls>"), ("apertus", "<|tools_prefix|>"),
 ]  # fmt: skip
 
 
@@ -185,7 +189,14 @@ REASONING = [
 @pytest.mark.parametrize("protocol, opening", REASONING, ids=[f"{p}-{o}" for p, o in REASONING])
 def test_no_call_begins_in_reasoning(protocol: str, opening: str, as_tokens: bool) -> None:
     """Servers take that for its end."""
-    end = {"gemma4": "<channel|>", "mistral_v11": "[/THINK]"}.get(protocol, "</think>")
+    end = {
+        "gemma4": "<channel|>",
+        "mistral_v11": "[/THINK]",
+        "seed_oss": "</seed:think>",
+        "longcat": "</longcat_think>",
+        "k2_horizon": "</ifm|think>",
+        "apertus": "<|inner_suffix|>",
+    }.get(protocol, "</think>")
     held = bundle(protocol, as_tokens)
     assert accepts(held, f"I may call f.{end}Hi", "auto/inside")
     assert not accepts(held, f"I write {opening} and{end}Hi", "auto/inside")

@@ -139,11 +139,11 @@ def test_text_may_not_end_in_half_a_delimiter(name: str) -> None:
     delimiter = family.begin.strip() or re.split(r"[\n{]", family.item)[0]
     if (
         not family.text
-        or name in ("llama3", "harmony", "cohere", "kimi_k3", "pythonic", "llama3_builtin", "react")
+        or name in ("llama3", "harmony", "cohere", "kimi_k3", "pythonic", "llama3_builtin", "react", "inkling", "muse")
         or not delimiter
     ):
         return
-    first = re.match(r"\]<\]minimax\[>\[|<?(｜DSML｜)|<[^>]*>|\[[A-Z_]*\]", delimiter)
+    first = re.match(r"\]<\]minimax\[>\[|<?(｜(?:DSML|GCML)｜)|<[^>]*>|\[[A-Z_]*\]", delimiter)
     assert first is not None
     stop = first[1] or first[0]
     for length in range(1, len(stop)):
