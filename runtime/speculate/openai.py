@@ -245,7 +245,7 @@ class _Responses:
         if not options.get("tools") or options.get("tool_choice") == "none":
             return await _asked(original, options)
         asked = chat_request(options)
-        if asked is None:
+        if asked is None or not asked["tools"]:
             return await _asked(_Warns(client.main.responses, "client.responses").create, options)
         turn = client.executor.begin(client.samples(asked["messages"], asked))
         try:

@@ -19,7 +19,8 @@ from typing import Any
 
 from .agent import Message
 
-_ELSEWHERE = ("previous_response_id", "conversation", "prompt")
+ELSEWHERE = ("previous_response_id", "conversation", "prompt")
+"""Options that say that the history lies with the endpoint."""
 _SAME = ("temperature", "parallel_tool_calls")
 _TEXTS = ("input_text", "output_text", "text")
 _PASSED_OVER = ("reasoning", "item_reference")
@@ -30,9 +31,9 @@ class _Untranslated(Exception):
 
 
 def chat_request(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The request as one for chat completions: `messages` and the options that say which calls there may be; None if
-    there is no such request, or none with functions."""
-    if any(options.get(name) for name in _ELSEWHERE):
+    """The request as one for chat completions: `messages`, `tools` (functions), and the options that say which calls
+    there may be; None if there is no such request."""
+    if any(options.get(name) for name in ELSEWHERE):
         return None
     try:
         messages = _messages(options.get("input") or ())
@@ -48,7 +49,7 @@ def chat_request(options: Mapping[str, Any]) -> dict[str, Any] | None:
     if isinstance(options.get("max_output_tokens"), int):
         asked["max_completion_tokens"] = options["max_output_tokens"]
     asked |= {name: options[name] for name in _SAME if name in options}
-    return asked if tools and messages else None
+    return asked if messages else None
 
 
 def message_of(response: Any) -> Message:
@@ -94,7 +95,8 @@ def _messages(given: str | Iterable[Any]) -> list[Message]:
     for item in given:
         kind = _get(item, "type") or "message"
         if kind == "message":
-            out.append({"role": _get(item, "role"), "content": _text(_get(item, "content"))})
+            role = _get(item, "role")
+            out.append({"role": "system" if role == "developer" else role, "content": _text(_get(item, "content"))})
         elif kind == "function_call":
             if not out or out[-1]["role"] != "assistant":
                 out.append({"role": "assistant", "content": None})

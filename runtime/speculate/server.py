@@ -2,6 +2,7 @@
 
     GET  /health, GET /v1/models
     POST /v1/chat/completions                 streaming or not
+    POST /v1/responses                        the same in the Responses API (responses_server.py)
     POST /v1/cache-tool-output/{response_id}  [{name, params?, output, keep_alive?}] → {"cached": n}; also without /v1
 
 A streamed answer begins with a chunk that holds nothing but the response's id: from then on, until the answer has
@@ -26,7 +27,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -41,6 +42,8 @@ from .engine import Running, Sampling, Step
 from .errors import SpeculateError
 from .handed_in import Bad, HandedIn, read_entries, told
 from .keys import parse_json
+from .responses import ELSEWHERE, chat_request
+from .responses_server import ResponseAnswer
 from .service import Request as Completion
 from .service import Service, Turn
 
@@ -48,6 +51,10 @@ MODEL = "toolc"
 _OPTIONS = frozenset(
     "messages model tools tool_choice parallel_tool_calls temperature seed max_tokens max_completion_tokens stream "
     "stream_options user n max_resident_turns".split()
+)
+_RESPONSE_OPTIONS = frozenset(
+    "input instructions model tools tool_choice parallel_tool_calls temperature max_output_tokens stream store user "
+    "previous_response_id conversation prompt max_resident_turns".split()
 )
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
 VALUES = 1 << 16
@@ -117,14 +124,28 @@ def make_app(service: Service, max_body: int = 1 << 20) -> FastAPI:
         answer = _Answer(service, running)
         if stream:
             return StreamingResponse(answer.stream(with_usage), media_type="text/event-stream")
-        return JSONResponse(await answer.whole(request))
+        return JSONResponse(await while_connected(request, answer.whole()))
+
+    @app.post("/v1/responses")
+    async def respond(request: Request) -> Response:
+        body = await service.aside(parse, await read_body(request, max_body))
+        completion = await service.aside(response_of, service, body, user_of(request))
+        stream = _flag(body, "stream") is True
+        try:
+            running = await service.begin_in_thread(completion)
+        except ToolcError as error:
+            raise Refused(_FULL if "full" in error.message else _BAD, str(error)) from error
+        answer = ResponseAnswer(service, running, body, MODEL)
+        if stream:
+            return StreamingResponse(_lines(answer), media_type="text/event-stream")
+        return JSONResponse(await while_connected(request, answer.whole()))
 
     @app.post("/v1/cache-tool-output/{response_id}")
     @app.post("/cache-tool-output/{response_id}")
     async def cache(response_id: str, request: Request) -> dict[str, Any]:
         engine, user = service.engine, user_of(request)
         entries, bad = await service.aside(entries_of, await read_body(request, max_body), engine.limits.cache.entries)
-        taken = []
+        taken: list[int] = []
         for number, name, arguments, output, keep_alive_s in entries:
             if keep_alive_s is None:
                 keep_alive_s = engine.limits.cache.keep_alive_s
@@ -151,6 +172,30 @@ async def read_body(request: Request, most: int) -> bytes:
             raise Refused(_TOO_LARGE, f"the body is larger than {most} bytes")
         parts.append(part)
     return b"".join(parts)
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """What work gives; a client that goes away, also while its request waits for a slot, ends it."""
+    answer, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
+    try:
+        await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise Refused(_FULL, "the client went away")
+        return answer.result()
+    finally:
+        for task in (answer, gone):
+            task.cancel()
+        await asyncio.wait({answer, gone})
+
+
+async def _lines(answer: ResponseAnswer) -> AsyncIterator[str]:
+    """The events of a stream as the API sends them."""
+    try:
+        async for event in answer.stream():
+            yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
+    except Exception as error:  # the status line is gone: an error can only be an event
+        told = {"type": "error", "code": "server_error", "message": str(error), "param": None}
+        yield f"event: error\ndata: {json.dumps(told)}\n\n"
 
 
 async def _disconnected(request: Request) -> None:
@@ -246,6 +291,39 @@ def completion_of(service: Service, body: Any, user: str) -> Completion:
     return Completion(messages, tools, _entry_of(service, body, tools), sampling, user)
 
 
+def response_of(service: Service, body: Any, user: str) -> Completion:
+    """What a body of the Responses API asks for; refused with the option that is wrong."""
+    if not isinstance(body, dict):
+        raise Refused(_BAD, "the body is a JSON object")
+    unknown = set(body) - _RESPONSE_OPTIONS
+    if unknown:
+        raise Refused(_BAD, f"there is no option {sorted(unknown)[0]!r} here", sorted(unknown)[0])
+    elsewhere = [name for name in ("store", *ELSEWHERE) if body.get(name)]
+    if elsewhere:
+        raise Refused(_BAD, "responses are not kept here: send the history as input", elsewhere[0])
+    for name, kinds, expected in (("instructions", str, "text"), ("tool_choice", (str, dict), "a choice of tools")):
+        if body.get(name) is not None and not isinstance(body[name], kinds):
+            raise Refused(_BAD, f"{name}: expected {expected}", name)
+    for one in [] if body.get("tools") is None else _listed(body, "tools"):
+        if not isinstance(one, dict) or one.get("type") != "function":
+            raise Refused(_BAD, "expected functions: there are no other tools here", "tools")
+    if not isinstance(body.get("input"), str):
+        _listed(body, "input")
+    asked = chat_request(body)
+    if asked is None:
+        raise Refused(_BAD, "expected texts, calls (function_call) and outputs (function_call_output)", "input")
+    asked |= {name: body[name] for name in ("max_resident_turns", "temperature") if name in body}
+    if body.get("max_output_tokens") is not None:
+        asked["max_completion_tokens"] = body["max_output_tokens"]
+    return completion_of(service, asked, user)
+
+
+def _listed(body: Mapping[str, Any], name: str) -> list[Any]:
+    if not isinstance(body.get(name), list):
+        raise Refused(_BAD, f"{name}: expected a list", name)
+    return list(body[name])
+
+
 def _with_usage(body: Mapping[str, Any]) -> bool:
     """Whether a stream ends with what it used."""
     given = {} if body.get("stream_options") is None else body["stream_options"]
@@ -315,20 +393,8 @@ class _Answer:
         self.deltas = Deltas(running.id, service.engine.encoding)
         self.created = int(time.time())
 
-    async def whole(self, request: Request) -> dict[str, Any]:
-        """In one piece; a client that goes away, also while its request waits for a slot, ends it."""
-        answer, gone = asyncio.create_task(self._collect()), asyncio.create_task(_disconnected(request))
-        try:
-            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done():
-                raise Refused(_FULL, "the client went away")
-            return answer.result()
-        finally:
-            for task in (answer, gone):
-                task.cancel()
-            await asyncio.wait({answer, gone})
-
-    async def _collect(self) -> dict[str, Any]:
+    async def whole(self) -> dict[str, Any]:
+        """In one piece."""
         resident: list[Message] = []
         async with aclosing(self.service.run(self.running)) as events:
             async for event in events:

