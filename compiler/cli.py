@@ -361,6 +361,28 @@ def explain_command(**options: Any) -> None:
     run(**options)
 
 
+@cli.command("test")
+@click.argument("spec", type=click.Path())
+@click.option("--tokenizer", metavar="T", help="Tokenizer file, model folder or Hugging Face id.  [default: builtin]")
+@click.option("--protocol", metavar="P", help="How calls are written: see `toolc protocols`, or a .lark file.")
+@click.option("--response", type=click.Path(), metavar="FILE", help="JSON Schema of a structured response.")
+@click.option(
+    "--validator",
+    metavar="M:F",
+    help="A function that is given each call, or a class, as a model, of its arguments.  [default: jsonschema]",
+)
+@click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="Decodes of each tool.")
+@click.option("--budget", type=click.IntRange(1), help="Most tokens of a text.  [default: 40 more than needed]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random decodes.")
+@_json_option
+@guarded
+def test_command(**options: Any) -> None:
+    """Decode at random under SPEC, validate what comes out, and show the smallest failure."""
+    from .commands.test import run
+
+    run(**options)
+
+
 @cli.command("protocols")
 @click.argument("model", required=False, type=click.Path())
 @_json_option

@@ -92,11 +92,13 @@ def source_key(
 
     from .lift.vocab import load_vocab
     from .protocol_choice import choice_for, with_choice
+    from .vocab.objects import readable
 
     options = checked_options(options)
     if not isinstance(source, str):
         expect(source, Spec, "source_key(source)", "what read_spec gives, or Lark text")
     check_fit(source, options, name)
+    vocab = readable(vocab)
     options = with_choice(options, choice_for(source, vocab, options))
     if not isinstance(vocab, Vocab):
         vocab = load_vocab(BUILTIN if vocab is None else vocab)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from .grammar.assemble import Assembled, Known
 
-    Tokenizer = str | Path | Vocab
+    Tokenizer = str | Path | Vocab | Any  # Any: the tokenizer of another library, see vocab/objects.py
 
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
@@ -128,8 +128,8 @@ def compile_tools(
     Args:
         spec: a path, as a Path or as text; JSON text, which begins with a bracket; bytes; the value itself; Python
             functions and classes.
-        tokenizer: a tokenizer file, a model folder, a Hugging Face id, or a Vocab that was loaded before; None for the
-            built-in one.
+        tokenizer: a tokenizer file, a model folder, a Hugging Face id; a tokenizer of transformers, tokenizers or
+            mistral-common; or a Vocab that was loaded before. None for the built-in one.
         eos: tokens that end a turn, by name or id; by default what the tokenizer's own files say.
         logits_width: how many logits the model has, which may be more than the tokenizer has ids; by default what the
             model's config.json says.
@@ -214,8 +214,10 @@ def compile_spec(
         dict.fromkeys(("str", "PosixPath", "dict", "list"), hint),
     )
     from .protocol_choice import choice_for, with_choice
+    from .vocab.objects import readable
 
     options = checked_options(options)
+    tokenizer = readable(tokenizer)
     choice = choice_for(spec, tokenizer, options)
     options = with_choice(options, choice)
     clock = _Clock(f"{spec.name}#", options, progress)
@@ -433,6 +435,7 @@ def _compile(
     from .schema.report import dropped, keyword_counts, misspelt, pack, placed
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
+    from .vocab.objects import readable
 
     budget = options.budget
     clock.begin("grammar")  # numba is there now: what it compiles does not count
@@ -457,7 +460,7 @@ def _compile(
     else:
         if tokenizer is None:
             warnings.warn(NO_TOKENIZER, BuiltinTokenizerWarning, stacklevel=_level_of_caller())
-        source = BUILTIN if tokenizer is None else tokenizer
+        source = BUILTIN if tokenizer is None else readable(tokenizer)
         vocab, encode = load_vocab(source, *stated), encoder(source)
         reads = None if encode is None else fingerprint(source, *stated)
     ends = _ends(vocab)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from .small_model import make_model
+
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -38,12 +40,28 @@ def test_python(repository: Path, folder: Path) -> None:
     pytest.importorskip("torch")
     names: dict[str, Any] = {}
     code = [text for kind, text in blocks(repository / "README.md") if kind == "python"]
-    assert len(code) == 2
-    for text in code:
+    assert len(code) == 4
+    for text in code[2:]:
         exec(compile(text, "README.md", "exec"), names)  # a test of our own file
     call = json.loads(names["text"])
     assert list(call) == ["name", "arguments"]
     assert call["name"] in {tool["name"] for tool in names["bundle"].tools}
+
+
+def test_the_model_of_a_reader(
+    repository: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first two blocks, with a tiny random model in the place of the one that they name."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    path = str(make_model(folder / "small"))
+    for kind in (transformers.AutoTokenizer, transformers.AutoModelForCausalLM):
+        load = kind.from_pretrained
+        monkeypatch.setattr(kind, "from_pretrained", lambda name, load=load: load(path))
+    names: dict[str, Any] = {"__name__": "README"}
+    for text in [text for kind, text in blocks(repository / "README.md") if kind == "python"][:2]:
+        exec(compile(text, "README.md", "exec"), names)  # a test of our own file
+    assert "days" in capsys.readouterr().out and len(names["messages"]) > 1
 
 
 def test_console(repository: Path, folder: Path) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolc.runtime.expected import expect
+from toolc.runtime.expected import expect, named_kind
 
 from ..errors import VocabError
 from ..paths import path_text
@@ -130,7 +130,12 @@ def is_hub_id(source: Any) -> bool:
 
 def _place(source: Any) -> Path:
     if not isinstance(source, (str, os.PathLike)):
-        raise VocabError("no such tokenizer", found=type(source).__name__, expected="a path, a name or a Vocab")
+        raise VocabError(
+            "no such tokenizer",
+            found=named_kind(source),
+            expected="a path, a name, a Vocab, or a tokenizer of transformers, tokenizers or mistral-common",
+            hint={"Bundle": "write bundle.vocab", "Compiled": "write compiled.bundle.vocab"}.get(type(source).__name__),
+        )
     if not os.fspath(source):
         raise VocabError("no such tokenizer", found='""', expected="a path or a name", hint="this folder is written .")
     return Path(source)
