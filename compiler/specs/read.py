@@ -123,8 +123,8 @@ def _read(
                 "the version of OpenAPI is text",
                 place=f"{name}#/openapi",
                 found=shown(version),
-                expected='"3.0.x" or "3.1.x"',
-                hint=f'write it between quotes: "{version}.0"' if version in (3.0, 3.1) else None,
+                expected='"3.0.x", "3.1.x" or "3.2.x"',
+                hint=f'write it between quotes: "{version}.0"' if str(version) in ("3.0", "3.1", "3.2") else None,
             )
         tools = read_openapi(document, name, refused, select, repairs)
         more = {"may_be_empty": bool(select), "repairs": repairs}
