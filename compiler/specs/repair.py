@@ -39,13 +39,18 @@ def _mended(value: Any, at: str, names: bool, repairs: list[Repair]) -> Any:
     out = {}
     for key, one in value.items():
         data = not names and (key in _DATA or key.startswith("x-"))
-        below = not names and key in _MAPS and isinstance(one, dict)
+        below = not names and key in _MAPS and isinstance(one, dict) and not (key == "parameters" and _is_schema(one))
         out[key] = one if data else _mended(one, f"{at}/{escape(key)}", below, repairs)
     if not names:
         _mend_nulls(out, at, repairs)
         _mend_list(out, at, repairs)
         _mend_required(out, at, repairs)
     return out
+
+
+def _is_schema(value: dict[str, Any]) -> bool:
+    """Whether the parameters of a tool stand here, and no map of an API's parameters by their names."""
+    return not isinstance(value.get("type", ""), dict) and ("type" in value or "properties" in value)
 
 
 def _mend_nulls(schema: dict[str, Any], at: str, repairs: list[Repair]) -> None:
