@@ -28,8 +28,8 @@ def read_source(spec: str | Project, max_bytes: int | None, options: Options) ->
         source, stem = joined_spec(spec.specs, limit, True, select, options.schemas, options.repair), spec.specs[0].stem
     elif spec == "-":
         data = standard_input().read(limit + 1)
-        how = {"skip": True, "select": select, "schemas": options.schemas, "repair": options.repair}
-        source, stem = read_spec(data, "stdin", max_bytes=limit, **how), "stdin"
+        schemas, repair, stem = options.schemas, options.repair, "stdin"
+        source = read_spec(data, stem, max_bytes=limit, skip=True, select=select, schemas=schemas, repair=repair)
     else:
         source, stem = read_file(spec, max_bytes, True, select, options.schemas, options.repair)
     if isinstance(source, Spec):

@@ -444,7 +444,7 @@ def _places_in(spec: Spec, tool: ToolSpec | None = None) -> Iterator[None]:
         if tool is not None and place.startswith(head := f"{name}#{tool.pointer}/"):
             place = f"{name}#{tool.place(place[len(head) - 1 :])}"
             homes = sorted(tool.places.items(), key=lambda item: -len(item[0]))
-            for at, home in homes if error.found and head in error.found else ():
-                error.found = error.found.replace(f"{name}#{tool.pointer}{at}/", f"{name}#{home}/")
+            for at, home in homes:
+                error.found = error.found and error.found.replace(f"{name}#{tool.pointer}{at}/", f"{name}#{home}/")
         error.place = place
         raise

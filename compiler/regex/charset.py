@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from .categories import RUNS
-from .scripts import SCRIPTS
+from .scripts import PROPERTIES, PROPERTY_ALIASES, SCRIPT_ALIASES, SCRIPTS
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -166,16 +166,27 @@ def named_property(name: str, value: str | None) -> Ranges | None:
             if name == "Assigned":
                 return complement(_categories()["Cn"])
             return {"Any": ALL, "ASCII": ((0, 0x7F),)}.get(name, ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
-        return _category(name)
+        text = PROPERTIES.get(PROPERTY_ALIASES.get(name, name))
+        return _category(name) if text is None else _listed(text)
     if name in ("General_Category", "gc"):
         return _category(value)
     if name in ("Script", "sc"):
-        text = SCRIPTS.get(value)
-        if text is None:
-            return None
-        ends = (part.split("-") for part in text.split())
-        return normal((int(part[0], 16), int(part[-1], 16)) for part in ends)
+        text = SCRIPTS.get(SCRIPT_ALIASES.get(value, value))
+        return None if text is None else _listed(text)
     return None
+
+
+def _listed(text: str) -> Ranges:
+    """The set that a text of scripts.py holds."""
+    found: list[tuple[int, int]] = []
+    start = 0
+    for part in text.split():
+        gap, _, more = part.partition(".")
+        start += int(gap, 36)
+        end = start + (int(more, 36) if more else 0)
+        found.append((start, end))
+        start = end + 1
+    return normal(found)
 
 
 def _category(name: str) -> Ranges | None:

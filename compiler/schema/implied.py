@@ -313,5 +313,12 @@ def _declares_nothing(value: Conj, held: Conj) -> bool:
         not part.positive
         or (held is not None and part in held)
         or types_of(part.node)[0].isdisjoint(("array", "object"))
+        or _lists_scalars(part.node)
         for part in value
     )
+
+
+def _lists_scalars(node: Node) -> bool:
+    """Whether a schema lists its values, and none is an array or an object."""
+    listed = node.keywords.get("enum", node.keywords.get("const"))
+    return listed is not None and not any(isinstance(one.value, (list, dict)) for one in listed)

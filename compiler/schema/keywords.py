@@ -109,8 +109,8 @@ KEYWORDS: dict[str, Keyword] = {
         "pattern",
         "string",
         limit="groups up to 40 deep; no back-references, octal escapes, escapes and classes of other dialects, word "
-        "boundaries where case is ignored, nor properties but general categories, scripts, `ASCII`, "
-        "`ASCII_Hex_Digit`, `Any` and `Assigned`; no looks back out of a repeated group or at several characters but "
+        "boundaries where case is ignored, nor properties but general categories, scripts and some "
+        "[binary ones](#patterns); no looks back out of a repeated group or at several characters but "
         "from the end",
         restrictions=ESCAPES,
     ),

@@ -10,6 +10,7 @@ OpenAPI      schemas are those of requests: a property that is ``readOnly`` is n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import cache
@@ -447,9 +448,16 @@ def _inside(schema: dict[str, Any], around: Context, place: str) -> Context:
     return around._replace(base=base_in(schema, base, draft, place), draft=draft)
 
 
+_OPERATION = re.compile(
+    r"/(?:paths/[^/]*|components/pathItems/[^/]*|documents/(?:[^/]*|.*/(?!properties/)[^/]*))"
+    r"/(?:get|put|post|delete|options|head|patch|trace|query|additionalOperations/[^/]*)\Z"
+)
+"""Where operations stand: below paths, or where references from there lead."""
+
+
 def is_operation(pointer: str) -> bool:
     """Whether an operation of an OpenAPI description stands there: what is read as its schema are its arguments."""
-    return pointer.startswith("/paths/") and pointer.count("/") == 3
+    return _OPERATION.match(pointer) is not None
 
 
 def _without(names: tuple[str, ...], others: frozenset[str]) -> tuple[str, ...]:

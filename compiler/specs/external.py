@@ -105,7 +105,7 @@ def loader_of(schemas: Loader | str | Path | None, source: Any, document: Any) -
     """
     beside = source.parent if isinstance(source, Path) else None
     folder = Path(schemas) if isinstance(schemas, (str, Path)) else None
-    said = document.get("$id", document.get("id")) if isinstance(document, dict) else None
+    said = document.get("$self", document.get("$id", document.get("id"))) if isinstance(document, dict) else None
     files = Files(beside, said if isinstance(said, str) else "", folder)
     if not callable(schemas):
         return files

@@ -1,15 +1,16 @@
-"""OpenAPI 3.0 and 3.1 documents: every operation under ``paths`` is a tool.
+"""OpenAPI 3.0, 3.1 and 3.2 documents: every operation under ``paths`` is a tool.
 
 The arguments are one object: path, query, header and cookie parameters under their own names, then the request
 body under ``body``. Nothing else may stand in it.
 
-OpenAPI 3.0 schemas are JSON Schema draft 4 but for ``nullable``, which is made a type here; those of 3.1 are 2020-12.
+OpenAPI 3.0 schemas are JSON Schema draft 4 but for ``nullable``, which is made a type here; those of 3.1 and 3.2 are
+2020-12.
 
 Leaves out   what the schemas mean: they stay as written, with their ``$ref`` into the document; properties that are
              ``readOnly`` are left out of requests where schemas are read (../schema/nodes.py).
 Invariants   the order is that of the document: parameters of the path item, those of the operation, the body;
              path parameters are required; a name in two places is prefixed by the place (``path_id``, ``query_id``).
-Source       OpenAPI Specification 3.0.4 and 3.1.1, sections Path Item, Operation, Parameter, Request Body.
+Source       OpenAPI Specification 3.0.4, 3.1.1 and 3.2.0, sections Path Item, Operation, Parameter, Request Body.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ from .model import Dialect, Refused, Repair, ToolSpec, escape, quote, shown, ski
 from .selection import Selection
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-READ_ONLY = frozenset({"get", "head"})
-IDEMPOTENT = frozenset({"get", "head", "put", "delete", "options", "trace"})  # RFC 9110, 9.2.2
+READ_ONLY = frozenset({"get", "head", "query"})
+IDEMPOTENT = frozenset({"get", "head", "put", "delete", "options", "trace", "query"})  # RFC 9110, 9.2.2
 PLACES = ("path", "query", "header", "cookie")
+QUERY = "query"
+OTHERS = "additionalOperations"
+WHOLE_QUERY = "querystring"
+"""What 3.2 adds: a method, an object of further ones, a place."""
 IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})  # the specification says so
 BODY, OTHER_BODY = "body", "requestBody"
 MAX_HOPS = 100
@@ -51,12 +56,12 @@ def read_openapi(
         repairs: receives what is read otherwise than it stands; None: nothing is.
     """
     version = document["openapi"]
-    if not isinstance(version, str) or not re.match(r"3\.[01](\.\d+)?([-+].*)?\Z", version):
+    if not isinstance(version, str) or not re.match(r"3\.[012](\.\d+)?([-+].*)?\Z", version):
         raise SpecError(
             "this version of OpenAPI is not read",
             place=f"{name}#/openapi",
             found=shown(version),
-            expected='"3.0.x" or "3.1.x"',
+            expected='"3.0.x", "3.1.x" or "3.2.x"',
         )
     dialect: Dialect = "openapi-3.0" if version.startswith("3.0") else "openapi-3.1"
     if dialect == "openapi-3.0":
@@ -89,6 +94,9 @@ class Reader:
         self.arguments = 0  # of the operations so far
         self.refused = refused
         self.select = select or Selection()
+        self.later = str(document.get("openapi", "")).startswith("3.2")
+        if self.later:
+            self.places = (*self.places, WHOLE_QUERY)
         self.repairs = repairs
 
     def paths(self, paths: dict[str, Any]) -> list[ToolSpec]:
@@ -104,15 +112,19 @@ class Reader:
         """The operations of one path."""
         item, at = self.resolve(item, pointer, "a path item: an object")
         tools = []
-        for method, operation in item.items():
-            if method in METHODS:
+        listed = {method: (operation, f"{at}/{method}") for method, operation in item.items()}
+        if self.later and isinstance(item.get(OTHERS), dict):
+            above = f"{at}/{OTHERS}"
+            listed |= {method: (one, f"{above}/{escape(method)}") for method, one in item[OTHERS].items()}
+        known = {*METHODS, QUERY, *item.get(OTHERS, ())} if self.later else METHODS
+        for method, (operation, where) in listed.items():
+            if method in known:
                 named = isinstance(operation, dict) and isinstance(operation.get("operationId"), str)
                 called = operation["operationId"] if named else f"{method} {path}"
                 said = plain_name(called if named else method + path)
                 if not self.select.takes(said, tags_in(operation), method, path):
                     continue
                 with skipping(self.refused, called):
-                    where = f"{at}/{method}"
                     want(operation, dict, f"{self.name}#{where}", "an operation: an object")
                     shared = self.parameters(item.get("parameters"), f"{at}/parameters")
                     own = self.parameters(operation.get("parameters"), f"{where}/parameters")
@@ -165,8 +177,8 @@ class Reader:
             parts[argument] = "body", argument
 
         description = operation.get("description") or operation.get("summary") or ""
-        by_method: dict[str, Any] = {"read_only": True} if method in READ_ONLY else {}
-        by_method |= {"idempotent": True} if method in IDEMPOTENT else {}
+        by_method: dict[str, Any] = {"read_only": True} if method.lower() in READ_ONLY else {}
+        by_method |= {"idempotent": True} if method.lower() in IDEMPOTENT else {}
         by_method |= marks_of(operation, f"{self.name}#{pointer}", annotations=False)
         return ToolSpec(
             name=self.tool_name(method, path, operation, pointer),
@@ -257,8 +269,7 @@ class Reader:
         if not content:
             raise SpecError("there is no media type", place=f"{self.name}#{at}", expected='"application/json": {…}')
         chosen = min(content, key=_preference)
-        at = f"{at}/{escape(chosen)}"
-        media = want(content[chosen], dict, f"{self.name}#{at}", "a media type: an object")
+        media, at = self.resolve(content[chosen], f"{at}/{escape(chosen)}", "a media type: an object")
         return self.schema(media.get("schema", {}), f"{at}/schema")
 
     def flag(self, value: dict[str, Any], at: str) -> bool:

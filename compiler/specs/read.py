@@ -16,7 +16,7 @@ from toolc.runtime.serving.requests import is_request, is_response_format
 from ..errors import SpecError
 from .callables import is_callable, listed, read_callables, with_documents
 from .external import Loader, documents_of, embedded, loader_of
-from .model import SCHEMA_KEYS, Refused, Repair, Spec, digest_of, make_spec, quote, shown
+from .model import SCHEMA_KEYS, Refused, Repair, Spec, ToolSpec, digest_of, make_spec, quote, shown
 from .openapi import read_openapi
 from .repair import repaired
 from .requests import request_spec, response_schema
@@ -123,16 +123,12 @@ def _read(
                 "the version of OpenAPI is text",
                 place=f"{name}#/openapi",
                 found=shown(version),
-                expected='"3.0.x" or "3.1.x"',
-                hint=f'write it between quotes: "{version}.0"' if version in (3.0, 3.1) else None,
+                expected='"3.0.x", "3.1.x" or "3.2.x"',
+                hint=f'write it between quotes: "{version}.0"' if str(version) in ("3.0", "3.1", "3.2") else None,
             )
-        tools = read_openapi(document, name, refused, select, repairs)
-        more = {"may_be_empty": bool(select), "repairs": repairs}
-        return make_spec("openapi", name, document, tools, refused=refused, **more)
+        return _api(document, name, read_openapi(document, name, refused, select, repairs), refused, select, repairs)
     if "swagger" in document:
-        tools = read_swagger(document, name, refused, select, repairs)
-        more = {"may_be_empty": bool(select), "repairs": repairs}
-        return make_spec("openapi", name, document, tools, refused=refused, **more)
+        return _api(document, name, read_swagger(document, name, refused, select, repairs), refused, select, repairs)
     if is_request(document):
         return request_spec(document, name, refused, select)
     if "tools" in document and "properties" not in document:
@@ -172,6 +168,19 @@ def _read(
             hint='write a tool as {"type": "function", "function": {…}}' if looks_like_tool else None,
         )
     return make_spec("schema", name, document, [], document)
+
+
+def _api(
+    document: Any,
+    name: str,
+    tools: list[ToolSpec],
+    refused: list[Refused] | None,
+    select: Selection | None,
+    repairs: list[Repair] | None,
+) -> Spec:
+    """The spec of an OpenAPI document."""
+    chosen = bool(select)
+    return make_spec("openapi", name, document, tools, refused=refused, may_be_empty=chosen, repairs=repairs)
 
 
 def _listed(

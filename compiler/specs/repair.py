@@ -3,6 +3,7 @@
     enum or const beside "type": "array", of values that are no arrays   is that of the items
     required: "true" of a parameter, a body                              is true
     required: true (or "true") of a property                             names it in the object's own required
+    a keyword that is null                                               is left out
     {id} in a path without a path parameter                              a path parameter, text    (openapi.py)
     equal operationIds                                                   are numbered              (model.py)
 
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import Repair, escape
+from .model import SCHEMA_KEYS, Repair, escape
 
 _DATA = frozenset({"enum", "default", "example", "examples", "const"})
+_NEVER_NULL = SCHEMA_KEYS - {"const", "default", "examples", "title", "description", "$comment", "nullable"}
 _MAPS = frozenset(
     "properties patternProperties $defs definitions schemas parameters requestBodies dependentSchemas paths "
     "headers responses content".split()
@@ -37,12 +39,25 @@ def _mended(value: Any, at: str, names: bool, repairs: list[Repair]) -> Any:
     out = {}
     for key, one in value.items():
         data = not names and (key in _DATA or key.startswith("x-"))
-        below = not names and key in _MAPS and isinstance(one, dict)
+        below = not names and key in _MAPS and isinstance(one, dict) and not (key == "parameters" and _is_schema(one))
         out[key] = one if data else _mended(one, f"{at}/{escape(key)}", below, repairs)
     if not names:
+        _mend_nulls(out, at, repairs)
         _mend_list(out, at, repairs)
         _mend_required(out, at, repairs)
     return out
+
+
+def _is_schema(value: dict[str, Any]) -> bool:
+    """Whether the parameters of a tool stand here, and no map of an API's parameters by their names."""
+    return not isinstance(value.get("type", ""), dict) and ("type" in value or "properties" in value)
+
+
+def _mend_nulls(schema: dict[str, Any], at: str, repairs: list[Repair]) -> None:
+    """Keywords that are null, as programs write those that they have not."""
+    for key in [key for key, one in schema.items() if one is None and key in _NEVER_NULL]:
+        del schema[key]
+        repairs.append(Repair(f"{at}/{key}", f"{key} is null, which says nothing"))
 
 
 def _mend_list(schema: dict[str, Any], at: str, repairs: list[Repair]) -> None:

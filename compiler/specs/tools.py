@@ -5,6 +5,8 @@
     Anthropic Messages        {name, description, input_schema}; "type" is left out or "custom"
     MCP tools/list            {name, description, inputSchema, annotations}: see marks.py
     a function document       {name, description, parameters}, with the types of BFCL or of JSON Schema: see bfcl.py
+    LangChain                 {name, description, args_schema}
+    Pydantic AI               {name, description, parameters_json_schema}, as a ToolDefinition is written
 
 Leaves out   uniqueness and spelling of names: model.py.
 Invariants   ``$ref`` in the schema of the arguments resolves against that schema, as the APIs document.
@@ -35,7 +37,7 @@ from .model import (
 from .selection import Selection
 
 _OPEN = ("$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "enum", "const")
-_SCHEMAS = ("inputSchema", "input_schema", "parameters")
+_SCHEMAS = ("inputSchema", "input_schema", "parameters", "args_schema", "parameters_json_schema")
 _ALIKE = frozenset(
     "inputschema parameters parameter params schema jsonschema argsschema arguments args properties".split()
 )

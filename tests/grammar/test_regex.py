@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from tests.grammar.expressions import anything
 from toolc.compiler import regex as rx
 from toolc.compiler.errors import GrammarError, ToolcError, UnsupportedError
 from toolc.compiler.regex import charset
-from toolc.compiler.regex.scripts import SCRIPTS
+from toolc.compiler.regex.scripts import PROPERTIES, PROPERTY_ALIASES, SCRIPT_ALIASES, SCRIPTS
 
 codes = st.one_of(st.integers(0, 0x10FFFF), st.sampled_from([0, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0x7F, 0x80, 0x10FFFF]))
 sets = st.lists(st.tuples(codes, codes).map(lambda pair: (min(pair), max(pair))), max_size=5).map(charset.normal)
@@ -104,3 +105,40 @@ def test_tables_of_unicode() -> None:
     for script in SCRIPTS:
         ranges = charset.named_property("Script", script)
         assert ranges and charset.intersection(ranges, assigned or ()) == ranges
+
+
+def _starts_of(ranges: Any) -> list[tuple[int, int]]:
+    """Ranges that go around the surrogates, which are no text."""
+    parts = [(low, high) for low, high in ranges]
+    return [
+        part
+        for low, high in parts
+        for part in ((low, min(high, 0xD7FF)), (max(low, 0xE000), high))
+        if part[0] <= part[1]
+    ]
+
+
+def test_sets_of_unicode_are_those_of_an_engine() -> None:
+    """Every script and property, by its name and its short one, matched over all text that there is."""
+    import regress
+
+    text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    sizes = [(0x80, 1), (0x800, 2), (0x10000, 3), (0x110000, 4)]
+
+    def code(at: int) -> int:
+        low = 0
+        for end, size in sizes:
+            count = end - low - (0x800 if size == 3 else 0)
+            if at < count * size:
+                found = low + at // size
+                return found + 0x800 if size == 3 and found >= 0xD800 else found
+            at, low = at - count * size, end
+        return low
+
+    names = [(f"Script={name}", SCRIPTS) for name in (*SCRIPTS, *SCRIPT_ALIASES)]
+    for name, _ in [*names, *((name, PROPERTIES) for name in (*PROPERTIES, *PROPERTY_ALIASES))]:
+        left, _, right = name.partition("=")
+        ours = _starts_of(charset.named_property(left, right or None) or ())
+        found = [one.range() for one in regress.Regex(f"\\p{{{name}}}+", "u").find_iter(text)]
+        theirs = _starts_of((code(one.start), code(one.stop - 1)) for one in found)
+        assert ours == theirs, name

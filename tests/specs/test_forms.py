@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from tests.cases.bfcl import FILES, rows
-from toolc.compiler.errors import SchemaError, SpecError
+from toolc.compiler.errors import SchemaError, SpecError, ToolcError
 from toolc.compiler.specs import Spec, ToolSpec, read_spec
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -365,3 +365,66 @@ def test_joined_specs_are_one_bundle_wherever_they_lie(tmp_path: Path) -> None:
         spec = joined_spec(tuple(tmp_path / place / name / "tools.json" for name in ("one", "two")))
         digests.add(compile_spec(spec).bundle.digest)
     assert len(digests) == 1
+
+
+PARAMETERS = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"name": "find", "description": "d", "args_schema": PARAMETERS},
+        {"name": "find", "parameters_json_schema": PARAMETERS, "description": "d", "outer_typed_dict_key": None,
+         "strict": None, "sequential": False, "kind": "function", "metadata": None, "timeout": None},
+        {"type": "function", "function": {"name": "find", "description": "d", "parameters": PARAMETERS}},
+    ],
+    ids=["LangChain", "Pydantic AI", "Ollama"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", [lambda tool: [tool], lambda tool: {"tools": [tool]}, lambda tool: tool])
+def test_tools_of_other_libraries(tool: dict[str, Any], form: Any) -> None:
+    (read,) = read_spec(form(tool)).tools
+    assert (read.name, read.description, read.schema) == ("find", "d", PARAMETERS)
+
+
+def test_a_tool_as_pydantic_dumps_it() -> None:
+    """Ollama's client writes what a tool has not as null; that is no schema, and read by --repair alone."""
+    from toolc.compiler import Options, compile_tools
+
+    inner = {"type": "string", "items": None, "description": None, "enum": None}
+    parameters = {"type": "object", "defs": None, "items": None, "required": ["q"], "properties": {"q": inner}}
+    tool = {"type": "function", "function": {"name": "find", "description": None, "parameters": parameters}}
+    with pytest.raises(ToolcError, match="items"):
+        compile_tools([tool], "builtin", options=Options(jobs=1))
+    made = compile_tools([tool], "builtin", options=Options(jobs=1, repair=True))
+    assert len(made.report["repaired"]) == 3 and made.report["tools"] == ["find"]
+    assert {one["how"] for one in made.report["repaired"]} >= {"items is null, which says nothing"}
+
+
+def test_openapi_3_2() -> None:
+    """The method QUERY, further operations, the whole query as one parameter, media types that are referred to."""
+    text = {"schema": {"type": "string"}}
+    whole = {"name": "all", "in": "querystring", "content": {"application/x-www-form-urlencoded": {
+        "schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}}}  # fmt: skip
+    document: dict[str, Any] = {
+        "openapi": "3.2.0",
+        "paths": {
+            "/a": {
+                "query": {"requestBody": {"content": {"application/json": {"$ref": "#/components/mediaTypes/T"}}}},
+                "get": {"operationId": "get", "parameters": [whole]},
+                "additionalOperations": {"COPY": {"operationId": "copy", "parameters": [
+                    {"name": "to", "in": "header", "required": True, **text}]}},
+            }
+        },
+        "components": {"mediaTypes": {"T": text}},
+    }  # fmt: skip
+    query, get, copy = sorted(read_spec(document).tools, key=lambda tool: ["query_a", "get", "copy"].index(tool.name))
+    assert query.read_only and query.idempotent and query.schema["properties"] == {"body": {"type": "string"}}  # type: ignore[index]
+    assert list(get.schema["properties"]) == ["all"]  # type: ignore[index]
+    assert copy.request is not None and copy.request[:2] == ("COPY", "/a") and copy.read_only is None
+    assert copy.pointer == "/paths/~1a/additionalOperations/COPY"
+    older = {**document, "openapi": "3.1.0"}
+    del older["paths"]["/a"]["get"]
+    with pytest.raises(SpecError, match="no tools"):
+        read_spec(older)  # there neither of the others is an operation
+    with pytest.raises(SpecError, match=r"3\.2\.x"):
+        read_spec({**document, "openapi": "3.3.0"})

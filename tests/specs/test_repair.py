@@ -37,6 +37,15 @@ LISTED = {"schemas": {"L": {"type": "array", "items": REF, "enum": ["a"]}, "E": 
 ROWS: list[tuple[str, Any, list[tuple[str, str]], list[Any], list[Any]]] = [
     ("enum", _tool(EVENTS), [("/0/input_schema/properties/e/enum", "the enum of an array")],
      [("t", {"e": ["a", "b"]}), ("t", {"e": []})], [("t", {"e": ["c"]}), ("t", {"e": "a"})]),
+    ("enum of a function", [{"type": "function", "function": {"name": "t", "parameters": {
+        "type": "object", "properties": {"e": EVENTS, "required": {"enum": ["true"]}}, "required": ["e"]}}}],
+     [("/0/function/parameters/properties/e/enum", "the enum of an array")],
+     [("t", {"e": ["a"], "required": "true"})], [("t", {"e": ["c"]})]),
+    ("enum of a parameter by name", _api({"/a": {"get": {"operationId": "t", "parameters": [
+        {"$ref": "#/components/parameters/type"}]}}}, components={"parameters": {"type": {
+            "name": "e", "in": "query", "schema": EVENTS, "required": True}}}),
+     [("/components/parameters/type/schema/enum", "the enum of an array")],
+     [("t", {"e": ["a"]})], [("t", {"e": ["c"]})]),
     ("const", _tool({"type": "array", "const": "a"}), [("/0/input_schema/properties/e/const", "the const of an array")],
      [("t", {"e": ["a", "a"]})], [("t", {"e": ["b"]})]),
     ("enum/body", _api({"/a": {"post": {"operationId": "t", "requestBody": _body(OBJECT, required=True)}}}),
