@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -74,11 +75,15 @@ class Probe(NamedTuple):
         name: what is special about them.
         calls: names and arguments.
         content: what the answer says before the calls.
+        reasoning: what the model thought before.
+        tools: that there are, as the list of a request.
     """
 
     name: str
     calls: Calls
     content: str = ""
+    reasoning: str = ""
+    tools: Sequence[dict[str, Any]] = _TOOLS
 
 
 KNOWN = Probe("a call", [("current_weather", ARGUMENTS)])
@@ -189,11 +194,11 @@ def check_parser(
     from .grammar.protocol import load_protocol
 
     candidates = known_protocols if protocol is None else (protocol,)
-    texts = _renderings(template, name, variables or {})
+    texts = renderings(template, name, variables or {})
     for one in candidates:
         held = _bundle(one)
         marks = load_protocol(one).marks
-        if any(_reads(held, marks, text, KNOWN.calls) for text in texts):
+        if any(read_as(held, marks, text, KNOWN.calls) for text in texts):
             return str(one)
     raise SpecError(
         f"the chat template writes calls in another form than the protocol {' or '.join(map(str, candidates))}, "
@@ -219,7 +224,8 @@ def rank_protocols(
     variables: Mapping[str, Any] | None = None,
     special: Sequence[str] | None = None,
 ) -> Ranking:
-    """Rank the protocols of model families by what they read back of the calls that a chat template writes.
+    """Rank the protocols of model families by what they read back of the calls that a chat template writes, then by
+    what they write alike, by the end of turn, and by how many parsers of engines read them.
 
     Args:
         template: Jinja text.
@@ -233,12 +239,12 @@ def rank_protocols(
     """
     from .grammar.protocol import load_protocol, protocol_names
 
-    known = _renderings(template, name, variables or {})
+    known = renderings(template, name, variables or {})
     text = next((one for one in known if KNOWN.calls[0][0] in one), "")
     texts = {KNOWN.name: known}
     for probe in PROBES[1:]:
         try:
-            texts[probe.name] = _renderings(template, name, variables or {}, probe)
+            texts[probe.name] = renderings(template, name, variables or {}, probe)
         except SpecError:
             texts[probe.name] = []  # as of two calls, where the family has one a turn
     every = [load_protocol(one) for one in protocol_names()]
@@ -254,22 +260,37 @@ def rank_protocols(
                 continue
             held = _bundle(protocol.name)
             reads: list[Probe] = []
-            for one in PROBES if any(_reads(held, protocol.marks, text, KNOWN.calls) for text in known) else ():
-                if any(_reads(held, protocol.marks, text, one.calls) for text in texts[one.name]):
+            for one in PROBES if any(read_as(held, protocol.marks, text, KNOWN.calls) for text in known) else ():
+                if any(read_as(held, protocol.marks, text, one.calls) for text in texts[one.name]):
                     reads.append(one)
             writes = [one.name for one in reads if any(_example(held, one.calls) in text for text in texts[one.name])]
             ends = any(end in one for end in protocol.turn_ends for one in (template, text))
             found.append(Fit(protocol.name, tuple(one.name for one in reads), tuple(writes), missing, ends))
-    found.sort(key=lambda fit: (-len(fit.reads), -len(fit.writes), not fit.ends, not fit.tried))
+    readers = Counter(
+        one for parsers in TOOL_PARSERS.values() for parser in parsers.values() for one in parser.protocols
+    )
+
+    def order(fit: Fit) -> tuple[int | bool, ...]:
+        return -len(fit.reads), -len(fit.writes), not fit.ends, -readers[fit.protocol], not fit.tried
+
+    found.sort(key=order)
     return Ranking(tuple(found), text)
 
 
-def _renderings(template: str, name: str, variables: Mapping[str, Any], probe: Probe = KNOWN) -> list[str]:
+def renderings(template: str, name: str, variables: Mapping[str, Any], probe: Probe = KNOWN) -> list[str]:
     """What the template writes for calls, for every way of giving it arguments and an id."""
     compiled = _compiled(template, name)
     from jinja2.exceptions import TemplateError
 
-    faults_of_templates = TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError
+    faults_of_templates = (
+        TemplateError,
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    )
     found: dict[str, None] = {}
     faults: list[str] = []
     user = {"role": "user", "content": "What is the weather in Basel?"}
@@ -284,9 +305,11 @@ def _renderings(template: str, name: str, variables: Mapping[str, Any], probe: P
                 for number, (tool, arguments) in enumerate(probe.calls)
             ]
             answer = {"role": "assistant", "content": probe.content, "tool_calls": calls}
+            if probe.reasoning:
+                answer |= {"reasoning_content": probe.reasoning, "reasoning": probe.reasoning}
             try:
-                prompt = _render(compiled, [user], True, variables)
-                whole = _render(compiled, [user, answer], False, variables)
+                prompt = _render(compiled, [user], True, variables, probe.tools)
+                whole = _render(compiled, [user, answer], False, variables, probe.tools)
             except faults_of_templates as error:
                 faults.append(f"{type(error).__name__}: {error}")
                 continue
@@ -336,19 +359,26 @@ def _compiled(template: str, name: str) -> Any:
         raise SpecError("this is no template of Jinja", place=place, found=str(error)[:_SHOWN]) from None
 
 
-def _render(template: Any, messages: list[Any], prompt: bool, variables: Mapping[str, Any]) -> str:
+def _render(
+    template: Any, messages: list[Any], prompt: bool, variables: Mapping[str, Any], tools: Sequence[dict[str, Any]]
+) -> str:
     known = {"bos_token": "", "eos_token": "", "unk_token": "", "pad_token": ""} | dict(variables)
-    return str(template.render(messages=messages, tools=_TOOLS, add_generation_prompt=prompt, **known))
+    return str(template.render(messages=messages, tools=list(tools), add_generation_prompt=prompt, **known))
 
 
 @cache
 def _bundle(protocol: str | Path) -> Bundle:
-    """The tools of the known calls, compiled for bytes and what the protocol ends turns with."""
+    """The tools of the known calls."""
+    return bundle_of(protocol, _TOOLS)
+
+
+def bundle_of(protocol: str | Path, tools: Sequence[dict[str, Any]]) -> Bundle:
+    """Tools, compiled for bytes and what the protocol ends turns with."""
     from .grammar.protocol import load_protocol
     from .pipeline import compile_tools
 
     vocab = _vocab(load_protocol(protocol))
-    return compile_tools(_TOOLS, vocab, options=Options(protocol=protocol, named=False)).bundle
+    return compile_tools(list(tools), vocab, options=Options(protocol=protocol, named=False)).bundle
 
 
 def _vocab(protocol: Protocol) -> Any:
@@ -368,10 +398,12 @@ def _vocab(protocol: Protocol) -> Any:
     )
 
 
-def _reads(held: Bundle, marks: Sequence[str], text: str, expected: Calls) -> bool:
-    """Whether a text is read as these calls. An end of turn, and what stands behind it or behind the last mark, may be
-    left out; so may blanks before a mark, and what stands before the first: in some templates, that belongs to the
-    prompt."""
+def read_as(held: Bundle, marks: Sequence[str], text: str, expected: Calls) -> tuple[str, str] | None:
+    """The entry and the part of a text that is read as these calls; None if there is none.
+
+    An end of turn, and what stands behind it or behind the last mark, may be left out; so may blanks before a mark, and
+    what stands before the first: in some templates, that belongs to the prompt.
+    """
     from toolc.runtime import Reader
 
     from .vocab.load import WELL_KNOWN_ENDS
@@ -395,8 +427,8 @@ def _reads(held: Bundle, marks: Sequence[str], text: str, expected: Calls) -> bo
                 except DecodeError:
                     continue
                 if reader.is_whole and [(call.name, call.arguments) for call in reader.calls] == expected:
-                    return True
-    return False
+                    return entry, cut[begin:]
+    return None
 
 
 def _example(held: Bundle, calls: Calls) -> str:

@@ -10,6 +10,7 @@
     request      the request line of an operation of an API
 
 ``TRUE``, ``FALSE`` and ``NULL`` list how these constants are spelled, in ``parameters`` as a whole parameter;
+``AS_IT_IS`` lists the new line, in ``keywords`` whose strings may hold it without a backslash.
 ``READ_TRUE``, ``READ_FALSE`` and ``READ_NULL`` how they are read, too, where the masks allow JSON's spelling alone.
 
 Leaves out   the texts themselves (../schema).
@@ -23,7 +24,7 @@ from dataclasses import replace
 from ..errors import GrammarError
 from ..ir.nodes import Expr, Ref
 from ..schema.channel import Channel, Slot
-from ..schema.encoding import JSON_ENCODING, PYTHON, Encoding, bare_encoding
+from ..schema.encoding import JSON_ENCODING, PYTHON, PYTHON_OF_LINES, Encoding, bare_encoding
 from .argument_encoding import INNER, STRING_COPY, open_parts_of
 from .cached_reader import read_protocol
 from .protocol import STRING, Protocol
@@ -46,7 +47,8 @@ def encoding_of(protocol: Protocol) -> Encoding:
                 )
     constants = protocol.strings("NULL"), protocol.strings("TRUE"), protocol.strings("FALSE")
     if protocol.arguments == "keywords":
-        return replace(PYTHON.spelled(*constants), gaps=_gaps(protocol))
+        python = PYTHON_OF_LINES if "\n" in protocol.strings("AS_IT_IS") else PYTHON
+        return replace(python.spelled(*constants), gaps=_gaps(protocol))
     if protocol.has("quote"):
         return bare_encoding(Ref("quote"), protocol.strings("KEEP_OUT")).spelled(*constants)
     return replace(JSON_ENCODING, gaps=_gaps(protocol))

@@ -73,12 +73,13 @@ class Encoding:
 JSON_ENCODING = Encoding("json")
 
 
-def _python_quote(quote: str) -> Quote:
+def _python_quote(quote: str, lines: bool = False) -> Quote:
     escape = (
         r"\\(?:[\\'" + r"\x22" + r"abfnrtv]|x[0-9a-fA-F]{2}|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
         r"|U00(?:0[1-9a-fA-F][0-9a-fA-F]{4}|10[0-9a-fA-F]{4}|00(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})))"
     )
-    free = parse_regex(rf"[^\\\x00\n\r\x{ord(quote):02x}]|{escape}")
+    controls = r"\x00\r" if lines else r"\x00\n\r"
+    free = parse_regex(rf"[^\\{controls}\x{ord(quote):02x}]|{escape}")
     return Quote(string(quote), python_spelling(quote), free=free)
 
 
@@ -93,6 +94,8 @@ def is_name(text: str) -> bool:
 
 
 PYTHON = Encoding("python", (_python_quote('"'), _python_quote("'")), null=("None",), true=("True",), false=("False",))
+PYTHON_OF_LINES = replace(PYTHON, quotes=(_python_quote('"', lines=True), _python_quote("'", lines=True)))
+"""The same; a new line in a string may stand as it is, too."""
 
 
 def bare_encoding(mark: Expr, keep_out: tuple[str, ...]) -> Encoding:

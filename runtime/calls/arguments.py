@@ -97,7 +97,8 @@ def _literal(text: str, constants: Mapping[str, Any]) -> Any:
 
     def as_json(found: re.Match[str]) -> str:
         piece = found[0]
-        return json.dumps(ast.literal_eval(piece) if piece[0] in "'\"" else known[piece])
+        # a new line in a string may stand as it is (docs/protocols.md, AS_IT_IS); Python's own literals have none
+        return json.dumps(ast.literal_eval(piece.replace("\n", "\\n")) if piece[0] in "'\"" else known[piece])
 
     try:
         return load(_WORD.sub(as_json, text))

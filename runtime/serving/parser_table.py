@@ -72,12 +72,8 @@ TOOL_PARSERS: dict[str, dict[str, ToolParser]] = {
         "hermes": ToolParser(("hermes",)),
         "hf": _CHECKPOINT,
         "hunyuan_a13b": ToolParser(("hunyuan_a13b", "apriel"), "arguments with objects in objects"),
-        "hy_v3": ToolParser(
-            ("hy_v3",), "the tokens of checkpoints that have a suffix in them: write it into a copy of the protocol"
-        ),
-        "hy_v4": ToolParser(
-            ("hy_v4",), "the tokens of checkpoints that have a suffix in them: write it into a copy of the protocol"
-        ),
+        "hy_v3": ToolParser(("hy_v3", "hy3_opensource")),
+        "hy_v4": ToolParser(("hy_v4",)),
         "inkling": ToolParser(("inkling",)),
         "internlm": ToolParser(("internlm",)),
         "jamba": ToolParser(("jamba", "apriel", "hunyuan_a13b")),
@@ -131,7 +127,7 @@ TOOL_PARSERS: dict[str, dict[str, ToolParser]] = {
         "glm47": ToolParser(("glm47",)),
         "gpt-oss": ToolParser(("harmony",)),
         "hermes": ToolParser(("hermes",)),
-        "hunyuan": ToolParser(("hy_v3",)),
+        "hunyuan": ToolParser(("hy_v3", "hy3_opensource")),
         "inkling": ToolParser(("inkling",)),
         "interns1": ToolParser(("internlm",), "<|action_start|><|plugin|> without a blank between the two"),
         "iquest_q1": ToolParser(("iquest_q1",)),

@@ -607,4 +607,34 @@ FAMILIES: dict[str, Family] = {
         codec=Raw("<parameter={key}>{value}</parameter>\n", python=True),
     ),
     "xlam": Family(_OBJECT, "[", ", ", "]", tokens=(), ends=("<|eot_id|>",), think=_THINK, before=""),
+    "functionary_v31": Family("<function={name}>{arguments}</function>", ends=("<|eom_id|>", "<|eot_id|>")),
+    "functionary_v32": Family(
+        "{name}\n{arguments}",
+        joint=">>>",
+        ends=("<|eot_id|>",),
+        text="all\nIt is 12 < 13 here.",
+        before="all\nI look it up.>>>",
+    ),
+    "hy3_opensource": Family(
+        "<tool_call:opensource>{name}<tool_sep:opensource>\n{arguments}</tool_call:opensource>\n",
+        "<tool_calls:opensource>\n",
+        "",
+        "</tool_calls:opensource>",
+        tokens=(
+            *(
+                f"<{end}{what}:opensource>"
+                for what in ("tool_calls", "tool_call", "arg_key", "arg_value", "think")
+                for end in ("", "/")
+            ),
+            "<tool_sep:opensource>",
+        ),
+        ends=("<｜hy_eos:opensource｜>",),
+        think=("<think:opensource>", "</think:opensource>"),
+        codec=Raw(
+            "<arg_key:opensource>{key}</arg_key:opensource>\n<arg_value:opensource>{value}</arg_value:opensource>\n"
+        ),
+    ),
+    "nemotron_nano_v2": Family(
+        _OBJECT, "<TOOLCALL>[", ", ", "]</TOOLCALL>", tokens=_THINK, ends=("<SPECIAL_12>",), think=_THINK
+    ),
 }

@@ -31,8 +31,8 @@ from ..lift.brute import brute_mask
 from .test_link import COUNTED, LIST, OPEN, TREE, bits, compare
 
 RAW = ("cohere_cmd5", "deepseek_v32", "glm45", "glm47", "kimi_k3", "mimo", "minimax_m2", "minimax_m3", "qwen3_coder",
-       "step3", "lfm2", "llama3_builtin", "olmo3", "pythonic", "toolkengpt", "dots", "gigachat35", "hy_v3", "hy_v4",
-       "iquest_q1", "k2_horizon", "minicpm5", "muse", "seed_oss")  # fmt: skip
+       "step3", "lfm2", "llama3_builtin", "olmo3", "pythonic", "toolkengpt", "dots", "gigachat35",
+       "hy3_opensource", "hy_v3", "hy_v4", "iquest_q1", "k2_horizon", "minicpm5", "muse", "seed_oss")  # fmt: skip
 MORE = {"name": "more", "input_schema": COUNTED}
 
 

@@ -29,6 +29,7 @@ WRAPPED = {
     "harmony": "<|channel|>final<|message|>{}",
     "cohere": "<|START_RESPONSE|>{}<|END_RESPONSE|>",
     "cohere_cmd5": "<|START_TEXT|>{}<|END_TEXT|>",
+    "functionary_v32": "all\n{}",
     "inkling": "<|content_text|>{}<|end_message|>",
     "kimi_k3": "{}<|close|>response<|sep|>",
     "muse": " to=user<|message|>{}",

@@ -139,7 +139,20 @@ def test_text_may_not_end_in_half_a_delimiter(name: str) -> None:
     delimiter = family.begin.strip() or re.split(r"[\n{]", family.item)[0]
     if (
         not family.text
-        or name in ("llama3", "harmony", "cohere", "kimi_k3", "pythonic", "llama3_builtin", "react", "inkling", "muse")
+        or name
+        in (
+            "llama3",
+            "harmony",
+            "cohere",
+            "kimi_k3",
+            "pythonic",
+            "llama3_builtin",
+            "react",
+            "inkling",
+            "muse",
+            "functionary_v31",
+            "functionary_v32",
+        )
         or not delimiter
     ):
         return

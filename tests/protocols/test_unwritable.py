@@ -25,7 +25,8 @@ KEPT_OUT = {
     "deepseek_v32": "</｜DSML｜parameter>", "deepseek_v4": "</｜DSML｜parameter>",
     "deepseek_v41": "</｜DSML｜ parameter>", "kimi_k3": "<|sep|>", "cohere_cmd5": "</cofl:value>",
     "gemma4": '<|"|>', "functiongemma": "<escape>", "dots": "</parameter>", "gigachat35": "</｜GCML｜parameter>",
-    "hy_v3": "</arg_value>", "hy_v4": "</arg_value>", "iquest_q1": "</arg_value>", "k2_horizon": "</ifm|arg_value>",
+    "hy3_opensource": "</arg_value:opensource>", "hy_v3": "</arg_value>", "hy_v4": "</arg_value>",
+    "iquest_q1": "</arg_value>", "k2_horizon": "</ifm|arg_value>",
     "minicpm5": "</param>", "muse": "</atem:parameter>", "seed_oss": "</parameter>",
 }  # fmt: skip
 IN_PARTS = ("minimax_m3", "cohere_cmd5", "gemma4", "functiongemma")  # which write members and items as they do strings
