@@ -21,12 +21,12 @@ BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
 
 
-LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "jobs": (1, 4096)}
+LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "max_depth": (1, 64), "jobs": (1, 4096)}
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
 _SWITCHES = ("named", "strict", "lenient", "skip", "standalone")
-_OPTIONAL = ("digits", "strict", "jobs")
+_OPTIONAL = ("digits", "strict", "jobs", "max_depth")
 
 
 def check_option(name: str, value: Any, place: str) -> None:
@@ -77,6 +77,8 @@ class Options:
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
+        max_depth: of a grammar whose alternatives no stack tells apart, how many rules may be open inside of each other
+            where it is not known which; None: such a grammar is refused.
         lenient: drop keywords, and tools without a schema, that cannot be compiled, and list them, instead of failing.
         skip: leave out tools that cannot be compiled, and list them, instead of failing.
         standalone: pack the vocabulary into the bundle file.
@@ -92,6 +94,7 @@ class Options:
     digits: int | None = None
     key_order: str = "declared"
     soft_depth: int = 64
+    max_depth: int | None = None
     lenient: bool = False
     skip: bool = False
     standalone: bool = False

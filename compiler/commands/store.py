@@ -227,7 +227,7 @@ def key(
     from ..source import lark_name
     from .source import read_source, schema_options
 
-    options = replace(schema_options(more), soft_depth=more["soft_depth"])
+    options = replace(schema_options(more), soft_depth=more["soft_depth"], max_depth=more["max_depth"])
     source, stem = read_source(spec, more["max_spec_bytes"], more["skip"])
     vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos, logits_width)
     found = source_key(source, vocab, options, lark_name(stem))

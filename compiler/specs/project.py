@@ -31,7 +31,9 @@ from .source import MAX_BYTES, load_document
 
 NAMES = ("toolc.yaml", "toolc.yml", "toolc.json")
 _TEXTS = ("tokenizer", "protocol", "response", "output")
-_OPTIONS = ("whitespace", "digits", "soft_depth", "lenient", "skip", "key_order", "standalone", "named", "strict")
+_OPTIONS = (
+    "whitespace", "digits", "soft_depth", "max_depth", "lenient", "skip", "key_order", "standalone", "named", "strict",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
