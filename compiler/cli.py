@@ -180,6 +180,11 @@ def cli() -> None:
     show_default=True,
     help="Nesting that is free.",
 )
+@click.option(
+    "--max-depth",
+    type=click.IntRange(*LIMITS["max_depth"]),
+    help="Of a grammar that no stack can follow: so many rules may be open undecided.",
+)
 @click.option("--standalone", is_flag=True, help="Pack the vocabulary into the bundle.")
 @click.option("--store", metavar="STORE", help="Compile into a store, a folder or URL, what it does not hold yet.")
 @click.option("--store-bytes", type=click.IntRange(1), help="Size limit of the store, if it is a folder.")
@@ -234,6 +239,11 @@ def warmup_command(**options: Any) -> None:
     default=64,
     show_default=True,
     help="Nesting that is free.",
+)
+@click.option(
+    "--max-depth",
+    type=click.IntRange(*LIMITS["max_depth"]),
+    help="Of a grammar that no stack can follow: so many rules may be open undecided.",
 )
 @_schema_options
 @_json_option

@@ -13,6 +13,7 @@ __all__ = [
     "BundleError",
     "DecodeError",
     "GrammarError",
+    "LeftRecursionError",
     "ReportError",
     "RequestError",
     "SchemaError",
@@ -42,6 +43,10 @@ class UnsatisfiableError(ToolcError):
 
 class GrammarError(ToolcError):
     """Lark text that is malformed, or a rule outside the supported class."""
+
+
+class LeftRecursionError(GrammarError):
+    """Left recursion that cannot be rewritten as a repeat."""
 
 
 class VocabError(ToolcError):

@@ -33,6 +33,9 @@ store takes old bundles for new."""
 NO_PART = ("budget", "jobs", "standalone", "protocol", "schemas")
 """Options that change no bundle, or count otherwise: a protocol by its text, what schemas refer to in the spec."""
 
+UNSAID = (("max_depth", None),)
+"""Options that are not written down where they have this value: older keys do not have them."""
+
 
 def recipe(options: Options, kind: str) -> str:
     """How a spec of this kind is compiled: BLAKE2b-128, hex, of options, protocol, the version and REVISION; of a
@@ -43,7 +46,7 @@ def recipe(options: Options, kind: str) -> str:
 
     if options.response is not None:
         check_response(options.response)
-    said = {name: value for name, value in vars(options).items() if name not in NO_PART}
+    said = {name: value for name, value in vars(options).items() if name not in NO_PART and (name, value) not in UNSAID}
     bare = kind == "grammar" or (kind == "schema" and options.protocol is None)
     protocol = None if bare else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]

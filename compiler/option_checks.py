@@ -31,6 +31,8 @@ def checked_options(options: Options | None) -> Options:
     return options
 
 
+OF_GRAMMARS = ("max_depth",)
+"""Options that say nothing of anything else."""
 OF_TOOLS = ("protocol", "strict", "response")
 """Options that say nothing of a grammar."""
 
@@ -45,7 +47,7 @@ def check_fit(source: Spec | str, options: Options, name: str) -> None:
 
     Raises:
         GrammarError: there are options of tools for a grammar.
-        SpecError: there are two responses, or neither tools nor a response.
+        SpecError: there are options of grammars, or two responses, or neither tools nor a response.
     """
     if isinstance(source, str):
         if given := [option for option in OF_TOOLS if getattr(options, option) is not None]:
@@ -56,6 +58,13 @@ def check_fit(source: Spec | str, options: Options, name: str) -> None:
                 hint="leave them out, or give a tools list or an OpenAPI document",
             )
         return
+    if given := [option for option in OF_GRAMMARS if getattr(options, option) is not None]:
+        raise SpecError(
+            "only a grammar has rules of which these options say something",
+            place=f"{source.name}#",
+            found=", ".join(given),
+            hint="leave them out; soft_depth is for nested values",
+        )
     if source.kind == "schema" and options.response is not None:
         raise SpecError(
             "a JSON Schema has no tools to which a response could be the alternative", place=f"{source.name}#"

@@ -26,7 +26,7 @@ BUILTIN = "builtin"
 """The tokenizer that is used where none is named."""
 
 
-LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "jobs": (1, 4096)}
+LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "max_depth": (1, 64), "jobs": (1, 4096)}
 """Least and most of the options that are numbers."""
 WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
@@ -35,7 +35,7 @@ RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "un
 LISTS = ("relax", "only", "except", "formats")
 """Options that are lists of words; ``except`` is `Options.but`."""
 _SWITCHES = ("named", "strict", "lenient", "skip", "repair", "standalone")
-_OPTIONAL = ("digits", "strict", "jobs")
+_OPTIONAL = ("digits", "strict", "jobs", "max_depth")
 
 
 def check_option(name: str, value: Any, place: str) -> None:
@@ -94,6 +94,8 @@ class Options:
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
+        max_depth: of a grammar whose alternatives no stack tells apart, how many rules may be open inside of each other
+            where it is not known which; None: such a grammar is refused.
         skip: leave out tools that cannot be compiled, and list them, instead of failing.
         relax: keywords that are left out, and listed, where they cannot be compiled exactly, as ``uniqueItems``: more
             is allowed then, never less.
@@ -118,6 +120,7 @@ class Options:
     digits: int | None = None
     key_order: str = "declared"
     soft_depth: int = 64
+    max_depth: int | None = None
     lenient: bool = False
     skip: bool = False
     relax: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,16 @@ from toolc.runtime.expected import expect
 from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
-from .errors import GrammarError, RefusedTools, SpecError, ToolcError, VocabError
-from .key import FORMAT, grammar_digest, recipe
+from .errors import (
+    GrammarError,
+    LeftRecursionError,
+    RefusedTools,
+    SpecError,
+    ToolcError,
+    UnsupportedError,
+    VocabError,
+)
+from .key import FORMAT, UNSAID, grammar_digest, recipe
 from .option_checks import check_fit, checked_options
 from .options import BUILTIN, Options, version
 from .specs import Spec, read_spec
@@ -37,6 +46,8 @@ if TYPE_CHECKING:
     from toolc.runtime.format.vocab import Vocab
 
     from .grammar.assemble import Assembled, Known
+    from .ir.nodes import Grammar
+    from .pushdown.pushdown import Automaton
 
     Tokenizer = str | Path | Vocab | Any  # Any: the tokenizer of another library, see vocab/objects.py
 
@@ -431,19 +442,28 @@ def _compile(
     from .lift.lift import lift
     from .lift.vocab import load_vocab
     from .link.link import link
-    from .pushdown.pushdown import build_automaton
     from .schema.report import dropped, keyword_counts, misspelt, pack, placed
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
     from .vocab.objects import readable
 
+    def as_written() -> Grammar:
+        """A grammar that people wrote, with its left recursion."""
+        kept, _ = resolve_specials(read(keeps_left=True), vocab.special, ends, str(vocab.meta["source"]))
+        return written(kept, vocab, budget)[0]
+
     budget = options.budget
     clock.begin("grammar")  # numba is there now: what it compiles does not count
     text_name = name if about["kind"] == "grammar" else f"the grammar of {name}"  # which `toolc grammar` prints
+    keeps_left = False
     if about["kind"] == "grammar":
         from .grammar.reader import read_grammar
 
-        grammar = read_grammar(assembled.lark, text_name, budget=budget, in_context=True)
+        read = partial(read_grammar, assembled.lark, text_name, budget=budget, in_context=True)
+        try:
+            grammar = read()
+        except LeftRecursionError:
+            grammar, keeps_left = read(keeps_left=True), True
     else:
         grammar = read_pieces(assembled.lark, assembled.rules, assembled.terminals, assembled.apart, text_name, budget)
     grammar = replace(
@@ -469,7 +489,8 @@ def _compile(
     clock.begin("parts")
     context = blake(f"{FORMAT}\n{version()}\n{vocab.digest}\n{reads}".encode())
     linked, refused = None, None
-    if less is grammar:  # else parts of it may derive nothing, and it is compiled as a whole
+    left_out: tuple[str, ...] = ()
+    if less is grammar and not keeps_left:  # else parts of it may derive nothing, and it is compiled as a whole
         how = assembled.common, options.jobs, options.skip
         by_parts = link(grammar, vocab, ends, encode, budget, options.soft_depth, context, *how)
         if isinstance(by_parts, RefusedTools):
@@ -486,7 +507,7 @@ def _compile(
             if grammar.apart:
                 grammar = shared(inlined(grammar), budget)
             try:
-                automaton = build_automaton(grammar, budget=budget, soft_depth=options.soft_depth)
+                automaton = _automaton(grammar, as_written if about["kind"] == "grammar" else None, keeps_left, options)
             except GrammarError as error:
                 missing = [name for name, token in delimiters.items() if token is None]
                 if missing and error.hint is None:
@@ -502,7 +523,7 @@ def _compile(
                 found, _ = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
             tables, counts = made.tables.but(**found), made.counts
             modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
-            told_apart = automaton.marks.ends
+            told_apart, left_out = automaton.marks.ends, automaton.restrictions
     if encode is not None:
         encode.keep()
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
@@ -528,8 +549,9 @@ def _compile(
             key: value
             for key, value in vars(options).items()
             if key not in ("budget", "jobs", "standalone", "protocol", "response", "schemas")
+            and (key, value) not in UNSAID
         },
-        "restrictions": sorted({*assembled.restrictions, *(("depth",) if modes > 1 else ())}),
+        "restrictions": sorted({*assembled.restrictions, *left_out, *(("depth",) if modes > 1 else ())}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
         "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
@@ -575,6 +597,23 @@ def _compile(
         "key": key_of(meta),
     }
     return Compiled(bundle, assembled, report, options.standalone)
+
+
+def _automaton(
+    grammar: Grammar, as_written: Callable[[], Grammar] | None, keeps_left: bool, options: Options
+) -> Automaton:
+    """The automaton of a grammar; of one that people wrote also where no brackets enclose its recursion."""
+    from .pushdown.deterministic import build_deterministic
+    from .pushdown.pushdown import build_automaton
+
+    if not keeps_left:
+        try:
+            return build_automaton(grammar, budget=options.budget, soft_depth=options.soft_depth)
+        except (GrammarError, UnsupportedError):
+            if as_written is None:
+                raise
+            grammar = as_written()
+    return build_deterministic(grammar, options.budget, options.soft_depth, options.max_depth)
 
 
 def _unwritable(assembled: Assembled, unwritten: str, tokenizer: str) -> list[dict[str, Any]]:

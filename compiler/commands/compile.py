@@ -103,6 +103,7 @@ def _options(more: dict[str, Any]) -> Options:
     return replace(
         schema_options(more),
         soft_depth=more["soft_depth"],
+        max_depth=more["max_depth"],
         standalone=more["standalone"],
         budget=replace(Budget(), **limits),
         jobs=more["jobs"],

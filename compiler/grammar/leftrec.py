@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from .. import regex as rx
 from ..budget import Budget
-from ..errors import GrammarError
+from ..errors import LeftRecursionError
 from ..ir.nodes import EMPTY, NOTHING, Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal, choice, sequence
 from .analysis import expr_nullable, left_corners, nullable, strong_components
 
@@ -47,7 +47,7 @@ def without_left_recursion(grammar: Grammar, budget: Budget) -> Grammar:
                 raise _CannotSplit
             _remove(part, rules, empty)
         except _CannotSplit:
-            raise GrammarError(
+            raise LeftRecursionError(
                 "left recursion that toolc cannot remove",
                 place=grammar.place(part[0]),
                 found=" → ".join(circle),

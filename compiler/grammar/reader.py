@@ -53,6 +53,7 @@ def read_grammar(
     import_paths: Iterable[ImportPath] = (),
     budget: Budget | None = None,
     in_context: bool = False,
+    keeps_left: bool = False,
 ) -> Grammar:
     """Read Lark text.
 
@@ -64,6 +65,7 @@ def read_grammar(
         budget: limit on time.
         in_context: terminals see the text around them (context.py), as in Lark; else what looks past the edge of a
             terminal sees nothing there.
+        keeps_left: left recursion stays as it is written.
 
     Raises:
         BudgetError: it took too many seconds.
@@ -74,7 +76,9 @@ def read_grammar(
     budget = budget or Budget(seconds=None)
     try:
         lark = LarkText(text, name, import_paths, budget)
-        grammar = without_left_recursion(apply_templates(lark.definitions, start, budget), budget)
+        grammar = apply_templates(lark.definitions, start, budget)
+        if not keeps_left:
+            grammar = without_left_recursion(grammar, budget)
         if not in_context:
             return grammar
         return aware(grammar, "" if lark.ignoring is None else IGNORE, lark.place_of)

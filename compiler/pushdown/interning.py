@@ -32,9 +32,15 @@ def read_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., 
         UnsatisfiableError: no text at all is derived from the start rule.
         GrammarError: a rule recurs in a way that no bracket encloses.
     """
+    pool = uncalled_nodes(grammar, budget, terminal_dfa)
+    call_brackets(pool, grammar.groups)
+    return pool
+
+
+def uncalled_nodes(grammar: ir.Grammar, budget: Budget, terminal_dfa: Callable[..., Dfa]) -> NodePool:
+    """The same without marked groups: every recursion stands as it was written."""
     pool = _Interning(grammar, budget, terminal_dfa).pool
     trim(pool)
-    call_brackets(pool, grammar.groups)
     return pool
 
 

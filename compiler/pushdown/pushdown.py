@@ -84,6 +84,7 @@ class Automaton:
         shallow_height: most frames that the twins add beyond it.
         marks: what states and stack symbols are to whoever reads calls back.
         entries: state of every entry of the grammar, by rule; ``start`` is that of the start rule.
+        restrictions: what texts are left out, by name.
         largest_rule: finds the rule that most states come from, for errors about limits.
     """
 
@@ -110,6 +111,7 @@ class Automaton:
     largest_rule: Callable[[], str]
     entries: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    restrictions: tuple[str, ...] = ()
 
     @cached_property
     def thresholds(self) -> list[tuple[int, ...]]:

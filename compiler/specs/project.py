@@ -38,6 +38,7 @@ _OPTIONS = (
     "whitespace",
     "digits",
     "soft_depth",
+    "max_depth",
     "lenient",
     "skip",
     "repair",
