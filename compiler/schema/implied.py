@@ -40,6 +40,7 @@ from .containers import member_value, merged_order
 from .evaluate import search
 from .formulas import types_of
 from .negation import negate
+from .nodes import Node
 
 _DEPTH = 6
 """Schemas inside of each other that a part is followed through."""
