@@ -96,6 +96,8 @@ class Brancher:
             fewer = self.try_branches(one, kind, MAX_BRANCHES if found is None else len(found), apart=True)
             found = found if fewer is None else fewer
         if found is None:
+            found = self.try_branches(one, kind, MAX_BRANCHES, ordered=False)
+        if found is None:
             raise BudgetError(
                 f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
                 place=one[0].node.place,
@@ -104,12 +106,13 @@ class Brancher:
         return found
 
     def try_branches(
-        self, one: tuple[Literal, ...], kind: str, most: int, apart: bool = False
+        self, one: tuple[Literal, ...], kind: str, most: int, apart: bool = False, ordered: bool = True
     ) -> list[tuple[Atom, ...]] | None:
         """All alternatives, or None where there are more than ``most``.
 
         With ``apart`` alternatives exclude earlier ones of the kind "this member is none of these values": fewer where
-        many unions tell apart by one member, but its name has a place in the order of keys.
+        many unions tell apart by one member, but its name has a place in the order of keys. Without ``ordered``
+        alternatives that others hold are left out even if they alone declare an order of keys.
         """
         done: list[_Branch] = []
         stack = [_Branch([])]
@@ -126,7 +129,7 @@ class Brancher:
             branch = stack.pop()
             if not self._take(branch, kind):
                 continue
-            for found in reversed(self._narrow(branch, kind, apart)):
+            for found in reversed(self._narrow(branch, kind, apart, ordered)):
                 (stack if found.unions or found.pending else done).append(found)
         done.sort(key=lambda branch: sorted(branch.chosen))
         held: dict[tuple[Atom, ...], list[tuple[Node, ...]]] = {}
@@ -204,7 +207,7 @@ class Brancher:
                 branch.atoms[part] = min(at, branch.atoms.get(part, at))
         return True
 
-    def _narrow(self, branch: _Branch, kind: str, apart: bool) -> list[_Branch]:
+    def _narrow(self, branch: _Branch, kind: str, apart: bool, ordered: bool) -> list[_Branch]:
         """What becomes of a branch with unions: none if it has no value, itself if none is left, else one a choice."""
         while branch.unions:
             known = self._known(branch, kind)
@@ -216,7 +219,7 @@ class Brancher:
                 self.budget.check("")  # to tell what becomes of a union may take long
                 verdicts = [known.verdict(option) for option in options]
                 left = [index for index, verdict in enumerate(verdicts) if verdict is not False]
-                if True in verdicts and all(known.keeps_order(options[index]) for index in left):
+                if True in verdicts and (not ordered or all(known.keeps_order(options[index]) for index in left)):
                     del branch.unions[options]
                 elif not left:
                     return []
