@@ -195,7 +195,7 @@ def test_what_a_listed_tag_rules_out_is_left_out() -> None:
 
 
 def test_an_enum_of_scalars_declares_no_order() -> None:
-    """So that alternatives that it makes, and others hold, are left out: 82,000 characters, where there were 172,000."""
+    """So that alternatives that it makes, and others hold, are left out: 82,000 characters; there were 172,000."""
     base = {"required": ["type"], "properties": {"type": {"type": "string"}}}
     branches = [
         {
