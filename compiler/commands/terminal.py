@@ -187,11 +187,11 @@ def note_refused(refused: Sequence[tuple[str, ToolcError]]) -> None:
         return
     rows: dict[tuple[str, str], list[str]] = {}
     for name, error in refused:
-        head, _, why = str(error).partition("\n")
-        rows.setdefault((head.partition(" at ")[2], " ".join(why.split())), []).append(name or "a tool")
+        why = str(error).partition("\n")[2] if error.place else str(error)
+        rows.setdefault((error.place or "no place", " ".join(why.split())), []).append(name or "a tool")
     note(f"toolc: {counted(len(refused), 'tool')} refused, for {counted(len(rows), 'reason')}:")
     for (place, why), names in list(rows.items())[:MOST_REFUSALS]:
-        note(f"  {listed(names, 3)}\n    at {place or 'no place'}\n    {why}")
+        note(f"  {listed(names, 3)}\n    at {place}\n    {why}")
     if len(rows) > MOST_REFUSALS:
         note(f"  and {len(rows) - MOST_REFUSALS} more reasons; --json lists all")
 
