@@ -15,6 +15,7 @@ from toolc.runtime.serving.requests import is_request, is_response_format
 
 from ..errors import SpecError
 from .callables import is_callable, listed, read_callables, with_documents
+from .declarations import DECLARATIONS
 from .external import Loader, documents_of, embedded, loader_of
 from .model import SCHEMA_KEYS, Refused, Repair, Spec, ToolSpec, digest_of, make_spec, quote, shown
 from .openapi import read_openapi
@@ -147,6 +148,11 @@ def _read(
         )
     if "function" in document and "question" in document:  # a row of BFCL
         return _listed(document, document["function"], name, "/function", refused, select)
+    config = document.get("toolConfig")
+    if isinstance(config, dict) and isinstance(config.get("tools"), list):  # Bedrock's
+        return _listed(document, config["tools"], name, "/toolConfig/tools", refused, select)
+    if any(isinstance(document.get(key), list) for key in DECLARATIONS) or isinstance(document.get("toolSpec"), dict):
+        return _listed(document, [document], name, None, refused, select)
     if document.get("type") == "function" or is_function(document):
         return _listed(document, [document], name, None, refused, select)
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
@@ -198,10 +204,6 @@ def _listed(
 
 _FORMS = {
     "functions": ("a list of tools", 'write {"tools": […]}, or the list alone'),
-    "functionDeclarations": ("a list of tools", 'write {"tools": […]}, or the list alone'),
-    "function_declarations": ("a list of tools", 'write {"tools": […]}, or the list alone'),
-    "toolConfig": ("a list of tools", 'write {"tools": […]} with tools of the form {"name": …, "input_schema": …}'),
-    "toolSpec": ("a tool", 'write {"name": …, "description": …, "input_schema": …}'),
     "json_schema": ("a JSON Schema", "write what its key schema holds"),
 }
 """Keys of forms that are not read → what is expected, how to write it."""

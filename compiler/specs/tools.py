@@ -4,6 +4,7 @@
     OpenAI Responses          {"type": "function", name, description, parameters, strict}
     Anthropic Messages        {name, description, input_schema}; "type" is left out or "custom"
     MCP tools/list            {name, description, inputSchema, annotations}: see marks.py
+    Gemini, Bedrock           {"functionDeclarations": […]}, {"toolSpec": {…}}: see declarations.py
     a function document       {name, description, parameters}, with the types of BFCL or of JSON Schema: see bfcl.py
     LangChain                 {name, description, args_schema}
     Pydantic AI               {name, description, parameters_json_schema}, as a ToolDefinition is written
@@ -16,10 +17,12 @@ Source       the API references of OpenAI and Anthropic; Model Context Protocol 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from ..errors import SpecError
 from .bfcl import as_json_schema, is_bfcl
+from .declarations import spread
 from .marks import marks_of
 from .model import (
     FORM,
@@ -72,15 +75,18 @@ def read_tools(
     """
     want(items, list, f"{name}#{pointer}", "a list of tools")
     tools, hosted = [], []
-    for i, one in enumerate(items):
-        at = "" if pointer is None else f"{pointer}/{i}"
+    every = (
+        found for i, item in enumerate(items) for found in spread(item, "" if pointer is None else f"{pointer}/{i}")
+    )
+    for one, at, inside in every:
         if select is not None and not select.takes(_name_in(one) or _type_in(one)):
             continue
         if _is_hosted(one):
             hosted.append(Hosted(one["type"], at))
         else:
             with skipping(refused, _name_in(one)):
-                tools.append(read_tool(one, name, at))
+                tool = read_tool(one, name, at)
+                tools.append(replace(tool, pointer=tool.pointer + inside) if inside else tool)
     return tools, hosted
 
 
@@ -183,9 +189,9 @@ def read_tool(tool: Any, name: str, pointer: str) -> ToolSpec:
 
 _OTHERS = {
     "function": 'add "type": "function"',
-    "functionDeclarations": 'put what it lists into the list itself, as {"name": …, "parameters": …}',
-    "function_declarations": 'put what it lists into the list itself, as {"name": …, "parameters": …}',
-    "toolSpec": 'write {"name": …, "description": …, "input_schema": …}, with the schema itself and not below json',
+    "functionDeclarations": "it is a list of tools",
+    "function_declarations": "it is a list of tools",
+    "toolSpec": 'write {"toolSpec": {"name": …, "description": …, "inputSchema": {"json": …}}}',
 }
 """Keys of tools that are not read → how to write them."""
 

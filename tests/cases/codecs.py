@@ -131,11 +131,14 @@ def _pattern(form: str) -> str:
     for part in parts:
         if part in seen:
             out += "(?P=" + part[1:-1] + ")"
-        else:
-            out += named.get(part, re.escape(part))
+        else:  # a new line between two tags may be missing
+            out += named.get(part, re.escape(part).replace(">\\\n<", ">\\s*<"))
         if part in named:
             seen.add(part)
     return out
+
+
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 class Keywords:
@@ -150,7 +153,8 @@ class Keywords:
 
     def read(self, text: str, schema: Schema) -> tuple[Any, int]:
         end = _closing(text)
-        call = ast.parse(f"f({text[:end]})", mode="eval").body
+        one_line = _STRING.sub(lambda found: found[0].replace("\n", "\\n"), text[:end])  # as LFM2 may write them
+        call = ast.parse(f"f({one_line})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError("no call by keywords")
         return once([(one.arg or "", ast.literal_eval(one.value)) for one in call.keywords]), end
@@ -172,7 +176,7 @@ def _closing(text: str) -> int:
     depth, at = 0, 0
     while at < len(text):
         if text[at] in "\"'":
-            found = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'").match(text, at)
+            found = _STRING.match(text, at)
             if not found:
                 raise ValueError("a string without an end")
             at = found.end()

@@ -138,5 +138,11 @@ NOT_READ: dict[str, set[str]] = {
     "openai-gpt-oss-120b.jinja": _ONE,
     "openbmb-MiniCPM5-1B.jinja": {"lines", "nested", "tags"},  # CDATA; Python's dict for JSON
     "tool_chat_template_deepseekv3.jinja": {"two"},  # blanks between the marks of the two
+    "tool_chat_template_internlm2_tool.jinja": _ONE,
+    "tool_chat_template_llama3.1_json.jinja": _ONE,
+    "tool_chat_template_llama4_json.jinja": {
+        "content",
+        "two",
+    },  # text before a call, which SGLang's parser does not read
 }
 """Template → turns that are not read back as they were given."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.cases.codecs import Bare, Cofl, Json, Keywords, Positional, Raw, Tags, fits
@@ -26,6 +26,7 @@ class Family:
         text: whether a turn may be text.
         before: text that may stand before the calls, or nothing.
         codec: how arguments are written; first: the index of the first call.
+        other: another form of a call; after: text that may stand after the calls.
     """
 
     item: str
@@ -40,6 +41,8 @@ class Family:
     before: str = "I look it up."
     codec: Any = field(default_factory=Json)
     first: int = 0
+    other: str = ""
+    after: str = ""
 
     @property
     def closers(self) -> set[str]:
@@ -59,17 +62,19 @@ class Family:
 
     def read(self, text: str, schemas: dict[str, Any]) -> list[tuple[str, Any]] | None:
         """The calls in a text that is nothing else; None if it is no such text."""
+        if self.other and (found := replace(self, item=self.other, other="").read(text, schemas)) is not None:
+            return found
         scan = _Scan(text, self.codec, schemas)
         try:
             scan.take(self.begin)
             calls = [scan.call(self.item)]
-            while not scan.at(self.end) or (not self.end and scan.rest.strip()):
+            while not scan.at(self.end) or (not self.end and scan.rest.strip() not in ("", self.after)):
                 scan.take(self.joint)
                 calls.append(scan.call(self.item))
             scan.take(self.end)
         except (ValueError, SyntaxError, RecursionError):
             return None
-        return calls if not scan.rest.strip() and (self.many or len(calls) == 1) else None
+        return calls if scan.rest.strip() in ("", self.after) and (self.many or len(calls) == 1) else None
 
 
 class _Scan:
@@ -460,6 +465,7 @@ FAMILIES: dict[str, Family] = {
         many=False,
         tokens=("<|message_sep|>", "<|role_sep|>"),
         ends=("</s>",),
+        after="<|message_sep|>",
     ),
     "gigachat31": Family(
         f"<|function_call|>{_OBJECT}", many=False, tokens=("<|function_call|>",), ends=("<|message_sep|>", "</s>")
@@ -488,6 +494,7 @@ FAMILIES: dict[str, Family] = {
         tokens=("<tool_calls>", "</tool_calls>", "<answer>", "</answer>", *_THINK),
         ends=("<|eos|>",),
         think=_THINK,
+        after="</answer>",
     ),
     "hy_v3": Family(
         "<tool_call>{name}<tool_sep>\n{arguments}</tool_call>\n",
@@ -529,6 +536,7 @@ FAMILIES: dict[str, Family] = {
         many=False,
         tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>", *_THINK),
         think=_THINK,
+        other='<|action_start|><|plugin|>\n{"name": "{name}", "arguments": {arguments}}<|action_end|>',
     ),
     "iquest_q1": Family(
         "<iquest_tool_call>{name}{arguments}</iquest_tool_call>",

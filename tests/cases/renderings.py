@@ -522,3 +522,171 @@ RENDERINGS += [
          "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>", [_SAID]),
     ]
 ]  # fmt: skip
+
+_LISTED_JSON = f'[{{"name": "weather", "arguments": {_JSON}}}, {{"name": "list_stations", "arguments": {{}}}}]'
+_GCML = "｜GCML｜"
+_ATEM = ' to={0}<|message|><atem:function_calls>\n<atem:invoke name="{0}">\n{1}</atem:invoke>\n</atem:function_calls>'
+_PLAMO = (
+    "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>{0}<|plamo:end_tool_name:plamo|>"
+    "<|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>{1}<|plamo:end_tool_arguments:plamo|>"
+    "<|plamo:end_tool_request:plamo|>"
+)
+RENDERINGS += [  # of families whose formats the engines' parsers and templates of packages tell
+    Rendering(*row)
+    for row in [
+        (
+            "lfm2",
+            "auto",
+            "<|tool_call_start|>[weather(place='a\nb')]<|tool_call_end|>",
+            [("weather", {"place": "a\nb"})],
+        ),
+        (
+            "lfm2",
+            "auto",
+            '<|tool_call_start|>[weather(place="a\n\tb\\n")]<|tool_call_end|>I look.',
+            [("weather", {"place": "a\n\tb\n"})],
+        ),
+        (
+            "apertus",
+            "auto/outside",
+            f'<|inner_prefix|>hm<|inner_suffix|>I look.<|tools_prefix|>[{{"weather": {_JSON}}}, '
+            '{"list_stations": {}}]<|tools_suffix|>',
+            _BOTH,
+        ),
+        ("apriel", "auto/inside", f"hm\n[BEGIN FINAL RESPONSE]\n\n<tool_calls>{_LISTED_JSON}</tool_calls>\n", _BOTH),
+        (
+            "hunyuan_a13b",
+            "auto/outside",
+            f"<think>\nhm\n</think>\n<answer>\n<tool_calls>{_LISTED_JSON}</tool_calls>\n</answer>",
+            _BOTH,
+        ),
+        (
+            "jamba",
+            "required",
+            f' <tool_calls>[\n    {{"name": "weather", "arguments": {_JSON}}},\n'
+            '    {"name": "list_stations", "arguments": {}}\n]</tool_calls>',
+            _BOTH,
+        ),
+        (
+            "ernie45",
+            "auto/outside",
+            f'<think>hm\n</think>\n\n<tool_call>\n{{"name": "weather", "arguments": {_JSON}}}\n'
+            '</tool_call>\n<tool_call>\n{"name": "list_stations", "arguments": {}}\n</tool_call>\n',
+            _BOTH,
+        ),
+        (
+            "gigachat3",
+            "auto",
+            f'I look.<|message_sep|>\n\nfunction call<|role_sep|>\n{{"name": "weather", "arguments": {_JSON}}}'
+            "<|message_sep|>\n\n",
+            [WEATHER],
+        ),
+        ("gigachat31", "auto", f'I look.<|function_call|>{{"name": "weather", "arguments": {_JSON}}}', [WEATHER]),
+        (
+            "gigachat35",
+            "auto/outside",
+            f'<think>hm</think>\n\n<{_GCML}tool_calls>\n<{_GCML}invoke name="weather">\n'
+            f'<{_GCML}parameter name="place" string="true">{_LINES}</{_GCML}parameter>\n'
+            f'<{_GCML}parameter name="note" string="false">null</{_GCML}parameter>\n</{_GCML}invoke>\n'
+            f'<{_GCML}invoke name="list_stations">\n</{_GCML}invoke>\n</{_GCML}tool_calls>',
+            [("weather", {"place": _LINES, "note": None}), STATIONS],
+        ),
+        (
+            "granite_20b_fc",
+            "auto",
+            f'<function_call> {{"name": "weather", "arguments": {_JSON}}}\n'
+            '<function_call> {"name": "list_stations", "arguments": {}}\n',
+            _BOTH,
+        ),
+        (
+            "hy_v3",
+            "auto",
+            "I look.<tool_calls>\n<tool_call>list_stations<tool_sep>\n</tool_call>\n"
+            f"<tool_call>weather<tool_sep>\n<arg_key>place</arg_key>\n<arg_value>{_LINES}</arg_value>\n</tool_call>\n</tool_calls>",
+            [STATIONS, _SAID],
+        ),
+        (
+            "hy_v3",
+            "required",
+            "<tool_calls><tool_call>weather<tool_sep><arg_key>place</arg_key><arg_value>Bern</arg_value>"
+            "</tool_call></tool_calls>",
+            [SMALL],
+        ),
+        (
+            "inkling",
+            "auto/outside",
+            "<|content_thinking|>hm<|end_message|><|message_model|><|content_text|>I look."
+            "<|end_message|><|message_model|><|content_invoke_tool_json|>"
+            '{"name":"weather","args":{"place":"Bern"}}<|end_message|>',
+            [SMALL],
+        ),
+        (
+            "internlm",
+            "auto",
+            f'I look.<|action_start|><|plugin|>\n{{"name": "weather", "arguments": {_JSON}}}<|action_end|>',
+            [WEATHER],
+        ),
+        (
+            "k2_horizon",
+            "auto/outside",
+            "<ifm|think_fast>hm</ifm|think_fast>\n<ifm|tool_calls><ifm|tool_call>weather<ifm|arg_key>"
+            "place</ifm|arg_key><ifm|arg_value>Bern</ifm|arg_value></ifm|tool_call>\n<ifm|tool_call>list_stations"
+            "</ifm|tool_call></ifm|tool_calls>",
+            [SMALL, STATIONS],
+        ),
+        (
+            "longcat",
+            "auto",
+            f'<longcat_tool_call>\n{{"name": "weather", "arguments": {_JSON}}}\n</longcat_tool_call>\n',
+            [WEATHER],
+        ),
+        (
+            "minicpm5",
+            "auto",
+            'Hm.<function name="weather"><param name="place">Bern</param><param name="exact">True</param>'
+            '<param name="note">None</param></function>\n<function name="list_stations"></function>\n',
+            [("weather", {"place": "Bern", "exact": True, "note": None}), STATIONS],
+        ),
+        (
+            "muse",
+            "auto/outside",
+            " to=self<|message|>hm<|eom|><|start|>assistant to=user<|message|>I look.<|eom|><|start|>assistant"
+            + _ATEM.format("weather", f'<atem:parameter name="place">{_LINES}</atem:parameter>\n')
+            + "<|eom|><|start|>assistant"
+            + _ATEM.format("list_stations", ""),
+            [_SAID, STATIONS],
+        ),
+        (
+            "plamo3",
+            "auto/outside",
+            "<|plamo:begin_think:plamo|>hm<|plamo:end_think:plamo|><|plamo:begin_tool_requests:plamo|>"
+            + _PLAMO.format("weather", _JSON)
+            + _PLAMO.format("list_stations", "{}")
+            + "<|plamo:end_tool_requests:plamo|>",
+            _BOTH,
+        ),
+        (
+            "seed_oss",
+            "auto/outside",
+            "<seed:think>hm</seed:think>\nI look.\n\n<seed:tool_call>\n<function=weather>\n"
+            "<parameter=place>Bern</parameter>\n<parameter=exact>True</parameter>\n</function>\n</seed:tool_call>",
+            [("weather", {"place": "Bern", "exact": True})],
+        ),
+        ("xlam", "required", _LISTED_JSON, _BOTH),
+        (
+            "dots",
+            "auto",
+            'I look.<dots_function_call><invoke name="weather"><parameter name="place">Bern</parameter></invoke>'
+            '<invoke name="list_stations"></invoke></dots_function_call>',
+            [SMALL, STATIONS],
+        ),
+        (
+            "functionary_v31",
+            "auto",
+            f"I look.<function=weather>{_JSON}</function><function=list_stations>{{}}</function>",
+            _BOTH,
+        ),
+        ("functionary_v32", "auto", f"all\nI look.>>>weather\n{_JSON}>>>list_stations\n{{}}", _BOTH),
+        ("nemotron_nano_v2", "auto/inside", f"hm\n</think>\n\n<TOOLCALL>{_LISTED_JSON}</TOOLCALL>", _BOTH),
+    ]
+]

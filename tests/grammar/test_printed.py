@@ -43,8 +43,8 @@ def _through_lark(spec: Spec, options: Options, monkeypatch: pytest.MonkeyPatch)
     assemble = pipeline.assembled_of
     read: list[str] = []
 
-    def printed(spec: Spec, options: Options) -> tuple[Assembled, Spec]:
-        made, kept = assemble(spec, options)
+    def printed(spec: Spec, options: Options, *more: Any) -> tuple[Assembled, Spec]:
+        made, kept = assemble(spec, options, *more)
         read.append(made.text)
         return replace(made, lark=made.text, rules={}, terminals={}, apart={}, places=made.every_place), kept
 

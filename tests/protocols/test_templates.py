@@ -45,8 +45,8 @@ def test_engines_and_parsers_that_do_not_go_together() -> None:
         check_parser(row.template, None, "hermess")
     with pytest.raises(RequestError, match="no such engine"):
         check_parser(row.template, None, "hermes", "tgi")
-    with pytest.raises(RequestError, match="longcat of vllm reads no protocol"):
-        check_parser(row.template, None, "longcat")
+    with pytest.raises(RequestError, match="beam of vllm reads no protocol"):
+        check_parser(row.template, None, "beam")
     with pytest.raises(SpecError, match="another form"):
         check_parser(NO_TOOLS, None, "hermes")
 

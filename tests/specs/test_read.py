@@ -266,3 +266,61 @@ def test_tmdb(shared: Path) -> None:
     spec = read_spec(shared / "data" / "openapi" / "tmdb_oas.json")
     assert len(spec.tools) == 54
     assert all(tool.name and tool.dialect == "openapi-3.0" for tool in spec.tools)
+
+
+GEMINI = {
+    "name": "look",
+    "description": "Look.",
+    "parameters": {
+        "type": "OBJECT",
+        "properties": {
+            "type": {"type": "STRING", "enum": ["A", "STRING"], "format": "enum"},
+            "at": {"type": "ARRAY", "items": {"type": "INTEGER", "nullable": True}, "minItems": "1"},
+        },
+        "required": ["type"],
+        "propertyOrdering": ["type", "at"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [{"functionDeclarations": [GEMINI]}],
+        {"tools": [{"function_declarations": [GEMINI]}], "contents": []},
+        {"functionDeclarations": [GEMINI]},
+    ],
+)
+def test_declarations_of_gemini(document: Any) -> None:
+    spec = read_spec(document)
+    assert [(tool.name, tool.description) for tool in spec.tools] == [("look", "Look.")]
+    assert spec.tools[0].schema == {
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "enum": ["A", "STRING"]},
+            "at": {"type": "array", "items": {"type": ["integer", "null"], "nullable": True}, "minItems": 1},
+        },
+        "required": ["type"],
+    }
+    assert spec.tools[0].pointer.endswith("ations/0/parameters")
+
+
+def test_other_schemas_of_gemini() -> None:
+    schema = {"type": "object", "properties": {"a": {"exclusiveMinimum": 3}}}
+    declared = [{"name": "a", "parametersJsonSchema": schema}, {"name": "b"}]
+    one, none = read_spec([{"functionDeclarations": declared}]).tools
+    assert one.schema == schema
+    assert none.schema == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "document", [[{"cachePoint": {"type": "default"}}, "TOOL"], {"toolConfig": {"tools": ["TOOL"]}, "messages": []}]
+)
+def test_tools_of_bedrock(document: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    tool = {"toolSpec": {"name": "look", "description": "Look.", "inputSchema": {"json": schema}}}
+    (found,) = read_spec(json.loads(json.dumps(document).replace('"TOOL"', json.dumps(tool)))).tools
+    assert (found.name, found.description, found.schema) == ("look", "Look.", schema)
+    assert found.pointer.endswith("/toolSpec/inputSchema/json")
+    (found,) = read_spec(tool).tools
+    assert found.pointer == "/toolSpec/inputSchema/json"
