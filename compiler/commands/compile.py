@@ -165,7 +165,7 @@ def _run(
         note(f"toolc: repaired: {one['place']}: {one['how']}")
     for one in compiled.report["skipped"]:
         why = " ".join(str(ToolcError(**{key: one[key] for key in _OF_ERROR})).split())
-        note(f"toolc: left out: {one['tool'] or 'a tool'}, {why.partition(' ')[2]}")
+        note(f"toolc: left out: {one['tool'] or 'a tool'}, {why}")
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")
