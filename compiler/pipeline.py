@@ -126,7 +126,7 @@ def _collector_paused() -> Iterator[None]:
 
 @_collector_paused()
 def compile_tools(
-    spec: str | Path | bytes | dict[str, Any] | list[Any],
+    spec: str | Path | bytes | dict[str, Any] | list[Any] | Callable[..., Any],
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
