@@ -126,7 +126,7 @@ def _collector_paused() -> Iterator[None]:
 
 @_collector_paused()
 def compile_tools(
-    spec: str | Path | bytes | dict[str, Any] | list[Any],
+    spec: str | Path | bytes | dict[str, Any] | list[Any] | Callable[..., Any],
     tokenizer: Tokenizer | None = None,
     *,
     eos: Sequence[str | int] = (),
@@ -201,7 +201,8 @@ def compile_schema(
     """
     from .specs.read import schema_spec
 
-    spec = schema_spec(schema, name, None if options is None else options.schemas)
+    options = checked_options(options)
+    spec = schema_spec(schema, name, options.schemas)
     return compile_spec(spec, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 
 

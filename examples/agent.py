@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from toolc.compiler import Options, compile_tools
+from toolc.compiler import compile_tools
 from toolc.runtime import Bundle, Matcher, Reader, run
 
 MOST_TOKENS, MOST_TURNS = 120, 3
@@ -45,7 +45,7 @@ def decode(model: torch.nn.Module, prompt: torch.Tensor, bundle: Bundle, entry: 
 
 def main(name: str = "Qwen/Qwen3-0.6B", question: str = "Will it rain in Basel this week?") -> None:
     tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModelForCausalLM.from_pretrained(name)
-    bundle = compile_tools([current_weather], tokenizer, options=Options(protocol="hermes")).bundle
+    bundle = compile_tools([current_weather], tokenizer).bundle
     messages = [{"role": "user", "content": question}]
     for turn in range(MOST_TURNS):
         entry = "auto" if turn else "required"  # the first turn has to call

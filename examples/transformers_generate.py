@@ -4,7 +4,7 @@ import sys
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from toolc.compiler import Options, compile_tools
+from toolc.compiler import compile_tools
 from toolc.runtime import read_calls, run
 from toolc.runtime.adapters.huggingface import ToolcLogitsProcessor
 
@@ -21,7 +21,7 @@ def current_weather(place: str, days: int = 1) -> str:
 
 def main(name: str = "Qwen/Qwen3-0.6B") -> None:
     tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModelForCausalLM.from_pretrained(name)
-    bundle = compile_tools([current_weather], tokenizer, options=Options(protocol="hermes")).bundle
+    bundle = compile_tools([current_weather], tokenizer).bundle
     messages = [{"role": "user", "content": "Will it rain in Basel this week?"}]
     prompt = tokenizer.apply_chat_template(
         messages, tools=[current_weather], add_generation_prompt=True, return_dict=True, return_tensors="pt"

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 TEMPLATE = (
-    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
-    "{% for t in tools or [] %}{{ t | tojson }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+    "{% for t in tools or [] %}{{ t | tojson }}\n{% endfor %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
 

@@ -193,8 +193,8 @@ MESSAGES: list[tuple[str, Callable[[Compiled], Any], str]] = [
     ),
     (
         "protocol",
-        lambda c: compile_tools([TOOL], "builtin", options=Options(protocol="qwen3-coder")),
-        "did you mean 'qwen3_coder'?",
+        lambda c: compile_tools([TOOL], "builtin", options=Options(protocol="hermez")),
+        "did you mean hermes",
     ),
     (
         "middle",

@@ -68,7 +68,17 @@ def test_no_file_imports_what_its_folder_does_without(repository: Path, folder: 
 
 # What comes with a package that is asked for, and what the user has to have for a thing that is about nothing else.
 COMES_WITH = {"llvmlite": "numba", "starlette": "fastapi", "triton": "torch"}
-USERS = {"jsonschema", "llama_cpp", "llguidance", "prometheus_client", "sglang", "transformers", "vllm", "xgrammar"}
+USERS = {
+    "jsonschema",
+    "llama_cpp",
+    "llguidance",
+    "prometheus_client",
+    "pytest",
+    "sglang",
+    "transformers",
+    "vllm",
+    "xgrammar",
+}
 
 
 @pytest.mark.parametrize("folder", ["compiler", "runtime"])

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from toolc.runtime.format.keyword_report import Row
+from toolc.runtime.format.keyword_report import Row as Row
 
 from .formats import FORMATS
 from .keywords import KEYWORDS, meant

@@ -65,7 +65,8 @@ def model_schema(item: Any, place: str) -> tuple[str, dict[str, dict[str, Any]]]
         name = root[len(REF) :]
         definitions[name] = {**{key: value for key, value in schema.items() if key != "$ref"}, **definitions[name]}
     else:
-        name = getattr(item, "__name__", None) or getattr(typing.get_args(item)[0], "__name__", "value")
+        known = getattr(item, "__name__", None) or getattr(typing.get_args(item)[0], "__name__", None)
+        name = known or "value"
         while name in definitions:  # another class of the same name
             name += "_"
         definitions[name] = schema

@@ -63,7 +63,8 @@ def _of_transformers(tokenizer: Any) -> Path:
     """What the tokenizer itself writes, with what the model's folder says of ends of turn and the width of logits."""
     with tempfile.TemporaryDirectory(prefix="toolc-") as folder:
         tokenizer.save_pretrained(folder)
-        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir()) if path.is_file()}
+        paths = [path for path in sorted(Path(folder).rglob("*")) if path.is_file()]  # templates lie in a folder of it
+        files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     model = str(getattr(tokenizer, "name_or_path", "") or "")
     for name in _MODEL_FILES:
         if name not in files and (path := _beside(model, name)) is not None:
@@ -105,6 +106,7 @@ def _kept(files: dict[str, bytes], name: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".", dir=target.parent))
     for key, data in files.items():
+        (made / key).parent.mkdir(parents=True, exist_ok=True)
         (made / key).write_bytes(data)
     try:
         made.rename(target)

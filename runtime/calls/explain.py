@@ -189,7 +189,8 @@ def _listed(names: list[str]) -> str:
 def _explanation(reader: Reader, shown: str, offset: int, found: str, wanted: tuple[str, ...]) -> Explanation:
     bundle = reader.bundle
     region, base, text, path = _place(reader)
-    pointer, rules = None, ()
+    pointer: str | None = None
+    rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if text is not None:
         path = [*path, *open_path(text)]
         pointer = "".join("/" + str(one).replace("~", "~0").replace("/", "~1") for one in path)

@@ -29,14 +29,27 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ArgumentError, DecodeError
 from ..expected import did_you_mean, expect, named_kind
 from .json_text import exact
 
-if TYPE_CHECKING:
-    from .events import Call
+
+class Call(typing.Protocol):
+    """A call that was read, as `events.Call`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def declared(self) -> Any: ...
+
 
 Declared = Callable[..., Any] | type
 """A function, a method, or a class: a dataclass, a TypedDict, a model of pydantic."""
@@ -160,9 +173,9 @@ def run(calls: Iterable[Call], functions: Iterable[Declared] | Mapping[str, Decl
     known: dict[str, Any] | None = None
     if functions is not None:
         known = dict(functions) if isinstance(functions, Mapping) else {name_of(one): one for one in functions}
-    ready = []
+    ready: list[tuple[Any, Any]] = []
     for call in calls:
-        declared = call.declared if known is None else known.get(call.name)
+        declared: Any = call.declared if known is None else known.get(call.name)
         if declared is None and known is not None:
             raise DecodeError(
                 "no function has the name of this call",
@@ -208,11 +221,11 @@ def _arguments(declared: Any, value: Mapping[str, Any], name: str) -> Any:
         return convert(declared, dict(value), name)
     hints = hints_of(declared)
     parameters = parameters_of(declared)
-    rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
+    rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
     plain = {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     found = {}
     for key, one in value.items():
-        if key not in plain and rest is None:
+        if key not in plain and not rest:
             raise DecodeError(
                 "the function has no such parameter",
                 place=name,

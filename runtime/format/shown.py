@@ -8,11 +8,7 @@ Invariants   a line has at most some hundred characters, whatever the bundle; in
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .bundle import Bundle
-    from .vocab import Vocab
+from typing import Any
 
 MOST_ROWS = 24
 _CUT = 60
@@ -27,12 +23,12 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def vocab_line(vocab: Vocab) -> str:
+def vocab_line(vocab: Any) -> str:
     """A vocabulary in a line."""
     return f"<Vocab {_short(vocab.meta.get('source', vocab.name))}: {_counted(vocab.size, 'token')}>"
 
 
-def bundle_line(bundle: Bundle) -> str:
+def bundle_line(bundle: Any) -> str:
     """A bundle in a line."""
     parts = [_counted(len(bundle.tools), "tool")] if bundle.tools else []
     if protocol := bundle.meta.get("protocol"):
@@ -43,7 +39,7 @@ def bundle_line(bundle: Bundle) -> str:
     return f"<Bundle {_short(name)}: {', '.join(parts)}>"
 
 
-def bundle_html(bundle: Bundle) -> str:
+def bundle_html(bundle: Any) -> str:
     """A bundle as a table of facts, and one of its tools."""
     meta, spec = bundle.meta, bundle.meta.get("spec") or {}
     sizes = sum(array.nbytes for array in bundle.tables.arrays().values())
