@@ -31,6 +31,7 @@ from .parting_texts import Place, first_byte, shortest_texts, text_of, way_to
 from .pushdown import Automaton
 from .stack_sets import OVER, Calls, Item, Pop, Push, Set, Sets, Symbol, Unbounded
 
+_MOST_WORK = 50_000  # configurations of all states that are expanded before the next way is tried
 _WAYS = (False, 0, False), (True, 0, False), (True, 1, False), (True, 2, False), (True, 0, True)
 """What is tried one after the other, see `Sets`: prune, keep, forced."""
 
@@ -54,7 +55,7 @@ def build_deterministic(grammar: Grammar, budget: Budget, soft_depth: int, max_d
         try:
             return builder.automaton(grammar, soft_depth)
         except Unbounded as unbounded:
-            if way == _WAYS[1]:
+            if refused is None or way == _WAYS[1]:
                 refused = builder.refusal(grammar, unbounded)
     if max_depth is not None:
         limited = _Builder(Sets(calls, *_WAYS[1], max_depth), budget).automaton(grammar, soft_depth)
@@ -113,8 +114,13 @@ class _Builder:
         rules = dict.fromkeys([grammar.start, *grammar.entries.values()])
         entries = {rule: self._state(self.sets.start(rule)) for rule in rules}
         self._entries = list(entries.values())
+        work = 0
         while len(self.rows) < len(self.states.known):
             self.budget.check("states", len(self.states.known))
+            set_: Set = self.states.known[len(self.rows)]  # type: ignore[assignment]
+            work += len(set_)
+            if work > _MOST_WORK and self.sets.limit is None:
+                raise Unbounded(sorted(set_, key=lambda item: (self.sets.calls.open(item[1]), item)))
             self._expand(len(self.rows))
             while self._ready:
                 self._draw(*self._ready.pop())

@@ -261,7 +261,7 @@ class Sets:
         calls = self.calls
         if height >= 0 and calls.needs(state, buffer) > height:
             return None
-        if self.limit is not None and calls.open(buffer) > calls.open(before):
+        if self.limit is not None:
             needed = calls.needs(state, buffer)
             if needed > self.limit and needed > calls.needs(item[0], before):
                 return None
