@@ -521,7 +521,9 @@ def _compile(
             with budget.blaming(automaton.largest_rule):
                 made = lift(automaton, vocab, ends, budget)
                 clock.begin("close")
-                found, _ = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
+                found, _ = close_arrays(
+                    made.tables, vocab, made.rows, made.profiles, encode, budget, values=made.values
+                )
             tables, counts = made.tables.but(**found), made.counts
             modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
             told_apart, left_out = automaton.marks.ends, automaton.restrictions

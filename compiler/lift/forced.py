@@ -68,7 +68,9 @@ def _lists(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[tuple[int, ...], int, int]]]:
     """The forced bytes of every state, uint8 [states, LONGEST]; states that have tokens, int32 [·], and which of the
     lists each has, int64 [·]; the lists: tokens, how many bytes they are, special symbol at their end or 0."""
-    symbol, op = _only_ops(*a[:7], t.classes)
+    symbol, op = _only_ops(
+        a.symbol_class, a.state_cell, a.state_break, a.breaks, a.cell_delta, a.cell_default, a.delta, t.classes
+    )
     text, length, end = (
         np.zeros((t.states, LONGEST), np.uint8),
         np.zeros(t.states, np.int32),

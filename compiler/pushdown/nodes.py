@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ..grammar.analysis import strong_components
 from ..ir import nodes as ir
 from ..terminals.dfa import Dfa
 from .counted import Counted
+
+if TYPE_CHECKING:
+    from .ordered import Ordered
 
 LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
 _LEAVES = frozenset((LITERAL, TERMINAL, SPECIAL, REF, COUNTED))
@@ -39,6 +43,7 @@ class NodePool:
         counted: the product automaton of each COUNTED node; copies: a function that gives the number of its automaton
             with the units counted out.
         start: the start rule; entries: it and every other rule that a text may start with.
+        ordered: the nodes whose texts are members in order (ordered.py).
         grammar: where the rules came from, for errors; node_of: the node of each of its expressions, by id.
     """
 
@@ -53,6 +58,7 @@ class NodePool:
         self.counted: dict[int, Counted] = {}
         self.copies: dict[int, Callable[[], int]] = {}
         self.node_of: dict[int, int] = {}
+        self.ordered: dict[int, Ordered] = {}
         self._number: dict[Node, int] = {}
         self._inside: dict[int, list[int]] = {}
         self._mentioned: list[tuple[str, int]] = []  # the rules of which this is known:

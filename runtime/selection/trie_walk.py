@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import act, op_in, phase, return_in
+from ..format.kernels.step import act, go, op_in, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
@@ -34,6 +34,7 @@ class Machine(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     breaks: np.ndarray
+    state_set: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -106,7 +107,7 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             inside = True
             if kind < PUSH:
                 q = value
-                c = act(kind, c)
+                c = go(m.state_set, kind, value, c)
             elif kind == PUSH:
                 frames[depth, 0] = m.push[value, 0]
                 frames[depth, 1] = act(m.push[value, 3], c)
@@ -151,7 +152,8 @@ class Walker:
     def __init__(self, tables: Tables, vocab: Vocab, delta: np.ndarray) -> None:
         t = tables
         self.machine = Machine(
-            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.delta, t.push,
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.state_set, t.cell_delta, t.cell_default, delta,
+            t.delta, t.push,
             t.return_offset, t.return_,
         )  # fmt: skip
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))

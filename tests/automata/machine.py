@@ -22,7 +22,7 @@ from toolc.compiler.pushdown.node_analysis import Facts
 from toolc.compiler.pushdown.nodes import NodePool
 from toolc.compiler.pushdown.pushdown import Automaton
 from toolc.compiler.terminals.terminal import terminal_dfa
-from toolc.compiler.terminals.workspace import PUSH
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH, SET
 
 
 @dataclass
@@ -47,10 +47,12 @@ class Run:
     def step(self, symbol: int) -> bool:
         a, op = self.automaton, self.op(symbol)
         mode = a.modes - 1 if len(self.stack) >= a.soft_depth else 0
-        kind, value = op & 7, op >> 3
+        kind, value = op & KIND_MASK, op >> KIND_BITS
         if op == 0:
             return False
-        if kind < 4:
+        if kind == SET:
+            self.state, self.counter = value, int(a.state_set[value])
+        elif kind < PUSH:
             self.state, self.counter = value, (self.counter, self.counter + 1, 0, 1)[kind]
         elif kind == PUSH:
             g, free, shallow, action = a.pushes[value]

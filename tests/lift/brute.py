@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH, SET
 from toolc.runtime.host.kernels import expand_row
 from toolc.runtime.host.matcher import Matcher
 from toolc.runtime.host.shared import host_of
@@ -34,6 +35,7 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         t.state_cell,
         t.state_break,
         t.breaks,
+        t.state_set,
         t.cell_delta,
         t.cell_default,
         t.delta,
@@ -103,6 +105,7 @@ def _brute(  # type: ignore[no-untyped-def]
     state_cell,
     state_break,
     breaks,
+    state_set,
     cell_delta,
     cell_default,
     delta,
@@ -143,11 +146,13 @@ def _brute(  # type: ignore[no-untyped-def]
             if op == 0:
                 alive = False
                 break
-            action = op & 7
-            if action < 4:
-                q = op >> 3
-            elif action == 4:
-                row = push[op >> 3]
+            action = op & KIND_MASK
+            if action < PUSH:
+                q = op >> KIND_BITS
+                if action == SET:
+                    c, action = state_set[q], 0
+            elif action == PUSH:
+                row = push[op >> KIND_BITS]
                 frames[depth, 0] = row[0]
                 frames[depth, 1] = c if row[3] == 0 else c + 1 if row[3] == 1 else row[3] - 2
                 depth += 1
@@ -157,7 +162,7 @@ def _brute(  # type: ignore[no-untyped-def]
             else:
                 depth -= 1
                 kept = min(kept, depth)
-                value = return_[return_offset[frames[depth, 0]] + (op >> 3), 1]
+                value = return_[return_offset[frames[depth, 0]] + (op >> KIND_BITS), 1]
                 q = value >> 2
                 c = frames[depth, 1]
                 action = value & 3
