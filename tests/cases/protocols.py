@@ -441,7 +441,13 @@ FAMILIES: dict[str, Family] = {
         think=("<|inner_prefix|>", "<|inner_suffix|>"),
     ),
     "apriel": Family(
-        _OBJECT, "<tool_calls>[", ", ", "]</tool_calls>", tokens=("<tool_calls>", "</tool_calls>"), ends=("<|end|>",)
+        _OBJECT,
+        "<tool_calls>[",
+        ", ",
+        "]</tool_calls>",
+        tokens=("<tool_calls>", "</tool_calls>"),
+        ends=("<|end|>",),
+        think=("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]"),
     ),
     "dots": Family(
         '<invoke name="{name}">\n{arguments}</invoke>\n',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -66,7 +67,9 @@ TURNS = (
     Probe("quotes", [("weather", {"place": 'the "Bellevue", it\'s {there}'})]),
     Probe("tags", [("weather", {"place": "<b>1 < 2 & 3</b>"})]),
 )
-TURNS = tuple(turn._replace(tools=TOOLS) for turn in TURNS)
+SHOWN = json.loads(json.dumps(TOOLS).replace('["string", "null"]', '"string"'))
+"""The tools for templates: those of Hermes cannot write a list of types."""
+TURNS = tuple(turn._replace(tools=SHOWN) for turn in TURNS)
 
 
 @cache
@@ -99,7 +102,7 @@ def unread(name: str) -> set[str]:
     found = set()
     for turn in TURNS:
         try:
-            texts = renderings(template, name, {}, turn._replace(tools=TOOLS))
+            texts = renderings(template, name, {}, turn)
         except SpecError:
             found.add(turn.name)
             continue

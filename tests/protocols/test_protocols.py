@@ -174,7 +174,7 @@ def test_text_may_not_end_in_half_a_delimiter(name: str) -> None:
 def test_reasoning(name: str, as_tokens: bool) -> None:
     family, held = FAMILIES[name], bundle(name, as_tokens)
     inside = [entry for entry in held.entry if entry.endswith("/inside")]
-    assert bool(inside) is (bool(family.think) or name == "apriel")  # whose prompt opens the reasoning, in words
+    assert bool(inside) is bool(family.think)
     if family.think is None:
         return
     begin, end = family.think
