@@ -533,9 +533,11 @@ class _Loop:
                 if below < most and at < 0:
                     source = nfa.filling.new(self.inside)
                     nfa.guards.rows += (state, 0, below, source)
-                known = isinstance(child, int) or id(child) in self.known
-                target = child if isinstance(child, int) else self.known.get(id(child), -1)
-                if not known:
+                if isinstance(child, int):
+                    target = child
+                elif id(child) in self.known:
+                    target = self.known[id(child)]
+                else:
                     target = self.known[id(child)] = nfa.filling.new(self.inside)
                     todo.append((target, below, child, -1))
                 nfa.edges.rows += (source, nfa.mask(1 << byte), target, SETS if target in nfa.sets else STEADY)

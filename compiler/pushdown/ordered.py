@@ -114,7 +114,7 @@ def _prefix_free(members: Sequence[Member]) -> bool:
 def _link(pool: NodePool, number: int) -> tuple[Member, int, int] | None:
     """The first member of a chain, the comma, and the node of the chain behind it."""
     options = [n for n in pool.nodes[number][1] if n != pool.empty]
-    first = pool.nodes[options[0]] if len(options) > 1 else (LITERAL,)
+    first = pool.nodes[options[0] if len(options) > 1 else pool.empty]
     if first[0] != SEQUENCE or len(first[1]) < 3:
         return None
     member, more = _member(pool, first[1][:-1]), _optional(pool, first[1][-1])

@@ -15,6 +15,7 @@ from toolc.compiler.link.row_hashes import keys
 from toolc.compiler.link.symbol_classes import common, leaders, spread
 from toolc.compiler.link.vocab_queries import Words
 from toolc.compiler.link.walk import bytes_to_call
+from toolc.runtime.format.ops import POP, PUSH, SET
 from toolc.runtime.selection.comb import CombRows, rows_at
 
 from ..lift.test_masks import vocab
@@ -94,7 +95,7 @@ def test_rows_are_spread_over_other_classes() -> None:
     rng = np.random.default_rng(4)
     for _ in range(40):
         rows, classes, others = (int(n) for n in rng.integers(1, 9, 3))
-        kinds = rng.integers(0, 6, (rows, classes))
+        kinds = rng.integers(0, POP + 1, (rows, classes))
         ops = ((rng.integers(0, 3, (rows, classes)) << 3 | kinds) * (rng.random((rows, classes)) < 0.6)).astype(
             np.int32
         )
@@ -121,7 +122,7 @@ def test_rows_are_spread_over_other_classes() -> None:
             wanted = []
             for j, k in enumerate(class_of.tolist()):
                 kind, number = row[k] & 7, row[k] >> 3
-                moved = state[number] if kind < 4 else push[number] if kind == 4 else number
+                moved = state[number] if kind < PUSH else push[number] if kind == PUSH else number
                 wanted += [(j, moved << 3 | kind)] if row[k] else []
             part = slice(offset[r], offset[r + 1])
             assert list(zip(columns[part].tolist(), new[part].tolist(), strict=True)) == wanted
@@ -216,9 +217,9 @@ def test_bytes_to_call_are_those_of_the_shortest_way() -> None:
     seen = set()
     for _ in range(60):
         states, width, pushes, most = int(rng.integers(3, 14)), 5, 4, int(rng.integers(2, 6))
-        kinds = rng.choice([0, 0, 0, 0, 1, 4, 5], (states, width), p=[0.2, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
+        kinds = rng.choice([0, 0, 0, SET, 1, PUSH, POP], (states, width), p=[0.2, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
         number = np.where(
-            kinds == 4, rng.integers(0, pushes, (states, width)), rng.integers(2, states, (states, width))
+            kinds == PUSH, rng.integers(0, pushes, (states, width)), rng.integers(2, states, (states, width))
         )
         ops = ((number << 3 | kinds) * (rng.random((states, width)) < 0.5)).astype(np.int32)
         calls = rng.random(pushes) < 0.5
@@ -237,17 +238,17 @@ def test_bytes_to_call_are_those_of_the_shortest_way() -> None:
             for q, own in enumerate(of_state, 2):
                 for op in (op for r in own for op in ops[r].tolist() if op):
                     kind, n = op & 7, op >> 3
-                    way = wanted[n] + 1 if kind < 4 else (1 if calls[n] else 2) if kind == 4 else most + 1
+                    way = wanted[n] + 1 if kind < PUSH else (1 if calls[n] else 2) if kind == PUSH else most + 1
                     wanted[q] = min(wanted[q], way)
         assert found.tolist() == wanted
         stands = [False] * width
         for r in set().union(*of_state):
             for k, op in enumerate(ops[r].tolist()):
                 kind, n = op & 7, op >> 3
-                if kind < 4:
+                if kind < PUSH:
                     stands[k] |= op > 0 and wanted[n] == 1
                 else:
-                    stands[k] |= kind == 5 or (not calls[n] and wanted[push[n, 1]] == 1)
+                    stands[k] |= kind == POP or (not calls[n] and wanted[push[n, 1]] == 1)
         assert before.tolist() == stands
         seen.update(found.tolist())
     assert seen >= {1, 2, 3, 4}
