@@ -52,19 +52,21 @@ def build_deterministic(grammar: Grammar, budget: Budget, soft_depth: int, max_d
     """
     pool = uncalled_nodes(grammar, budget, terminal_dfa)
     calls = Calls(read_network(pool, budget), budget)
-    refused: GrammarError | None = None
+    told: tuple[_Builder, Unbounded] | None = (
+        None  # what the error is about: a way that left out what it could, at best
+    )
     for way in _WAYS:
         builder = _Builder(Sets(calls, *way, None), budget)
         try:
             return builder.automaton(grammar, soft_depth)
         except Unbounded as unbounded:
-            if refused is None or way == _WAYS[1]:
-                refused = builder.refusal(grammar, unbounded)
+            if told is None or told[1].k < 0 or (way == _WAYS[1] and unbounded.k >= 0):
+                told = builder, unbounded
     if max_depth is not None:
         limited = _Builder(Sets(calls, *_WAYS[1], max_depth), budget).automaton(grammar, soft_depth)
         return replace(limited, restrictions=("max-depth",))
-    assert refused is not None
-    raise refused
+    assert told is not None
+    raise told[0].refusal(grammar, told[1])
 
 
 @dataclass
