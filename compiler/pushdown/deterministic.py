@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -31,7 +32,9 @@ from .parting_texts import Place, first_byte, shortest_texts, text_of, way_to
 from .pushdown import Automaton
 from .stack_sets import OVER, Calls, Item, Pop, Push, Set, Sets, Symbol, Unbounded
 
-_MOST_WORK = 50_000  # configurations of all states that are expanded before the next way is tried
+_T = TypeVar("_T")
+
+_MOST_WORK = 20_000  # configurations of all states that are expanded before the next way is tried
 _WAYS = (False, 0, False), (True, 0, False), (True, 1, False), (True, 2, False), (True, 0, True)
 """What is tried one after the other, see `Sets`: prune, keep, forced."""
 
@@ -49,29 +52,31 @@ def build_deterministic(grammar: Grammar, budget: Budget, soft_depth: int, max_d
     """
     pool = uncalled_nodes(grammar, budget, terminal_dfa)
     calls = Calls(read_network(pool, budget), budget)
-    refused: GrammarError | None = None
+    told: tuple[_Builder, Unbounded] | None = (
+        None  # what the error is about: a way that left out what it could, at best
+    )
     for way in _WAYS:
         builder = _Builder(Sets(calls, *way, None), budget)
         try:
             return builder.automaton(grammar, soft_depth)
         except Unbounded as unbounded:
-            if refused is None or way == _WAYS[1]:
-                refused = builder.refusal(grammar, unbounded)
+            if told is None or told[1].k < 0 or (way == _WAYS[1] and unbounded.k >= 0):
+                told = builder, unbounded
     if max_depth is not None:
         limited = _Builder(Sets(calls, *_WAYS[1], max_depth), budget).automaton(grammar, soft_depth)
         return replace(limited, restrictions=("max-depth",))
-    assert refused is not None
-    raise refused
+    assert told is not None
+    raise told[0].refusal(grammar, told[1])
 
 
 @dataclass
-class _Numbers:
+class _Numbers(Generic[_T]):
     """Things by number, in the order in which they were met."""
 
-    of: dict[object, int] = field(default_factory=dict)
-    known: list[object] = field(default_factory=list)
+    of: dict[_T, int] = field(default_factory=dict)
+    known: list[_T] = field(default_factory=list)
 
-    def number(self, thing: object) -> int:
+    def number(self, thing: _T) -> int:
         found = self.of.get(thing)
         if found is None:
             found = self.of[thing] = len(self.known)
@@ -91,7 +96,10 @@ class _Builder:
     def __init__(self, sets: Sets, budget: Budget) -> None:
         self.sets = sets
         self.budget = budget
-        self.states, self.symbols, self.pushes, self.pops = _Numbers(), _Numbers(), _Numbers(), _Numbers()
+        self.states = _Numbers[Set]()
+        self.symbols = _Numbers[Symbol]()
+        self.pushes = _Numbers[tuple[int, int, int]]()  # symbol, states that are entered in mode 0 and 1
+        self.pops = _Numbers[Pop]()
         self.before: list[dict[int, None]] = []
         self.done: list[dict[int, None]] = []
         self.callers: list[dict[tuple[int, int], None]] = []
@@ -117,7 +125,7 @@ class _Builder:
         work = 0
         while len(self.rows) < len(self.states.known):
             self.budget.check("states", len(self.states.known))
-            set_: Set = self.states.known[len(self.rows)]  # type: ignore[assignment]
+            set_ = self.states.known[len(self.rows)]
             work += len(set_)
             if work > _MOST_WORK and self.sets.limit is None:
                 raise Unbounded(sorted(set_, key=lambda item: (self.sets.calls.open(item[1]), item)))
@@ -133,7 +141,7 @@ class _Builder:
         if set_ == OVER:
             row[self.sets.end_class] = q << KIND_BITS | KEEP
             return
-        for k, move in self.sets.moves(set_).items():  # type: ignore[arg-type]
+        for k, move in self.sets.moves(set_).items():
             if isinstance(move, Push):
                 g = self.symbols.number(move.symbol)
                 into, least = self._state(move.into), self._state(move.least)
@@ -172,9 +180,8 @@ class _Builder:
     def _come_back(self, q: int, g: int, pop: int) -> None:
         target = self.returns.get((g, pop))
         if target is None:
-            symbol: Symbol = self.symbols.known[g]  # type: ignore[assignment]
-            what: Pop = self.pops.known[pop]  # type: ignore[assignment]
-            target = self.returns[g, pop] = self._state(self.sets.returned(symbol, what))
+            returned = self.sets.returned(self.symbols.known[g], self.pops.known[pop])
+            target = self.returns[g, pop] = self._state(returned)
         if target:
             self._link(q, target)
 
@@ -217,8 +224,7 @@ class _Builder:
         word: Word = ()
         group = item[2]
         for g in reversed(stack):
-            symbol: Symbol = self.symbols.known[g]  # type: ignore[assignment]
-            chunk, group, _ = min(symbol[group[0]])
+            chunk, group, _ = min(self.symbols.known[g][group[0]])
             word += chunk
         return word
 
@@ -231,7 +237,7 @@ class _Builder:
             if not byte:
                 continue
             if kind == PUSH:
-                g, into, _ = self.pushes.known[number]  # type: ignore[misc]
+                g, into, _ = self.pushes.known[number]
                 yield byte, (into, (*stack, g))
             elif kind == POP:
                 target = self.returns.get((stack[-1], number), 0) if stack else 0
@@ -250,15 +256,11 @@ class _Builder:
                 ops[q, k] = op
         symbols = len(self.symbols.known)
         top, below = self._order(symbols)
-        numbers = _Numbers()
+        numbers = _Numbers[int]()
         numbers.number(0)
         depth = _deepest(below)
         returns = [(g, pop, target) for (g, pop), target in self.returns.items() if target]
-        least = [
-            height
-            for g, into, least in self.pushes.known
-            for _, _, _, height in self.states.known[least]  # type: ignore
-        ]
+        least = [height for g, into, least in self.pushes.known for _, _, _, height in self.states.known[least]]
         none = np.zeros(size, np.int32), np.zeros(symbols, np.int32)
         return Automaton(
             symbol_class=np.array(sets.class_of, np.int32),
@@ -269,14 +271,14 @@ class _Builder:
             state_set=np.zeros(size, np.int32),
             ops=ops,
             state_row=np.arange(size + 1, dtype=np.int32),
-            pushes=np.array([(*push, KEEP) for push in self.pushes.known], np.int32).reshape(-1, 4),  # type: ignore
+            pushes=np.array([(*push, KEEP) for push in self.pushes.known], np.int32).reshape(-1, 4),
             return_key=np.array([one[:2] for one in returns], np.int32).reshape(-1, 2),
             return_to=np.array([(one[2], KEEP) for one in returns], np.int32).reshape(-1, 2),
             stack_symbols=symbols,
             completions=len(self.pops.known),
             top=np.array([numbers.number(bits) for bits in top], np.int32),
             below=np.array([numbers.number(bits) for bits in below], np.int32),
-            sets=[_members(bits) for bits in numbers.known],  # type: ignore[arg-type]
+            sets=[_members(bits) for bits in numbers.known],
             start=entries[grammar.start],
             entries=entries,
             marks=Marks(*none, [(AROUND, -1, -1, 0)], [], none[0] > 0, none[1] > 0, True),

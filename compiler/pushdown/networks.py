@@ -20,7 +20,7 @@ from toolc.runtime.format.ops import END_OF_TURN
 from ..budget import Budget
 from ..grammar.analysis import strong_components
 from .counted import masks_of
-from .nodes import CHOICE, COUNTED, LITERAL, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL, NodePool
+from .nodes import CHOICE, COUNTED, LITERAL, REF, REPEAT, SEQUENCE, SPECIAL, TERMINAL, Node, NodePool
 
 FINISHED = -1  # where the end of turn leads
 
@@ -166,7 +166,7 @@ class _Reading:
             assert kind == COUNTED, "no brackets are called in this pool"
             self._between(self.pool.copies[number](), begin, end, rule)
 
-    def _repeat(self, node: tuple, begin: int, end: int, rule: str) -> None:  # type: ignore[type-arg]
+    def _repeat(self, node: Node, begin: int, end: int, rule: str) -> None:
         states = self.states
         _, item, low, high = node
         for _ in range(low):
@@ -235,7 +235,8 @@ def _without_left_recursion(reading: _Reading) -> Network:
     out.empty = {rule for rule in reading.pool.entries if rule in reading.empty}
     for goal, place in todo:
         budget.check("states", len(number))
-        into, enters = {}, {}
+        into: dict[int, int] = {}
+        enters: dict[tuple[str, int], None] = {}
         begins = place < 0
         state = ~place if begins else place
         sources: list[int] = [state]

@@ -115,7 +115,9 @@ class Calls:
         if found is None:
             self.budget.check("")
             network = self.network
-            rows = dict.fromkeys((mask, target, ()) for mask, target in network.edges[state])
+            rows: dict[tuple[int, int, tuple[int, ...]], None] = {}
+            for mask, target in network.edges[state]:
+                rows[mask, target, ()] = None
             for entry, back in network.calls[state]:
                 chain = () if (entry, back) in self.tails else (back,)
                 rows.update(dict.fromkeys((mask, t, more + chain) for mask, t, more in self.first(entry)))
@@ -126,7 +128,8 @@ class Calls:
         """(symbols, next word) of a word, and whether it may be over."""
         found = self._reads.get(word)
         if found is None:
-            network, rows = self.network, {}
+            network = self.network
+            rows: dict[Word, int] = {}
             k = 0
             while k < len(word):
                 for mask, target, chain in self.first(word[k]):
@@ -250,7 +253,7 @@ class Sets:
         """The set at the start of a rule, behind which the text ends."""
         network = self.calls.network
         state = network.starts[entry]
-        items = [] if state < 0 else [(state, (network.end,), ROOT, FREE)]
+        items: list[Item] = [] if state < 0 else [(state, (network.end,), ROOT, FREE)]
         if entry in network.empty:
             items.append((network.end, (), ROOT, FREE))
         return frozenset(items)

@@ -12,9 +12,9 @@ from tests.automata.machine import Run
 from tests.grammar.lr1 import lark_text, random_lr1
 from tests.grammar.lr1_compare import as_written, compiled, first_difference, reads
 from tests.grammar.recognise import accepts as derives
-from toolc.compiler.errors import GrammarError
+from toolc.compiler.errors import GrammarError, SpecError
 from toolc.compiler.options import Options
-from toolc.compiler.pipeline import compile_grammar
+from toolc.compiler.pipeline import compile_grammar, compile_schema
 from toolc.compiler.pushdown.pushdown import Automaton
 from toolc.runtime.format.ops import END_OF_TURN
 from toolc.runtime.reference import Sequence
@@ -177,3 +177,39 @@ def test_what_compiles_without_a_depth_is_not_limited_by_one() -> None:
     assert automaton.restrictions == ()
     run = Run(automaton)
     assert all(run.step(byte) for byte in b"a" * 20 + b"b" * 20)
+
+
+PROGRAMS = r"""
+start: "program " NAME ";\n" block "."
+block: "begin\n" (stmt ";\n")* "end"
+stmt: NAME " := " e | "if " e " then " stmt " else " stmt | "while " e " do " stmt | block
+    | "repeat\n" (stmt ";\n")* "until " e
+e: e ("+"|"-"|"*"|"<") e | "-" e | NAME | INT | "(" e ")"
+NAME: /[a-z][a-z0-9]*/
+INT: /[0-9]+/
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("program p;\nbegin\nend.", True),
+        ("program p;\nbegin\nx := -(1+y)*2;\nif x<3 then begin\nend else while x do y := 1;\nend.", True),
+        ("program p;\nbegin\nrepeat\nbegin\nend;\nrepeat\nuntil a;\nuntil b<c;\nend.", True),
+        ("program p;\nbegin\nif x then y := 1;\nend.", False),
+        ("program p;\nbegin\nbegin\nend.", False),
+        ("program p;\nbegin\nrepeat\nend;\nend.", False),
+        ("program p;\nbegin\nx := (1+2;\nend.", False),
+    ],
+)
+def test_a_small_language(text: str, wanted: bool) -> None:
+    run = Run(compiled(PROGRAMS))
+    assert (all(reads(run, byte) and run.step(byte) for byte in text.encode()) and reads(run, END_OF_TURN)) == wanted
+
+
+def test_a_depth_is_an_option_of_grammars_alone() -> None:
+    with pytest.raises(SpecError, match="max_depth"):
+        compile_schema({"type": "string"}, "builtin", options=Options(max_depth=2))
+    deep = compile_grammar(UNBOUNDED["one or two"], "builtin", options=Options(max_depth=2))
+    assert deep.bundle.meta["options"]["max_depth"] == 2 and deep.report["restrictions"] == ["depth", "max-depth"]
+    assert "max_depth" not in compile_grammar(EXACT["as many"], "builtin").bundle.meta["options"]
