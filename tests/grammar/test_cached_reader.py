@@ -16,8 +16,9 @@ from toolc.compiler.ir.nodes import Grammar, Literal, Mark, Ref, choice, renamed
 from toolc.compiler.options import Options
 from toolc.compiler.pipeline import grammar_of
 from toolc.compiler.schema import cached_rules as pieces
-from toolc.compiler.schema.report import pack, unpack
+from toolc.compiler.schema.report import pack
 from toolc.compiler.specs import read_spec
+from toolc.runtime.format.keyword_report import unpack
 
 TREE = {"type": "object", "properties": {"left": {"$ref": "#"}, "text": {"type": "string", "pattern": "^/\\w+$"}}}
 SCHEMAS: list[Any] = [

@@ -15,8 +15,8 @@ from toolc.compiler.errors import SpecError, UnsupportedError
 from toolc.compiler.schema import schema_to_lark
 from toolc.compiler.schema.formats import FORMATS
 from toolc.compiler.schema.patterns import searcher
-from toolc.compiler.schema.report import unpack
 from toolc.runtime import Matcher
+from toolc.runtime.format.keyword_report import unpack
 
 from .format_checkers import CHECKERS, is_base64
 from .recogniser import Compiled
