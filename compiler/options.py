@@ -162,7 +162,7 @@ class Options:
             from .specs.source import MAX_BYTES, load_document
 
             if isinstance(self.response, (str, Path, bytes)):
-                object.__setattr__(self, "response", load_document(self.response, None, MAX_BYTES)[0])
+                object.__setattr__(self, "response", load_document(self.response, "response", MAX_BYTES)[0])
             object.__setattr__(self, "response", response_schema(self.response, "response")[0])
             check_response(self.response)
 

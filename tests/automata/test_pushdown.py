@@ -85,7 +85,12 @@ def test_a_grammar_with_a_depth_of_its_own_has_one_mode() -> None:
 
 
 REFUSED = {
-    "recursion in the middle": ('start: A start A | "x"\nA: /[a-c]/', GrammarError, "start", "recurs in the middle"),
+    "recursion in the middle": (
+        'start: A start A | "x"\nA: /[a-c]/',
+        GrammarError,
+        "start",
+        "contains itself with text",
+    ),
     "one pushes, one stays": (
         'start: list | /\\[[0-9]\\]/\nlist: "[" list* "]"',
         GrammarError,
