@@ -244,10 +244,10 @@ class Tables:
     def cells(self) -> int:
         return int(self.cell_delta.size)
 
-    def cells_of(self, break_: str) -> np.ndarray:
-        """int64 [owners]: how many cells each has, one for each phase; of the lists that a table names."""
+    def cells_of(self, break_: str, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """int64 [owners]: how many cells each of some has, one for each phase, by the lists that a table names."""
         lists = self.breaks if break_ in ("state_break", "chain_break") else self.close_breaks
-        found: np.ndarray = (lists[:, :, 1].sum(axis=1, dtype=np.int64) + 1)[getattr(self, break_)]
+        found: np.ndarray = (lists[:, :, 1].sum(axis=1, dtype=np.int64) + 1)[getattr(self, break_)[some]]
         return found
 
     @property
