@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,6 +278,7 @@ FIELDS = tuple("return_" if name == "return" else name for name in TABLES)
 FIELD_OF = list(zip(TABLES, FIELDS, strict=True))
 
 
+@cache
 def counted(counts: str) -> tuple[str, int]:
     """("lists", 1) of "lists + 1", ("rows", 0) of "rows"."""
     return counts.removesuffix(" + 1"), int(counts.endswith(" + 1"))
