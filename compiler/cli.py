@@ -246,6 +246,7 @@ def warmup_command(**options: Any) -> None:
     help="Of a grammar that no stack can follow: so many rules may be open undecided.",
 )
 @_schema_options
+@_budget_options
 @_json_option
 @guarded
 def key_command(**options: Any) -> None:

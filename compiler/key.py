@@ -31,7 +31,8 @@ REVISION = 10
 store takes old bundles for new."""
 
 NO_PART = ("budget", "jobs", "standalone", "protocol", "schemas")
-"""Options that change no bundle, or count otherwise: a protocol by its text, what schemas refer to in the spec."""
+"""Options that change no bundle, or count otherwise: a protocol by its text, what schemas refer to in the spec; with
+``skip`` the limits."""
 
 UNSAID = (("max_depth", None),)
 """Options that are not written down where they have this value: older keys do not have them."""
@@ -47,6 +48,9 @@ def recipe(options: Options, kind: str) -> str:
     if options.response is not None:
         check_response(options.response)
     said = {name: value for name, value in vars(options).items() if name not in NO_PART and (name, value) not in UNSAID}
+    if options.skip:  # then limits decide which tools are in it; that of seconds leaves out none
+        budget = options.budget
+        said["limits"] = [budget.states, budget.pattern_states, budget.rows, budget.bytes]
     bare = kind == "grammar" or (kind == "schema" and options.protocol is None)
     protocol = None if bare else load_protocol(options.protocol)
     named = None if protocol is None else [protocol.name, protocol.text]

@@ -290,10 +290,13 @@ def _compile_spec(
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):
         about["begins"] = assembled.begins
+    skipped = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
+    if skipped:
+        about["skipped"] = skipped
     compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock, spec.declared)
     compiled.report["unread"] = [f"{spec.name}#{pointer}" for pointer in spec.unread]
     compiled.report["repaired"][:0] = [{"place": one.place, "how": one.how} for one in spec.repairs]
-    compiled.report["skipped"] = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
+    compiled.report["skipped"] = skipped
     return compiled
 
 
@@ -563,7 +566,7 @@ def _compile(
     bundle = Bundle(tables, meta, vocab, f"<{name}>", declared or {})
     clock.begin("")
     report = {
-        "spec": {key: value for key, value in about.items() if key != "tools"},
+        "spec": {key: value for key, value in about.items() if key not in ("tools", "skipped")},
         "tools": [tool["name"] for tool in about["tools"]],
         "protocol": assembled.protocol,
         "entries": list(meta["entry"]),

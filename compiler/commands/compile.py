@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from toolc.runtime.format.vocab import find_vocab, vocab_cache_dir
 
-from ..budget import Budget
 from ..errors import ReportError, ToolcError
 from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
@@ -21,7 +20,7 @@ from ..source import lark_name
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
-from .source import read_source, schema_options
+from .source import budget_of, read_source, schema_options
 from .terminal import (
     SKIPPED,
     Progress,
@@ -29,6 +28,7 @@ from .terminal import (
     counted,
     facts,
     figures,
+    left_out,
     listed,
     note,
     note_missing_ends,
@@ -73,8 +73,6 @@ def run(given: set[str], **options: Any) -> None:
 WARNINGS = 20
 """Warnings that are shown."""
 
-_OF_ERROR = ("message", "place", "found", "expected", "hint")
-
 MANY = ("store", "store_bytes", "sign", "ray", "report")
 """Options that only mean something with a store."""
 
@@ -84,8 +82,6 @@ def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], op
 
     if options["strict_report"]:
         refuse_usage("--strict-report is for one spec; in a store what was warned of stands beside what was not")
-    if options["skip"]:
-        refuse_usage("--skip is for one spec; in a store, what was left out would stand beside what was not")
     if not specs or "-" in specs:
         refuse_usage("name the specs, or folders of specs, that are compiled into the store")
     if extra := {"output", "standalone"} & given:
@@ -99,13 +95,12 @@ def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], op
 
 def _options(more: dict[str, Any]) -> Options:
     """The options of a compile from those of the command line."""
-    limits = {f.name: more[f"max_{f.name}"] for f in fields(Budget) if more.get(f"max_{f.name}") is not None}
     return replace(
         schema_options(more),
         soft_depth=more["soft_depth"],
         max_depth=more["max_depth"],
         standalone=more["standalone"],
-        budget=replace(Budget(), **limits),
+        budget=budget_of(more),
         jobs=more["jobs"],
     )
 
@@ -164,8 +159,7 @@ def _run(
     for one in compiled.report["repaired"]:
         note(f"toolc: repaired: {one['place']}: {one['how']}")
     for one in compiled.report["skipped"]:
-        why = " ".join(str(ToolcError(**{key: one[key] for key in _OF_ERROR})).split())
-        note(f"toolc: left out: {one['tool'] or 'a tool'}, {why}")
+        note(f"toolc: left out: {left_out(one)}")
     if tokenizer is None:
         count = compiled.report["tokenizer"]["size"]
         note(f"toolc: no --tokenizer given; compiled for the built-in one of {count:,} tokens")

@@ -34,11 +34,13 @@ from .terminal import (
     BAD_INPUT,
     BUG,
     PATIENCE,
+    SKIPPED,
     Progress,
     console,
     counted,
     facts,
     json_text,
+    left_out,
     note,
     note_missing_ends,
     note_missing_marks,
@@ -133,6 +135,7 @@ def run(
         "specs": len(found),
         "jobs": count,
         **{word: sum(row.status == word for row in rows) for word in WORDS},
+        "skipped": sum(len(row.skipped) for row in rows),
         "interrupted": stopped is not None,
         "seconds": round(time.perf_counter() - begin, 3),
     }
@@ -164,6 +167,8 @@ def run(
         sys.exit(BUG)
     if about[REFUSED]:
         sys.exit(BAD_INPUT)
+    if about["skipped"]:
+        sys.exit(SKIPPED)
 
 
 def _chosen(tokenizer: str) -> Choice | GrammarError | None:
@@ -222,6 +227,11 @@ def _print(about: dict[str, Any], rows: list[Outcome]) -> None:
         out.print(f"{row.status} {row.spec}\n{textwrap.indent(_told(row.error or {}), '  ')}", soft_wrap=True)
     if len(bad) > SHOWN:
         out.print(f"and {len(bad) - SHOWN} more; --report FILE lists all")
+    less = [(row.spec, one) for row in rows for one in row.skipped]
+    for spec, one in less[:SHOWN]:
+        note(f"toolc: left out of {spec}: {left_out(one)}")
+    if len(less) > SHOWN:
+        note(f"toolc: and {len(less) - SHOWN} tools more; --report FILE lists all")
 
 
 def _told(error: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from toolc.runtime.format.bundle import Bundle
 
 from ..paths import path_text
 from .outputs import output_file
-from .terminal import console, counted, facts, figures, listed, print_json, restrictions, size
+from .terminal import console, counted, facts, figures, left_out, listed, print_json, restrictions, size
 
 
 def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_json: bool) -> None:
@@ -65,6 +65,8 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
     ]
     if about["unwritable"]:
         rows.append(("never written", listed([f"{one['pointer']}: {one['why']}" for one in about["unwritable"]], 40)))
+    if about["skipped"]:
+        rows.append(("left out", listed(list(map(left_out, about["skipped"])), 40)))
     if meta.get("dropped"):
         rows.append(("dropped", listed(list(meta["dropped"]), 40)))
     out = console()
@@ -138,6 +140,7 @@ def describe(opened: Bundle, path: str) -> dict[str, Any]:
         "end_of_turn": [opened.vocab.shown(int(token)) for token in special],
         "counts": opened.meta.get("counts") or {},
         "meta": {key: value for key, value in opened.meta.items() if key not in ("counts", "spec", "report")},
-        "spec": {key: value for key, value in spec.items() if key not in ("tools", "unwritable")},
+        "spec": {key: value for key, value in spec.items() if key not in ("tools", "unwritable", "skipped")},
         "unwritable": spec.get("unwritable", []),
+        "skipped": spec.get("skipped", []),
     }

@@ -5,9 +5,11 @@ Leaves out   reading files: see ../source.py.
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from ..budget import Budget
 from ..options import Options
 from ..source import read_file
 from ..specs import Spec, read_spec
@@ -35,6 +37,12 @@ def read_source(spec: str | Project, max_bytes: int | None, options: Options) ->
     if isinstance(source, Spec):
         select.check(source.name)
     return source, stem
+
+
+def budget_of(options: dict[str, Any]) -> Budget:
+    """The limits of a compile; those that are not named are the usual ones."""
+    limits = {f.name: options[f"max_{f.name}"] for f in fields(Budget) if options.get(f"max_{f.name}") is not None}
+    return replace(Budget(), **limits)
 
 
 def schema_options(options: dict[str, Any]) -> Options:

@@ -226,9 +226,11 @@ def key(
     from ..options import BUILTIN
     from ..protocol_choice import choice_for, with_choice
     from ..source import lark_name
-    from .source import read_source, schema_options
+    from .source import budget_of, read_source, schema_options
 
-    options = replace(schema_options(more), soft_depth=more["soft_depth"], max_depth=more["max_depth"])
+    options = replace(
+        schema_options(more), soft_depth=more["soft_depth"], max_depth=more["max_depth"], budget=budget_of(more)
+    )
     source, stem = read_source(spec, more["max_spec_bytes"], options)
     vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos, logits_width)
     options = with_choice(options, choice_for(source, tokenizer, options))

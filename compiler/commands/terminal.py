@@ -196,6 +196,14 @@ def note_refused(refused: Sequence[tuple[str, ToolcError]]) -> None:
         note(f"  and {len(rows) - MOST_REFUSALS} more reasons; --json lists all")
 
 
+def left_out(one: dict[str, Any]) -> str:
+    """A tool that was left out of a bundle, with the place and the reason, on one line."""
+    from ..errors import ToolcError
+
+    error = ToolcError(**{key: one[key] for key in ("message", "place", "found", "expected", "hint")})
+    return f"{one['tool'] or 'a tool'}, {' '.join(str(error).split())}"
+
+
 def note_missing_ends(missing: list[str], protocol: str, tokenizer: str = "") -> None:
     """Say which of a protocol's ends of turn end none, as a model that writes one would run on."""
     if missing:

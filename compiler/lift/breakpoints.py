@@ -27,6 +27,8 @@ def interned(*of: tuple[np.ndarray, np.ndarray]) -> tuple[list[np.ndarray], np.n
         of: number of each owner's list, int32 [owners], and these lists.
     """
     width = max(lists.shape[1] for _, lists in of)
+    if not width:  # as of most grammars
+        return [np.zeros(number.size, np.int32) for number, _ in of], np.zeros((1, 0, 2), np.int32)
     rows = np.concatenate([widened(lists, width) for _, lists in of])
     content, _ = distinct_rows(rows.reshape(len(rows), 2 * width))
     begin = np.cumsum([0, *(len(lists) for _, lists in of)])

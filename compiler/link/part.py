@@ -395,7 +395,7 @@ def _cells_of(t: Tables, first: str, break_: str, some: np.ndarray) -> tuple[np.
     Args:
         first, break_: the tables of the first cell and of the list of breakpoints.
     """
-    own, counts = getattr(t, first)[some].astype(np.int64), t.cells_of(break_)[some]
+    own, counts = getattr(t, first)[some].astype(np.int64), t.cells_of(break_, some)
     return counts, np.repeat(own, counts) + within(counts)
 
 

@@ -13,7 +13,7 @@ import os
 import stat
 import time
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,7 +59,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: one of the four words above; `error` as ``ToolcError.as_dict``; `seconds` of wall time."""
+    """What became of a job: one of the four words above; `error` as ``ToolcError.as_dict``; `seconds` of wall time;
+    `skipped`: the tools that are left out of the bundle, as its report lists them."""
 
     spec: str
     tokenizer: str
@@ -68,6 +69,7 @@ class Outcome:
     bytes: int
     seconds: float
     error: dict[str, Any] | None = None
+    skipped: list[dict[str, Any]] = field(default_factory=list)
 
 
 def find_specs(paths: list[str]) -> list[str]:
@@ -160,17 +162,19 @@ def run_job(job: Job) -> Outcome:
     key: str | None = None
     error: dict[str, Any] | None = None
     count = 0
+    skipped: list[dict[str, Any]] = []
     try:
-        status, key, count = _run(job)
+        status, key, count, skipped = _run(job)
     except ToolcError as caught:
         status, error = REFUSED, caught.as_dict()
     except Exception as caught:
         text = "".join(traceback.format_exception(caught))
         status, error = FAILED, {"error": type(caught).__name__, "message": str(caught), "traceback": text}
-    return Outcome(job.name, job.tokenizer, status, key, count, round(time.perf_counter() - begin, 4), error)
+    seconds = round(time.perf_counter() - begin, 4)
+    return Outcome(job.name, job.tokenizer, status, key, count, seconds, error, skipped)
 
 
-def _run(job: Job) -> tuple[str, str, int]:
+def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
     from ..errors import GrammarError, SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
@@ -197,14 +201,15 @@ def _run(job: Job) -> tuple[str, str, int]:
         said = replace(said, protocol=job.protocol)
     key = source_key(source, vocab, said, lark_name(stem))
     if _is_there(store, key, signer):
-        return REUSED, key, 0
+        skipped = store.get(key, vocab=vocab).meta["spec"].get("skipped", []) if job.options.skip else []
+        return REUSED, key, 0, skipped
     options = replace(said, budget=replace(said.budget))
     if isinstance(source, str):
         compiled = compile_grammar(source, vocab, options=options, name=lark_name(stem))
     else:
         compiled = compile_spec(source, vocab, options=options)
     store.put(compiled.bundle, signer)
-    return COMPILED, key, compiled.report["bytes"]
+    return COMPILED, key, compiled.report["bytes"], compiled.report["skipped"]
 
 
 def _refuse_folder(path: str) -> NoReturn:

@@ -87,7 +87,7 @@ def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
 
 def _loops_of_states(t: Tables, states: np.ndarray) -> np.ndarray:
     """bool [states, classes]: the symbol class takes the state back to itself, whatever the counter, and keeps it."""
-    count = t.cells_of("state_break")[states]
+    count = t.cells_of("state_break", states)
     first = np.cumsum(count) - count
     cell = np.repeat(t.state_cell[states] - first, count) + np.arange(int(count.sum()))
     loop, columns = np.repeat(states, count)[:, None] << KIND_BITS, np.arange(t.classes)

@@ -51,7 +51,7 @@ MAX_DIMENSIONS = 4
 MAX_ARRAYS = 256
 TEMPORARY = ".tmp"  # how the names of half-written files end
 MAX_PACKED = 1 << 20  # larger arrays are worth mapping, if nothing else is said, but for combs
-MAX_UNPACKED = 1 << 28  # bytes of all packed arrays
+MAX_UNPACKED = 1 << 30  # bytes of all packed arrays
 
 _NUMBER = {dtype: number for number, dtype in enumerate(DTYPES.values())}
 _KINDS = {

@@ -45,6 +45,8 @@ FIELDS: dict[str, tuple[type, ...]] = {
     "counts": (dict,),
 }
 """Every field that a bundle may have; those that it must have are asked for where they are used."""
+SKIPPED = {"tool", "error", "message", "place", "found", "expected", "hint"}
+"""What a bundle says of a tool that was left out."""
 _TEXT_ONLY = frozenset((str,))
 _INT_ONLY = frozenset((int,))
 
@@ -118,6 +120,9 @@ def _check_spec(name: str, spec: dict[str, Any]) -> int:
     unwritable = spec.get("unwritable", [])
     if type(unwritable) is not list or not all(map(_is_unwritable, unwritable)):
         raise _wrong(name, "spec/unwritable", repr(unwritable)[:80], "places, keywords and reasons")
+    skipped = spec.get("skipped", [])
+    if type(skipped) is not list or not all(map(_is_skipped, skipped)):
+        raise _wrong(name, "spec/skipped", repr(skipped)[:80], "tools and the errors that left them out")
     for number, tool in enumerate(tools):
         place = f"spec/tools/{number}"
         if type(tool) is not dict:
@@ -135,6 +140,13 @@ def _is_unwritable(value: object) -> bool:
     if type(value) is not dict or value.keys() != {"pointer", "keywords", "why"}:
         return False
     return type(value["pointer"]) is str and type(value["why"]) is str and _are_texts(value["keywords"])
+
+
+def _is_skipped(value: object) -> bool:
+    """A tool that was left out, and why: the fields of an error."""
+    if type(value) is not dict or value.keys() != SKIPPED:
+        return False
+    return all(type(one) is str or one is None for one in value.values()) and type(value["tool"]) is str
 
 
 def _are_texts(value: object, length: int | None = None) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,10 +244,10 @@ class Tables:
     def cells(self) -> int:
         return int(self.cell_delta.size)
 
-    def cells_of(self, break_: str) -> np.ndarray:
-        """int64 [owners]: how many cells each has, one for each phase; of the lists that a table names."""
+    def cells_of(self, break_: str, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """int64 [owners]: how many cells each of some has, one for each phase, by the lists that a table names."""
         lists = self.breaks if break_ in ("state_break", "chain_break") else self.close_breaks
-        found: np.ndarray = (lists[:, :, 1].sum(axis=1, dtype=np.int64) + 1)[getattr(self, break_)]
+        found: np.ndarray = (lists[:, :, 1].sum(axis=1, dtype=np.int64) + 1)[getattr(self, break_)[some]]
         return found
 
     @property
@@ -278,6 +278,7 @@ FIELDS = tuple("return_" if name == "return" else name for name in TABLES)
 FIELD_OF = list(zip(TABLES, FIELDS, strict=True))
 
 
+@cache
 def counted(counts: str) -> tuple[str, int]:
     """("lists", 1) of "lists + 1", ("rows", 0) of "rows"."""
     return counts.removesuffix(" + 1"), int(counts.endswith(" + 1"))

@@ -37,11 +37,10 @@ class Depths(NamedTuple):
     crossed: np.ndarray
 
 
-def depths_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int], soft_depth: int) -> Depths:
+def depths_of(t: Tables, vocab: Vocab, entries: Iterable[int], soft_depth: int) -> Depths:
     """The depths of states.
 
     Args:
-        delta: the transitions that there are.
         entries: where texts may begin.
         soft_depth: from which depth on tokens are read in mode 1.
     """
@@ -51,7 +50,7 @@ def depths_of(t: Tables, vocab: Vocab, delta: np.ndarray, entries: Iterable[int]
     depth = np.full(t.states, -1, np.int32)
     depth[starts] = 0
     _deepest(
-        t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.push, offset,
+        t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta, t.push, offset,
         back, t.modes, soft_depth, leaving, starts, depth,
     )  # fmt: skip
     reached = depth >= 0
@@ -64,8 +63,14 @@ def _most_leaving(t: Tables, vocab: Vocab) -> int:
     classes = np.zeros(int(t.symbol_class.max()) + 1, bool)
     rows = np.flatnonzero((t.delta[:, 1] & KIND_MASK == POP) & (t.delta[:, 0] >= 0))
     classes[rows - t.delta[rows, 0]] = True
-    leaves = np.append(0, np.cumsum(classes[t.symbol_class[:256]][vocab.token_bytes]))
-    return max(1, int((leaves[vocab.token_offset[1:]] - leaves[vocab.token_offset[:-1]]).max()))
+    leaving = classes[t.symbol_class[:256]]
+    known: dict[bytes, int] = vocab.__dict__.setdefault("_most_leaving", {})  # of few sets of bytes
+    found = known.get(leaving.tobytes())
+    if found is None:
+        leaves = np.append(0, np.cumsum(leaving[vocab.token_bytes]))
+        found = max(1, int((leaves[vocab.token_offset[1:]] - leaves[vocab.token_offset[:-1]]).max()))
+        known[leaving.tobytes()] = found
+    return found
 
 
 @kernel()

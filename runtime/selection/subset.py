@@ -1,13 +1,13 @@
 """A bundle for some of its tools, made from the whole one when it is needed: no compiling, a few rows anew.
 
-What tells tools apart is their name. The transitions that decide for a tool that is left out are taken out; made anew
-are the rows of the states from which a token can decide (`narrowing`), and of the shortest close what went by way of
-the others. All other tables are those of the whole bundle, the same arrays. The masks equal those of a bundle that was
+What tells tools apart is their name. The transitions that decide for a tool that is left out are taken out, and so is
+all that texts can then not reach (reachable.py); made anew are the rows of the states from which a token can decide
+(`narrowing`), and of the shortest close what went by way of the others. The masks equal those of a bundle that was
 compiled for these tools alone, on the entries that both have; near the end of a budget they may differ, mostly by a
 few tokens less, since what tokens can cost there is bounded from what the whole bundle knew.
 
-Leaves out   the shortest close (completion.py); marks, and whether tools can be told apart at all
-             (compiler/pushdown/marks.py).
+Leaves out   what texts can reach (reachable.py), the shortest close (completion.py); marks, and whether tools can be
+             told apart at all (compiler/pushdown/marks.py).
 Invariants   the whole bundle is not changed; the subset is checked as every bundle is.
 """
 
@@ -22,9 +22,10 @@ import numpy as np
 from ..errors import ArgumentError, DecodeError
 from ..expected import did_you_mean, named_kind
 from ..format.bundle import expect_bundle
-from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
+from ..format.ops import ACTION_BITS, ACTION_MASK
 from ..format.tables import Tables, tools_of, without_close
 from .completion import closing_of
+from .reachable import Reached, reached_of
 from .trie_walk import Walker
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ Record = tuple[int, int]  # node of the trie, R
 
 
 def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
-    """The same bundle for some of its tools only: it shares all but a few rows, and nothing is compiled.
+    """A bundle for some of the tools only, in states of its own; nothing is compiled.
 
-    Its masks are those of a bundle that was compiled for these tools alone. Making it takes some milliseconds: keep it
-    for requests with the same choice.
+    Its masks are those of a bundle that was compiled for these tools alone. Making it takes as long as the choice is
+    large, some milliseconds for a few tools: keep it for requests with the same choice.
 
     Args:
         bundle: the whole one, or a subset of it.
@@ -53,7 +54,7 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
         hint = f"write [{tools!r}]" if isinstance(tools, str) else None
         place = "subset(tools)"
         raise ArgumentError(place=place, found=named_kind(tools), expected="a list of names of tools", hint=hint)
-    chosen, known = list(dict.fromkeys(tools)), [str(tool["name"]) for tool in bundle.tools]
+    chosen, known = dict.fromkeys(tools), dict.fromkeys(str(tool["name"]) for tool in bundle.tools)
     for name in chosen:
         if name not in known:
             raise DecodeError(
@@ -61,7 +62,7 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
                 place=bundle.name,
                 found=repr(name),
                 expected="one of " + ", ".join(sorted(known)),
-                hint=did_you_mean(name, known),
+                hint=did_you_mean(name, list(known)),
             )
     if not chosen:
         raise DecodeError(
@@ -77,34 +78,43 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
             found="texts in which a call of one tool ends while another's may go on",
             hint="compile the tools that are wanted",
         )
-    left_out = tuple(f"tool:{name}" for name in known if name not in chosen)
+    left_out = {f"tool:{name}" for name in known if name not in chosen}
     entry = {name: q for name, q in bundle.entry.items() if name.split("/")[0] not in left_out}
-    tables, longest = _Overlay(bundle, set(chosen), entry.values()).tables()
+    numbers = [i for i, tool in enumerate(tools_of(bundle.meta)) if tool["name"] in chosen]
+    reached = reached_of(bundle.tables, _dead_marks(bundle.tables, numbers), entry.values())
+    entry = {name: int(reached.state[q]) for name, q in entry.items()}
+    tables, longest = _Overlay(reached, bundle, numbers, entry.values()).tables()
     meta: dict[str, Any] = {
         **bundle.meta,
         "entry": entry,
         "subset": [name for name in known if name in chosen],
         "max_chain": max(bundle.meta["max_chain"], longest),
+        "stack_symbols": int(tables.return_offset.size),
     }
+    if "ends" in meta:
+        meta["ends"] = [[int(reached.state[q]), some] for q, some in meta["ends"] if reached.state[q] >= 0]
     name = f"{bundle.name} with {len(chosen)} of {len(known)} tools"
     return Bundle(tables, meta, bundle.vocab, name, bundle.declared)
 
 
-class _Overlay:
-    """The tables of a subset, as they grow at the ends of those of the whole."""
+def _dead_marks(t: Tables, chosen: list[int]) -> np.ndarray:
+    """bool [marks]: those of tools of which none is chosen, by their numbers."""
+    member = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.isin(t.tool_members, chosen))])
+    lost = member[t.tool_offset[1:]] == member[t.tool_offset[:-1]]  # sets without a chosen tool
+    dead: np.ndarray = np.concatenate([lost, [False]])[t.mark[:, 2]]  # -1, which is any tool, is the last
+    return dead
 
-    def __init__(self, bundle: Bundle, chosen: set[str], entries: Iterable[int]) -> None:
+
+class _Overlay:
+    """The tables of a subset, as they grow at the ends of what is reached of the whole."""
+
+    def __init__(self, reached: Reached, bundle: Bundle, chosen: list[int], entries: Iterable[int]) -> None:
         self.entries = entries
-        t = self.t = bundle.tables
+        t = self.t = reached.tables
         self.vocab, self.name = bundle.vocab, bundle.name
         self.soft_depth = int(bundle.meta["soft_depth"])
-        numbers = [i for i, tool in enumerate(tools_of(bundle.meta)) if tool["name"] in chosen]
-        member = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.isin(t.tool_members, numbers))])
-        lost = member[t.tool_offset[1:]] == member[t.tool_offset[:-1]]  # sets without a chosen tool
-        dead = np.concatenate([lost, [False]])[t.mark[:, 2]]  # by mark; -1 is the last
-        self.dead_state = dead[t.state_mark]
-        self.delta = self._without(dead[t.symbol_mark])
-        self.walker = Walker(t, bundle.vocab, self.delta)
+        self.dead_state = _dead_marks(t, chosen)[t.state_mark]
+        self.walker = Walker(t, bundle.vocab, reached.before)
         self.cell_row, self.cell_exit = t.cell_row.copy(), t.cell_exit.copy()
         self.rows: dict[bytes, int] = {}
         self.row_tokens: list[np.ndarray] = []
@@ -115,21 +125,6 @@ class _Overlay:
         self.chain_row: list[int] = []
         self.chain_exit: list[int] = []
         self.chain_from: list[int] = []  # the chain cell of the whole that each is a part of
-
-    def _without(self, dead_symbol: np.ndarray) -> np.ndarray:
-        """The transitions, less those that decide for a tool that is left out."""
-        t, delta = self.t, self.t.delta.copy()
-        op = delta[:, 1]
-        kind, number = op & KIND_MASK, op >> KIND_BITS
-        gone = np.zeros(op.size, bool)
-        moves = kind < PUSH
-        gone[moves] = self.dead_state[number[moves]]
-        if t.push.size:
-            pushes = kind == PUSH
-            gone[pushes] = (dead_symbol[t.push[:, 0]] | self.dead_state[t.push[:, 1]])[number[pushes]]
-        assert not gone[kind == POP].any()
-        delta[gone, 1] = 0
-        return delta
 
     # -- walks -------------------------------------------------------------------------------------------------------
 
@@ -228,10 +223,9 @@ class _Overlay:
                 comb[base - begin + g] = base, chain
         none = np.full(len(lists), -1)
         sizes = np.cumsum([tokens.size for tokens in lists]) + t.list_offset[-1]
-        close = closing_of(t, self.vocab, self.delta, self.entries, self.soft_depth, self.name)
+        close = closing_of(t, self.vocab, self.entries, self.soft_depth, self.name)
         joined = replace(
             t,
-            delta=self.delta,
             cell_row=self.cell_row,
             cell_exit=self.cell_exit,
             chain_offset=_join(t.chain_offset, offset),

@@ -8,10 +8,10 @@ Trusts       cells of a state are there for every phase; a base and any class li
              `return` and any R inside of it; ops name states and pushes, pushes states and stack symbols; node_skip is
              past its node, node_depth at most the longest token. An entry counts for its owner alone. All checked on
              opening.
-Arrays       `Machine` and `Trie` as in docs/format.md; delta_before is delta as it was before transitions were
-             taken out. st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none),
-             cell; frames int32 [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A
-             frame is named by the depth of the byte that pushed it, so backing up needs no undo.
+Arrays       `Machine` and `Trie` as in docs/format.md; delta_before has an op also where a transition was taken out.
+             st int32 [longest token + 1, 4] is scratch: state, counter, top frame (-1 none), cell; frames int32
+             [longest token + 1, 3]: stack symbol, saved counter, frame beneath. A frame is named by the depth of the
+             byte that pushed it, so backing up needs no undo.
 """
 
 from __future__ import annotations
@@ -147,14 +147,13 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
 
 
 class Walker:
-    """Walks of one bundle; ``delta`` in place of the table's own."""
+    """Walks of tables from which transitions were taken out; ``before`` has an op there, too."""
 
-    def __init__(self, tables: Tables, vocab: Vocab, delta: np.ndarray) -> None:
+    def __init__(self, tables: Tables, vocab: Vocab, before: np.ndarray) -> None:
         t = tables
         self.machine = Machine(
-            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.state_set, t.cell_delta, t.cell_default, delta,
-            t.delta, t.push,
-            t.return_offset, t.return_,
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.state_set, t.cell_delta, t.cell_default, t.delta,
+            before, t.push, t.return_offset, t.return_,
         )  # fmt: skip
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
         self._st = np.zeros((vocab.longest + 2, 4), np.int32)

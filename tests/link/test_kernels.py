@@ -16,7 +16,7 @@ from toolc.compiler.link.symbol_classes import common, leaders, spread
 from toolc.compiler.link.vocab_queries import Words
 from toolc.compiler.link.walk import bytes_to_call
 from toolc.runtime.format.ops import POP, PUSH, SET
-from toolc.runtime.selection.comb import CombRows, rows_at
+from toolc.runtime.selection.comb import CombRows, pack_quickly, rows_at
 
 from ..lift.test_masks import vocab
 
@@ -264,3 +264,23 @@ def test_how_many_of_some_bytes_a_token_has() -> None:
         counts = [sum(byte in some for byte in text[a:b]) for a, b in pairwise(begin)]
         for _ in range(2):  # the second time it is known
             assert words.most_leaving(marked) == max(counts)
+
+
+def test_rows_that_are_packed_quickly_are_read_back() -> None:
+    """Empty rows, rows of one column and rows that begin late have places of their own all the same."""
+    rng = np.random.default_rng(8)
+    for _ in range(80):
+        columns = int(rng.integers(1, 12))
+        rows = [np.flatnonzero(rng.random(columns) < rng.choice([0.05, 0.3, 0.9])) for _ in range(rng.integers(0, 9))]
+        offset = np.concatenate([[0], np.cumsum([row.size for row in rows])]).astype(np.int64)
+        column = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
+        value = rng.integers(1, 99, column.size).astype(np.int32)
+        base, comb = pack_quickly(offset, column, value, columns)
+        assert len(set(base.tolist())) == len(rows)
+        for n, start in enumerate(base.tolist()):
+            held = comb[start : start + columns]
+            assert len(held) == columns
+            mine = held[:, 0] == start
+            assert np.flatnonzero(mine).tolist() == rows[n].tolist()
+            assert held[mine, 1].tolist() == value[offset[n] : offset[n + 1]].tolist()
+        assert (comb[:, 0] >= 0).sum() == column.size

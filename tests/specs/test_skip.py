@@ -16,6 +16,7 @@ from toolc.compiler.cli import cli
 from toolc.compiler.errors import BudgetError, SchemaError, SpecError, ToolcError, UnsupportedError
 from toolc.compiler.specs import read_spec
 from toolc.runtime import Matcher
+from toolc.runtime.store.store import open_store
 
 GOOD = {"name": "good", "input_schema": {"type": "object", "properties": {"q": {"type": "string"}}}}
 ALSO = {"name": "also", "input_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
@@ -137,7 +138,6 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
     assert told["ok"] and [one["tool"] for one in told["skipped"]] == ["malformed"]
     assert CliRunner().invoke(cli, [*words[:2], *words[3:]]).exit_code == 3
-    assert CliRunner().invoke(cli, [*words, "--store", str(tmp_path / "store")]).exit_code == 2
 
 
 def test_all_refusals_are_told_in_one_run(tmp_path: Path) -> None:
@@ -174,3 +174,40 @@ def test_what_was_written_is_not_written_again(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(assemble, "piece_written", lambda writer, root: written.append(root) or real(writer, root))
     made = compile_tools({"openapi": "3.1.0", "paths": paths}, "builtin", options=skipping())
     assert len(made.report["tools"]) == 5 and len(written) == 5
+
+
+def test_into_a_store(tmp_path: Path) -> None:
+    """What is left out is told, with an exit code of its own, also of a bundle that was there before; limits that can
+    leave out a tool are a part of the key."""
+    (tmp_path / "specs").mkdir()
+    for name, tools in (("all", [GOOD, ALSO]), ("some", [GOOD, MALFORMED]), ("most", [GOOD, LARGE, ALSO])):
+        (tmp_path / "specs" / f"{name}.json").write_text(json.dumps(tools))
+    store = tmp_path / "store"
+    limits = ["--skip", "--protocol", "hermes", "--max-states", "20000"]
+    words = ["compile", str(tmp_path / "specs"), "--store", str(store), "--jobs", "1", "--tokenizer", "builtin"]
+
+    def run(*more: str) -> tuple[int, dict[str, Any]]:
+        done = CliRunner().invoke(cli, [*words, *more, "--json"])
+        return done.exit_code, json.loads(done.stdout)
+
+    for status in ("compiled", "reused"):
+        code, told = run(*limits)
+        assert code == 7 and told["ok"] and told[status] == 3 and told["skipped"] == 2
+        rows = {Path(row["spec"]).stem: row for row in told["rows"]}
+        assert {name: [one["tool"] for one in row["skipped"]] for name, row in rows.items()} == {
+            "all": [], "some": ["malformed"], "most": ["large"],
+        }  # fmt: skip
+        assert rows["most"]["skipped"][0]["error"] == "BudgetError"
+    bundle = open_store(str(store)).get(rows["most"]["key"])
+    assert [tool["name"] for tool in bundle.tools] == ["good", "also"]
+    assert bundle.meta["spec"]["skipped"] == rows["most"]["skipped"]
+    shown = CliRunner().invoke(cli, [*words, *limits])
+    assert shown.exit_code == 7 and "left out of" in shown.stderr and "malformed, at some.json#/1" in shown.stderr
+    spec = str(tmp_path / "specs" / "most.json")
+    for more, same in ((limits, True), (limits[:3], False)):
+        key = CliRunner().invoke(cli, ["key", spec, "--tokenizer", "builtin", *more]).stdout.strip()
+        assert (key == rows["most"]["key"]) is same
+    code, told = run("--skip", "--protocol", "hermes")  # large is not too large then
+    assert (code, told["compiled"], told["skipped"]) == (7, 3, 1)
+    code, told = run("--protocol", "hermes")
+    assert (code, told["refused"]) == (3, 1)

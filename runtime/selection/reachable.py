@@ -1,0 +1,367 @@
+"""Take out of a bundle's tables what texts can reach with some of its tools: small tables, in numbers of their own.
+
+The transitions that decide for a tool that is left out are not followed. So the work is that of the choice, not that of
+the bundle, but for a few passes over its states.
+
+Leaves out   rows and bounds that the choice changes: subset.py, completion.py. Which states decide for a tool: marks.
+Invariants   states, cells, pushes, stack symbols, profiles, chains, rows and lists keep their order. What a kept state
+             reads and allows is what it was, but that a removed transition is an entry without an op.
+Trusts       what completion_automaton.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..format.kernels.step import op_in, phases_of
+from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
+from ..format.tables import Tables
+from ..jit.memory import kernel
+from .comb import pack_quickly
+
+REMOVED = 7  # no kind of op: what the table of transitions before has where one was removed
+
+
+class Reached(NamedTuple):
+    """What texts can reach.
+
+    tables: small ones;  before: their `delta`, with an op also where a transition was removed;  state int32 [states]:
+    the new number of each, -1 for those that are not there.
+    """
+
+    tables: Tables
+    before: np.ndarray
+    state: np.ndarray
+
+
+def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reached:
+    """The tables of what is reached from the entries.
+
+    Args:
+        dead_mark: bool [marks]: those of tools that are left out. What leads into a state or frame of such a mark is
+            removed.
+    """
+    starts = np.array(sorted({0, 1, *entries}), np.int64)
+    states, pushes, symbols = map(np.sort, _reach(
+        t.classes, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta, t.push,
+        t.return_offset, t.return_, t.modes, dead_mark, t.state_mark, t.symbol_mark, starts,
+    ))  # fmt: skip
+    state, push, symbol = (
+        _numbers(some, of) for some, of in ((states, t.states), (pushes, len(t.push)), (symbols, t.return_offset.size))
+    )
+    first, cells = _runs(t.state_cell[states], t.cells_of("state_break", states))
+    bases = np.unique(np.concatenate([t.cell_delta[cells], t.cell_default[cells]]))
+    offset, column, ops = _rows_of_delta(t.delta, bases, t.classes, state, push)
+    place, delta = pack_quickly(offset, column, np.ascontiguousarray(ops[:, 0]), t.classes)
+    before = delta.copy()
+    before[np.repeat(place, np.diff(offset)) + column, 1] = ops[:, 1]
+    return_offset, return_ = _returns(t, symbols, state)
+    profile, chain, chain_cells, chain_first = _chains(t, cells, symbols)
+    chain_offset, chain_comb = _chain_comb(t, profile, symbols, chain)
+    marks, mark, tool_sets = _marks(t, states, symbols)
+    rows, more = _rows(t, np.concatenate([t.cell_row[cells].reshape(-1), t.chain_row[chain_cells]]))
+    base = place[np.searchsorted(bases, np.stack([t.cell_delta[cells], t.cell_default[cells]]))]
+    found = {
+        **t.arrays(),
+        **_close(t, states, symbols),
+        **more,
+        **tool_sets,
+        "state_cell": first,
+        "state_break": t.state_break[states],
+        "state_set": t.state_set[states],
+        "cell_row": np.searchsorted(rows, t.cell_row[cells]),
+        "cell_exit": _renumbered(profile, t.cell_exit[cells]),
+        "cell_delta": base[0],
+        "cell_default": base[1],
+        "delta": delta,
+        "push": np.stack(
+            [symbol[t.push[pushes, 0]], *np.maximum(0, state[t.push[pushes, 1:3]]).T, t.push[pushes, 3]], axis=1
+        ),
+        "return_offset": return_offset,
+        "return": return_,
+        "chain_offset": chain_offset,
+        "chain": chain_comb,
+        "chain_cell": chain_first,
+        "chain_break": t.chain_break[chain],
+        "chain_row": np.searchsorted(rows, t.chain_row[chain_cells]),
+        "chain_exit": _renumbered(profile, t.chain_exit[chain_cells]),
+        "chain_after": t.chain_after[chain_cells],
+        "state_mark": np.searchsorted(marks, t.state_mark[states]),
+        "symbol_mark": np.searchsorted(marks, t.symbol_mark[symbols]),
+        "mark": mark,
+        "narrowing": state[t.narrowing[state[t.narrowing] > 0]],
+    }
+    arrays = {name: np.ascontiguousarray(x, x.dtype if name == "dense" else np.int32) for name, x in found.items()}
+    return Reached(Tables.from_arrays(arrays), before, state)
+
+
+def _numbers(some: np.ndarray, count: int) -> np.ndarray:
+    """The place of each of so many among some, ascending: int32 [count], -1 for those that are not there."""
+    found = np.full(count, -1, np.int32)
+    found[some] = np.arange(some.size)
+    return found
+
+
+def _runs(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of some runs begins when they stand one after the other, and the members of all, int64 [·]."""
+    begin = np.cumsum(count) - count
+    return begin, np.repeat(first - begin, count) + np.arange(int(count.sum()))
+
+
+def _renumbered(kept: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The places of some numbers among those that are kept, ascending; -1 stays."""
+    return np.where(numbers < 0, -1, np.searchsorted(kept, numbers))
+
+
+def _returns(t: Tables, symbols: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    entry = np.flatnonzero(t.return_[:, 0] >= 0)
+    columns = int((entry - t.return_[entry, 0]).max(initial=-1)) + 1
+    return _return_comb(t.return_offset, t.return_, symbols, columns, state)
+
+
+def _chain_comb(
+    t: Tables, profile: np.ndarray, symbols: np.ndarray, chain: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and comb of the chains of these profiles and stack symbols."""
+    offset, column, value = _chain_rows(t.chain_offset, t.chain, profile, symbols, chain)
+    return pack_quickly(offset, column, value, max(1, symbols.size))
+
+
+def _marks(t: Tables, states: np.ndarray, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The marks that are in use, as they were and with new numbers of tool sets, and these."""
+    marks = np.unique(np.concatenate([[0], t.state_mark[states], t.symbol_mark[symbols]]))
+    mark = t.mark[marks].copy()
+    sets = np.unique(mark[:, 2])
+    sets = sets[sets >= 0]
+    mark[:, 2] = _renumbered(sets, mark[:, 2])
+    sizes = np.diff(t.tool_offset)[sets].astype(np.int64)
+    _, members = _runs(t.tool_offset[sets], sizes)
+    return marks, mark, {"tool_offset": np.append(0, np.cumsum(sizes)), "tool_members": t.tool_members[members]}
+
+
+def _rows(t: Tables, wanted: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Which rows these are, ascending, and the tables of rows and lists."""
+    rows = np.unique(wanted)
+    lists = np.unique(t.row_list[rows])
+    lists = np.unique(np.concatenate([lists, t.list_base[lists][t.list_base[lists] >= 0]]))
+    dense = np.unique(t.row_dense[rows])
+    dense = dense[dense >= 0]
+    sizes = np.diff(t.list_offset)[lists].astype(np.int64)
+    _, tokens = _runs(t.list_offset[lists], sizes)
+    return rows, {
+        "row_slice": t.row_slice[rows],
+        "row_units": t.row_units[rows],
+        "row_dense": _renumbered(dense, t.row_dense[rows]),
+        "row_list": np.searchsorted(lists, t.row_list[rows]),
+        "list_offset": np.append(0, np.cumsum(sizes)),
+        "list_tokens": t.list_tokens[tokens],
+        "list_base": _renumbered(lists, t.list_base[lists]),
+        "dense": t.dense[dense],
+    }
+
+
+def _close(t: Tables, states: np.ndarray, symbols: np.ndarray) -> dict[str, np.ndarray]:
+    """What is known of the shortest close."""
+    found = {"close_break": t.close_break[states], "owed_break": t.owed_break[symbols]}
+    if t.knows_no_close:  # one cell is of all
+        found |= {"state_close": t.state_close[states], "owed_first": t.owed_first[symbols]}
+    else:
+        found["state_close"], close = _runs(t.state_close[states], t.cells_of("close_break", states))
+        found["owed_first"], owed = _runs(t.owed_first[symbols], t.cells_of("owed_break", symbols))
+        found |= {name: getattr(t, name)[close] for name in ("close_bound", "close_token", "close_after")}
+        found["owed"] = t.owed[owed]
+    lists = np.unique(np.append(0, t.state_forced[states]))
+    sizes = np.diff(t.forced_offset)[lists].astype(np.int64)
+    _, tokens = _runs(t.forced_offset[lists], sizes)
+    return {
+        **found,
+        "state_forced": np.searchsorted(lists, t.state_forced[states]),
+        "forced_after": t.forced_after[states],
+        "forced_offset": np.append(0, np.cumsum(sizes)),
+        "forced_tokens": t.forced_tokens[tokens],
+    }
+
+
+# -- kernels ----------------------------------------------------------------------------------------------------------
+
+
+@kernel()
+def _reach(  # type: ignore[no-untyped-def]
+    classes, state_cell, state_break, breaks, cell_delta, cell_default, delta, push, return_offset, return_, modes,
+    dead, state_mark, symbol_mark, starts,
+):  # fmt: skip
+    """Which states, pushes and stack symbols are reached, int64 [·] each. Frames are entered in both modes, and go on
+    wherever their symbol may lead."""
+    columns = 0
+    for i in range(return_.shape[0]):
+        if return_[i, 0] >= 0:
+            columns = max(columns, i - return_[i, 0] + 1)
+    seen = np.zeros(state_cell.size, np.bool_)
+    seen_push, seen_symbol = np.zeros(push.shape[0], np.bool_), np.zeros(return_offset.size, np.bool_)
+    states, pushes, symbols = (
+        np.empty(seen.size, np.int64),
+        np.empty(seen_push.size, np.int64),
+        np.empty(seen_symbol.size, np.int64),
+    )
+    count = done = pushed = opened = 0
+    for q in starts:
+        seen[q] = True
+        states[count] = q
+        count += 1
+    while done < count:
+        q = states[done]
+        done += 1
+        if q < 2:
+            continue
+        for x in range(state_cell[q], state_cell[q] + phases_of(breaks, state_break[q])):
+            base, default, last = cell_delta[x], cell_default[x], 0
+            for k in range(classes):
+                op = op_in(delta, base, default, k)
+                if op == 0 or op == last:
+                    continue
+                last = op
+                kind, number = op & KIND_MASK, op >> KIND_BITS
+                if kind == POP:
+                    continue
+                if kind < PUSH:
+                    if not seen[number] and not dead[state_mark[number]]:
+                        seen[number] = True
+                        states[count] = number
+                        count += 1
+                    continue
+                if seen_push[number]:
+                    continue
+                g = push[number, 0]
+                if dead[symbol_mark[g]] or dead[state_mark[push[number, 1]]]:
+                    continue
+                seen_push[number] = True
+                pushes[pushed] = number
+                pushed += 1
+                for mode in range(modes):
+                    r = push[number, 1 + mode]
+                    if not seen[r]:
+                        seen[r] = True
+                        states[count] = r
+                        count += 1
+                if seen_symbol[g]:
+                    continue
+                seen_symbol[g] = True
+                symbols[opened] = g
+                opened += 1
+                begin = return_offset[g]
+                for place in range(begin, min(begin + columns, return_.shape[0])):
+                    r = return_[place, 1] >> ACTION_BITS
+                    if return_[place, 0] == begin and not seen[r]:
+                        seen[r] = True
+                        states[count] = r
+                        count += 1
+    return states[:count].copy(), pushes[:pushed].copy(), symbols[:opened].copy()
+
+
+@kernel()
+def _rows_of_delta(delta, bases, classes, state, push):  # type: ignore[no-untyped-def]
+    """The rows of transitions that begin at these bases: offset int64 [bases + 1], column int32 [·], and the op of each
+    entry, int32 [·, 2]: 0 where the transition is left out, and then REMOVED."""
+    offset = np.zeros(bases.size + 1, np.int64)
+    for n in range(bases.size):
+        offset[n + 1] = offset[n]
+        for i in range(bases[n], bases[n] + classes):
+            offset[n + 1] += delta[i, 0] == bases[n]
+    column, ops = np.empty(offset[-1], np.int32), np.empty((offset[-1], 2), np.int32)
+    count = 0
+    for n in range(bases.size):
+        for k in range(classes):
+            if delta[bases[n] + k, 0] != bases[n]:
+                continue
+            op = np.int64(delta[bases[n] + k, 1])
+            kind, number = op & KIND_MASK, op >> KIND_BITS
+            gone = False
+            if op != 0 and kind < PUSH:
+                gone = state[number] < 0
+                op = np.int64(state[number]) << KIND_BITS | kind
+            elif kind == PUSH:
+                gone = push[number] < 0
+                op = np.int64(push[number]) << KIND_BITS | kind
+            column[count] = k
+            ops[count, 0] = 0 if gone else op
+            ops[count, 1] = REMOVED if gone else op
+            count += 1
+    return offset, column, ops
+
+
+@kernel()
+def _return_comb(offset, comb, symbols, columns, state):  # type: ignore[no-untyped-def]
+    """`return_offset` and `return` of these stack symbols."""
+    begin = np.arange(symbols.size) * columns
+    out = np.full((symbols.size * columns, 2), -1, np.int32)
+    out[:, 1] = 0
+    for n in range(symbols.size):
+        base = offset[symbols[n]]
+        for k in range(min(columns, comb.shape[0] - base)):
+            if comb[base + k, 0] == base:
+                back = np.int64(comb[base + k, 1])
+                out[begin[n] + k, 0] = begin[n]
+                out[begin[n] + k, 1] = np.int64(state[back >> ACTION_BITS]) << ACTION_BITS | back & ACTION_MASK
+    return begin, out
+
+
+@kernel()
+def _follow_chains(offset, comb, lists, breaks, chain_cell, chain_exit, exits, symbols):  # type: ignore[no-untyped-def]
+    """Which profiles, bool [·], and chains, bool [·], can come of these exits under these stack symbols."""
+    seen, kept = np.zeros(offset.size, np.bool_), np.zeros(chain_cell.size, np.bool_)
+    todo = np.empty(offset.size, np.int64)
+    count = 0
+    for e in exits:
+        if e >= 0 and not seen[e]:
+            seen[e] = True
+            todo[count] = e
+            count += 1
+    while count > 0:
+        count -= 1
+        base = offset[todo[count]]
+        for g in symbols:
+            if comb[base + g, 0] != base or kept[comb[base + g, 1]]:
+                continue
+            n = comb[base + g, 1]
+            kept[n] = True
+            for x in range(chain_cell[n], chain_cell[n] + phases_of(breaks, lists[n])):
+                e = chain_exit[x]
+                if e >= 0 and not seen[e]:
+                    seen[e] = True
+                    todo[count] = e
+                    count += 1
+    return seen, kept
+
+
+def _chains(t: Tables, cells: np.ndarray, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Profiles and chains that are met, the cells of these, and the first of each among them; int64 [·]."""
+    seen, kept = _follow_chains(
+        t.chain_offset, t.chain, t.chain_break, t.breaks, t.chain_cell, t.chain_exit, t.cell_exit[cells].reshape(-1),
+        symbols,
+    )  # fmt: skip
+    chain = np.flatnonzero(kept)
+    first, chain_cells = _runs(t.chain_cell[chain], t.cells_of("chain_break", chain))
+    return np.flatnonzero(seen), chain, chain_cells, first
+
+
+@kernel()
+def _chain_rows(offset, comb, profiles, symbols, chains):  # type: ignore[no-untyped-def]
+    """The chains of profiles by stack symbol, in new numbers: offset int64 [profiles + 1], column, value int32 [·]."""
+    begin = np.zeros(profiles.size + 1, np.int64)
+    for n in range(profiles.size):
+        base = offset[profiles[n]]
+        begin[n + 1] = begin[n]
+        for g in symbols:
+            begin[n + 1] += comb[base + g, 0] == base
+    column, value = np.empty(begin[-1], np.int32), np.empty(begin[-1], np.int32)
+    count = 0
+    for n in range(profiles.size):
+        base = offset[profiles[n]]
+        for k in range(symbols.size):
+            if comb[base + symbols[k], 0] == base:
+                column[count], value[count] = k, np.searchsorted(chains, comb[base + symbols[k], 1])
+                count += 1
+    return begin, column, value
