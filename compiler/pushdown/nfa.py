@@ -25,8 +25,8 @@ from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .largest_rule import largest_rule
 from .node_analysis import EXPAND_STATES, SIZE_CAP, Facts
-from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SEQUENCE, SPECIAL
-from .ordered import AFTER, BEFORE, Ordered
+from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SEQUENCE, SPECIAL, Ordered
+from .ordered import AFTER, BEFORE
 from .regions import Region, in_call
 from .state_rows import Moves
 from .worklist import Filling, Place

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from ..grammar.analysis import strong_components
 from ..ir import nodes as ir
 from ..terminals.dfa import Dfa
 from .counted import Counted
-
-if TYPE_CHECKING:
-    from .ordered import Ordered
 
 LITERAL, TERMINAL, SPECIAL, REF, SEQUENCE, CHOICE, REPEAT, CALL, QUOTED, COUNTED = range(10)
 _LEAVES = frozenset((LITERAL, TERMINAL, SPECIAL, REF, COUNTED))
@@ -28,6 +25,31 @@ CLOSER = {ord("{"): ord("}"), ord("["): ord("]"), ord("("): ord(")")}
 OPENER = {close: open_ for open_, close in CLOSER.items()}
 QUOTE = ord('"')
 _BRACKET = re.compile(rb"[][{}()]")
+
+
+class Member(NamedTuple):
+    """A member of an object that one loop reads: the bytes of its key, and the nodes behind it, without the comma."""
+
+    key: bytes
+    rest: tuple[int, ...]
+
+
+class Ordered(NamedTuple):
+    """A node whose texts are members in order.
+
+    Attributes:
+        form: which of the forms of ordered.py.
+        comma: the node between two members.
+        members: these.
+        last: a node that may stand behind all of them, with a comma before it; -1 for none.
+        optional: whether there may be no member at all.
+    """
+
+    form: int
+    comma: int
+    members: tuple[Member, ...]
+    last: int
+    optional: bool
 
 
 class NodePool:

@@ -19,38 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ..budget import Budget
-from .nodes import CHOICE, LITERAL, REF, SEQUENCE, NodePool, rewrite
+from .nodes import CHOICE, LITERAL, REF, SEQUENCE, Member, NodePool, Ordered, rewrite
 
 LEAST = 3  # members of a loop; fewer are left a chain
 CHOSEN, AFTER, BEFORE = range(3)
-
-
-class Member(NamedTuple):
-    """A member of a loop: the bytes of its key, and the nodes behind it, without the comma."""
-
-    key: bytes
-    rest: tuple[int, ...]
-
-
-class Ordered(NamedTuple):
-    """A node whose texts are members in order.
-
-    Attributes:
-        form: see the top.
-        comma: the node between two members.
-        members: these.
-        last: a node that may stand behind all of them, with a comma before it; -1 for none.
-        optional: whether there may be no member at all.
-    """
-
-    form: int
-    comma: int
-    members: tuple[Member, ...]
-    last: int
-    optional: bool
 
 
 def find_ordered(pool: NodePool, budget: Budget) -> None:

@@ -5,16 +5,22 @@ both each time, which is half of what loading takes. Here LLVM's code is read wh
 And before it loads its first kernel, numba readies itself to compile: it imports and registers all that it can compile,
 which takes longer than loading a hundred kernels. Here it does so when it first compiles one.
 
-Leaves out   where kernels are kept and which are out of date: numba's own cache.
+A kernel is out of date when its file has changed, as numba has it, and also when a constant that it reads or a kernel
+that it calls has, in whatever file these are.
+
+Leaves out   where kernels are kept: numba's own cache.
 Invariants   a kernel that calls one that was loaded is compiled from the same code as it would be without this.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from types import CodeType, ModuleType
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from numba.core.codegen import JITCodeLibrary
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
@@ -55,6 +61,36 @@ class _Library(JITCodeLibrary):
         return address
 
 
+def _stamp(function: Callable[..., Any], own: Any) -> str:
+    """What tells whether a kept kernel is out of date.
+
+    Args:
+        own: the stamp of the function's file.
+    """
+    names = function.__code__.co_names
+    values = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    for module in [value for value in values.values() if isinstance(value, ModuleType)]:
+        values |= {name: getattr(module, name) for name in names if hasattr(module, name)}
+    told = hashlib.sha256(repr(own).encode())
+    for name, value in sorted(values.items()):
+        if isinstance(value, (int, float, bool, str, bytes, tuple, np.generic)):
+            told.update(f"{name}={value!r}".encode())
+        elif isinstance(value, np.ndarray):
+            told.update(name.encode() + str(value.dtype).encode() + value.tobytes())
+        elif isinstance(value, Dispatcher):
+            kept = getattr(getattr(value, "_cache", None), "_cache_file", None)
+            told.update(f"{name}:{getattr(kept, '_source_stamp', '')}".encode())
+        elif hasattr(value, "_defn"):  # an intrinsic
+            code = value._defn.__code__
+            told.update(name.encode() + code.co_code + repr(_constants(code)).encode())
+    return told.hexdigest()
+
+
+def _constants(code: CodeType) -> list[Any]:
+    """The constants of a function and of those inside of it, which have the bytes of their code."""
+    return [(one.co_code, _constants(one)) if isinstance(one, CodeType) else one for one in code.co_consts]
+
+
 def load_as_machine_code(dispatcher: Dispatcher) -> None:
     """Let what numba has kept of a function be loaded so; it holds numba's lock whenever it loads."""
     cache: Any = dispatcher._cache  # type: ignore[attr-defined]
@@ -75,6 +111,7 @@ def load_as_machine_code(dispatcher: Dispatcher) -> None:
             return cache._load_overload(signature, target_context)
 
     files = cache._cache_file
+    files._source_stamp = _stamp(dispatcher.py_func, files._source_stamp)
     read: Callable[[], dict[Any, Any]] = files._load_index
 
     def index() -> dict[Any, Any]:
