@@ -238,7 +238,7 @@ def _told(error: dict[str, Any]) -> str:
     """The text of an error that came as data, as the error itself gives it."""
     parts = {part: error.get(part) for part in ("place", "found", "expected", "hint")}
     kind = type(str(error["error"]), (ToolcError,), {})
-    return str(kind(error["message"], **parts))
+    return kind(error["message"], **parts).titled
 
 
 class _Bar:

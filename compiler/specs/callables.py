@@ -136,40 +136,50 @@ def with_documents(document: Any, name: str) -> tuple[Any, dict[str, Any]]:
     Returns:
         The document, and these functions and classes by the names of their tools.
     """
-    declared: dict[str, Any] = {}
+    written = _Written()
+    return written.value(document, f"{name}#", _MOST_LEVELS), written.declared
 
-    seen: dict[int, Any] = {}  # what stands at several places is looked at once
 
-    def written(value: Any, place: str, levels: int) -> Any:
+class _Written:
+    """Values with JSON in the place of functions and types.
+
+    Attributes:
+        declared: these functions and classes, by the names of their tools.
+    """
+
+    def __init__(self) -> None:
+        self.declared: dict[str, Any] = {}
+        self._seen: dict[int, Any] = {}  # what stands at several places is looked at once
+
+    def value(self, value: Any, place: str, levels: int) -> Any:
+        """A value, so many levels deep."""
         if levels == 0 or not isinstance(value, (dict, list)):
             return value
-        if id(value) not in seen:
-            seen[id(value)] = value  # where it holds itself
+        if id(value) not in self._seen:
+            self._seen[id(value)] = value  # where it holds itself
             if isinstance(value, list):
                 one_by_one = ((one, f"{place}/{i}") for i, one in enumerate(value))
-                made: Any = [tool(one) or written(one, at, levels - 1) for one, at in one_by_one]
+                made: Any = [self._tool(one) or self.value(one, at, levels - 1) for one, at in one_by_one]
             else:
-                made = {key: member(value, key, one, f"{place}/{key}", levels) for key, one in value.items()}
-            seen[id(value)] = made
-        return seen[id(value)]
+                made = {key: self._member(value, key, one, f"{place}/{key}", levels) for key, one in value.items()}
+            self._seen[id(value)] = made
+        return self._seen[id(value)]
 
-    def tool(one: Any) -> dict[str, Any] | None:
+    def _tool(self, one: Any) -> dict[str, Any] | None:
         if not callable(one):
             return None
-        declared[name_of(one)] = one
+        self.declared[name_of(one)] = one
         return {"type": "function", "function": _function(one)}
 
-    def member(around: dict[Any, Any], key: Any, one: Any, place: str, levels: int) -> Any:
+    def _member(self, around: dict[Any, Any], key: Any, one: Any, place: str, levels: int) -> Any:
         if key in _SCHEMA_KEYS and is_type(one):
             if isinstance(around.get("name"), str):
-                declared[around["name"]] = one
+                self.declared[around["name"]] = one
             return schema_of_type(one, place)
         if key == "response_format" and is_type(one):
             title = getattr(one, "__name__", "response")
             return {"type": "json_schema", "json_schema": {"name": title, "schema": schema_of_type(one, place)}}
-        return written(one, place, levels - 1) if key not in _SCHEMA_KEYS else one
-
-    return written(document, f"{name}#", _MOST_LEVELS), declared
+        return self.value(one, place, levels - 1) if key not in _SCHEMA_KEYS else one
 
 
 def is_type(value: Any) -> bool:

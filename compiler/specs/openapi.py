@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from ..errors import SpecError
@@ -70,6 +70,10 @@ def read_openapi(
     return Reader(document, name, dialect, refused, select, repairs).paths(paths)
 
 
+Parameters: TypeAlias = dict[tuple[str, str], tuple[dict[str, Any], str]]
+"""Place and name → a parameter and its JSON pointer."""
+
+
 class Reader:
     """Path items of one document; swagger.py changes what a parameter is.
 
@@ -93,6 +97,7 @@ class Reader:
         self.dialect = dialect
         self.arguments = 0  # of the operations so far
         self.refused = refused
+        self._parameters: dict[tuple[int, str], Parameters] = {}  # of lists that were read before
         self.select = select or Selection()
         self.later = str(document.get("openapi", "")).startswith("3.2")
         if self.later:
@@ -222,9 +227,15 @@ class Reader:
                     hint="declare it; --repair takes it as text",
                 )
 
-    def parameters(self, items: Any, pointer: str) -> dict[tuple[str, str], tuple[dict[str, Any], str]]:
-        """(place, name) → the parameter and its JSON pointer."""
-        out: dict[tuple[str, str], tuple[dict[str, Any], str]] = {}
+    def parameters(self, items: Any, pointer: str) -> Parameters:
+        """(place, name) → the parameter and its JSON pointer; what many operations refer to is read once."""
+        known = id(items), pointer
+        if known not in self._parameters:
+            self._parameters[known] = self._read_parameters(items, pointer)
+        return dict(self._parameters[known])
+
+    def _read_parameters(self, items: Any, pointer: str) -> Parameters:
+        out: Parameters = {}
         listed: dict[tuple[str, str], str] = {}  # where the list has them, perhaps as references to one place
         for i, item in enumerate(want([] if items is None else items, list, f"{self.name}#{pointer}", "an array")):
             parameter, at = self.resolve(item, f"{pointer}/{i}", "a parameter: an object")

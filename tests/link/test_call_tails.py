@@ -149,7 +149,7 @@ def test_masks_and_calls_are_those_of_the_whole(name: str, as_tokens: bool) -> N
 def test_along_what_templates_write(row: Rendering) -> None:
     made, other = compiled(row.protocol, TOOLS), whole(row.protocol, TOOLS)
     written = {"None": "null", "True": "true", "False": "false"}  # what stands here is read, and never written
-    text = re.sub(r"(?<=[:\n])(None|True|False)(?=[,}\n])", lambda one: written[one[0]], row.text)
+    text = re.sub(r"(?<=[:\n>])(None|True|False)(?=[,}\n<])", lambda one: written[one[0]], row.text)
     assert made.report["parts"] is not None
     for n in range(2):
         along(made.bundle, other, text, row.entry, f"{row} {n}", 0.1)

@@ -57,7 +57,7 @@ class Recogniser:
         self.text = ""
         self.memo: dict[tuple[str, int], Collection[int]] = {}
         self.rules: dict[str, Ends] = {}
-        for line in text.replace("\n    | ", " | ").splitlines():
+        for line in text.replace("\n    |", " |").splitlines():
             tokens = [m for m in _TOKEN.finditer(line) if m.lastgroup != "blank"]
             assert sum(len(m[0]) for m in _TOKEN.finditer(line)) == len(line), line
             if tokens:
