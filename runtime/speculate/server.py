@@ -269,13 +269,18 @@ def answer_of(taken: Sequence[int], bad: Sequence[Bad]) -> dict[str, Any]:
     return {"cached": len(taken)}
 
 
-def completion_of(service: Service, body: Any, user: str) -> Completion:
-    """What a body asks for; refused with the option that is wrong."""
+def _check_options(body: Any, known: frozenset[str]) -> None:
+    """Refuse a body that is no object, or has another option."""
     if not isinstance(body, dict):
         raise Refused(_BAD, "the body is a JSON object")
-    unknown = set(body) - _OPTIONS
+    unknown = sorted(set(body) - known)
     if unknown:
-        raise Refused(_BAD, f"there is no option {sorted(unknown)[0]!r} here", sorted(unknown)[0])
+        raise Refused(_BAD, f"there is no option {unknown[0]!r} here", unknown[0])
+
+
+def completion_of(service: Service, body: Any, user: str) -> Completion:
+    """What a body asks for; refused with the option that is wrong."""
+    _check_options(body, _OPTIONS)
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
         raise Refused(_BAD, "expected a list of messages", "messages")
@@ -293,11 +298,7 @@ def completion_of(service: Service, body: Any, user: str) -> Completion:
 
 def response_of(service: Service, body: Any, user: str) -> Completion:
     """What a body of the Responses API asks for; refused with the option that is wrong."""
-    if not isinstance(body, dict):
-        raise Refused(_BAD, "the body is a JSON object")
-    unknown = set(body) - _RESPONSE_OPTIONS
-    if unknown:
-        raise Refused(_BAD, f"there is no option {sorted(unknown)[0]!r} here", sorted(unknown)[0])
+    _check_options(body, _RESPONSE_OPTIONS)
     elsewhere = [name for name in ("store", *ELSEWHERE) if body.get(name)]
     if elsewhere:
         raise Refused(_BAD, "responses are not kept here: send the history as input", elsewhere[0])
