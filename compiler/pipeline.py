@@ -514,7 +514,7 @@ def _compile(
                 automaton = _automaton(grammar, as_written if about["kind"] == "grammar" else None, keeps_left, options)
             except GrammarError as error:
                 missing = [name for name, token in delimiters.items() if token is None]
-                if missing and error.hint is None:
+                if missing:
                     error.hint = (
                         f"{', '.join(missing)} are text here, since the tokenizer has no such token: "
                         "choose the tokenizer of the model, or another protocol"

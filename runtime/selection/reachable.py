@@ -58,7 +58,8 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
     place, delta = pack_quickly(offset, column, np.ascontiguousarray(ops[:, 0]), t.classes)
     before = delta.copy()
     before[np.repeat(place, np.diff(offset)) + column, 1] = ops[:, 1]
-    return_offset, return_ = _returns(t, symbols, state)
+    left = ops[ops & KIND_MASK == POP] >> KIND_BITS  # with which frames are left: so many columns each symbol has
+    return_offset, return_ = _returns(t, symbols, state, int(left.max(initial=-1)) + 1)
     profile, chain, chain_cells, chain_first = _chains(t, cells, symbols)
     chain_offset, chain_comb = _chain_comb(t, profile, symbols, chain)
     marks, mark, tool_sets = _marks(t, states, symbols)
@@ -116,9 +117,9 @@ def _renumbered(kept: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers < 0, -1, np.searchsorted(kept, numbers))
 
 
-def _returns(t: Tables, symbols: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _returns(t: Tables, symbols: np.ndarray, state: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
     entry = np.flatnonzero(t.return_[:, 0] >= 0)
-    columns = int((entry - t.return_[entry, 0]).max(initial=-1)) + 1
+    columns = max(least, int((entry - t.return_[entry, 0]).max(initial=-1)) + 1)
     return _return_comb(t.return_offset, t.return_, symbols, columns, state)
 
 

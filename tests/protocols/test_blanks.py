@@ -159,14 +159,9 @@ def test_a_blank_anywhere_is_read_as_strictly_as_before_or_stands_in_json(
         if at in gaps:
             assert [call.arguments for call in read_calls(held, changed, "required")] == [ARGUMENTS], (at, changed)
             continue
-        exact = Reader(held, "required")
-        exact.be_exact()
-        try:
-            exact.feed_text(changed)
-            exact.finish()
-            wanted = exact.calls if exact.is_whole else None
-        except DecodeError:
-            wanted = None
+        if exactly(held, text) is None:
+            continue  # the template of jamba, say, has blanks of its own, which this layout has not
+        wanted = exactly(held, changed)
         try:
             found = read_calls(held, changed, "required")
         except DecodeError:
@@ -175,6 +170,18 @@ def test_a_blank_anywhere_is_read_as_strictly_as_before_or_stands_in_json(
             assert found is None or [call.arguments for call in found] == [ARGUMENTS], (at, changed)
         else:
             assert found == wanted, (at, blank, changed)
+
+
+def exactly(held: Bundle, text: str) -> list[Call] | None:
+    """The calls of a text that the masks allow as it is; None if they do not."""
+    exact = Reader(held, "required")
+    exact.be_exact()
+    try:
+        exact.feed_text(text)
+        exact.finish()
+    except DecodeError:
+        return None
+    return exact.calls if exact.is_whole else None
 
 
 PYTHON = type(FAMILIES["pythonic"].codec)

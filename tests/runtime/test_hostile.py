@@ -505,9 +505,13 @@ def dirty_gap(data: bytes) -> bytes:
 
 DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("empty", lambda d: b"", ("#size", "0 bytes")),
-    ("text", lambda d: b"hello", ("#magic", "no TOOLCBND file")),
-    ("json", lambda d: b'{"type": "object", "properties": {}}' + bytes(100), ("#magic", "no TOOLCBND file")),
-    ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "TOOLCVOC")),
+    ("text", lambda d: b"hello", ("#magic", "begins with TOOLCBND")),
+    (
+        "json",
+        lambda d: b'{"type": "object", "properties": {}}' + bytes(100),
+        ("#magic", "begins with TOOLCBND", "toolc compile"),
+    ),
+    ("a-vocab", lambda d: VOCAB_MAGIC + d[8:], ("#magic", "a vocab of toolc")),
     ("prefix-only", lambda d: d[:20], ("#size", "cut off")),
     (
         "newer",
@@ -563,7 +567,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("size-bool", entry(0, size=True), ("#arrays/sizes", "found True")),
     ("size-float", entry(0, size=1.0), ("#arrays/sizes", "found 1.0")),
     ("size-text", entry(0, size="1"), ("#arrays/sizes",)),
-    ("shape-too-large", entry(0, size=1 << 27), ("#symbol_class/shape", "of a packed array")),
+    ("shape-too-large", entry(0, size=1 << 29), ("#symbol_class/shape", "of a packed array")),
     ("shape-product", listed(kinds=b"\x21", names=["x"], sizes=[1 << 20] * 4, digests=[None]), ("#x/shape", "bytes")),
     ("shape-mapped", listed(kinds=b"\x11", names=["x"], sizes=[1 << 31] * 2, digests=[b""]), ("#x/shape", "bytes")),
     ("digest-short", entry(0, digest=b"1"), ("#symbol_class/digest",)),
@@ -572,7 +576,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("arrays-many", listed(names=["x"] * 300), ("#arrays", "at most 256")),
     (
         "unpacked-much",
-        listed(names=[*"abcdef"], kinds=bytes([9]) * 6, sizes=[1 << 24] * 6, digests=[None] * 6),
+        listed(names=[*"abcdef"], kinds=bytes([9]) * 6, sizes=[1 << 26] * 6, digests=[None] * 6),
         ("#packed", "of packed arrays"),
     ),
     ("packed-map", lambda d: reheaded(d, lambda v: {**v, "packed": {}}), ("#packed", "forms")),
