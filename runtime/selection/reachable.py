@@ -117,10 +117,21 @@ def _renumbered(kept: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers < 0, -1, np.searchsorted(kept, numbers))
 
 
-def _returns(t: Tables, symbols: np.ndarray, state: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
+def _returns(t: Tables, symbols: np.ndarray, state: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """`return_offset` and `return` of these stack symbols, whose frames are left in so many ways; rows that are the
+    same are so again."""
+    bases, row = np.unique(t.return_offset[symbols], return_inverse=True)
     entry = np.flatnonzero(t.return_[:, 0] >= 0)
-    columns = max(least, int((entry - t.return_[entry, 0]).max(initial=-1)) + 1)
-    return _return_comb(t.return_offset, t.return_, symbols, columns, state)
+    owner = t.return_[entry, 0]
+    at = np.minimum(np.searchsorted(bases, owner), max(0, bases.size - 1))
+    kept = (entry >= owner) & (entry < owner + columns) & (bases[at] == owner if bases.size else False)
+    order = np.argsort(at[kept], kind="stable")  # columns ascend within a row
+    entry, owner, at = entry[kept][order], owner[kept][order], at[kept][order]
+    back = t.return_[entry, 1].astype(np.int64)
+    value = (state[back >> ACTION_BITS] << ACTION_BITS | back & ACTION_MASK).astype(np.int32)
+    offset = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=bases.size))]).astype(np.int64)
+    place, comb = pack_quickly(offset, (entry - owner).astype(np.int32), value, max(1, columns))
+    return place[row], comb
 
 
 def _chain_comb(
@@ -291,22 +302,6 @@ def _rows_of_delta(delta, bases, classes, state, push):  # type: ignore[no-untyp
             ops[count, 1] = REMOVED if gone else op
             count += 1
     return offset, column, ops
-
-
-@kernel()
-def _return_comb(offset, comb, symbols, columns, state):  # type: ignore[no-untyped-def]
-    """`return_offset` and `return` of these stack symbols."""
-    begin = np.arange(symbols.size) * columns
-    out = np.full((symbols.size * columns, 2), -1, np.int32)
-    out[:, 1] = 0
-    for n in range(symbols.size):
-        base = offset[symbols[n]]
-        for k in range(min(columns, comb.shape[0] - base)):
-            if comb[base + k, 0] == base:
-                back = np.int64(comb[base + k, 1])
-                out[begin[n] + k, 0] = begin[n]
-                out[begin[n] + k, 1] = np.int64(state[back >> ACTION_BITS]) << ACTION_BITS | back & ACTION_MASK
-    return begin, out
 
 
 @kernel()
