@@ -103,6 +103,10 @@ class Pass(Enum):
         "link/link.py",
         "The arguments of each tool are compiled by themselves and linked.",
     )
+    DEFINITIONS = (
+        "link/definitions.py",
+        "A large object inside of arguments is compiled by itself: several tools may have it.",
+    )
     TOOL_GROUPS = (
         "link/tool_groups.py",
         "The arguments of some tools are compiled together.",

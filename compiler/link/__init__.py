@@ -1,6 +1,9 @@
 """Compiling by parts: what is bracketed off and depends on nothing around it is compiled once, kept, and linked.
 
 split.py     which rules of a grammar are parts of their own, and the grammars of main and parts
+definitions.py   which large objects inside of arguments are parts, too
+canonical.py   an order of rules that recur, which does not depend on where they stand
+digests.py   by what equal grammars are known
 stubs.py     where an automaton calls them
 symbol_classes.py   which symbols are told apart
 part.py      one part: automaton, tables, and what others need to know of it

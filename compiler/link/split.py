@@ -14,19 +14,20 @@ Invariants   the digest of a part covers all that its tables depend on and neith
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 
-from .. import regex as rx
 from ..budget import look
 from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.cached_reader import inlined
-from ..ir.nodes import Choice, Expr, Grammar, Literal, Mark, Ref, Repeat, Sequence, Special, Terminal, choice, sequence
+from ..ir.nodes import Expr, Grammar, Literal, Mark, Ref, Sequence, Special, Terminal, choice, sequence
 from ..passes import Pass
 from .call_tails import Opener, named, with_tails
+from .canonical import add_signatures, merged
+from .definitions import definitions
+from .digests import digest_of
 
 STUB = 255  # the byte around a stub's number
 DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"  # of these numbers
@@ -34,7 +35,6 @@ _CLOSER = {b"{": b"}", b"[": b"]", b"(": b")"}
 START = "start"
 ENTRY_END = b";"  # between the number of an entry and its text
 _STUB = re.compile(rb"\xff([0-9a-z]+)\xff")
-_MOST_KEPT = 1 << 14  # regular expressions of which the digest is kept: those of one grammar are in the next, too
 
 Entry = tuple[bytes, int]  # digest of a unit, which of its entries
 
@@ -141,6 +141,7 @@ class _Splitter:
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
         self.circular: set[str] = set()  # rules that reach themselves
+        self.signature: dict[str, bytes] = {}  # of the rules that parts of several entries need (canonical.py)
 
     def split(self, common: set[str], arguments: Iterable[str], specials: tuple[str, ...]) -> Split | None:
         """See `split`.
@@ -157,6 +158,7 @@ class _Splitter:
             if rule not in self.apart:
                 self.member.setdefault(rule, (rule,))
         marked = self._leading_to(marks)
+        roots = [self.grammar.start, *self.grammar.entries.values()]
         for rule, entries in list(self.member.items()):
             if rule in marked:
                 for entry in entries:
@@ -168,9 +170,11 @@ class _Splitter:
             if not recurs <= common:
                 return None  # the main part would recur
             self.member = {rule: entries for rule, entries in self.member.items() if common.issuperset(entries)}
+        else:
+            self._add_definitions(self._reached(roots, self.member))
         if not self.member and not self.apart:
             return None
-        main, imports = self._cut([self.grammar.start, *self.grammar.entries.values()], ())
+        main, imports = self._cut(roots, ())
         if not imports:
             return None
         return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, specials)
@@ -179,6 +183,7 @@ class _Splitter:
         """The units of a grammar that is a part with all that it needs, and how others call it."""
         start = self.grammar.start
         self._recurring()
+        self._add_definitions({start})
         entries = self.member.setdefault(start, (start,))
         digest = self._unit(entries)
         return tuple(self.units.values()), (digest, entries.index(start))
@@ -191,14 +196,30 @@ class _Splitter:
     def _recurring(self) -> set[str]:
         """Rules in brackets that recur, which are parts."""
         recurs: set[str] = set()
-        for part in strong_components(self.refs):
+        components = strong_components(self.refs)
+        for part in components:
             if len(part) > 1 or part[0] in self.refs[part[0]]:
                 self.circular.update(part)
-                inside = (rule for rule in part if _bracketed(self.grammar, rule))
-                entries = tuple(sorted(inside, key=self.place.__getitem__))
+                entries = self._ordered([rule for rule in part if _bracketed(self.grammar, rule)], components)
                 self.member.update(dict.fromkeys(entries, entries))
                 recurs.update(entries)
         return recurs
+
+    def _ordered(self, entries: list[str], components: list[list[str]]) -> tuple[str, ...]:
+        """Rules that recur through each other, in an order that does not depend on where they stand."""
+        entries.sort(key=self.place.__getitem__)
+        if len(entries) > 1:
+            reached = self._reached(entries, {}) & self.grammar.rules.keys() - self.signature.keys()
+            add_signatures(self.signature, self.grammar, [part for part in components if part[0] in reached])
+            entries.sort(key=self.signature.__getitem__)
+        return tuple(entries)
+
+    def _add_definitions(self, but: set[str]) -> None:
+        """Make definitions parts; ``but``: rules that are no parts."""
+        if Pass.DEFINITIONS.on:
+            bracketed = partial(_bracketed, self.grammar)
+            but = but | self.member.keys() | self.circular
+            self.member.update({rule: (rule,) for rule in definitions(self.grammar, self.refs, bracketed, but)})
 
     def _openers(self, rule: str) -> tuple[Opener, ...]:
         """The symbols that a rule of a part begins with."""
@@ -271,7 +292,8 @@ class _Splitter:
     def _apart(self, rule: str) -> Entry:
         """A unit of what stands apart; it is the same in all grammars."""
         closed, origin = self.apart[rule]
-        known = closed.kept.get(__name__)
+        kept = f"{__name__} {Pass.DEFINITIONS.on}"
+        known = closed.kept.get(kept)
         if known is None:
             own = closed.grammar.rules
             others = {name for expr in own.values() for name in references(expr) if name not in own}
@@ -287,7 +309,7 @@ class _Splitter:
         units, entry, where = known
         if where != origin:  # where it stood before it mostly stands again
             units = tuple([replace(unit, origin=origin) for unit in units])
-        closed.kept[__name__] = units, entry, origin
+        closed.kept[kept] = units, entry, origin
         for unit in units:
             self.units.setdefault(unit.digest, unit)
         return entry
@@ -296,10 +318,12 @@ class _Splitter:
         digest = self.unit_of.get(entries)
         if digest is None:
             cut, imports = self._cut(list(entries), entries)
+            if len(entries) > 1:
+                cut = merged(cut, entries, self.signature)
             called = tuple((n, opener) for n, rule in enumerate(entries) for opener in self._openers(rule))
             whole = _whole(cut, entries, called)
             below = [unit + b"%d" % entry for unit, entry in imports]
-            digest = _digest(whole, [repr(called).encode(), *below])
+            digest = digest_of(whole, [repr(called).encode(), *below])
             if digest not in self.units:  # else the same under other names
                 alone = partial(_alone, self.grammar, dict(self.tails), entries, called)
                 self.units[digest] = Unit(whole, imports, called, alone, digest, self._recurs(entries))
@@ -356,78 +380,3 @@ def _alone(
 ) -> Grammar:  # fmt: skip
     """The same without stubs."""
     return _whole(_Splitter(grammar, tails)._cut(list(entries), entries, alone=True)[0], entries, called)
-
-
-@lru_cache(_MOST_KEPT)
-def _said_regex(regex: rx.Regex) -> bytes:
-    said: list[str] = []
-    _say_regex(regex, said)
-    return b"t" + hashlib.blake2b("".join(said).encode(), digest_size=16).digest()
-
-
-def _say_regex(regex: rx.Regex, said: list[str]) -> None:
-    """Append what a regular expression is."""
-    if isinstance(regex, rx.Chars):
-        said.append(_said_ranges(regex.ranges))
-    elif isinstance(regex, (rx.Concat, rx.Union)):
-        said.append("s(" if isinstance(regex, rx.Concat) else "u(")
-        for part in regex.items if isinstance(regex, rx.Concat) else regex.options:
-            if type(part) is rx.Chars:
-                said.append(_said_ranges(part.ranges))
-            else:
-                _say_regex(part, said)
-        said.append(")")
-    elif isinstance(regex, (rx.Repeat, rx.Look)):
-        bounds = (regex.low, regex.high, regex.lazy) if isinstance(regex, rx.Repeat) else (regex.ahead, regex.negative)
-        said.append(f"{type(regex).__name__}{bounds}(")
-        _say_regex(regex.item, said)
-        said.append(")")
-    else:
-        said.append(repr(regex))
-
-
-@lru_cache(_MOST_KEPT)
-def _said_ranges(ranges: tuple[tuple[int, int], ...]) -> str:
-    return str(ranges)
-
-
-def _digest(grammar: Grammar, imports: list[bytes]) -> bytes:
-    """Of the content: rules are called by the order in which they are met."""
-    order, todo = {grammar.start: 0}, [grammar.start]
-    said: list[bytes] = []
-    for rule in todo:
-        _say(grammar.rules[rule], said, order, todo)
-        if rule in grammar.marks:
-            said.append(grammar.marks[rule].kind.encode())
-        said.append(b"g\n" if rule in grammar.groups else b"\n")
-    return hashlib.blake2b(b"".join([*said, b"\n", b"\n".join(imports)]), digest_size=16).digest()
-
-
-def _say(expr: Expr, said: list[bytes], order: dict[str, int], todo: list[str]) -> None:
-    """Append what an expression is, and to ``order`` and ``todo`` the rules that it is the first to name."""
-    kind = type(expr)
-    if kind is Ref:
-        number = order.setdefault(expr.name, len(order))  # type: ignore[union-attr]
-        if number == len(todo):
-            todo.append(expr.name)  # type: ignore[union-attr]
-        said.append(b"r%d" % number)
-    elif kind is Sequence or kind is Choice:
-        said.append(b"s(" if kind is Sequence else b"c(")
-        for part in expr.items if kind is Sequence else expr.options:  # type: ignore[union-attr]
-            if type(part) is Literal:
-                said.append(b"l%d:%b," % (len(part.data), part.data))
-            else:
-                _say(part, said, order, todo)
-                said.append(b",")
-        said.append(b")")
-    elif isinstance(expr, Literal):
-        said.append(b"l%d:%b" % (len(expr.data), expr.data))
-    elif isinstance(expr, Terminal):
-        said.append(_said_regex(expr.regex))
-    elif isinstance(expr, Repeat):
-        said.append(b"n%d:%d(" % (expr.low, -1 if expr.high is None else expr.high))
-        _say(expr.item, said, order, todo)
-        said.append(b")")
-    else:
-        assert isinstance(expr, Special)
-        said.append(b"x" + repr((expr.name, expr.otherwise)).encode())

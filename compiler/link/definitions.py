@@ -1,0 +1,147 @@
+"""Choose definitions: large objects and arrays inside of arguments that are parts of their own.
+
+Several tools may have a definition, as operations of an OpenAPI document do, or one tool in several places. As a part
+it is compiled once. What is chosen depends on the arguments of one tool alone, so that a changed spec costs only its
+changed tools.
+
+Two kinds cannot be parts (stubs.py): a definition in a counted repeat, as behind its end the counter goes on, and one
+that begins with the bracket of another alternative. Most of these are seen here, before an automaton is made in vain.
+
+Leaves out   definitions that recur, which are parts in any case (split.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from ..budget import look
+from ..grammar.analysis import inner_first, leaves
+from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence
+
+WORTH = 100
+"""Literals, patterns and names from which on a rule is a definition."""
+
+
+def definitions(
+    grammar: Grammar, refs: Mapping[str, list[str]], bracketed: Callable[[str], bool], but: Collection[str]
+) -> list[str]:
+    """The rules of a grammar that are definitions.
+
+    Args:
+        refs: the rules that each rule names.
+        bracketed: whether a rule is one group in brackets.
+        but: rules that are parts already, or cannot be.
+
+    Raises BudgetError: it took too many seconds.
+    """
+    rules = grammar.rules
+    if sum(len(leaves(expr)) for expr in rules.values()) < WORTH:
+        return []
+    apart = _counted(rules, refs) | _Openers(rules, bracketed).shared()
+    found: dict[str, None] = {}
+    for rule in inner_first(refs):
+        if rule in rules and rule not in but and rule not in apart and bracketed(rule):
+            if _is_large(rules, refs, rule, found):
+                found[rule] = None
+    return list(found)
+
+
+def _is_large(rules: Mapping[str, Expr], refs: Mapping[str, list[str]], root: str, found: Collection[str]) -> bool:
+    """Whether a rule is worth it, not counting other definitions in it."""
+    look()
+    met, todo, weight = {root}, [root], 0
+    for rule in todo:
+        if rule in rules:
+            weight += len(leaves(rules[rule]))
+            if weight >= WORTH:
+                return True
+            todo += (more := [name for name in refs[rule] if name not in met and name not in found])
+            met.update(more)
+    return False
+
+
+def _counted(rules: Mapping[str, Expr], refs: Mapping[str, list[str]]) -> set[str]:
+    """The rules that counted repeats reach."""
+    todo = list(
+        dict.fromkeys(
+            leaf.name
+            for expr in rules.values()
+            for one in _inside(expr)
+            if isinstance(one, Repeat) and (one.low > 1 or (one.high or 0) > 1)
+            for leaf in leaves(one.item)
+            if isinstance(leaf, Ref)
+        )
+    )
+    met = set(todo)
+    for rule in todo:
+        todo += (more := [name for name in refs.get(rule, ()) if name not in met])
+        met.update(more)
+    return met
+
+
+class _Openers:
+    """What the alternatives of choices begin with."""
+
+    def __init__(self, rules: Mapping[str, Expr], bracketed: Callable[[str], bool]) -> None:
+        self._rules = rules
+        self._bracketed = bracketed
+        self._known: dict[str, frozenset[str | bytes]] = {}
+
+    def shared(self) -> set[str]:
+        """The bracketed rules with which one alternative begins, and another alternative with the same bracket."""
+        found: set[str] = set()
+        for expr in self._rules.values():
+            for one in _inside(expr):
+                if isinstance(one, Choice):
+                    found |= self._clashing(one)
+        return found
+
+    def _clashing(self, one: Choice) -> set[str]:
+        by_bracket: dict[bytes, set[str | bytes]] = {}
+        for first in self._firsts(one):
+            by_bracket.setdefault(self._bracket(first), set()).add(first)
+        return {name for firsts in by_bracket.values() if len(firsts) > 1 for name in firsts if isinstance(name, str)}
+
+    def _bracket(self, first: str | bytes) -> bytes:
+        """The bracket of a bracketed rule; a literal's first byte."""
+        if isinstance(first, bytes):
+            return first
+        opening = next(iter(leaves(self._rules[first])))
+        assert isinstance(opening, Literal)
+        return opening.data[:1]
+
+    def _firsts(self, expr: Expr) -> frozenset[str | bytes]:
+        """Names of the bracketed rules, and the first bytes of the literals, with which an expression may begin."""
+        if isinstance(expr, Literal):
+            return frozenset([expr.data[:1]])
+        if isinstance(expr, Ref) and expr.name in self._rules:
+            if self._bracketed(expr.name):
+                return frozenset([expr.name])
+            if expr.name not in self._known:
+                self._known[expr.name] = frozenset()  # for a rule that begins with itself
+                self._known[expr.name] = self._firsts(self._rules[expr.name])
+            return self._known[expr.name]
+        if isinstance(expr, Repeat):
+            return self._firsts(expr.item)
+        if isinstance(expr, Choice):
+            return frozenset().union(*map(self._firsts, expr.options))
+        found: frozenset[str | bytes] = frozenset()
+        if isinstance(expr, Sequence):
+            for item in expr.items:
+                found |= self._firsts(item)
+                if not (isinstance(item, Repeat) and item.low == 0):
+                    break
+        return found
+
+
+def _inside(expr: Expr) -> Iterator[Expr]:
+    """An expression, and all in it."""
+    todo: list[Expr] = [expr]
+    for one in todo:
+        yield one
+        parts: Iterable[Expr] = ()
+        if isinstance(one, (Sequence, Choice)):
+            parts = one.items if isinstance(one, Sequence) else one.options
+        elif isinstance(one, Repeat):
+            parts = (one.item,)
+        todo += parts
