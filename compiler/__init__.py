@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .pipeline import (
         Compiled,
         compile_grammar,
+        compile_regex,
         compile_request,
         compile_schema,
         compile_spec,
@@ -37,6 +38,7 @@ _HOME = {
     "Spec": "specs",
     "ToolSpec": "specs",
     "compile_grammar": "pipeline",
+    "compile_regex": "pipeline",
     "compile_request": "pipeline",
     "compile_schema": "pipeline",
     "compile_spec": "pipeline",
@@ -54,6 +56,7 @@ __all__ = [
     "ToolSpec",
     "__version__",
     "compile_grammar",
+    "compile_regex",
     "compile_request",
     "compile_schema",
     "compile_spec",

@@ -21,6 +21,7 @@ from click.core import ParameterSource
 
 from .commands.signals import end_at_once, end_on_signals
 from .commands.terminal import end_as_asked, end_without_room, guarded
+from .dialects import SYNTAXES
 from .options import LIMITS, RELAXABLE, WORDS
 
 Command = Callable[..., Any]
@@ -53,6 +54,11 @@ class Finite(click.FloatRange):
 
 def _schema_options(command: Command) -> Command:
     for option in (
+        click.option(
+            "--syntax",
+            type=click.Choice(SYNTAXES),
+            help="What SPEC, a grammar, is written in.  [default: as the ending of its file says]",
+        ),
         click.option(
             "--max-spec-bytes", type=click.IntRange(1, 1 << 32), help="Largest spec that is read.  [default: 32 MiB]"
         ),
@@ -202,7 +208,7 @@ def cli() -> None:
 @_json_option
 @guarded
 def compile_command(**options: Any) -> None:
-    """Compile SPEC, a tools list, an OpenAPI document, a JSON Schema or a .lark grammar, to a bundle.
+    """Compile SPEC, a tools list, an OpenAPI document, a JSON Schema or a grammar, to a bundle.
 
     Without SPEC the toolc.yaml of this folder says what to compile; see docs/specs.md. With --store there may be many
     SPECs and folders of them; see docs/sharing.md.

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolc.runtime.expected import expect
+from toolc.runtime.expected import expect, expect_word
 from toolc.runtime.serving.requests import KIND
 
 from .budget import Budget
@@ -310,23 +310,69 @@ def compile_grammar(
     options: Options | None = None,
     progress: Progress | None = None,
     name: str | None = None,
+    syntax: str | None = None,
 ) -> Compiled:
-    """Compile a Lark grammar. See compile_tools for the rest.
+    """Compile a grammar. See compile_tools for the rest.
 
     Args:
-        grammar: Lark text, or the path of a file: a Path, or a line that ends with ``.lark``.
+        grammar: its text, or the path of a file: a Path, or a line that ends with ``.lark``, ``.regex``, ….
         name: how errors call it; by default the file's name.
+        syntax: what it is written in: ``"lark"``, ``"regex"``, … (docs/grammars.md); by default as the ending of the
+            file says, and text is Lark.
     """
+    from .source import grammar_source
+
+    lark_text, name = grammar_source(grammar, name, syntax)
+    return _compile_lark(lark_text, name, tokenizer, (eos, logits_width), options, progress)
+
+
+@_collector_paused()
+def compile_regex(
+    pattern: str,
+    tokenizer: Tokenizer | None = None,
+    *,
+    flags: str = "",
+    dialect: str = "python",
+    eos: Sequence[str | int] = (),
+    logits_width: int | None = None,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    name: str = "regex",
+) -> Compiled:
+    """Compile a regular expression, which a whole text has to match. See compile_tools for the rest.
+
+    Args:
+        pattern: the expression, without delimiters.
+        flags: letters, as of ``(?ims)``.
+        dialect: ``"python"``: Python's ``re``; ``"ecma"``: ECMA-262 with the u flag, as in JSON Schema.
+        name: how errors call it.
+    """
+    from .dialects.regex import DIALECTS, regex_text
+
+    for value, which in ((pattern, "pattern"), (flags, "flags")):
+        expect(value, str, f"compile_regex({which})", "text", {"Pattern": "give its pattern, and its flags as letters"})
+    expect_word(dialect, DIALECTS, "compile_regex(dialect)")
+    lark_text = regex_text(pattern, flags, dialect, name)
+    return _compile_lark(lark_text, name, tokenizer, (eos, logits_width), options, progress)
+
+
+def _compile_lark(
+    lark_text: str,
+    name: str,
+    tokenizer: Tokenizer | None,
+    stated: tuple[Sequence[str | int], int | None],
+    options: Options | None,
+    progress: Progress | None,
+) -> Compiled:
+    """Compile Lark text that was made or read."""
     from .grammar.assemble import Assembled
-    from .source import lark_source
 
     options = checked_options(options)
-    lark_text, name = lark_source(grammar, name)
     about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
     check_fit(lark_text, options, name)
     clock = _Clock(name, options, progress)
     with options.budget.ticking():
-        return _compile(Assembled(lark_text), name, about, tokenizer, (eos, logits_width), options, clock)
+        return _compile(Assembled(lark_text), name, about, tokenizer, stated, options, clock)
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:

@@ -40,6 +40,19 @@ def expect(
         )
 
 
+def expect_word(value: Any, words: Collection[str | None], place: str) -> None:
+    """Refuse an argument that is none of some words.
+
+    Raises:
+        ArgumentError: it is another, or no text.
+    """
+    if not isinstance(value, (str, type(None))) or value not in words:
+        known = [word for word in words if word is not None]
+        raise ArgumentError(
+            place=place, found=named_kind(value), expected=" or ".join(known), hint=did_you_mean(value, known)
+        )
+
+
 def expect_path(value: Any, place: str, expected: str = "a path", *others: type) -> None:
     """The same for a path, or what else may stand there."""
     expect(value, (str, os.PathLike, *others), place, expected, _PATHS)

@@ -16,7 +16,7 @@ from toolc.runtime.format.vocab import find_vocab, vocab_cache_dir
 from ..errors import ReportError, ToolcError
 from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
-from ..source import lark_name
+from ..source import grammar_name
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
@@ -86,6 +86,8 @@ def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], op
         refuse_usage("name the specs, or folders of specs, that are compiled into the store")
     if extra := {"output", "standalone"} & given:
         refuse_usage(f"--{min(extra)} and --store exclude each other")
+    if options["syntax"] is not None:
+        refuse_usage("in a store the ending of a file says what a grammar is written in; leave out --syntax")
     if options["ray"] is not None and options["sign"] is not None:
         refuse_usage("keys are not sent to a cluster; sign what it made with toolc pull and toolc push --sign")
     rest = {name: options[name] for name in (*MANY, "max_spec_bytes", "as_json")}
@@ -131,14 +133,14 @@ def _run(
     options = _options(more)
     with Progress(quiet=as_json) as progress:
         progress("spec")
-        source, stem = read_source(spec, more["max_spec_bytes"], options)
+        source, stem = read_source(spec, more["max_spec_bytes"], options, more["syntax"])
         path = Path(f"{stem}.toolc" if output is None else output)
         target = output_file(path, inputs)
         warm(progress, options.jobs)
         how: dict[str, Any] = {"eos": eos, "logits_width": logits_width, "options": options, "progress": progress}
         named = BUILTIN if tokenizer is None else tokenizer
         if isinstance(source, str):
-            compiled = compile_grammar(source, named, **how, name=lark_name(stem))
+            compiled = compile_grammar(source, named, **how, name=grammar_name(str(spec)))
         else:
             compiled = compile_spec(source, named, **how)
         warnings = _warnings(compiled.report)

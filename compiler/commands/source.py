@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..budget import Budget
+from ..errors import SpecError
 from ..options import Options
-from ..source import read_file
+from ..source import read_file, read_grammar_bytes
 from ..specs import Spec, read_spec
 from ..specs.json_values import check_response
 from ..specs.project import Project, joined_spec
@@ -19,21 +20,30 @@ from ..specs.source import MAX_BYTES, load_document
 from .terminal import standard_input
 
 
-def read_source(spec: str | Project, max_bytes: int | None, options: Options) -> tuple[Spec | str, str]:
-    """The spec or the Lark text, and the name that its output gets by default.
+def read_source(
+    spec: str | Project, max_bytes: int | None, options: Options, syntax: str | None = None
+) -> tuple[Spec | str, str]:
+    """The spec, or the grammar as Lark text, and the name that its output gets by default.
 
     Tools that cannot be read are listed in the spec: whether they are left out is said by the options of its compile.
+
+    Args:
+        syntax: what a grammar is written in; None: as the ending of its file says.
     """
     limit, select = MAX_BYTES if max_bytes is None else max_bytes, options.selection
     source: Spec | str
     if isinstance(spec, Project):
+        if syntax is not None:
+            raise SpecError("a project names no grammar", place="--syntax", found=syntax)
         source, stem = joined_spec(spec.specs, limit, True, select, options.schemas, options.repair), spec.specs[0].stem
     elif spec == "-":
         data = standard_input().read(limit + 1)
         schemas, repair, stem = options.schemas, options.repair, "stdin"
+        if syntax is not None:
+            return read_grammar_bytes(data, stem, limit, syntax), stem
         source = read_spec(data, stem, max_bytes=limit, skip=True, select=select, schemas=schemas, repair=repair)
     else:
-        source, stem = read_file(spec, max_bytes, True, select, options.schemas, options.repair)
+        source, stem = read_file(spec, max_bytes, True, select, options.schemas, options.repair, syntax)
     if isinstance(source, Spec):
         select.check(source.name)
     return source, stem

@@ -225,16 +225,16 @@ def key(
     from ..lift.vocab import load_vocab
     from ..options import BUILTIN
     from ..protocol_choice import choice_for, with_choice
-    from ..source import lark_name
+    from ..source import grammar_name
     from .source import budget_of, read_source, schema_options
 
     options = replace(
         schema_options(more), soft_depth=more["soft_depth"], max_depth=more["max_depth"], budget=budget_of(more)
     )
-    source, stem = read_source(spec, more["max_spec_bytes"], options)
+    source, _ = read_source(spec, more["max_spec_bytes"], options, more["syntax"])
     vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos, logits_width)
     options = with_choice(options, choice_for(source, tokenizer, options))
-    found = source_key(source, vocab, options, lark_name(stem))
+    found = source_key(source, vocab, options, grammar_name(spec))
     if as_json:
         print_json({"ok": True, "key": found, "vocab_digest": vocab.digest})
     else:

@@ -10,6 +10,7 @@ Product      A state is (class of the last character, rest). Each rule gets a co
 Longest      A text t of an ignored terminal with the language L is its longest match if no v with tv in L follows. So
              the rest is t⁻¹L; its states are sets of partial derivatives (Antimirov 1996).
 Leaves out   reading Lark text (reader.py), automata (../automata).
+Alone        A terminal that is the whole text has nothing around it, and may look as far as it likes.
 Invariants   a grammar in which nothing looks past an edge is returned as it is. A terminal that this module cannot
              handle raises an UnsupportedError with its name. docs/specs.md says which of Lark's parsers is followed.
 """
@@ -116,6 +117,8 @@ def in_context(grammar: Grammar, ignoring: str, place: Callable[[str], str]) -> 
     Raises:
         UnsupportedError: a terminal looks at more than is known here.
     """
+    if isinstance(_whole(grammar), Terminal):
+        return grammar
     used = {rule: list(dict.fromkeys(_leaves(expr))) for rule, expr in grammar.rules.items()}
     ignored: list[Expr] = [one for one in used.get(ignoring, []) if not isinstance(one, Special)]
     others = list(dict.fromkeys(one for rule, some in used.items() if rule != ignoring for one in some))
@@ -142,6 +145,16 @@ def in_context(grammar: Grammar, ignoring: str, place: Callable[[str], str]) -> 
     if not ways:
         return grammar
     return _Product(grammar, ignoring, ways, place).made()
+
+
+def _whole(grammar: Grammar) -> Expr:
+    """What the whole text is: the body of the start rule, or of a rule that it only names."""
+    expr = grammar.rules[grammar.start]
+    for _ in grammar.rules:
+        if not isinstance(expr, Ref):
+            break
+        expr = grammar.rules[expr.name]
+    return expr
 
 
 def _leaves(expr: Expr) -> Iterator[Expr]:

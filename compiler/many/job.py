@@ -21,10 +21,11 @@ from toolc.runtime.errors import BundleError, ToolcError
 from toolc.runtime.store.signing import SigningKey, signature_name
 from toolc.runtime.store.store import Store, open_store
 
+from ..dialects import SYNTAX_OF_SUFFIX
 from ..options import Options
 
 COMPILED, REUSED, REFUSED, FAILED = "compiled", "reused", "refused", "failed"
-ENDINGS = (".json", ".yaml", ".yml", ".lark")
+ENDINGS = (".json", ".yaml", ".yml", *SYNTAX_OF_SUFFIX)
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
     from ..errors import GrammarError, SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
-    from ..source import lark_name, read_bytes, read_file
+    from ..source import grammar_name, read_bytes, read_file
 
     store = _store(job.store, job.store_bytes)
     signer = None if job.sign is None else _signer(job.sign)
@@ -189,9 +190,9 @@ def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))
         if os.path.isdir(job.name):
             _refuse_folder(job.name)
-        source, stem = read_file(job.name, job.max_spec_bytes, *how)
+        source, _ = read_file(job.name, job.max_spec_bytes, *how)
     else:
-        source, stem = read_bytes(job.data, Path(job.name), job.max_spec_bytes, *how)
+        source, _ = read_bytes(job.data, Path(job.name), job.max_spec_bytes, *how)
     said = job.options
     if said.protocol is None and not isinstance(source, str) and source.tools:
         if isinstance(job.protocol, dict):
@@ -199,13 +200,13 @@ def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
                 **{name: job.protocol[name] for name in ("message", "place", "found", "expected", "hint")}
             )
         said = replace(said, protocol=job.protocol)
-    key = source_key(source, vocab, said, lark_name(stem))
+    key = source_key(source, vocab, said, grammar_name(job.name))
     if _is_there(store, key, signer):
         skipped = store.get(key, vocab=vocab).meta["spec"].get("skipped", []) if job.options.skip else []
         return REUSED, key, 0, skipped
     options = replace(said, budget=replace(said.budget))
     if isinstance(source, str):
-        compiled = compile_grammar(source, vocab, options=options, name=lark_name(stem))
+        compiled = compile_grammar(source, vocab, options=options, name=grammar_name(job.name))
     else:
         compiled = compile_spec(source, vocab, options=options)
     store.put(compiled.bundle, signer)
