@@ -134,6 +134,7 @@ FINE = {
     ("options", "None"), ("logits_width", "None"), ("Options.protocol", "None"), ("Options.response", "None"),
     ("Matcher", "Bundle"), ("BatchMatcher([])", "Bundle"), ("set_row", "None"), ("Reader", "Bundle"),
     ("TextStream", "Vocab"), ("calls", "generator"), ("run", "generator"), ("subset", "Bundle"),
+    ("compile_regex", "missing"),
 }  # fmt: skip
 
 

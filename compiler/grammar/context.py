@@ -539,7 +539,8 @@ def _first(expr: Expr) -> Ranges:
     """Characters with which a text may begin; perhaps more."""
     regex = _regex_of(expr)
     if regex is None:
-        return charset.single(ord(expr.name[0])) if isinstance(expr, Special) and expr.name else charset.ALL
+        known = isinstance(expr, Special) and expr.otherwise != "declared" and expr.name
+        return charset.single(ord(known[0])) if known else charset.ALL
 
     def first(one: rx.Regex) -> tuple[Ranges, bool]:
         if isinstance(one, rx.Chars):
@@ -780,6 +781,12 @@ class _Product:
         last, rest = state
         regex = _regex_of(expr)
         if regex is None:
+            if isinstance(expr, Special) and expr.otherwise == "declared":
+                raise UnsupportedError(
+                    f"the declared terminal {expr.name} beside terminals that look around is not supported",
+                    place=self.place(expr.name),
+                    hint='name the token: _token{"<tool_call>"}, after %import protocol (_token)',
+                )
             if isinstance(expr, Special):
                 regex = rx.literal(expr.name or "x")
             else:

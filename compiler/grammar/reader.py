@@ -10,6 +10,7 @@ Language     What Lark's Earley parser with ``lexer="dynamic_complete"`` accepts
              the first that matches, so ``/a|ab/`` can be ``ab`` here. Lazy repeats stop at the first chance, as there,
              unless they stand inside another repeat. Priorities, aliases and the modifiers ! ? _ do not change the
              language and are dropped. Ignored terminals may stand before every terminal and at the end of the text.
+             A declared terminal is a special token (specials.py).
 Source       lark 1.3 ``load_grammar.GrammarBuilder`` (its trees before compilation).
 """
 
@@ -32,7 +33,7 @@ from lark.load_grammar import GrammarBuilder, _literal_to_pattern, eval_escaping
 from .. import regex as rx
 from ..budget import Budget
 from ..errors import GrammarError, ToolcError, UnsupportedError
-from ..ir.nodes import Expr, Grammar, Ref, Repeat, Terminal, Use, choice, matched, optional, repeated, sequence
+from ..ir.nodes import Expr, Grammar, Ref, Repeat, Special, Terminal, Use, choice, matched, optional, repeated, sequence
 from ..regex import charset
 from .context import in_context as aware
 from .faults import Source, fault_of
@@ -137,11 +138,27 @@ class LarkText:
             builder.load_grammar(self.source.text + "".join(f"\n{rule}:" for rule in elsewhere), self.source.name)
             return builder.build()
         except (LarkError, OSError, RecursionError, AssertionError) as error:
+            if isinstance(error, AssertionError):
+                self.refuse_tokens_in_terminals(builder)
             raise self.source.from_lark(error) from None
         except TypeError as error:  # of lark's log, which cannot write the state in which a text ended otherwise
             if fault_of(error) is None:
                 raise
             raise self.source.from_lark(error) from None
+
+    def refuse_tokens_in_terminals(self, builder: GrammarBuilder) -> None:
+        """Refuse a terminal whose definition uses a declared one, where Lark stops: a token is no text."""
+        definitions = builder._definitions
+        declared = {name for name, one in definitions.items() if one.is_term and one.tree is None}
+        for name, one in definitions.items():
+            trees = one.tree.iter_subtrees() if one.is_term and one.tree is not None else ()
+            for used in (leaf.name for tree in trees for leaf in tree.children if isinstance(leaf, LarkTerminal)):
+                if used in declared:
+                    raise self.source.error(
+                        f"terminal {name} uses {used}, which %declare makes a special token, and tokens are no text",
+                        *self.source.owner(name),
+                        hint=f"make {name} a rule",
+                    )
 
     def place_of(self, terminal: str) -> str:
         """Where a terminal stands; of one without a name, where the text is."""
@@ -156,10 +173,12 @@ class LarkText:
         if found is None:
             self.budget.check("")
             tree = self.term_trees.get(name)
+            if tree is None and name in self.term_trees:  # of an imported file the name has that of the file before it
+                found = self.terminals[name] = Special(name.rpartition("__")[2] or name, "declared")
+                return found
             if tree is None:
-                why = "declared but not defined" if name in self.term_trees else "used but not defined"
                 line, column = self.source.find(rf"(?<![\w\"/]){re.escape(name)}(?!\w)")
-                raise self.source.error(f"terminal {name} is {why}", line, column)
+                raise self.source.error(f"terminal {name} is used but not defined", line, column)
             outer, self.source.where = self.source.where, f"terminal {name}"
             found = self.terminals[name] = _named(self.shortest(tree), name)
             self.source.where = outer

@@ -11,6 +11,9 @@ each use into a Special or a Text; ``resolve_specials`` settles them once the to
     _other_text{FIRST}  any text that does not begin, after blanks, with one of FIRST, nor is the beginning of one
     _prose{FIRST, STOP} what is both an _other_text{FIRST} and a _last_text{STOP}
 
+A declared terminal (``%declare``) is the one special token that has its words: TOOL_CALL is <tool_call>, [TOOL_CALL] or
+<|tool_call|>, END_TOOL_CALL is </tool_call>. An error where a tokenizer has none, or several.
+
 STOP and FIRST are strings and regular expressions: one, or a terminal that lists several. A string that is a token is
 kept out, too: spelled by other tokens it would look the same to a parser that reads text. Of a token there is no half,
 and of what a regular expression matches none is known.
@@ -22,6 +25,7 @@ Invariants   a resolved grammar has no Text and no Special that may be text; rul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal as Literal_
@@ -158,7 +162,23 @@ class _Resolver:
             return Ref(self.texts.setdefault(expr, f"free text {len(self.texts)}"))
         return rebuilt(expr, lambda part: part if isinstance(part, (Literal, Ref)) else self.resolve(part, rule))
 
+    def _declared(self, terminal: str, rule: str) -> str:
+        """The content of the token that a declared terminal stands for."""
+        found = sorted(token for token in self.special if words_of(token) == terminal)
+        if len(found) == 1:
+            return found[0]
+        raise VocabError(
+            f"the terminal {terminal}, which %declare makes a special token, is "
+            + ("more than one token here" if found else "no token of this tokenizer"),
+            place=f"{self.source}, for {self.grammar.place(rule)}",
+            found=" and ".join(found) if found else None,
+            expected="a token with its words, as <tool_call> for TOOL_CALL and </tool_call> for END_TOOL_CALL",
+            hint='name the token: _token{"<tool_call>"}, after %import protocol (_token)',
+        )
+
     def _delimiter(self, expr: Special, rule: str) -> Expr:
+        if expr.otherwise == "declared":
+            expr = Special(self._declared(expr.name, rule))
         token = self.special.get(expr.name)
         self.found[expr.name] = token
         place = self.grammar.place(rule)
@@ -179,6 +199,11 @@ class _Resolver:
                 hint="name the tokens that end a turn with --eos",
             )
         return Special(expr.name)
+
+
+def words_of(token: str) -> str:
+    """The words of a special token as the name of a terminal; a slash is the word END."""
+    return "_".join(re.findall(r"[^\W_]+", token.replace("/", " end "))).upper()
 
 
 def _is_open(expr: Expr) -> bool:

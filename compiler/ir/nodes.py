@@ -41,12 +41,13 @@ class Special:
     """One special token, matched by id and never by text.
 
     Attributes:
-        name: its content in the tokenizer.
-        otherwise: what it is where a tokenizer has no such token, or one that ends a turn (see specials.py).
+        name: its content in the tokenizer; of a declared terminal, the terminal's name.
+        otherwise: what it is where a tokenizer has no such token, or one that ends a turn (see specials.py); "declared"
+            until it is known which token a declared terminal stands for.
     """
 
     name: str
-    otherwise: Literal_["refuse", "text", "end"] = "refuse"
+    otherwise: Literal_["refuse", "text", "end", "declared"] = "refuse"
 
 
 @dataclass(frozen=True)

@@ -157,24 +157,6 @@ def test_what_is_not_known_is_refused_by_name(text: str, place: str, words: str)
     assert error.value.place == f"g.lark:{place}" and words in str(error.value) and error.value.hint
 
 
-def test_the_table_of_the_docs(repository: Path) -> None:
-    """docs/specs.md: every text of a row is accepted or refused, by toolc and by Lark, or the grammar is refused."""
-    page = (repository / "docs" / "specs.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| `(start: .+?)` \| (.*?) \| (.*?)\|$", page, re.MULTILINE)
-    assert len(rows) == 7
-    for feature, lines, accepted, refused in rows:
-        text = "\n".join(line.strip() for line in lines.replace("\\|", "|").split("⏎")) + "\n"
-        if "`" not in accepted:
-            with pytest.raises(UnsupportedError):
-                compile_grammar(text, "builtin")
-            continue
-        ours = accepted_by(read_grammar(text, in_context=True))
-        lark = theirs(text, parser="earley", lexer="dynamic")
-        for cell, wanted in ((accepted, True), (refused, False)):
-            some = [one.replace("\\n", "\n") for one in re.findall("`([^`]+)`", cell)]
-            assert some and [ours(one) for one in some] == [lark(one) for one in some] == [wanted] * len(some), feature
-
-
 SAME = [
     'start: "a" ("," "a")*\n%import common.WS\n%ignore WS\n',
     'start: "{" [pair ("," pair)*] "}"\npair: STRING ":" NUMBER\nSTRING: /"[^"]*"/\nNUMBER: /[0-9]+/\n'
