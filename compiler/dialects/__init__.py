@@ -10,7 +10,7 @@ from __future__ import annotations
 
 LARK = "lark"
 
-SYNTAX_OF_SUFFIX = {".lark": LARK, ".regex": "regex"}
+SYNTAX_OF_SUFFIX = {".lark": LARK, ".regex": "regex", ".gbnf": "gbnf", ".ebnf": "ebnf"}
 """Ending of a file → what the grammar in it is written in."""
 
 SYNTAXES = tuple(SYNTAX_OF_SUFFIX.values())
@@ -33,5 +33,13 @@ def lark_text(text: str, syntax: str, name: str) -> str:
         from .regex import pattern_file
 
         return pattern_file(text, name)
+    if syntax == "gbnf":
+        from .gbnf import gbnf_text
+
+        return gbnf_text(text, name)
+    if syntax == "ebnf":
+        from .ebnf import ebnf_text
+
+        return ebnf_text(text, name)
     assert syntax == LARK, syntax
     return text
