@@ -44,7 +44,7 @@ from ..regex import charset
 from ..regex.charset import Ranges
 from ..terminals.dfa import equals
 from ..terminals.terminal import terminal_dfa
-from .analysis import regex_nullable
+from .analysis import expr_nullable, nullable, regex_nullable
 
 _MOST_CLASSES = 64  # of characters around a terminal
 _MOST_DERIVED = 300  # states of one ignored terminal
@@ -55,6 +55,8 @@ _DEEPEST = 4  # characters until it is known whether a text goes on
 _NEWLINE: Ranges = ((10, 10),)
 _LAST_LINE = rx.Look(rx.concat(rx.Repeat(rx.Chars(_NEWLINE), 0, 1), rx.END))
 """``$`` of Python: the end, or a line feed and the end."""
+
+_BRACKETS = {ord("("): ord(")"), ord("["): ord("]"), ord("{"): ord("}")}
 
 START = -1
 """The class of the last character where there is none."""
@@ -636,6 +638,12 @@ class _Product:
         place: Callable[[str], str],
     ) -> None:
         self.grammar, self.ignoring, self.ways, self.place = grammar, ignoring, ways, place
+        self.rules = dict(grammar.rules)
+        self.empty = nullable(grammar)
+        self.own: dict[tuple[Expr, bool], str] = {}  # rules made here, and whether what is ignored is in them
+        self.skipped = {ignoring}  # rules of what is ignored
+        self.rule = ""  # the one that is copied
+        self.parts: dict[tuple[Sequence, bool], list[Expr | tuple[Expr, ...]]] = {}
         befores = [way.before for some in ways.values() for way in some if way.before is not None]
         try:
             self.classes = _partition(iter(befores)) if befores else []
@@ -657,8 +665,8 @@ class _Product:
             changed = False
             for name, state in list(self.copies):
                 before = len(self.copies)
-                self.skipping = name == self.ignoring
-                found = self.copy(self.grammar.rules[name], state)
+                self.rule, self.skipping = name, name in self.skipped
+                found = self.copy(self.rules[name], state)
                 if found.keys() != self.copies[name, state].keys() or len(self.copies) > before:
                     changed = True
                 self.copies[name, state] = found
@@ -691,15 +699,12 @@ class _Product:
     def copy(self, expr: Expr, state: State) -> dict[State, Expr]:
         """What is read from a state on, by the state that it leads to."""
         if isinstance(expr, Ref):
-            if expr.name not in self.grammar.rules:
+            if expr.name not in self.rules:
                 return {state: expr}
             known = self.copies.setdefault((expr.name, state), {})
             return {end: Ref(self.named(expr.name, state, end)) for end in known}
         if isinstance(expr, Sequence):
-            current: dict[State, Expr] = {state: EMPTY}
-            for item in expr.items:
-                current = self.then(current, item)
-            return current
+            return self.in_order(self.grouped(expr), state)
         if isinstance(expr, Choice):
             found: dict[State, list[Expr]] = {}
             for option in expr.options:
@@ -713,10 +718,52 @@ class _Product:
             self.steps[key] = self.step(expr, state)
         return self.steps[key]
 
-    def then(self, before: dict[State, Expr], item: Expr) -> dict[State, Expr]:
+    def grouped(self, expr: Sequence) -> list[Expr | tuple[Expr, ...]]:
+        """The items of a sequence; a bracketed group as a bracket, a rule for what is inside, and the other bracket:
+        else copies of the brackets would part from each other."""
+        key = expr, self.skipping
+        if key not in self.parts:
+            out: list[Expr | tuple[Expr, ...]] = []
+            opened: list[tuple[int, int, int]] = []  # (number of the item, its byte, its index in out)
+            for number, item in enumerate(expr.items):
+                out.append(item)
+                byte = item.data[0] if isinstance(item, Literal) and len(item.data) == 1 else -1
+                if byte in _BRACKETS:
+                    opened.append((number, byte, len(out) - 1))
+                while opened and byte in _BRACKETS.values():
+                    begin, open_, at = opened.pop()
+                    if _BRACKETS[open_] == byte:
+                        inside = self.named_part(sequence(*expr.items[begin + 1 : number]))
+                        out[at:] = [(expr.items[begin], inside, item)]
+                        break
+            self.parts[key] = out
+        return self.parts[key]
+
+    def named_part(self, expr: Expr) -> Expr:
+        """A part of the rule that is copied as a rule of its own."""
+        return expr if isinstance(expr, Ref) or expr == EMPTY else Ref(self.own_rule(expr, lambda _: expr))
+
+    def own_rule(self, part: Expr, body: Callable[[str], Expr]) -> str:
+        """The name of the rule made for a part of others; its body, which may use that name."""
+        key = part, self.skipping
+        if key not in self.own:
+            name = self.own[key] = f"{self.rule.partition('#')[0]}#part{len(self.own)}"
+            self.rules[name] = body(name)
+            if self.skipping:
+                self.skipped.add(name)
+        return self.own[key]
+
+    def in_order(self, items: list[Expr | tuple[Expr, ...]], state: State) -> dict[State, Expr]:
+        current: dict[State, Expr] = {state: EMPTY}
+        for item in items:
+            current = self.then(current, item)
+        return current
+
+    def then(self, before: dict[State, Expr], item: Expr | tuple[Expr, ...]) -> dict[State, Expr]:
         found: dict[State, list[Expr]] = {}
         for middle, head in before.items():
-            for end, tail in self.copy(item, middle).items():
+            copied = self.in_order(list(item), middle) if isinstance(item, tuple) else self.copy(item, middle)
+            for end, tail in copied.items():
                 found.setdefault(end, []).append(sequence(head, tail))
         return {end: choice(*some) for end, some in found.items()}
 
@@ -746,7 +793,11 @@ class _Product:
         return {end: choice(*some) for end, some in found.items()}
 
     def star(self, item: Expr, state: State) -> dict[State, Expr]:
-        """Any number of an item, from a state on: all states that it leads to, eliminated one by one (Kleene 1956)."""
+        """Any number of an item, from a state on: a rule that recurs at its end; of an item that may be empty, all
+        states that it leads to, eliminated one by one (Kleene 1956)."""
+        if not expr_nullable(item, self.empty):
+            name = self.own_rule(Repeat(item, 0, None), lambda name: choice(sequence(item, Ref(name)), EMPTY))
+            return self.copy(Ref(name), state)
         states = [state]
         edges: dict[tuple[State, State], Expr] = {}
         for one in states:  # which grows

@@ -19,7 +19,7 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import BudgetError, GrammarError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.grammar.reader import read_grammar
-from toolc.compiler.ir.nodes import Grammar
+from toolc.compiler.ir.nodes import Grammar, size_of
 from toolc.compiler.pushdown.pushdown import build_automaton
 
 from .recognise import accepts
@@ -270,3 +270,40 @@ def compare_random(grammars: int, seed: int, count: int) -> dict[str, int]:
 def test_random_grammars() -> None:
     counts = compare_random(4000 if FUZZ else 40, 17, 60)
     assert counts["refused"] < counts["grammars"] / 2, counts
+
+
+def expression(written: Callable[[str], str], gap: str, more: str) -> str:
+    """A grammar of expressions with keywords beside names, as ``written``, and gaps around operators."""
+    return f"""
+start: or
+or: and ({written("or")} and)*
+and: not ({written("and")} not)*
+not: {written("not")} not | sum (({gap} "<" {gap} | {written("in")}) sum)*
+sum: atom ({gap} ("+" | "-") {gap} atom)*
+atom: NAME | /[0-9]/ | "(" {gap} or {gap} ")"
+NAME: /(?!(?:or|and|not|in)\\b)[a-z][a-z0-9]*/
+{more}
+"""
+
+
+KEYWORDS = {
+    "blanks in rules": expression(lambda word: f'{"_b" if word != "not" else ""} "{word}" _b', "_b?", '_b: " "+'),
+    "blanks in keywords": expression(lambda word: f'"{word} "' if word == "not" else f'" {word} "', "", ""),
+    "blanks ignored": expression(lambda word: f'"{word}"', "", '%ignore " "'),
+    "keywords that end": expression(lambda word: f"/{word}\\b/", "", '%ignore " "'),
+}
+
+
+@pytest.mark.parametrize("which", KEYWORDS)
+def test_keywords_beside_names_compile(which: str) -> None:
+    """A name that is no keyword looks at what follows it; rules are copied for it, few and small."""
+    grammar = read_grammar(KEYWORDS[which], in_context=True)
+    assert sum(map(size_of, grammar.rules.values())) < 10_000
+    automaton = build_automaton(grammar, budget=Budget(states=100_000))
+    lark, rng = theirs(KEYWORDS[which], parser="earley", lexer="dynamic"), random.Random(5)
+    words, accepted = ["a", "b", "or", "and", "not", "in", "(", ")", " ", " ", "+", "<", "0", "nota", "inb"], 0
+    for _ in range(3000 if FUZZ else 300):
+        text = "".join(rng.choice(words) for _ in range(rng.randint(1, 9)))
+        accepted += lark(text)
+        assert machine.accepts(automaton, text.encode()) == lark(text), text
+    assert accepted > 20
