@@ -44,7 +44,8 @@ from ..regex import charset
 from ..regex.charset import Ranges
 from ..terminals.dfa import equals
 from ..terminals.terminal import terminal_dfa
-from .analysis import expr_nullable, nullable, regex_nullable
+from .analysis import regex_nullable
+from .neighbours import ANYTHING, Around, edge_of_regex, empty_rules, may_be_empty, neighbours
 
 _MOST_CLASSES = 64  # of characters around a terminal
 _MOST_DERIVED = 300  # states of one ignored terminal
@@ -124,13 +125,15 @@ def in_context(grammar: Grammar, ignoring: str, place: Callable[[str], str]) -> 
     used = {rule: list(dict.fromkeys(_leaves(expr))) for rule, expr in grammar.rules.items()}
     ignored: list[Expr] = [one for one in used.get(ignoring, []) if not isinstance(one, Special)]
     others = list(dict.fromkeys(one for rule, some in used.items() if rule != ignoring for one in some))
+    seen = any(True for one in (*ignored, *others) for _ in _looks(_regex_of(one) or rx.EMPTY))
+    around = neighbours(grammar) if seen else {}
     ways: dict[tuple[Expr, bool], tuple[Way, ...]] = {}
     for expr, skipped in [*((one, True) for one in ignored), *((one, False) for one in others)]:
         regex = _regex_of(expr)
         if regex is None:
             continue
         try:
-            found = _ways(regex)
+            found = _ways(regex, around.get(expr, ANYTHING))
             if skipped and found == (Way(regex),) and _matters(regex, ignored, others):
                 found = _longest(regex)
         except _Unknown as error:
@@ -225,8 +228,9 @@ def _partition(sets: Iterator[Ranges]) -> list[Ranges]:
 
 
 @lru_cache(maxsize=1024)
-def _ways(regex: rx.Regex) -> tuple[Way, ...]:
-    """The ways to read a terminal in its context, to its longest text; one plain way where it looks past no edge."""
+def _ways(regex: rx.Regex, around: Around) -> tuple[Way, ...]:
+    """The ways to read a terminal in its context, to its longest text; one plain way where it looks past no edge, or
+    all that may stand around it is the same to it."""
     outer = list(_looks(regex))
     looks = [one for part in outer for one in (part, *_inside(part))]
     if not looks:
@@ -244,6 +248,9 @@ def _ways(regex: rx.Regex) -> tuple[Way, ...]:
         raise _Unknown("has $ inside of a look-around", "look at [^\\n] there")
     core = _derived(_blind(regex))
     afters = [None, *_partition(iter([*seen_after, *(ranges for moves, _ in core.ends for ranges, _ in moves)]))]
+    always = _same(regex, core, around, befores, [*((one, False) for one in afters), *((one, True) for one in lines)])
+    if always is not None:
+        return (Way(always),)
     first_of: dict[bytes, rx.Regex] = {}
     found: list[Way] = []
     for after, text_end in [*((one, False) for one in afters), *((one, True) for one in lines)]:
@@ -255,6 +262,27 @@ def _ways(regex: rx.Regex) -> tuple[Way, ...]:
                 key = dfa.class_of_byte.tobytes() + dfa.next_state.tobytes() + dfa.accepting.tobytes()
                 found.append(Way(first_of.setdefault(key, text), before or (), before is None, _rest(after, text_end)))
     return _joined(found)
+
+
+def _same(
+    regex: rx.Regex,
+    core: _Derived,
+    around: Around,
+    befores: list[Ranges | None],
+    afters: list[tuple[Ranges | None, bool]],
+) -> rx.Regex | None:
+    """The texts of a terminal, where they are the same between all characters that may stand around it, if only two
+    terminals met there read past the same text."""
+    edges = [
+        (some and charset.intersection(some, around.before), more and charset.intersection(more, around.after), line)
+        for some, (more, line) in product(befores, afters)
+        if (around.start if some is None else charset.intersection(some, around.before))
+        and (around.end if more is None else charset.intersection(more, around.after))
+    ]
+    texts = [_longest_of(regex, core, *edge) for edge in edges]
+    if not texts or any(not equals(terminal_dfa(one), terminal_dfa(texts[0])) for one in texts[1:]):
+        return None
+    return texts[0]
 
 
 def _sees(look: rx.Regex, ahead: bool) -> bool:
@@ -544,24 +572,7 @@ def _first(expr: Expr) -> Ranges:
         known = isinstance(expr, Special) and expr.otherwise != "declared" and expr.name
         return charset.single(ord(known[0])) if known else charset.ALL
 
-    def first(one: rx.Regex) -> tuple[Ranges, bool]:
-        if isinstance(one, rx.Chars):
-            return one.ranges, False
-        if isinstance(one, rx.Repeat):
-            some, empty = first(one.item)
-            return some, empty or one.low == 0
-        if isinstance(one, rx.Union):
-            each = [first(option) for option in one.options]
-            return charset.union(*(some for some, _ in each)), any(empty for _, empty in each)
-        found: Ranges = ()
-        for item in one.items if isinstance(one, rx.Concat) else ():
-            some, empty = first(item)
-            found = charset.union(found, some)
-            if not empty:
-                return found, False
-        return found, True
-
-    return first(regex)[0]
+    return edge_of_regex(regex, True)[0]
 
 
 def _longest(regex: rx.Regex) -> tuple[Way, ...]:
@@ -639,7 +650,7 @@ class _Product:
     ) -> None:
         self.grammar, self.ignoring, self.ways, self.place = grammar, ignoring, ways, place
         self.rules = dict(grammar.rules)
-        self.empty = nullable(grammar)
+        self.empty = empty_rules(grammar)
         self.own: dict[tuple[Expr, bool], str] = {}  # rules made here, and whether what is ignored is in them
         self.skipped = {ignoring}  # rules of what is ignored
         self.rule = ""  # the one that is copied
@@ -795,7 +806,7 @@ class _Product:
     def star(self, item: Expr, state: State) -> dict[State, Expr]:
         """Any number of an item, from a state on: a rule that recurs at its end; of an item that may be empty, all
         states that it leads to, eliminated one by one (Kleene 1956)."""
-        if not expr_nullable(item, self.empty):
+        if not may_be_empty(item, self.empty):
             name = self.own_rule(Repeat(item, 0, None), lambda name: choice(sequence(item, Ref(name)), EMPTY))
             return self.copy(Ref(name), state)
         states = [state]
