@@ -18,7 +18,7 @@ from toolc.runtime.reference import Sequence
 from .lr1_compare import compiled, reads
 
 PAGE = Path(__file__).parents[2] / "docs" / "grammars.md"
-PAGE_TEXT = PAGE.read_text(encoding="utf-8").partition("## Other languages")[0]
+PAGE_TEXT = PAGE.read_text(encoding="utf-8").partition("## A library")[0]
 ROWS = re.findall(r"^\| (.+?) \| `((?:\\\||[^`|])+)` \| (.*?) \| (.*?)\|$", PAGE_TEXT, re.MULTILINE)
 
 
