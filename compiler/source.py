@@ -147,4 +147,4 @@ def _is_path(grammar: str | bytes) -> bool:
 
 def grammar_name(spec: str) -> str:
     """How errors and bundles call the grammar in a file."""
-    return path_text(Path(spec).name)
+    return "stdin" if spec == "-" else path_text(Path(spec).name)

@@ -13,7 +13,7 @@ LARK = "lark"
 SYNTAX_OF_SUFFIX = {".lark": LARK, ".regex": "regex", ".gbnf": "gbnf", ".ebnf": "ebnf"}
 """Ending of a file → what the grammar in it is written in."""
 
-SYNTAXES = tuple(SYNTAX_OF_SUFFIX.values())
+SYNTAXES = (*SYNTAX_OF_SUFFIX.values(), "llguidance")
 """What a grammar may be written in."""
 
 
@@ -41,5 +41,9 @@ def lark_text(text: str, syntax: str, name: str) -> str:
         from .ebnf import ebnf_text
 
         return ebnf_text(text, name)
+    if syntax == "llguidance" or (syntax == LARK and text.lstrip().startswith("%llguidance")):
+        from .llguidance import llguidance_text
+
+        return llguidance_text(text, name)
     assert syntax == LARK, syntax
     return text

@@ -458,6 +458,23 @@ def test_wrong_usage(toolc: Toolc, bundle: Path, tmp_path: Path, words: list[str
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_what_a_grammar_is_written_in(toolc: Toolc, tmp_path: Path) -> None:
+    for name in ("a.gbnf", "a.txt"):
+        (tmp_path / name).write_text('root ::= "a"+\n')
+    for arguments in (("a.gbnf",), ("a.txt", "--syntax", "gbnf"), ("-", "--syntax", "gbnf")):
+        stdin = b'root ::= "a"+\n' if arguments[0] == "-" else None
+        assert toolc("compile", *arguments, "-o", "a.toolc", stdin=stdin).returncode == 0
+        assert toolc("check", "a.toolc", "aaa").returncode == 0
+        assert toolc("check", "a.toolc", "b").returncode == 1
+        assert toolc("grammar", *arguments, stdin=stdin).stdout == 'start: "a"+\n'
+        assert len({toolc("key", "a.gbnf").stdout, toolc("key", *arguments, stdin=stdin).stdout}) == 1
+    (tmp_path / "b.gbnf").write_text("root ::= b\n")
+    assert "GrammarError at b.gbnf:1:10\n  there is no rule b" in toolc("compile", "b.gbnf").stderr
+    done = toolc("compile", "a.txt", "--syntax", "gbnf", "--store", "store")
+    assert done.returncode == 2 and "the ending of a file says what a grammar is written in" in done.stderr
+    assert toolc("compile", "a.gbnf", "--store", "store").returncode == 0
+
+
 def test_a_lone_surrogate_in_lark_text() -> None:
     from toolc.compiler import compile_grammar
     from toolc.compiler.errors import GrammarError
