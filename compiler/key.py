@@ -7,6 +7,7 @@ Invariants   the key of what a compile gives is the key that is worked out here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import unidata_version
@@ -58,12 +59,14 @@ def recipe(options: Options, kind: str) -> str:
     return blake(write_json([said, named, version(), REVISION, *unicode], ascii_only=True).encode()).hex()
 
 
-def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:
-    """BLAKE2b-128, hex, of a grammar that is given as text; what a spec's digest is to a spec.
+def grammar_digest(lark_text: str, name: str = "grammar.lark", import_paths: Sequence[str | Path] = ()) -> str:
+    """BLAKE2b-128, hex, of a grammar that is given as text, and of what it imports; what a spec's digest is to a spec.
 
     Raises:
         GrammarError: at a place in ``name``; half of a surrogate pair cannot be written as UTF-8.
     """
+    from .grammar.imports import imported_texts
+
     if not isinstance(lark_text, str):
         raise GrammarError("a grammar is text", place=name, found=type(lark_text).__name__)
     try:
@@ -75,7 +78,8 @@ def grammar_digest(lark_text: str, name: str = "grammar.lark") -> str:
             place=f"{name}:{before.count(chr(10)) + 1}:{error.start - before.rfind(chr(10))}",
             found=ascii(lark_text[error.start]),
         ) from None
-    return blake(b"grammar\n" + data).hex()
+    imported = imported_texts(lark_text, name, import_paths)
+    return blake(b"grammar\n" + data, *(b"\n%import\n" + text.encode() for text in imported)).hex()
 
 
 def source_key(
@@ -83,6 +87,7 @@ def source_key(
     vocab: Vocab | str | Path | None = None,
     options: Options | None = None,
     name: str = "grammar.lark",
+    import_paths: Sequence[str | Path] = (),
 ) -> str:
     """The key of what `source` compiles to.
 
@@ -91,6 +96,7 @@ def source_key(
         vocab: the vocabulary, or a tokenizer as ``compile_tools`` takes it.
         options: how it is compiled.
         name: how errors call Lark text.
+        import_paths: folders in which Lark text's %import looks.
 
     Raises:
         ToolcError: it would not be compiled so: an option does not fit it, or there is no such protocol.
@@ -109,9 +115,8 @@ def source_key(
     options = with_choice(options, choice_for(source, vocab, options))
     if not isinstance(vocab, Vocab):
         vocab = load_vocab(BUILTIN if vocab is None else vocab)
-    kind, digest = (
-        ("grammar", grammar_digest(source, name)) if isinstance(source, str) else (source.kind, source.digest)
-    )
+    kind = "grammar" if isinstance(source, str) else source.kind
+    digest = grammar_digest(source, name, import_paths) if isinstance(source, str) else source.digest
     meta: dict[str, Any] = {
         "format": FORMAT,
         "recipe": recipe(options, kind),

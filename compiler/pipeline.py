@@ -311,6 +311,7 @@ def compile_grammar(
     progress: Progress | None = None,
     name: str | None = None,
     syntax: str | None = None,
+    import_paths: Sequence[str | Path] = (),
 ) -> Compiled:
     """Compile a grammar. See compile_tools for the rest.
 
@@ -319,11 +320,13 @@ def compile_grammar(
         name: how errors call it; by default the file's name.
         syntax: what it is written in: ``"lark"``, ``"regex"``, … (docs/grammars.md); by default as the ending of the
             file says, and text is Lark.
+        import_paths: folders in which ``%import`` looks, before that of the file and the grammars of toolc.
     """
     from .source import grammar_source
 
-    lark_text, name = grammar_source(grammar, name, syntax)
-    return _compile_lark(lark_text, name, tokenizer, (eos, logits_width), options, progress)
+    lark_text, name, beside = grammar_source(grammar, name, syntax)
+    folders = (*import_paths, *beside)
+    return _compile_lark(lark_text, name, tokenizer, (eos, logits_width), options, progress, folders)
 
 
 @_collector_paused()
@@ -363,16 +366,17 @@ def _compile_lark(
     stated: tuple[Sequence[str | int], int | None],
     options: Options | None,
     progress: Progress | None,
+    folders: tuple[str | Path, ...] = (),
 ) -> Compiled:
     """Compile Lark text that was made or read."""
     from .grammar.assemble import Assembled
 
     options = checked_options(options)
-    about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name), "tools": []}
+    about = {"kind": "grammar", "name": name, "digest": grammar_digest(lark_text, name, folders), "tools": []}
     check_fit(lark_text, options, name)
     clock = _Clock(name, options, progress)
     with options.budget.ticking():
-        return _compile(Assembled(lark_text), name, about, tokenizer, stated, options, clock)
+        return _compile(Assembled(lark_text, folders), name, about, tokenizer, stated, options, clock)
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
@@ -509,7 +513,8 @@ def _compile(
     if about["kind"] == "grammar":
         from .grammar.reader import read_grammar
 
-        read = partial(read_grammar, assembled.lark, text_name, budget=budget, in_context=True)
+        how_read: dict[str, Any] = {"import_paths": assembled.folders, "budget": budget, "in_context": True}
+        read = partial(read_grammar, assembled.lark, text_name, **how_read)
         try:
             grammar = read()
         except LeftRecursionError:

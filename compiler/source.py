@@ -100,8 +100,11 @@ def read_grammar_bytes(data: bytes, name: str, limit: int, syntax: str = LARK) -
     return lark_text(text, syntax, name)
 
 
-def grammar_source(grammar: str | Path | bytes, name: str | None, syntax: str | None = None) -> tuple[str, str]:
-    """The Lark text of a grammar that a caller gives, as text or as the path of a file, and how errors call it.
+def grammar_source(
+    grammar: str | Path | bytes, name: str | None, syntax: str | None = None
+) -> tuple[str, str, tuple[Path, ...]]:
+    """The Lark text of a grammar that a caller gives, as text or as the path of a file; how errors call it; where it
+    looks for what it imports.
 
     Args:
         grammar: text or bytes; a Path; or text of one line that ends as files of grammars do.
@@ -126,10 +129,10 @@ def grammar_source(grammar: str | Path | bytes, name: str | None, syntax: str | 
         except OSError as error:
             raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
         name = name or grammar_name(str(path))
-        return read_grammar_bytes(data, name, MAX_BYTES, syntax or _syntax_of(path) or LARK), name
+        return read_grammar_bytes(data, name, MAX_BYTES, syntax or _syntax_of(path) or LARK), name, (path.parent,)
     name = name or f"grammar.{syntax or LARK}"
     if isinstance(grammar, bytes):
-        return read_grammar_bytes(grammar, name, MAX_BYTES, syntax or LARK), name
+        return read_grammar_bytes(grammar, name, MAX_BYTES, syntax or LARK), name, ()
     if syntax in (None, LARK) and grammar.strip() and ":" not in grammar and "\n" not in grammar.strip():
         raise GrammarError(
             "this is neither Lark text nor the path of a .lark file",
@@ -138,7 +141,7 @@ def grammar_source(grammar: str | Path | bytes, name: str | None, syntax: str | 
             expected="rules, as start: /[a-z]+/",
             hint="a file of another name is given as a Path",
         )
-    return lark_text(grammar, syntax or LARK, name), name
+    return lark_text(grammar, syntax or LARK, name), name, ()
 
 
 def _is_path(grammar: str | bytes) -> bool:
@@ -148,3 +151,8 @@ def _is_path(grammar: str | bytes) -> bool:
 def grammar_name(spec: str) -> str:
     """How errors and bundles call the grammar in a file."""
     return "stdin" if spec == "-" else path_text(Path(spec).name)
+
+
+def beside(spec: str) -> tuple[Path, ...]:
+    """Where the grammar in a file looks for what it imports."""
+    return () if spec == "-" else (Path(spec).parent,)

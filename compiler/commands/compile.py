@@ -16,7 +16,7 @@ from toolc.runtime.format.vocab import find_vocab, vocab_cache_dir
 from ..errors import ReportError, ToolcError
 from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
-from ..source import grammar_name
+from ..source import beside, grammar_name
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project
 from .outputs import output_file
@@ -140,7 +140,9 @@ def _run(
         how: dict[str, Any] = {"eos": eos, "logits_width": logits_width, "options": options, "progress": progress}
         named = BUILTIN if tokenizer is None else tokenizer
         if isinstance(source, str):
-            compiled = compile_grammar(source, named, **how, name=grammar_name(str(spec)))
+            compiled = compile_grammar(
+                source, named, **how, name=grammar_name(str(spec)), import_paths=beside(str(spec))
+            )
         else:
             compiled = compile_spec(source, named, **how)
         warnings = _warnings(compiled.report)

@@ -225,7 +225,7 @@ def key(
     from ..lift.vocab import load_vocab
     from ..options import BUILTIN
     from ..protocol_choice import choice_for, with_choice
-    from ..source import grammar_name
+    from ..source import beside, grammar_name
     from .source import budget_of, read_source, schema_options
 
     options = replace(
@@ -234,7 +234,7 @@ def key(
     source, _ = read_source(spec, more["max_spec_bytes"], options, more["syntax"])
     vocab = load_vocab(BUILTIN if tokenizer is None else tokenizer, eos, logits_width)
     options = with_choice(options, choice_for(source, tokenizer, options))
-    found = source_key(source, vocab, options, grammar_name(spec))
+    found = source_key(source, vocab, options, grammar_name(spec), beside(spec))
     if as_json:
         print_json({"ok": True, "key": found, "vocab_digest": vocab.digest})
     else:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..budget import Budget
@@ -50,6 +51,7 @@ class Assembled:
 
     Attributes:
         lark: Lark text that people wrote: the protocol, or a grammar.
+        folders: where what a grammar imports is looked for first.
         rules: all others but those of ``apart``.
         terminals: of these rules, by name.
         apart: rule that these refer to → the piece whose root it is, and where its places begin.
@@ -71,6 +73,7 @@ class Assembled:
     """
 
     lark: str
+    folders: tuple[str | Path, ...] = ()
     rules: dict[str, Expr] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()

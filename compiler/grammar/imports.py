@@ -38,6 +38,32 @@ def find(places: Iterable[Any], beside: str | None, file: str) -> tuple[str, str
     return None
 
 
+def imported_texts(text: str, name: str, import_paths: Iterable[ImportPath]) -> list[str]:
+    """The texts of all files that a Lark text imports, and of those that they import, but for Lark's own.
+
+    Args:
+        name: how errors name the text; with a path, relative imports are looked up beside it.
+        import_paths: folders or loaders, before toolc's own.
+
+    Raises:
+        GrammarError: Lark would not come to an end with one of them, or one imports itself.
+    """
+    if "%import" not in text:
+        return []
+    from .faults import Source  # which loads lark
+
+    places, texts = places_of(import_paths), list[str]()
+
+    def load(beside: str | None, file: str) -> tuple[str, str] | None:
+        found = find(places, beside, file)
+        if found is not None:
+            texts.append(found[1])
+        return found
+
+    Source(text, name).check(load)
+    return texts
+
+
 def _own_grammars(base_path: Any, grammar_path: str) -> tuple[str, str]:
     """Lark's loader for the grammars shipped with toolc."""
     path = Path(__file__).parents[2] / "grammars" / grammar_path

@@ -179,7 +179,7 @@ def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
     from ..errors import GrammarError, SpecError
     from ..key import source_key
     from ..pipeline import compile_grammar, compile_spec
-    from ..source import grammar_name, read_bytes, read_file
+    from ..source import beside, grammar_name, read_bytes, read_file
 
     store = _store(job.store, job.store_bytes)
     signer = None if job.sign is None else _signer(job.sign)
@@ -200,13 +200,15 @@ def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
                 **{name: job.protocol[name] for name in ("message", "place", "found", "expected", "hint")}
             )
         said = replace(said, protocol=job.protocol)
-    key = source_key(source, vocab, said, grammar_name(job.name))
+    folders = beside(job.name) if job.data is None else ()
+    key = source_key(source, vocab, said, grammar_name(job.name), folders)
     if _is_there(store, key, signer):
         skipped = store.get(key, vocab=vocab).meta["spec"].get("skipped", []) if job.options.skip else []
         return REUSED, key, 0, skipped
     options = replace(said, budget=replace(said.budget))
     if isinstance(source, str):
-        compiled = compile_grammar(source, vocab, options=options, name=grammar_name(job.name))
+        name = grammar_name(job.name)
+        compiled = compile_grammar(source, vocab, options=options, name=name, import_paths=folders)
     else:
         compiled = compile_spec(source, vocab, options=options)
     store.put(compiled.bundle, signer)
