@@ -8,12 +8,28 @@ Invariants   the alternatives together are the conj, in the order in which it is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from ..budget import Budget
 from ..errors import BudgetError
-from .atoms import ANY, NEVER, All, Atom, Conj, Formula, Literal, Matches, Members, OneOf, Required, Some, Values
+from .atoms import (
+    ANY,
+    NEVER,
+    All,
+    Atom,
+    Conj,
+    Formula,
+    Literal,
+    Matches,
+    Members,
+    OneOf,
+    Required,
+    Some,
+    Values,
+    absent,
+)
 from .formulas import types_of
 from .implied import Known
 from .negation import negate
@@ -24,6 +40,15 @@ from .values import kind_of
 
 MAX_BRANCHES = 4096
 """Alternatives that one JSON type of one schema may have."""
+
+MAX_SPLIT = 512
+"""Alternatives with which a schema of too many begins, by constants of its members."""
+
+MOST_SPLITS = 3
+"""Members by whose constants they are."""
+
+MOST_LOOKED_AT = 4096
+"""Alternatives that are looked through for such members."""
 
 _DEPTH = 6
 """Schemas inside of each other that are looked through for patterns."""
@@ -59,6 +84,7 @@ class Brancher:
         one_of: ``oneOf`` as a union.
         empty: whether a conj surely has no value.
         budget: limit on time.
+        of_values: makes the schema of some constants.
     """
 
     def __init__(
@@ -67,11 +93,13 @@ class Brancher:
         one_of: Callable[[OneOf, str], Formula],
         empty: Callable[[Conj], bool],
         budget: Budget,
+        of_values: Callable[[tuple[Constant, ...], str], Node],
     ) -> None:
         self.parts = parts
         self.one_of = one_of
         self.empty = empty
         self.budget = budget
+        self.of_values = of_values
         self.held: dict[
             tuple[Atom, ...], list[tuple[Node, ...]]
         ] = {}  # of the last alternatives, where there are unions
@@ -97,6 +125,8 @@ class Brancher:
             found = found if fewer is None else fewer
         if found is None:
             found = self.try_branches(one, kind, MAX_BRANCHES, ordered=False)
+        if found is None and kind == "object":
+            found = self._split_branches(one)
         if found is None:
             raise BudgetError(
                 f"anyOf, oneOf, not and the like multiply to more than {MAX_BRANCHES:,} alternatives",
@@ -105,20 +135,83 @@ class Brancher:
             )
         return found
 
+    def _split_branches(self, one: tuple[Literal, ...]) -> list[tuple[Atom, ...]] | None:
+        """All alternatives of objects, first by what the members are by which most unions are told apart."""
+        splits: list[Some] = []
+        count = 1
+        for split in self._splits(one):
+            count *= len(split.parts)
+            if count > MAX_SPLIT:
+                break
+            splits.append(split)
+            for ordered in (True, False):
+                found = self.try_branches(one, "object", MAX_BRANCHES, ordered=ordered, splits=tuple(splits))
+                if found is not None:
+                    return found
+        return None
+
+    def _splits(self, one: tuple[Literal, ...]) -> list[Some]:
+        """Unions that always hold: a member is not there, is one of the constants that schemas name, or another."""
+        seen: set[Node] = set()
+        pending: list[Formula] = list(one)
+        named: dict[str, dict[Constant, None]] = {}
+        asking: Counter[str] = Counter()
+        places: dict[str, str] = {}
+        while pending and len(seen) <= MOST_LOOKED_AT:
+            self.budget.check("")
+            part = pending.pop()
+            if isinstance(part, Literal):
+                if part.node not in seen:
+                    seen.add(part.node)
+                    pending += self.parts(part.node, "object")
+            elif isinstance(part, (All, Some)):
+                pending += part.parts
+            elif isinstance(part, OneOf):
+                pending += [Literal(node) for node in part.nodes]
+            elif isinstance(part, Members):
+                for name, value in part.named:
+                    if value is not None and len(value) == 1 and constant_keys(value[0].node) is not None:
+                        ((_, constants),) = value[0].node.keywords.items()
+                        named.setdefault(name, {}).update(dict.fromkeys(constants))
+                        asking[name] += 1
+                        places.setdefault(name, value[0].node.place)
+        found: list[Some] = []
+        for name, _ in asking.most_common(MOST_SPLITS):
+            each = [(constant,) for constant in named[name]]
+            values: list[Conj] = [(Literal(self.of_values(some, places[name])),) for some in each]
+            values.append((Literal(self.of_values(tuple(named[name]), places[name]), False),))
+            there = [All((Members(((name, value),), declares=False), Required((name,)))) for value in values]
+            found.append(Some((*there, absent(name))))
+        return found
+
     def try_branches(
-        self, one: tuple[Literal, ...], kind: str, most: int, apart: bool = False, ordered: bool = True
+        self,
+        one: tuple[Literal, ...],
+        kind: str,
+        most: int,
+        apart: bool = False,
+        ordered: bool = True,
+        splits: tuple[Some, ...] = (),
     ) -> list[tuple[Atom, ...]] | None:
         """All alternatives, or None where there are more than ``most``.
 
         With ``apart`` alternatives exclude earlier ones of the kind "this member is none of these values": fewer where
         many unions tell apart by one member, but its name has a place in the order of keys. Without ``ordered``
-        alternatives that others hold are left out even if they alone declare an order of keys.
+        alternatives that others hold are left out even if they alone declare an order of keys. The alternatives of
+        ``splits`` are chosen before all others.
         """
         done: list[_Branch] = []
-        stack = [_Branch([])]
-        _push(stack[0].pending, (), one)
+        start = _Branch([])
+        _push(start.pending, (), one)
         if kind in ("number", "array"):
-            _exclude_together(stack[0], kind, len(one))
+            _exclude_together(start, kind, len(one))
+        stack = [start]
+        for at, split in enumerate(splits, len(one)):
+            stack = [
+                _Branch([*branch.pending, ((at, way), part)], chosen=(*branch.chosen, (at, way)))
+                for branch in stack
+                for way, part in enumerate(split.parts)
+            ]
         steps = 0
         while stack:
             steps += 1

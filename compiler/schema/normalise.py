@@ -94,7 +94,7 @@ class Normaliser:
         self._settled: set[Node] = set()
         self._final: dict[Node, Node] = {}  # of what is nothing but a reference: see `final`
         self._alive: dict[tuple[Literal, ...], bool] = {}
-        self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget)
+        self._brancher = Brancher(self.parts, self._one_of, self.empty, self.budget, reader.one_of)
         self._discriminators = Discriminators(
             self._brancher,
             lambda atoms: self._merged("object", atoms, ""),

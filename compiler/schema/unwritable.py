@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..errors import UnsatisfiableError, UnsupportedError
+from ..errors import BudgetError, UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal, conj
 from .nodes import Node
 from .normalise import Choice, Normaliser
@@ -209,7 +209,16 @@ class _Losses:
                     return self._told(node, path, value)
         except UnsupportedError:
             pass  # not known
+        except BudgetError as error:
+            self._too_many(error)
         return []
+
+    def _too_many(self, error: BudgetError) -> None:
+        """A part has too many alternatives to tell: nothing more is asked, as the next may have as many. Raises the
+        error where it says that the time is over."""
+        if self._normaliser.budget.is_late:
+            raise error
+        self._asked, self._explained = MOST_ASKED, MOST_EXPLAINED
 
     def _told(self, node: Node, path: Path, value: Conj) -> list[Unwritable]:
         """What is told of a part of a schema that has no value, wherever such a schema stands."""
@@ -284,6 +293,9 @@ class _Losses:
             one = conj(*parts, *negative)
             return not self._normaliser.satisfiable(one)
         except UnsupportedError:
+            return False
+        except BudgetError as error:
+            self._too_many(error)
             return False
 
     # -- schemas

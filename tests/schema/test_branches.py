@@ -16,7 +16,7 @@ from toolc.compiler import compile_schema
 from toolc.compiler.commands.check import check
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.regex import may_meet, parse_regex
-from toolc.compiler.schema import schema_to_lark
+from toolc.compiler.schema import branches, schema_to_lark
 from toolc.compiler.schema.writer import LarkWriter, SchemaOptions
 
 from .judge import Judge
@@ -131,6 +131,31 @@ def test_what_applies_in_many_ways_is_looked_at_once() -> None:
 def test_an_alternative_keeps_its_order_of_keys() -> None:
     schema = {**O, "required": ["a"], "anyOf": [{"required": ["a"]}, {"properties": {"b": {}, "a": {}}}]}
     assert Compiled(schema_to_lark(schema, FLEXIBLE)[0]).accepts('{"b":1,"a":1}')
+
+
+def either(n: int, *more: Any) -> dict[str, Any]:
+    """An object of two kinds, which only those around it say that it needs to name."""
+    outer = {"properties": {"kind": {"enum": [f"out{n}"]}, f"r{n}": TEXT}}
+    return {"properties": {f"p{n}": TEXT}, "oneOf": [{"properties": {"kind": {"enum": [f"in{n}"]}}}, outer, *more]}
+
+
+@pytest.mark.parametrize(("needed", "most"), [(True, 100), (False, 130)])
+def test_unions_that_multiply_are_split_by_constants(needed: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [either(0), either(1), either(2, {"properties": {"r2": TEXT}}), either(3, {"properties": {"r3": TEXT}})]
+    schema = {**O, "properties": {"kind": TEXT}, "required": ["kind"] * needed, "oneOf": kinds}
+    monkeypatch.setattr(branches, "MAX_BRANCHES", most)
+    split = LarkWriter(FLEXIBLE)
+    root, _ = split._root(schema, None, "", "")
+    assert root is not None and len(split.normaliser.shapes(root)["object"]) <= most
+    ours, judge = Compiled(schema_to_lark(schema, FLEXIBLE)[0]), Judge(schema)
+    names = ("kind", "p0", "r1", "r2", "r3")
+    for values in itertools.product((None, "in1", "out1", "in2", "out3", "else"), *[(None, "", 1)] * (len(names) - 1)):
+        value = {name: one for name, one in zip(names, values, strict=True) if one is not None}
+        orders = (dict(some) for some in itertools.permutations(value.items()))
+        assert any(ours.accepts(json.dumps(one)) for one in orders) == judge.accepts(json.dumps(value)), value
+    monkeypatch.setattr(branches, "MAX_SPLIT", 1)
+    with pytest.raises(BudgetError, match=f"more than {most} alternatives"):
+        schema_to_lark(schema)
 
 
 REGEXES = st.recursive(
