@@ -87,6 +87,11 @@ def _schema_options(command: Command) -> Command:
             is_flag=True,
             help="Read what SPEC cannot mean as it must be meant, and list it: see docs/specs.md.",
         ),
+        click.option(
+            "--subtypes",
+            is_flag=True,
+            help="Read a parent schema with a discriminator as one of its subtypes, and list it.",
+        ),
         click.option("--skip", is_flag=True, help="Leave out tools that cannot be compiled, and list them."),
         click.option(
             "--except",

@@ -34,7 +34,7 @@ RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "un
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
 LISTS = ("relax", "only", "except", "formats")
 """Options that are lists of words; ``except`` is `Options.but`."""
-_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "standalone")
+_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "subtypes", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs", "max_depth")
 
 
@@ -101,6 +101,7 @@ class Options:
             is allowed then, never less.
         lenient: ``skip``, and ``relax`` with all keywords that it takes.
         repair: read what a spec cannot mean as it must be meant, and list that (docs/specs.md, "Repairs").
+        subtypes: read a schema of an OpenAPI document that has a discriminator and subtypes as the union of these.
         formats: ``"assert"``: formats are enforced; ``"annotate"``: none is; or the names of those that are.
         only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
             none: all.
@@ -125,6 +126,7 @@ class Options:
     skip: bool = False
     relax: tuple[str, ...] = ()
     repair: bool = False
+    subtypes: bool = False
     formats: str | tuple[str, ...] = "assert"
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()

@@ -149,7 +149,9 @@ def compile_tools(
     """
     options = checked_options(options)
     select = options.selection
-    read = read_spec(spec, skip=True, select=select, schemas=options.schemas, repair=options.repair)
+    read = read_spec(
+        spec, skip=True, select=select, schemas=options.schemas, repair=options.repair, subtypes=options.subtypes
+    )
     select.check(read.name)
     return compile_spec(read, tokenizer, eos=eos, logits_width=logits_width, options=options, progress=progress)
 

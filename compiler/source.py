@@ -26,12 +26,13 @@ def read_file(
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
     repair: bool = False,
+    subtypes: bool = False,
     syntax: str | None = None,
 ) -> tuple[Spec | str, str]:
     """The spec, or the grammar as Lark text, and the name that its output gets by default.
 
     Args:
-        skip, select, schemas, repair: as of `read_spec`.
+        skip, select, schemas, repair, subtypes: as of `read_spec`.
         syntax: what a grammar is written in, see `dialects`; None: as the ending of the file says.
     """
     limit = MAX_BYTES if max_bytes is None else max_bytes
@@ -52,7 +53,7 @@ def read_file(
             raise GrammarError(f"cannot read this file: {error.strerror}", place=str(path)) from None
         return read_grammar_bytes(data, grammar_name(spec), limit, syntax), path.stem
     return read_spec(
-        path, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair
+        path, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair, subtypes=subtypes
     ), path.stem or "spec"
 
 
@@ -64,6 +65,7 @@ def read_bytes(
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
     repair: bool = False,
+    subtypes: bool = False,
 ) -> tuple[Spec | str, str]:
     """The same from what was read of `path`, which need not be here."""
     limit = MAX_BYTES if max_bytes is None else max_bytes
@@ -71,7 +73,7 @@ def read_bytes(
     if syntax is not None:
         return read_grammar_bytes(data, grammar_name(str(path)), limit, syntax), path.stem
     return read_spec(
-        data, path.name, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair
+        data, path.name, max_bytes=limit, skip=skip, select=select, schemas=schemas, repair=repair, subtypes=subtypes
     ), path.stem or "spec"
 
 

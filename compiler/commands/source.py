@@ -12,8 +12,8 @@ from typing import Any
 from ..budget import Budget
 from ..errors import SpecError
 from ..options import Options
-from ..source import read_file, read_grammar_bytes
-from ..specs import Spec, read_spec
+from ..source import read_bytes, read_file, read_grammar_bytes
+from ..specs import Spec
 from ..specs.json_values import check_response
 from ..specs.project import Project, joined_spec
 from ..specs.source import MAX_BYTES, load_document
@@ -31,19 +31,19 @@ def read_source(
         syntax: what a grammar is written in; None: as the ending of its file says.
     """
     limit, select = MAX_BYTES if max_bytes is None else max_bytes, options.selection
+    how = select, options.schemas, options.repair, options.subtypes
     source: Spec | str
     if isinstance(spec, Project):
         if syntax is not None:
             raise SpecError("a project names no grammar", place="--syntax", found=syntax)
-        source, stem = joined_spec(spec.specs, limit, True, select, options.schemas, options.repair), spec.specs[0].stem
+        source, stem = joined_spec(spec.specs, limit, True, *how), spec.specs[0].stem
     elif spec == "-":
-        data = standard_input().read(limit + 1)
-        schemas, repair, stem = options.schemas, options.repair, "stdin"
+        data, stem = standard_input().read(limit + 1), "stdin"
         if syntax is not None:
             return read_grammar_bytes(data, stem, limit, syntax), stem
-        source = read_spec(data, stem, max_bytes=limit, skip=True, select=select, schemas=schemas, repair=repair)
+        source, _ = read_bytes(data, Path(stem), max_bytes, True, *how)
     else:
-        source, stem = read_file(spec, max_bytes, True, select, options.schemas, options.repair, syntax)
+        source, stem = read_file(spec, max_bytes, True, *how, syntax)
     if isinstance(source, Spec):
         select.check(source.name)
     return source, stem
@@ -68,6 +68,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         skip=options["skip"],
         relax=options["relax"],
         repair=options["repair"],
+        subtypes=options["subtypes"],
         formats=tuple(options["formats"].split(",")) if isinstance(options["formats"], str) else options["formats"],
         only=options["only"],
         but=options["but"],

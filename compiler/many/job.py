@@ -184,7 +184,7 @@ def _run(job: Job) -> tuple[str, str, int, list[dict[str, Any]]]:
     store = _store(job.store, job.store_bytes)
     signer = None if job.sign is None else _signer(job.sign)
     vocab = _vocab(job.store, job.vocab)
-    how = job.options.skip, job.options.selection, job.options.schemas, job.options.repair
+    how = job.options.skip, job.options.selection, job.options.schemas, job.options.repair, job.options.subtypes
     if job.data is None:
         if _is_lost(job.name):
             raise SpecError("the link leads to no file", place=job.name, found=os.readlink(job.name))

@@ -42,6 +42,7 @@ _OPTIONS = (
     "lenient",
     "skip",
     "repair",
+    "subtypes",
     "formats",
     "relax",
     "only",
@@ -146,14 +147,18 @@ def joined_spec(
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
     repair: bool = False,
+    subtypes: bool = False,
 ) -> Spec:
     """The spec of one file, or all tools of several; a name that stands twice is an error that names both places.
 
     Args:
-        skip, select, schemas, repair: as of `read_spec`.
+        skip, select, schemas, repair, subtypes: as of `read_spec`.
     """
     specs = [
-        read_spec(path, max_bytes=max_bytes, skip=skip, select=select, schemas=schemas, repair=repair) for path in paths
+        read_spec(
+            path, max_bytes=max_bytes, skip=skip, select=select, schemas=schemas, repair=repair, subtypes=subtypes
+        )
+        for path in paths
     ]
     if len(specs) == 1:
         return specs[0]

@@ -23,6 +23,7 @@ from .repair import repaired
 from .requests import request_spec, response_schema
 from .selection import Selection
 from .source import MAX_BYTES, load_document
+from .subtypes import with_subtypes
 from .swagger import read_swagger
 from .tools import is_function, no_schema, read_tools
 
@@ -36,6 +37,7 @@ def read_spec(
     select: Selection | None = None,
     schemas: Loader | str | Path | None = None,
     repair: bool = False,
+    subtypes: bool = False,
 ) -> Spec:
     """Read a spec, recognised by its content.
 
@@ -49,6 +51,7 @@ def read_spec(
         select: the tools that are wanted; None: all. Who gives it asks it in the end (`Selection.check`).
         schemas: where documents are that it refers to, beside those in its own folder: a folder, or a loader.
         repair: read what cannot be meant as it must be meant (repair.py), and list it as `Spec.repairs`.
+        subtypes: read parents in OpenAPI documents as the unions of their subtypes (subtypes.py), and list them there.
     """
     if is_callable(source):
         name = name or "callables"
@@ -64,10 +67,14 @@ def read_spec(
     repairs: list[Repair] | None = [] if repair else None
     if repairs is not None:
         document = repaired(document, repairs)
+    told: list[Repair] = []
+    if subtypes and isinstance(document, dict) and ("openapi" in document or "swagger" in document):
+        document = with_subtypes(document, told)
     spec = beside(_read(document, name, refused, select, repairs), documents)
-    if repairs:
-        placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in repairs)
-        spec = replace(spec, repairs=placed, digest=digest_of(spec.digest, repairs))
+    told += repairs or ()
+    if told:
+        placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in told)
+        spec = replace(spec, repairs=placed, digest=digest_of(spec.digest, told))
     if declared:
         spec = replace(spec, declared=declared)
     return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec
