@@ -33,8 +33,9 @@ from .shapes import Arrays, Objects, OpenKeys, counts
 MAX_CLASSES = 64
 """Classes of keys in one object: the combinations of patterns that a key can match together."""
 
-MAX_NEEDS = 4
-"""Conditions of the kind "some item" or "some member" on one value."""
+MAX_ITEM_NEEDS = 4
+MAX_MEMBER_NEEDS = 6
+"""Conditions of the kind "some item" on one array, "some member" on one object."""
 
 
 def merge_arrays(atoms: Sequence[Atom]) -> Arrays | None:
@@ -100,8 +101,8 @@ def _needs(atoms: list[Contains]) -> tuple[Contains, ...] | None:
             return None
         if need.item is not NEVER and (need.low or need.high is not None):
             kept.append(need)
-    if len(kept) > MAX_NEEDS:
-        raise UnsupportedError(f"more than {MAX_NEEDS} conditions on some items of one array are not supported")
+    if len(kept) > MAX_ITEM_NEEDS:
+        raise UnsupportedError(f"more than {MAX_ITEM_NEEDS} conditions on some items of one array are not supported")
     return tuple(kept)
 
 
@@ -188,9 +189,9 @@ def _object(
         alike = {(need.value, tuple(able[need])): need for need in reversed(needs)}
         needs = tuple(need for need in needs if alike[need.value, tuple(able[need])] is need)
     needs = tuple(need for need in needs if not _always(need, required, able[need]))
-    if len(needs) > MAX_NEEDS:
+    if len(needs) > MAX_MEMBER_NEEDS:
         raise UnsupportedError(
-            f"more than {MAX_NEEDS} conditions on some members of one object are not supported",
+            f"more than {MAX_MEMBER_NEEDS} conditions on some members of one object are not supported",
             hint="of oneOf or not, say with anyOf, required or a constant what tells its alternatives apart",
         )
     bits = tuple(sum(1 << bit for bit, need in enumerate(needs) if name in able[need]) for name, _ in named)

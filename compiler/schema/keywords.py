@@ -51,7 +51,7 @@ KEYWORDS: dict[str, Keyword] = {
     "oneOf": Keyword(
         "schemas",
         limit="up to 4,096 alternatives of one JSON type, as for anyOf, not and if; leaving out the other alternatives "
-        "that overlap, as with `not`, may leave at most 4 conditions that some member or item must meet",
+        "that overlap, as with `not`, may leave at most 6 conditions that some member, or 4 that some item, must meet",
     ),
     "not": Keyword(
         "schema",

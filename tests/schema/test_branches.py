@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from toolc.compiler import compile_schema
 from toolc.compiler.commands.check import check
-from toolc.compiler.errors import BudgetError
+from toolc.compiler.errors import BudgetError, UnsupportedError
 from toolc.compiler.regex import may_meet, parse_regex
 from toolc.compiler.schema import branches, schema_to_lark
 from toolc.compiler.schema.writer import LarkWriter, SchemaOptions
@@ -156,6 +156,33 @@ def test_unions_that_multiply_are_split_by_constants(needed: bool, most: int, mo
     monkeypatch.setattr(branches, "MAX_SPLIT", 1)
     with pytest.raises(BudgetError, match=f"more than {most} alternatives"):
         schema_to_lark(schema)
+
+
+def test_six_conditions_on_some_members() -> None:
+    """More are refused, of members and of items."""
+    some = [{"not": {"additionalProperties": {"const": n}}} for n in range(7)]
+    ours, judge = Compiled(schema_to_lark({**O, "allOf": some[:5]}, FLEXIBLE)[0]), Judge({**O, "allOf": some[:5]})
+    for values in ([], [0], [5], [0, 1], [0, 0], [4, 4], ["x"]):
+        text = json.dumps({f"k{n}": value for n, value in enumerate(values)})
+        assert ours.accepts(text) == judge.accepts(text), text
+    named = {name: {"type": "integer"} for name in "abcdef"}
+    pairs = [
+        {"anyOf": [{"required": [one]}, {"required": [other]}]} for one, other in zip("abcdea", "bcdeff", strict=True)
+    ]
+    schema = {
+        **O,
+        "properties": named,
+        "additionalProperties": False,
+        "not": {"anyOf": [{"not": one} for one in pairs]},
+    }
+    ours, judge = Compiled(schema_to_lark(schema, FLEXIBLE)[0]), Judge(schema)
+    for names in itertools.chain.from_iterable(itertools.combinations("abcdef", size) for size in range(7)):
+        text = json.dumps(dict.fromkeys(names, 1))
+        assert ours.accepts(text) == judge.accepts(text), text
+    with pytest.raises(UnsupportedError, match="more than 6 conditions on some members"):
+        schema_to_lark({**O, "allOf": some})
+    with pytest.raises(UnsupportedError, match="more than 4 conditions on some items"):
+        schema_to_lark({"type": "array", "allOf": [{"contains": {"const": n}} for n in range(5)]})
 
 
 REGEXES = st.recursive(
