@@ -5,7 +5,14 @@ Leaves out   the root class and the runtime's errors: see runtime/errors.py.
 
 from __future__ import annotations
 
-from toolc.runtime.errors import ArgumentError, BundleError, DecodeError, RequestError, ToolcError
+from toolc.runtime.errors import (
+    ArgumentError,
+    BundleError,
+    DecodeError,
+    RequestError,
+    SetupError,
+    ToolcError,
+)
 
 __all__ = [
     "ArgumentError",
@@ -17,6 +24,7 @@ __all__ = [
     "ReportError",
     "RequestError",
     "SchemaError",
+    "SetupError",
     "SpecError",
     "ToolcError",
     "UnsatisfiableError",

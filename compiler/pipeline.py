@@ -273,6 +273,8 @@ def _compile_spec(
     clock: _Clock,
     known: Known,
 ) -> Compiled:
+    from toolc.runtime.format.meta import SKIPPED
+
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
@@ -292,7 +294,10 @@ def _compile_spec(
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):
         about["begins"] = assembled.begins
-    skipped = [{"tool": one.name, **one.error.as_dict()} for one in spec.refused]
+    skipped = [
+        {key: value for key, value in {"tool": one.name, **one.error.as_dict()}.items() if key in SKIPPED}
+        for one in spec.refused
+    ]
     if skipped:
         about["skipped"] = skipped
     compiled = _compile(assembled, spec.name, about, tokenizer, stated, options, clock, spec.declared)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolc.runtime.errors import DecodeError
 from toolc.runtime.serving.parser_table import TOOL_PARSERS, protocols_of
 
-from .errors import SpecError, ToolcError
+from .errors import SetupError, SpecError
 from .options import Options
 from .specs.model import quote
 
@@ -176,7 +176,7 @@ def check_parser(
     Raises:
         RequestError: no such parser, or none of a protocol that toolc has.
         SpecError: parser, protocol and template do not go together; the error names all three.
-        ToolcError: jinja2 is not installed.
+        SetupError: jinja2 is not installed.
     """
     known = TOOL_PARSERS.get(engine, {}).get(parser)
     if protocol is None or known is None or (not known.protocols and _is_name(protocol)):
@@ -235,7 +235,7 @@ def rank_protocols(
 
     Raises:
         SpecError: the template cannot be rendered with a call.
-        ToolcError: jinja2 is not installed.
+        SetupError: jinja2 is not installed.
     """
     from .grammar.protocol import load_protocol, protocol_names
 
@@ -337,7 +337,7 @@ def _compiled(template: str, name: str) -> Any:
         from jinja2.ext import loopcontrols
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError:
-        raise ToolcError("chat templates need jinja2, which is not installed", hint="pip install jinja2") from None
+        raise SetupError("chat templates need jinja2, which is not installed", hint="pip install jinja2") from None
 
     def raise_exception(message: str) -> None:
         raise jinja2.exceptions.TemplateError(message)

@@ -1,10 +1,37 @@
 """Errors as data: one root, one subclass per stage, fields for place, found, expected and hint.
 
 Leaves out   the compiler's own subclasses: see compiler/errors.py.
-Invariants   str(error) is the text a person reads, without the class; the fields are what a machine reads.
+Invariants   str(error) is the text a person reads, without the class; the fields are what a machine reads. A code
+             never changes its meaning: a new kind gets a new number, and a number is not used again.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
+
+CODES = {
+    "ArgumentError": "TC101",
+    "SetupError": "TC102",
+    "SpecError": "TC201",
+    "SchemaError": "TC202",
+    "UnsupportedError": "TC203",
+    "UnsatisfiableError": "TC204",
+    "ReportError": "TC205",
+    "GrammarError": "TC301",
+    "VocabError": "TC401",
+    "BudgetError": "TC501",
+    "BundleError": "TC601",
+    "VersionError": "TC602",
+    "SignatureError": "TC603",
+    "StoreError": "TC604",
+    "DecodeError": "TC701",
+    "TextError": "TC702",
+    "RequestError": "TC801",
+    "ServingError": "TC802",
+    "Late": "TC803",
+    "SpeculateError": "TC901",
+}
+"""Class of an error → its code; docs/errors.md explains each. A class that is not listed has the code of its parent."""
 
 
 class ToolcError(Exception):
@@ -17,6 +44,12 @@ class ToolcError(Exception):
         expected: what should stand there.
         hint: how to mend it.
     """
+
+    code: ClassVar[str] = ""
+    """The code of its kind: see `CODES`."""
+
+    def __init_subclass__(cls) -> None:
+        cls.code = CODES.get(cls.__name__, cls.code)
 
     def __init__(
         self,
@@ -43,12 +76,9 @@ class ToolcError(Exception):
 
     @property
     def titled(self) -> str:
-        """The same with the class before it, for what is printed alone."""
-        return (
-            f"{type(self).__name__} at {self.place}\n  {self._what()}"
-            if self.place
-            else (f"{type(self).__name__}\n  {self._what()}")
-        )
+        """The same with the class and its code before it, for what is printed alone."""
+        where = f" at {self.place}" if self.place else ""
+        return f"{type(self).__name__} [{self.code}]{where}\n  {self._what()}"
 
     def _what(self) -> str:
         what = self.message
@@ -65,6 +95,7 @@ class ToolcError(Exception):
         """The same as plain data, for ``--json``."""
         return {
             "error": type(self).__name__,
+            "code": self.code,
             "message": self.message,
             "place": self.place,
             "found": self.found,
@@ -77,8 +108,20 @@ class ArgumentError(ToolcError, TypeError):
     """An argument of a type that a function does not take."""
 
 
+class SetupError(ToolcError):
+    """A package, a cluster or a file that a command needs, and that cannot be had on this machine."""
+
+
 class BundleError(ToolcError):
     """A bundle or vocab file that cannot be trusted or does not fit."""
+
+
+class VersionError(BundleError):
+    """A bundle or vocab file that an older or a newer toolc has written."""
+
+
+class SignatureError(BundleError):
+    """A bundle that no allowed key has signed, or a signature or key that is none."""
 
 
 class StoreError(BundleError):
@@ -87,6 +130,10 @@ class StoreError(BundleError):
 
 class DecodeError(ToolcError):
     """A token, row or tensor that the runtime cannot take."""
+
+
+class TextError(DecodeError):
+    """A text that is read back, and is none that the bundle allows."""
 
 
 class RequestError(ToolcError):

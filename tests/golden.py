@@ -10,6 +10,7 @@ MODULES = (
     "tests.schema.test_suite",
     "tests.cli.test_warmup",
     "tests.docs.test_pages",
+    "tests.docs.test_errors",
 )
 
 

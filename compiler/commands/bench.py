@@ -29,7 +29,7 @@ from toolc.runtime.format.container import replace_file
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.host.matcher import Matcher
 
-from ..errors import ToolcError
+from ..errors import ToolcError, VocabError
 from ..lift.vocab import load_vocab
 from ..options import Options
 from ..pipeline import compile_schema
@@ -129,7 +129,7 @@ def run(tokenizer: str | None, texts: int, plot: str | None, as_json: bool) -> N
     if path.is_dir():
         path = path / "tokenizer.json"
     if not path.is_file() or path.suffix != ".json":
-        raise ToolcError("the peers read a tokenizer.json only", place=str(path), hint="give that file, or its folder")
+        raise VocabError("the peers read a tokenizer.json only", place=str(path), hint="give that file, or its folder")
     vocab = load_vocab(tokenizer)
     end = vocab.shown(vocab.end_of_turn[0])
     target = None if plot is None else output_file(plot, (path,))

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolc.runtime.format.vocab import find_vocab, vocab_cache_dir
 
-from ..errors import ReportError, ToolcError
+from ..errors import ReportError, SetupError
 from ..options import BUILTIN, Options
 from ..pipeline import Compiled, compile_grammar, compile_spec
 from ..source import beside, grammar_name
@@ -155,7 +155,7 @@ def _run(
         try:
             compiled.write(target)
         except OSError as error:
-            raise ToolcError(f"cannot write the bundle: {error.strerror}", place=str(path)) from None
+            raise SetupError(f"cannot write the bundle: {error.strerror}", place=str(path)) from None
     for place, words in warnings[:WARNINGS]:
         note(f"toolc: warning: {place}: {words}")
     if len(warnings) > WARNINGS:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ToolcError
+from ..errors import SetupError
 from ..options import BUILTIN
 from ..pipeline import Compiled, compile_spec
 from ..specs import Spec, read_spec
@@ -53,7 +53,7 @@ class Side:
 def run(rows: int, seed: int, as_json: bool) -> None:
     """Decode both sides and show them; exit code 1 unless every constrained output is valid."""
     if find_spec("torch") is None:
-        raise ToolcError("the demo needs torch, which is not installed", hint="pip install 'toolc[torch]'")
+        raise SetupError("the demo needs torch, which is not installed", hint="pip install 'toolc[torch]'")
     from toolc.runtime.adapters.random_model import RandomModel, decode, use_one_thread
 
     use_one_thread()

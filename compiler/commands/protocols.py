@@ -5,7 +5,7 @@ Leaves out   the ranking: see ../templates.py.
 
 from __future__ import annotations
 
-from ..errors import ToolcError
+from ..errors import VocabError
 from ..grammar.aliases import ALIASES
 from ..grammar.protocol import load_protocol, protocol_names
 from ..lift.vocab import load_vocab
@@ -30,7 +30,7 @@ def _rank(model: str, as_json: bool) -> None:
 
     template = read_chat_template(model)
     if template is None:
-        raise ToolcError(
+        raise VocabError(
             "there is no chat template", place=model, expected="a model folder, a GGUF file or a Hugging Face id"
         )
     special = load_vocab(model).special

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ..errors import ToolcError
+from ..errors import SetupError
 from ..options import cores
 from ..warmup import is_cold, listed, warm_up
 from .terminal import Progress, note, print_json
@@ -23,7 +23,7 @@ def run(jobs: int | None, as_json: bool) -> None:
         failed = warm_up(jobs or cores())
     if failed:
         more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise ToolcError(
+        raise SetupError(
             "not all kernels could be compiled",
             found=failed[0] + more,
             hint="the others are ready; these are compiled when they are called, or fail then",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from ..errors import ToolcError
+from ..errors import SetupError
 from .job import FAILED, Job, Outcome, run_job
 
 WINDOW = 2  # jobs handed out for each CPU of the cluster
@@ -22,11 +22,11 @@ def run_on_ray(jobs: Iterable[Job], address: str) -> Iterator[Outcome]:
     try:
         import ray
     except ImportError:
-        raise ToolcError("a Ray cluster needs the package ray", hint="pip install 'toolc[ray]'") from None
+        raise SetupError("a Ray cluster needs the package ray", hint="pip install 'toolc[ray]'") from None
     try:
         ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ToolcError(
+        raise SetupError(
             "cannot reach the Ray cluster",
             place=address,
             found=str(error)[:300],

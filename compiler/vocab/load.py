@@ -94,7 +94,7 @@ def load_tokens(source: str | Path, eos: Sequence[str | int] = (), logits_width:
         return _from_hub(str(source), eos, logits_width)
     raise VocabError(
         "no such tokenizer",
-        found=repr(path.name),
+        found=repr(str(path))[:200],
         expected=f"a tokenizer file, a model folder, a Hugging Face id or '{NAME}'",
     )
 

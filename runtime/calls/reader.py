@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..errors import DecodeError
+from ..errors import DecodeError, TextError
 from ..expected import expect, named_kind
 from ..format.entries import entry_state
 from ..format.ops import DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH, kind_of
@@ -67,8 +67,8 @@ class Saved(NamedTuple):
     held: tuple[Any, ...]
 
 
-class Refusal(DecodeError):
-    """A text that is none of the bundle.
+class Refusal(TextError):
+    """A text that is none of the bundle, and where in the tables.
 
     Attributes:
         offset: how many of its bytes were read.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import DecodeError
+from ..errors import TextError
 from ..expected import expect
 from ..format.ops import END_OF_TURN
 from .blanks import BLANKS
@@ -44,9 +44,9 @@ class Fault:
     message: str
     hint: str | None
 
-    def as_error(self, name: str) -> DecodeError:
+    def as_error(self, name: str) -> TextError:
         """The same as an error about a bundle of this name."""
-        return DecodeError(
+        return TextError(
             self.message,
             place=f"{name}, line {self.line}, column {self.column} (byte {self.offset:,})",
             found=self.found,
@@ -59,7 +59,7 @@ def read_calls(bundle: Bundle, text: str | bytes | Iterable[int], entry: str = "
     """The calls in a whole text, given as text or as token ids; see Reader for what surrounds them.
 
     Raises:
-        DecodeError: it is not a text of the bundle, or it ends where it may not end.
+        TextError: it is not a text of the bundle, or it ends where it may not end.
     """
     reader, fault = read_whole(bundle, text, entry)
     if fault is not None:

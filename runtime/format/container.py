@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
-from ..errors import BundleError
+from ..errors import BundleError, VersionError
 from .deflate import crc32, deflated, inflated
 from .packing import Kind, pack, unpack
 
@@ -342,7 +342,12 @@ def _verify(name: str, raw: np.ndarray, magic: bytes, version: int, hashed: Call
         newer = found_version > version
         hint = "upgrade toolc, or compile again with this one" if newer else "compile again with this toolc"
         age = "a newer" if newer else "an older"
-        raise refuse(name, "version", found_version, version, f"written by {age} toolc; {hint}")
+        raise VersionError(
+            place=f"{name}#version",
+            found=str(found_version),
+            expected=str(version),
+            hint=f"written by {age} toolc; {hint}",
+        )
     most = min(MAX_HEADER_BYTES, size - PREFIX.size)
     if length > most:
         raise refuse(name, "header length", length, f"at most {most}", "the file was cut off; " + DAMAGED)

@@ -40,7 +40,7 @@ RETRY = 60.0
 """Seconds after which a content that a limit of time has refused is tried again."""
 GRACE = 10.0
 """Seconds that a worker may take beyond the limit of a compile, before it is ended."""
-PASSING = ("BudgetError", "BundleError", "StoreError")
+PASSING = ("BudgetError", "BundleError", "VersionError", "SignatureError", "StoreError")
 """What a compile may fail with that says nothing of the content: the time, or the places of bundles."""
 START = 1800.0
 """Seconds that a worker may take to begin: on a new machine it compiles its kernels first."""
@@ -55,7 +55,7 @@ class Refused(ServingError):
 
     def __init__(self, told: dict[str, Any]) -> None:
         super().__init__(*[told.get("message") or ""])
-        self.kind = str(told.get("error"))
+        self.kind, self.code = str(told.get("error")), str(told.get("code"))
         self.place, self.found = told.get("place"), told.get("found")
         self.expected, self.hint = told.get("expected"), told.get("hint")
 

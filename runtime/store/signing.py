@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import BundleError, StoreError
+from ..errors import SignatureError, StoreError
 
 HEAD = "toolc signature 1"
 MAX_BYTES = 1024
@@ -37,7 +37,7 @@ class PublicKey:
     def read(source: str | os.PathLike[str]) -> PublicKey:
         """A public key: 64 hexadecimal digits, or a PEM file of the public or of the private key."""
         if not isinstance(source, (str, os.PathLike)):
-            raise BundleError("this is no public key", found=type(source).__name__, expected=_PUBLIC)
+            raise SignatureError("this is no public key", found=type(source).__name__, expected=_PUBLIC)
         if isinstance(source, str) and _HEX.match(source):
             return PublicKey(source)
         data = _file(source, _PUBLIC)
@@ -47,9 +47,11 @@ class PublicKey:
         try:
             key = modules.serialization.load_pem_public_key(data)
         except (ValueError, modules.UnsupportedAlgorithm) as error:
-            raise BundleError("this is no public key", place=str(source), found=str(error)[:120], hint=_HINT) from None
+            raise SignatureError(
+                "this is no public key", place=str(source), found=str(error)[:120], hint=_HINT
+            ) from None
         if not isinstance(key, modules.Ed25519PublicKey):
-            raise BundleError("this key is of another kind", place=str(source), found=type(key).__name__, hint=_HINT)
+            raise SignatureError("this key is of another kind", place=str(source), found=type(key).__name__, hint=_HINT)
         return PublicKey(key.public_bytes_raw().hex())
 
 
@@ -67,9 +69,11 @@ class SigningKey:
         try:
             key = modules.serialization.load_pem_private_key(data, password=None)
         except (ValueError, TypeError, modules.UnsupportedAlgorithm) as error:
-            raise BundleError("this is no private key", place=str(source), found=str(error)[:120], hint=_HINT) from None
+            raise SignatureError(
+                "this is no private key", place=str(source), found=str(error)[:120], hint=_HINT
+            ) from None
         if not isinstance(key, modules.Ed25519PrivateKey):
-            raise BundleError("this key is of another kind", place=str(source), found=type(key).__name__, hint=_HINT)
+            raise SignatureError("this key is of another kind", place=str(source), found=type(key).__name__, hint=_HINT)
         return SigningKey(key)
 
     def sign(self, key: str, digest: str) -> bytes:
@@ -87,15 +91,15 @@ def check_signature(place: str, data: bytes, key: str, digest: str, public: Publ
     """Refuse a signature file that is not that of this bundle, under this key, by this public key.
 
     Raises:
-        BundleError: with the reason.
+        SignatureError: with the reason.
     """
     modules = _cryptography()
     lines = data.decode("ascii", "replace").split("\n")
     if len(lines) != 6 or lines[0] != HEAD or lines[5]:
-        raise BundleError("the signature file is damaged", place=place, found=repr(data[:40]), expected=HEAD)
+        raise SignatureError("the signature file is damaged", place=place, found=repr(data[:40]), expected=HEAD)
     for name, found, wanted in zip(("key", "digest", "public key"), lines[1:4], (key, digest, public.hex)):
         if found != wanted:
-            raise BundleError(
+            raise SignatureError(
                 f"the signature is of another {name}",
                 place=place,
                 found=found[:64],
@@ -106,7 +110,7 @@ def check_signature(place: str, data: bytes, key: str, digest: str, public: Publ
         signature = bytes.fromhex(lines[4])
         modules.Ed25519PublicKey.from_public_bytes(bytes.fromhex(public.hex)).verify(signature, _text(key, digest))
     except (ValueError, modules.InvalidSignature):
-        raise BundleError(
+        raise SignatureError(
             "the signature is not by the key that it names",
             place=place,
             expected=public.hex,
@@ -120,17 +124,19 @@ def read_allowed(
     """The allow-list as keys, one at least; one key alone is a list of one. None: no signature is asked for.
 
     Raises:
-        BundleError: what is listed is no key, or the list is empty, so that no bundle could pass.
+        SignatureError: what is listed is no key, or the list is empty, so that no bundle could pass.
     """
     if allow is None:
         return None
     if isinstance(allow, (str, os.PathLike, PublicKey)):
         allow = [allow] if allow else []
     if not isinstance(allow, Iterable):
-        raise BundleError("this is no list of public keys", place="allow", found=type(allow).__name__, expected=_PUBLIC)
+        raise SignatureError(
+            "this is no list of public keys", place="allow", found=type(allow).__name__, expected=_PUBLIC
+        )
     keys = tuple(one if isinstance(one, PublicKey) else PublicKey.read(one) for one in allow)
     if not keys:
-        raise BundleError(
+        raise SignatureError(
             "the list of allowed keys is empty, so no bundle is allowed",
             place="allow",
             found="no key",
@@ -149,7 +155,7 @@ def _file(source: str | os.PathLike[str], expected: str) -> bytes:
         return Path(source).read_bytes()
     except OSError as error:
         found = error.strerror or str(error)
-        raise BundleError("cannot read this key", place=str(source), found=found, expected=expected) from None
+        raise SignatureError("cannot read this key", place=str(source), found=found, expected=expected) from None
 
 
 class _Modules:

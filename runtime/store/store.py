@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ..errors import BundleError, StoreError
+from ..errors import BundleError, SignatureError, StoreError
 from ..expected import expect_path
 from ..format.bundle import MAGIC, Bundle
 from ..format.container import MAX_FILE_BYTES, peek_header
@@ -236,7 +236,7 @@ class Store:
                 wrong = wrong or error
         if wrong is not None:
             raise wrong
-        raise BundleError(
+        raise SignatureError(
             "no allowed key has signed this bundle",
             place=bundle.name,
             found=self._signed_by(key),

@@ -288,7 +288,7 @@ def test_openapi_errors_name_the_place_in_the_document(toolc: Toolc) -> None:
     document = {"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": [parameter]}}}}
     done = toolc("compile", "-", stdin=json.dumps(document).encode())
     assert done.returncode == 3
-    assert told(done.stderr)[0] == "SchemaError at stdin#/paths/~1a/get/parameters/0/schema/minLength"
+    assert told(done.stderr)[0] == "SchemaError [TC202] at stdin#/paths/~1a/get/parameters/0/schema/minLength"
 
 
 @pytest.mark.parametrize("limit", ["--max-states=5", "--max-rows=2", "--max-seconds=0.000001", "--max-bytes=100"])
@@ -303,7 +303,7 @@ def test_a_pattern_that_explodes(toolc: Toolc, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[ab]*a[ab]{12}$"}}}
     done = toolc("compile", "-", "--max-pattern-states=1000", stdin=json.dumps(schema).encode())
     assert done.returncode == 4 and "--max-pattern-states" in done.stderr
-    assert told(done.stderr)[0] == "BudgetError at terminal A (stdin#/properties/a)"
+    assert told(done.stderr)[0] == "BudgetError [TC501] at terminal A (stdin#/properties/a)"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -318,7 +318,7 @@ def test_other_refusals(toolc: Toolc, repository: Path, bundle: Path, tmp_path: 
     (tmp_path / "cut.toolc").write_bytes(bundle.read_bytes()[:-100])
     for command in (["inspect", "cut.toolc"], ["check", "cut.toolc", "x"]):
         done = toolc(*command)
-        assert done.returncode == 5 and "BundleError at" in done.stderr, done.stderr
+        assert done.returncode == 5 and "BundleError [TC601] at" in done.stderr, done.stderr
     edited = bytearray(bundle.read_bytes())
     edited[-1] ^= 1
     (tmp_path / "edited.toolc").write_bytes(edited)
@@ -415,7 +415,11 @@ def test_options_out_of_range(toolc: Toolc, tmp_path: Path, option: str, words: 
     (tmp_path / "toolc.yaml").write_text(f"spec: a.json\noptions: {{{option}}}\n")
     done = toolc("compile")
     name, _, value = option.partition(": ")
-    assert done.returncode == 3 and f"SpecError at toolc.yaml#/options/{name}\n" in done.stderr and words in done.stderr
+    assert (
+        done.returncode == 3
+        and f"SpecError [TC201] at toolc.yaml#/options/{name}\n" in done.stderr
+        and words in done.stderr
+    )
     with pytest.raises(SpecError, match=words):
         Options(**{name: json.loads(value.replace("'", '"')) if value != "sorted" else value})
 
@@ -425,7 +429,7 @@ def test_options_out_of_range(toolc: Toolc, tmp_path: Path, option: str, words: 
     [
         (["compile", "x" * 300], "File name too long"),
         (["compile", "x" * 300, "--store", "st"], "no such file or folder"),
-        (["compile", "", "--store", "st"], 'SpecError at ""'),
+        (["compile", "", "--store", "st"], 'SpecError [TC201] at ""'),
         (["compile", "a.json", "--protocol", "x" * 300], "no such protocol"),
         (["compile", "a.json", "--tokenizer", "x" * 300], "no such tokenizer"),
     ],

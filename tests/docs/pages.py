@@ -28,7 +28,8 @@ BLOCK = re.compile(
 
 
 @contextlib.contextmanager
-def _in_a_folder() -> Iterator[None]:
+def in_a_folder() -> Iterator[None]:
+    """Work in an empty folder."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -73,5 +74,5 @@ def executed(page: str) -> tuple[str, dict[str, Any]]:
         begin = f'```{kind} title="{title}"' if title else f"```{kind}"
         return f"{begin}\n{text}```\n" + (f"\n```text\n{shown}```\n" if shown is not None else "")
 
-    with _in_a_folder():
+    with in_a_folder():
         return BLOCK.sub(block, page), names

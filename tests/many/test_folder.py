@@ -88,6 +88,7 @@ def test_no_spec_is_left_out_in_silence(specs: Path) -> None:
     }
     assert rows["dangle.json"]["error"] == {
         "error": "SpecError",
+        "code": "TC201",
         "message": "the link leads to no file",
         "place": str(Path("specs/dangle.json")),
         "found": "nowhere.json",
