@@ -12,7 +12,7 @@ Invariants   every state that an entry reaches is in one frame; where a drawing 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +21,10 @@ from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.ops import FINISHED, KIND_BITS, KIND_MASK, PUSH, state_of_return
 
 MOST_STATES = 240  # of one frame: more cannot be read
+NEAR = 40  # states that a frame shows at first
 MOST_DRAWN = 6_000  # of all frames together: a page of more does not open
 COLUMN, ROW = 150, 44  # distances on the paper
+WHOLE = 14  # letters: a shorter word is not cut
 
 
 @dataclass
@@ -237,19 +239,7 @@ def _draw(
     columns: dict[int, list[int]] = defaultdict(list)
     for state, column in layer.items():
         columns[column].append(state)
-    place: dict[int, tuple[int, int]] = {}
-    before: dict[int, list[int]] = defaultdict(list)
-    for edge in drawn:
-        before[edge.target].append(edge.source)
-    for column in sorted(columns):
-
-        def height(state: int) -> float:
-            above = [place[one][1] for one in before[state] if one in place]
-            return sum(above) / len(above) if above else 0.0
-
-        ordered = sorted(columns[column], key=lambda state: (height(state), state))
-        for number, state in enumerate(ordered):
-            place[state] = (column * COLUMN, int((number - (len(ordered) - 1) / 2) * ROW))
+    place = _placed([columns[column] for column in sorted(columns)], drawn)
     shown = {edge.source for edge in drawn} | set(place)
     hidden = len(inside) - len(shown & inside) - _joined(drawn)
     return Frame(name, roots, place, drawn, pops & set(place), max(0, hidden))
@@ -260,11 +250,66 @@ def _joined(drawn: list[Edge]) -> int:
     return sum(max(0, len(edge.text.encode("utf-8", "replace")) - 1) for edge in drawn if edge.text)
 
 
-def label(bundle: Bundle, edge: Edge, most: int = 22) -> str:
+def near(frame: Frame) -> Frame:
+    """What is drawn at first: what the first root reaches, whole layers up to NEAR states, one step at least.
+
+    Bytes of characters beyond ASCII are left out, with what only they reach: they are the same in every text.
+    """
+    ways: dict[int, list[Edge]] = defaultdict(list)
+    for edge in frame.edges:
+        if not edge.symbols or min(edge.symbols) < 0x80 or max(edge.symbols) > 0xFF:
+            ways[edge.source].append(edge)
+    layer = [frame.roots[0]]
+    shown = dict.fromkeys(layer)
+    columns = [layer]
+    while layer:
+        layer = list(dict.fromkeys(edge.target for one in layer for edge in ways[one] if edge.target not in shown))
+        if len(columns) > 1 and len(shown) + len(layer) > NEAR:
+            break
+        shown.update(dict.fromkeys(layer))
+        columns.append(layer)
+    columns = [[one for one in layer if one != FINISHED] for layer in columns]
+    if FINISHED in shown:
+        columns.append([FINISHED])  # last, so that no edge leads back to it
+    columns = [layer for layer in columns if layer]
+    edges = [edge for one in shown for edge in ways[one] if edge.target in shown]
+    return replace(frame, place=_placed(columns, edges), edges=edges, pops=frame.pops & shown.keys())
+
+
+def _placed(columns: list[list[int]], edges: list[Edge]) -> dict[int, tuple[int, int]]:
+    """State → x, y: layers as columns, each state as high as those that lead to it."""
+    before: dict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        before[edge.target].append(edge.source)
+    place: dict[int, tuple[int, int]] = {}
+    for column, layer in enumerate(columns):
+
+        def height(state: int) -> float:
+            above = [place[one][1] for one in before[state] if one in place]
+            return sum(above) / len(above) if above else 0.0
+
+        ordered = sorted(layer, key=lambda state: (height(state), state))
+        for number, state in enumerate(ordered):
+            place[state] = (column * COLUMN, int((number - (len(ordered) - 1) / 2) * ROW))
+    return place
+
+
+def shortened(text: str, most: int) -> str:
+    """A text cut between two words, or inside of a word that is longer than WHOLE."""
+    if len(text) <= most:
+        return text
+    cut = most - 1
+    while cut > most - 1 - WHOLE and text[cut - 1].isalnum() and text[cut].isalnum():
+        cut -= 1
+    inside = text[cut - 1].isalnum() and text[cut].isalnum()
+    return text[: most - 1 if inside else cut] + "…"
+
+
+def label(bundle: Bundle, edge: Edge, most: int = 34) -> str:
     """What stands beside an edge."""
     if edge.text:
         text = edge.text if edge.text.isprintable() else repr(edge.text)[1:-1]
-        return text if len(text) <= most else text[: most - 1] + "…"
+        return shortened(text, most)
     if len(edge.symbols) > 128:
         missing = sorted(set(range(256)) - set(edge.symbols))
         text = "any byte" + (f" but {_ranges(bundle, missing)}" if missing else "")
@@ -272,7 +317,7 @@ def label(bundle: Bundle, edge: Edge, most: int = 22) -> str:
         text = _ranges(bundle, sorted(edge.symbols))
     if edge.calls is not None:
         text += " …"
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return shortened(text, most)
 
 
 def _ranges(bundle: Bundle, symbols: list[int]) -> str:

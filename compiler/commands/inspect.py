@@ -14,7 +14,8 @@ from toolc.runtime.format.bundle import Bundle
 
 from ..paths import path_text
 from .outputs import output_file
-from .terminal import console, counted, facts, figures, left_out, listed, print_json, restrictions, size
+from .restrictions import explained
+from .terminal import console, counted, facts, figures, left_out, listed, print_json, size
 
 
 def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_json: bool) -> None:
@@ -60,7 +61,7 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
         ("figures", figures(about["counts"])),
         ("arrays", f"{size(about['bytes'])} in {len(about['arrays'])} arrays"),
         ("on a device", _device(about["device"])),
-        ("restrictions", restrictions(list(meta.get("restrictions") or []))),
+        ("restrictions", "\n".join(f"{name}: {explained(name)}" for name in meta.get("restrictions") or []) or "none"),
         ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),
     ]
     if about["unwritable"]:

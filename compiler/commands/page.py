@@ -1,6 +1,6 @@
 """``toolc inspect --html``: one page that shows a bundle, for a browser without a network.
 
-Leaves out   the drawing of the automaton: see graph.py.
+Leaves out   what is drawn of the automaton: see graph.py; where it stands: see drawing.py.
 Invariants   everything that came from a spec or tokenizer is escaped; the page's own policy forbids every request;
              equal bundles give equal pages. The masks are those of `Matcher`, at the first configuration found that
              is in the state: its counter and what lies below matter, so the text that leads there stands beside.
@@ -19,13 +19,15 @@ from toolc.runtime.format.keyword_report import unpack
 from toolc.runtime.format.ops import FINISHED
 from toolc.runtime.host.matcher import Matcher
 
-from .graph import COLUMN, ROW, Edge, Frame, frames_of, label
-from .terminal import figures, listed, restrictions, size
+from .drawing import Drawing, escaped
+from .graph import Frame, frames_of, near
+from .restrictions import explained
+from .terminal import counted, figures, listed, size
 
 MOST_STEPS = 40_000  # configurations that are looked at for masks
 MOST_TOKENS = 48  # of a mask that are shown
 MOST_KEYWORDS = 5_000
-_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")  # a page may not have these
+_SEPARATOR = re.compile(r"(?<=[/._#~-])(?=\w)")
 
 CAUSES = (
     (
@@ -54,18 +56,20 @@ def page(bundle: Bundle, name: str, file_bytes: int) -> str:
         _keywords(bundle),
     ]
     data = json.dumps(masks, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    return _PAGE.format(title=_text(name), body="\n".join(parts), data=data, style=_STYLE, script=_SCRIPT)
+    words = {"title": escaped(name), "heading": _broken(name), "body": "\n".join(parts), "data": data}
+    return _PAGE.format(**words, style=_STYLE, script=_SCRIPT)
 
 
 def _table(rows: list[tuple[Any, ...]], head: tuple[str, ...] = ()) -> str:
     def line(row: tuple[Any, ...], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in row) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{_broken(cell)}</{tag}>" for cell in row) + "</tr>"
 
     return "<table>" + (line(head, "th") if head else "") + "".join(line(row, "td") for row in rows) + "</table>"
 
 
-def _text(value: Any) -> str:
-    return html.escape(_NO_TEXT.sub("\ufffd", str(value)))
+def _broken(value: Any) -> str:
+    """Text whose lines may end after what separates words in names and pointers, never inside of a word."""
+    return "<wbr>".join(escaped(part) for part in _SEPARATOR.split(str(value)))
 
 
 def _facts(bundle: Bundle, name: str, file_bytes: int) -> str:
@@ -80,9 +84,14 @@ def _facts(bundle: Bundle, name: str, file_bytes: int) -> str:
         ("protocol", str(meta.get("protocol") or "none")),
         ("entries", listed(list(bundle.entry), 24)),
         ("figures", figures(meta.get("counts") or {})),
-        ("restrictions", restrictions(list(meta.get("restrictions") or []))),
     ]
-    return "<section id=facts>" + _table(rows) + "</section>"
+    names = list(meta.get("restrictions") or [])
+    less = "".join(f"<dt>{_broken(name)}</dt><dd>{escaped(explained(name))}</dd>" for name in names)
+    return (
+        "<section id=facts>" + _table(rows) + "</section><section id=restrictions><h2>What it never writes</h2>"
+        f"<p>{'Valid texts that the masks leave out, by rule:' if less else 'Nothing valid is left out.'}</p>"
+        f"<dl>{less}</dl></section>"
+    )
 
 
 def _tools(bundle: Bundle) -> str:
@@ -103,7 +112,7 @@ def _sizes(bundle: Bundle) -> str:
         causes[max(heads)[1] if heads else "other"] += count
     bars = "".join(
         f"<tr><td>{html.escape(cause)}</td><td>{size(count)}</td><td><svg width=300 height=12 role=img>"
-        f"<rect width={count * 300 // total} height=12 class=bar></rect></svg></td></tr>"
+        f"<rect width={count * 300 // total} height=12 class=size></rect></svg></td></tr>"
         for cause, count in causes.items()
         if count
     )
@@ -130,56 +139,31 @@ def _keywords(bundle: Bundle) -> str:
 
 
 def _automaton(bundle: Bundle, frames: list[Frame], left_out: int) -> str:
-    options = "".join(
-        f"<option value={number}>frame {number}: {_text(frame.name)} ({len(frame.place)} states)</option>"
-        for number, frame in enumerate(frames)
-    )
-    drawings = "".join(_svg(bundle, number, frame) for number, frame in enumerate(frames))
+    drawings = "".join(_frame(bundle, number, frame) for number, frame in enumerate(frames))
     rest = f"<p>{left_out:,} frames more are left out.</p>" if left_out else ""
     return (
-        f"<section id=automaton><h2>The automaton: {len(frames) + left_out:,} frames</h2>{rest}"
-        "<p>Wheel: zoom. Drag: move. Click a state: its mask. A dashed edge calls another frame, a double ring may "
-        "return, a green state begins a frame.</p>"
-        f"<select id=frame>{options}</select><div id=drawing>{drawings}</div>"
-        "<div id=mask>No state is chosen.</div></section>"
+        f"<section id=automaton><h2>The automaton: {counted(len(frames) + left_out, 'frame')}</h2>{rest}"
+        "<p>A frame is what is read between an opening bracket and its closing one; the first is the whole text. Open "
+        "a frame to see it, drag it to move, click a state for its mask. A green state begins a frame, a double ring "
+        "may end it, a dashed edge reads a whole frame inside. A faint edge leads back: point at it for its text. At "
+        "first a frame is drawn as far as it can be read, without the bytes of characters beyond ASCII.</p>"
+        f"{drawings}<div id=mask>No state is chosen.</div></section>"
     )
 
 
-def _svg(bundle: Bundle, number: int, frame: Frame) -> str:
-    xs, ys = zip(*frame.place.values())
-    box = (min(xs) - 60, min(ys) - 60, max(xs) - min(xs) + 60 + COLUMN, max(ys) - min(ys) + 120)
-    out = [f'<svg class=graph id=frame{number} viewBox="{box[0]} {box[1]} {box[2]} {box[3]}">']
-    for edge in frame.edges:
-        out.append(_edge(bundle, edge, frame.place))
-    for state, (x, y) in frame.place.items():
-        kind = "end" if state == FINISHED else "root" if state in frame.roots else ""
-        ring = f'<circle cx="{x}" cy="{y}" r="15" class=ring></circle>' if state in frame.pops else ""
-        out.append(
-            f'<g class="state {kind}" data-state={state}>{ring}<circle cx="{x}" cy="{y}" r="12"></circle>'
-            f'<text x="{x}" y="{y + 3}">{"end" if state == FINISHED else state}</text></g>'
-        )
-    if frame.left_out:
-        out.append(f'<text x="{box[0] + 10}" y="{box[1] + 16}">{frame.left_out} states are left out</text>')
-    return "".join(out) + "</svg>"
-
-
-def _edge(bundle: Bundle, edge: Edge, place: dict[int, tuple[int, int]]) -> str:
-    (x, y), (u, v) = place[edge.source], place[edge.target]
-    kind = "edge calls" if edge.calls is not None else "edge"
-    if edge.source == edge.target:
-        path = f"M{x - 6} {y - 11}C{x - 22} {y - 40} {x + 22} {y - 40} {x + 6} {y - 11}"
-        at = (x, y - 34)
-    elif u > x:
-        path = f"M{x + 12} {y}C{x + 60} {y} {u - 60} {v} {u - 13} {v}"
-        at = ((x + u) // 2, (y + v) // 2 - 4)
-    else:
-        bend = min(y, v) - ROW
-        path = f"M{x} {y - 12}C{x} {bend} {u} {bend} {u} {v - 13}"
-        at = ((x + u) // 2, (min(y, v) + bend) // 2)
-    text = _text(label(bundle, edge))
-    whole = _text(label(bundle, edge, 400))
-    words = f'<text x="{at[0]}" y="{at[1]}">{text}<title>{whole}</title></text>'
-    return f'<g class="{kind}"><path d="{path}"></path>{words}</g>'
+def _frame(bundle: Bundle, number: int, frame: Frame) -> str:
+    """A frame that opens: its buttons, and its drawing at the size at which its letters can be read."""
+    some = near(frame)
+    less = len(some.edges) < len(frame.edges) or len(some.place) < len(frame.place)
+    whole = Drawing(bundle, frame).svg("graph far") if less else ""
+    more = f"<button data-all>draw all {counted(len(frame.place), 'state')}</button>" if less else ""
+    cut = f"<p>{frame.left_out} states are left out.</p>" if frame.left_out else ""
+    return (
+        f"<details class=frame{' open' if not number else ''}><summary>frame {number}: {escaped(frame.name)}, "
+        f"{counted(len(frame.place), 'state')}</summary>{cut}<div class=bar><button data-zoom=-1>−</button>"
+        f"<button data-zoom=1>+</button><button data-zoom=0>fit</button>{more}</div>"
+        f"<div class=drawing>{Drawing(bundle, some).svg('graph')}{whole}</div></details>"
+    )
 
 
 def _masks(bundle: Bundle, states: set[int]) -> dict[str, Any]:
@@ -229,24 +213,37 @@ def _mask(bundle: Bundle, matcher: Matcher, entry: str, text: bytes) -> dict[str
 
 
 _STYLE = """
-body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1200px;padding:0 1em;color:#222;background:#fff}
-table{border-collapse:collapse}td,th{text-align:left;padding:2px 14px 2px 0;vertical-align:top;overflow-wrap:anywhere}
-#drawing{border:1px solid #ccc;height:520px;margin:.5em 0;overflow:hidden}
-.graph{width:100%;height:100%;display:none;cursor:grab}.graph.on{display:block}
-.graph text{font:10px ui-monospace,monospace;text-anchor:middle}.state circle{fill:#eef;stroke:#446}
-.state{cursor:pointer}.state .ring{fill:none}.root circle{fill:#cec}.end circle{fill:#ddd}
-.state.on circle{stroke:#c00;stroke-width:3}
-.edge path{fill:none;stroke:#888}.calls path{stroke-dasharray:4 3;stroke:#46a}.bar{fill:#68a}
-#mask{min-height:6em}#mask code{background:#f2f2f2;padding:0 3px;margin:1px;display:inline-block;white-space:pre-wrap}
+:root{color-scheme:light dark;--ink:#222;--paper:#fff;--line:#888;--soft:#f2f2f2;--state:#eef;
+--root:#cec;--end:#ddd}
+@media(prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#181a1d;
+--line:#889;--soft:#2a2d31;--state:#334;--root:#354;--end:#444}}
+body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1200px;padding:0 1em;
+color:var(--ink);background:var(--paper)}
+h1,h2,summary,p,dd{overflow-wrap:break-word}
+table{border-collapse:collapse}td,th{text-align:left;padding:3px 16px 3px 0;vertical-align:top}
+td:first-child,dt{font-weight:600}section{overflow-x:auto}#automaton{overflow:visible}dd{margin:0 0 .4em 1.2em}
+.frame{border:1px solid var(--line);border-radius:6px;margin:.5em 0;padding:.2em .6em}
+summary{cursor:pointer;padding:.2em 0}
+.bar button{font:inherit;min-width:2.4em;margin:0 .4em .4em 0;padding:0 .5em}
+.drawing{overflow:auto;max-height:70vh;touch-action:pan-x pan-y}.graph{display:block;cursor:grab}
+.graph text{font:11px ui-monospace,Menlo,Consolas,monospace;text-anchor:middle;fill:var(--ink)}
+.edge text{paint-order:stroke;stroke:var(--paper);stroke-width:4px}
+.back path{stroke-opacity:.35}.far,.whole .graph{display:none}.whole .far{display:block}
+.state{cursor:pointer}.state circle{fill:var(--state);stroke:var(--line)}.state .ring{fill:none}
+.root circle{fill:var(--root)}.end circle{fill:var(--end)}.state.on circle{stroke:#d22;stroke-width:3}
+.edge path{fill:none;stroke:var(--line)}.calls path{stroke-dasharray:4 3;stroke:#58c}.size{fill:#68a}
+#mask{position:sticky;bottom:0;max-height:30vh;overflow:auto;background:var(--paper);
+border-top:1px solid var(--line);padding:.4em 0}
+#mask code{background:var(--soft);padding:0 3px;margin:1px;display:inline-block;white-space:pre-wrap;
+overflow-wrap:break-word;max-width:100%}
+@media(max-width:700px){body{padding:0 .7em}td,th{display:block;padding:0}tr{display:block;margin-bottom:.6em}
+th{display:none}
+td{overflow-wrap:break-word}td svg{max-width:100%}}
 """
 
 _SCRIPT = """
 "use strict";
-const masks=JSON.parse(document.getElementById("data").textContent);
-const pick=document.getElementById("frame"),panel=document.getElementById("mask");
-const graphs=[...document.querySelectorAll(".graph")];
-const show=()=>graphs.forEach((g,i)=>g.classList.toggle("on",i===+pick.value));
-pick.addEventListener("change",show);show();
+const masks=JSON.parse(document.getElementById("data").textContent),panel=document.getElementById("mask");
 const add=(tag,text)=>{const e=document.createElement(tag);e.textContent=text;panel.append(e);return e};
 document.querySelectorAll(".state").forEach(s=>s.addEventListener("click",()=>{
   document.querySelectorAll(".state.on").forEach(o=>o.classList.remove("on"));s.classList.add("on");
@@ -258,25 +255,35 @@ document.querySelectorAll(".state").forEach(s=>s.addEventListener("click",()=>{
   m.tokens.forEach(([id,t])=>{const c=add("code",t);c.title="token "+id});
   if(m.count>m.tokens.length)add("span"," and "+(m.count-m.tokens.length)+" more");
 }));
-graphs.forEach(g=>{
-  const box=()=>g.getAttribute("viewBox").split(" ").map(Number),set=b=>g.setAttribute("viewBox",b.join(" "));
-  g.addEventListener("wheel",e=>{e.preventDefault();const b=box(),r=g.getBoundingClientRect(),k=e.deltaY>0?1.2:1/1.2;
-    const fx=(e.clientX-r.left)/r.width,fy=(e.clientY-r.top)/r.height;
-    set([b[0]+b[2]*fx*(1-k),b[1]+b[3]*fy*(1-k),b[2]*k,b[3]*k])},{passive:false});
-  let at=null;g.addEventListener("pointerdown",e=>{at=[e.clientX,e.clientY,box()]});
-  window.addEventListener("pointermove",e=>{if(!at)return;const r=g.getBoundingClientRect(),b=at[2],
-    k=Math.max(b[2]/r.width,b[3]/r.height);set([b[0]-(e.clientX-at[0])*k,b[1]-(e.clientY-at[1])*k,b[2],b[3]])});
+document.querySelectorAll(".frame").forEach(f=>{
+  const hold=f.querySelector(".drawing"),graphs=[...f.querySelectorAll(".graph")];
+  let g=graphs[0],scale=1;
+  const draw=()=>{const b=g.viewBox.baseVal;g.setAttribute("width",b.width*scale);
+    g.setAttribute("height",b.height*scale)};
+  f.querySelectorAll("[data-zoom]").forEach(b=>b.addEventListener("click",()=>{const k=+b.dataset.zoom;
+    scale=k?Math.min(4,Math.max(.05,scale*1.25**k)):Math.min(1,hold.clientWidth/g.viewBox.baseVal.width);draw()}));
+  const all=f.querySelector("[data-all]");
+  if(all)all.addEventListener("click",()=>{f.classList.add("whole");all.remove();g=graphs[1];draw();middle()});
+  let at=null;
+  hold.addEventListener("pointerdown",e=>{
+    if(e.pointerType==="mouse")at=[e.clientX,e.clientY,hold.scrollLeft,hold.scrollTop]});
+  window.addEventListener("pointermove",e=>{
+    if(at){hold.scrollLeft=at[2]-e.clientX+at[0];hold.scrollTop=at[3]-e.clientY+at[1]}});
   window.addEventListener("pointerup",()=>{at=null});
+  const middle=()=>{const r=g.querySelector(".root")||g.querySelector(".state");if(f.open&&r){
+    const p=r.getBoundingClientRect(),h=hold.getBoundingClientRect();hold.scrollTop+=p.top-h.top-h.height/2}};
+  f.addEventListener("toggle",middle);middle();
 });
 document.body.dataset.ready="1";
 """
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline';
  base-uri 'none'; form-action 'none'">
-<style>{style}</style></head><body><h1>{title}</h1>
+<style>{style}</style></head><body><h1>{heading}</h1>
 {body}
 <script type="application/json" id="data">{data}</script>
 <script>{script}</script></body></html>

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 import click
 
+from .restrictions import option_of
 from .signals import ended_by, signal_met
 
 if TYPE_CHECKING:
@@ -267,13 +268,10 @@ def listed(names: list[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "") or "none"
 
 
-_SWITCHES = {"blanks": "whitespace", "depth": "soft-depth", "digits": "digits", "key-order": "key-order"}
-"""What widens a declared restriction."""
-
-
 def restrictions(names: list[str], most: int = 20) -> str:
     """Declared restrictions in one line, each with its option if it has one."""
-    return listed([f"{name} (--{_SWITCHES[name]})" if name in _SWITCHES else name for name in names], most)
+    options = {name: option_of(name) for name in names}
+    return listed([f"{name} ({option})" if option else name for name, option in options.items()], most)
 
 
 _FIGURES = (

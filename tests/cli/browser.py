@@ -1,6 +1,6 @@
 """Opens a page in Chromium (of QtWebEngine), runs a script there and prints what it returns; console messages fail.
 
-python -m tests.cli.browser PAGE.html SCRIPT.js
+python -m tests.cli.browser PAGE.html SCRIPT.js [WIDTH]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 
-def main(page: str, script: str) -> int:
+def main(page: str, script: str, width: str = "1200") -> int:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ.setdefault("QTWEBENGINE_CHROMIUM_FLAGS", "--disable-gpu --no-sandbox")
     from PyQt6.QtCore import QTimer, QUrl
@@ -26,7 +26,7 @@ def main(page: str, script: str) -> int:
             complaints.append(f"line {line}: {message}")
 
     view, shown = QWebEngineView(), Page()
-    view.resize(1200, 1600)
+    view.resize(int(width), 1600)
     view.setPage(shown)
     found: list[object] = []
 

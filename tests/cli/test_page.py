@@ -16,14 +16,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from toolc.compiler import compile_grammar, compile_tools
+from toolc.compiler import Options, compile_grammar, compile_tools
 from toolc.compiler.cli import cli
-from toolc.compiler.commands.graph import frames_of
-from toolc.compiler.commands.page import page
+from toolc.compiler.commands.drawing import Drawing
+from toolc.compiler.commands.graph import NEAR, frames_of, near, shortened
+from toolc.compiler.commands.page import _broken, page
+from toolc.compiler.commands.restrictions import RESTRICTIONS, explained
 from toolc.runtime import Bundle, Matcher
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "wbr"}
 
 
 class Reader(HTMLParser):
@@ -66,7 +68,7 @@ def data_of(text: str) -> dict[str, Any]:
 def test_the_page_is_whole_and_asks_for_nothing(bundle: Bundle) -> None:
     text = page(bundle, f"{EVIL}.toolc", 1)
     reader = Reader()
-    reader.feed(text)
+    reader.feed(text.replace("<wbr>", ""))
     reader.close()
     assert reader.open == ["html"] or reader.open == []
     assert [tag for tag, _ in reader.tags].count("script") == 2 and "img" not in dict(reader.tags)
@@ -75,6 +77,7 @@ def test_the_page_is_whole_and_asks_for_nothing(bundle: Bundle) -> None:
     assert any("default-src 'none'" in (attrs.get("content") or "") for _, attrs in reader.tags)
     assert {attrs["id"] for tag, attrs in reader.tags if tag == "section"} == {
         "facts",
+        "restrictions",
         "tools",
         "automaton",
         "sizes",
@@ -160,34 +163,114 @@ def test_the_command(bundle: Bundle, tmp_path: Path) -> None:
 
 
 ACTS = """(() => {
-  const graph = document.querySelector(".graph.on"), box = graph.getBoundingClientRect(), out = {};
+  const frames = [...document.querySelectorAll(".frame")], graph = frames[0].querySelector(".graph"), out = {};
   const paint = s => getComputedStyle(s.querySelector("circle")).stroke;
   const [first, second] = graph.querySelectorAll(".state");
   first.dispatchEvent(new MouseEvent("click", {bubbles: true}));
   out.ready = document.body.dataset.ready;
   out.mask = document.getElementById("mask").textContent;
   out.chosen = [paint(first), paint(second)];
-  const before = graph.getAttribute("viewBox");
-  graph.dispatchEvent(new WheelEvent("wheel", {deltaY: -100, clientX: box.left + 9, clientY: box.top + 9}));
-  out.zoomed = graph.getAttribute("viewBox") !== before;
-  const pick = document.getElementById("frame");
-  pick.value = 1;
-  pick.dispatchEvent(new Event("change"));
-  out.shown = [...document.querySelectorAll(".graph")].map(g => getComputedStyle(g).display !== "none");
+  const before = graph.getBoundingClientRect().width;
+  frames[0].querySelector("[data-zoom='1']").click();
+  out.zoomed = graph.getBoundingClientRect().width / before;
+  out.open = frames.map(f => f.open);
+  frames.forEach(f => { f.open = true; });
+  const more = document.querySelector("[data-all]"), one = more.closest(".frame");
+  more.click();
+  out.shown = [...one.querySelectorAll(".graph")].map(g => getComputedStyle(g).display !== "none");
+  out.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  out.letters = Math.min(...[...document.querySelectorAll(".graph text")].filter(t => t.getBoundingClientRect().height)
+    .map(t => t.getBoundingClientRect().height));
+  out.torn = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+  for (let node; (node = walk.nextNode());) {
+    if (node.parentElement.closest("svg,script,#mask")) continue;
+    for (const word of node.data.matchAll(/[a-zA-Z]{2,30}/g)) {
+      range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1) out.torn.push(word[0]);
+    }
+  }
   return JSON.stringify(out);
 })()"""
 
 
-def test_in_a_browser(bundle: Bundle, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [1300, 400])
+def test_in_a_browser(width: int, tmp_path: Path) -> None:
+    """Masks, frames and buttons work; no word is torn, nothing is wider than the window, letters can be read."""
     pytest.importorskip(
         "PyQt6.QtWebEngineCore", reason="needs Chromium: pip install PyQt6-WebEngine", exc_type=ImportError
     )
-    (tmp_path / "b.html").write_text(page(bundle, "b", 1))
+    long = {"type": "object", "properties": {f"a_rather_long_name_of_{n}": {"type": "number"} for n in range(30)}}
+    made = compile_tools([{"name": "rather_" * 8 + "long", "input_schema": long}, *tools()], "builtin").bundle
+    (tmp_path / "b.html").write_text(page(made, "b", 1))
     (tmp_path / "acts.js").write_text(ACTS)
     command = [sys.executable, "-m", "tests.cli.browser", str(tmp_path / "b.html"), str(tmp_path / "acts.js")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, str(width)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["ready"] == "1" and found["zoomed"] and "allowed tokens: " in found["mask"]
-    assert found["chosen"][0] != found["chosen"][1]
-    assert found["shown"] == [number == 1 for number in range(len(frames_of(bundle)[0]))]
+    assert found["ready"] == "1" and found["zoomed"] == pytest.approx(1.25, 0.02)
+    assert "allowed tokens: " in found["mask"] and found["chosen"][0] != found["chosen"][1]
+    assert found["open"] == [number == 0 for number in range(len(frames_of(made)[0]))]
+    assert found["shown"] == [False, True]
+    assert found["wide"] <= 0 and found["letters"] >= 10 and found["torn"] == []
+
+
+def test_labels_can_be_read() -> None:
+    """What is drawn at first: labels cover no state and hardly ever each other, and columns leave them room."""
+    path = Path(__file__).parents[2] / "tools_specs" / "weather.json"
+    made = compile_tools(path, "builtin", options=Options(protocol="hermes")).bundle
+    labels = covered = 0
+    for frame in frames_of(made)[0]:
+        some = near(frame)
+        assert len(some.place) <= NEAR or len({x for x, _ in some.place.values()}) <= 2
+        assert {edge.source for edge in some.edges} | {edge.target for edge in some.edges} <= some.place.keys()
+        drawn = Drawing(made, some)
+        boxes = []
+        for edge, beside in zip(some.edges, drawn.labels, strict=True):
+            assert (beside is None) == (drawn.place[edge.target][0] < drawn.place[edge.source][0])
+            if beside is not None:
+                x, y, text = beside
+                boxes.append((x - 6.7 * len(text) / 2, x + 6.7 * len(text) / 2, y))
+                if drawn.place[edge.target][0] > drawn.place[edge.source][0]:
+                    assert drawn.place[edge.target][0] - drawn.place[edge.source][0] >= 6.7 * len(text) + 30
+        labels += len(boxes)
+        covered += sum(
+            left < b and a < right and abs(y - other) < 10
+            for number, (left, right, y) in enumerate(boxes)
+            for a, b, other in boxes[:number]
+        )
+    assert labels > 100 and covered <= labels // 20
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("short", 8, "short"),
+        ("one two three", 9, "one two …"),
+        ('"arguments": {"place"', 20, '"arguments": {"…'),
+        ("a" * 30, 9, "a" * 8 + "…"),
+    ],
+)
+def test_labels_are_cut_between_words(text: str, most: int, shown: str) -> None:
+    assert shortened(text, most) == shown
+
+
+def test_every_restriction_has_its_sentence(repository: Path) -> None:
+    text = (repository / "docs" / "json-schema.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| name \| what is left out \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    named = set(re.findall(r"^\| `([\w-]+)`", "".join(tables), re.MULTILINE))
+    assert named and RESTRICTIONS.keys() == named | {"max-depth"}
+    options = {option.partition(" ")[0] for _, option in RESTRICTIONS.values() if option}
+    known = {name for one in cli.commands["compile"].params for name in one.opts}
+    assert options <= known
+
+
+def test_lines_may_end_after_what_separates_words_only() -> None:
+    assert _broken("a_b/c-d <'x'>.") == "a_<wbr>b/<wbr>c-<wbr>d &lt;&#x27;x&#x27;&gt;."
+
+
+def test_the_page_says_what_is_left_out(bundle: Bundle) -> None:
+    found = page(bundle, "x", 1)
+    for name in bundle.meta["restrictions"]:
+        assert explained(name) in found.replace("<wbr>", "").replace("&#x27;", "'")
+    assert "Nothing valid is left out" in page(compile_grammar('start: "a"\n', "builtin").bundle, "x", 1)
