@@ -11,6 +11,7 @@ MODULES = (
     "tests.cli.test_warmup",
     "tests.docs.test_pages",
     "tests.docs.test_errors",
+    "tests.docs.test_migration",
 )
 
 
