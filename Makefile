@@ -16,13 +16,18 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test engines model lint format docs bench golden fuzz venv clean
+.PHONY: help wheel demo test engines model lint format docs bench golden fuzz venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(USES) ## compile the example tools and decode with them, on the CPU and offline
 	$(BIN)/toolc demo
+
+wheel: ## build the wheel, into dist/
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	rm -rf build/lib build/bdist.* dist/toolc-*.whl
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
 
 test: $(STAMP) ## run the tests
 	$(BIN)/toolc warmup

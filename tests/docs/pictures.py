@@ -80,6 +80,63 @@ def shown(text: str) -> str:
     return text.replace(" ", "␣")
 
 
+# ---------------------------------------------------------------- the first picture
+
+
+def front() -> str:
+    """What toolc does, for README.md: a spec becomes a file, and the file masks what a model writes.
+
+    Its colours follow the reader's, light or dark.
+    """
+    texts: list[str] = []
+
+    def text(x: int, y: int, words: str, kind: str = "code") -> None:
+        texts.append(f'<text x="{x}" y="{y}" class="{kind}">{escape(words)}</text>')
+
+    def box(x: int, y: int, width: int, height: int, kind: str = "box") -> None:
+        texts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" class="{kind}"/>')
+
+    def arrow(x: int, u: int, y: int) -> None:
+        texts.append(f'<path d="M{x} {y}H{u - 7}M{u - 7} {y - 4}L{u} {y}L{u - 7} {y + 4}z"/>')
+
+    for x, width, title in ((10, 250, "your tools"), (300, 120, "a bundle"), (460, 330, "while the model writes")):
+        text(x, 22, title, "title")
+        box(x, 32, width, 150)
+    for number, line in enumerate(
+        (
+            "def current_weather(",
+            "    place: str,",
+            '    units: Literal["celsius",',
+            '            "fahrenheit"],',
+            ")",
+        )
+    ):
+        text(22, 58 + 22 * number, line.replace(" ", "\u00a0"))
+    text(312, 62, "weather.toolc")
+    for row, bits in enumerate((0x5A3, 0x0F1, 0xC36, 0x91D)):
+        for column in range(9):
+            box(312 + 11 * column, 80 + 20 * row, 8, 14, "on" if bits >> column & 1 else "off")
+    text(472, 58, '{"name": "current_weather",'.replace(" ", "\u00a0"))
+    text(472, 80, ' "arguments": {"place": "Basel",'.replace(" ", "\u00a0"))
+    text(472, 102, '  "units": "'.replace(" ", "\u00a0"))
+    for number, (word, allowed) in enumerate((("cel", True), ("kel", False), ("fahren", True), ('"', False))):
+        x = 472 + 78 * number
+        box(x, 124, 70, 24, "on" if allowed else "off")
+        text(x + 8, 141, word, "code" if allowed else "no")
+    text(472, 169, "tokens that may come next, and others", "small")
+    arrow(264, 296, 106)
+    arrow(424, 456, 106)
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 192" role="img" '
+        'font-family="ui-monospace,Menlo,Consolas,monospace" font-size="13">\n'
+        "<title>toolc compiles tools into a bundle, which masks the tokens of a model</title>\n"
+        "<style>text{fill:#222}path{fill:#667;stroke:#667}.box{fill:#f6f8fa;stroke:#99a}.on{fill:#9ed8a4}.off{fill:#dde}\n"
+        ".title{font-weight:bold}.small{font-size:11px}.no{text-decoration:line-through;opacity:.6}\n"
+        "@media(prefers-color-scheme:dark){text{fill:#e6e6e6}.box{fill:#1c2128;stroke:#667}.on{fill:#2d6a3a}.off{fill:#3a404a}}"
+        "</style>\n" + "\n".join(texts) + "\n</svg>\n"
+    )
+
+
 # ---------------------------------------------------------------- the pipeline
 
 
@@ -303,6 +360,7 @@ def pictures(names: dict[str, Any]) -> dict[str, str]:
     """
     bundle, texts = names["bundle"], names["texts"]
     return {
+        "front.svg": front(),
         "pipeline.svg": pipeline(),
         "automaton.svg": automaton(bundle),
         "trie.svg": trie(bundle.vocab),

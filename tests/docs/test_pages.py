@@ -49,8 +49,8 @@ def test_pictures_are_drawn_from_the_tables(run: tuple[Path, str, dict[str, Any]
 def test_pages_show_every_picture(repository: Path) -> None:
     used = {
         name
-        for page in (repository / "docs").glob("*.md")
-        for name in re.findall(r"\]\(pictures/([\w.]+)\)", page.read_text(encoding="utf-8"))
+        for page in [repository / "README.md", *(repository / "docs").glob("*.md")]
+        for name in re.findall(r"\]\((?:docs/)?pictures/([\w.]+)\)", page.read_text(encoding="utf-8"))
     }
     assert used == {path.name for path in FOLDER.iterdir()}
 
