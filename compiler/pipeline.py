@@ -507,6 +507,9 @@ def _compile(
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
     from .vocab.objects import readable
+    from .warmup import tell_if_cold
+
+    tell_if_cold()
 
     def as_written() -> Grammar:
         """A grammar that people wrote, with its left recursion."""

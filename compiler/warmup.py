@@ -12,6 +12,7 @@ Invariants   what is not listed, or failed here, is compiled when it is called, 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -24,7 +25,22 @@ if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
     from numba.core.types import Type
 
+_LOG = logging.getLogger(__name__)
 LIST = Path(__file__).with_name("kernels.json")
+LATER = frozenset(
+    f"toolc.{name}"
+    for name in (
+        "compiler.lift.collapsed_trie",
+        "compiler.lift.collapsed_walks",
+        "compiler.pushdown.counted",
+        "compiler.pushdown.largest_rule",
+        "compiler.terminals.partition",
+        "runtime.device.clear_kernel",
+        "runtime.format.kernels.check",
+        "runtime.format.kernels.unpack",
+    )
+)
+"""Modules whose kernels a small spec does not call: a single compile leaves them until they are called."""
 _SOME_FAILED = 3  # the exit code of a process in which some kernels failed
 _CHILD = (  # nothing is imported from the folder that the command was given in
     "import sys; sys.path = [folder for folder in sys.path if folder];"
@@ -61,13 +77,32 @@ def is_cold() -> bool:
     return all(os.path.getmtime(file) < os.path.getmtime(walk.__file__) for file in kept)
 
 
-def warm_up(processes: int) -> list[str]:
-    """Compile all kernels; returns a line for each that failed, or the last line of a process that ended otherwise."""
+_told: list[bool] = []
+"""Not empty once this process has said that it compiles kernels."""
+
+
+def tell_if_cold() -> None:
+    """Say once, as a warning in the log, why the first compile of a program takes so long."""
+    if not _told and is_cold():
+        _LOG.warning(
+            "toolc compiles its own kernels, once on this machine; that takes up to a minute. `toolc warmup` does it "
+            "beforehand, on all cores"
+        )
+    _told.append(True)
+
+
+def warm_up(processes: int, later: bool = True) -> list[str]:
+    """Compile all kernels; returns a line for each that failed, or the last line of a process that ended otherwise.
+
+    Args:
+        processes: how many compile at a time.
+        later: also those of `LATER`.
+    """
     running = [
         subprocess.Popen(
             [sys.executable, "-c", _CHILD, *modules], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        for modules in shares(listed(), processes)
+        for modules in shares([one for one in listed() if later or one.module not in LATER], processes)
     ]
     try:
         said = [process.communicate()[1] for process in running]

@@ -7,8 +7,6 @@ Invariants   str(error) is the text a person reads, without the class; the field
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 CODES = {
     "ArgumentError": "TC101",
     "SetupError": "TC102",
@@ -45,7 +43,7 @@ class ToolcError(Exception):
         hint: how to mend it.
     """
 
-    code: ClassVar[str] = ""
+    code: str = ""
     """The code of its kind: see `CODES`."""
 
     def __init_subclass__(cls) -> None:

@@ -113,7 +113,7 @@ def run(
         from ..many.pool import run_local
 
         with Progress(quiet=as_json) as progress:
-            warm(progress, options.jobs)
+            warm(progress, options.jobs, later=True)
         outcomes = run_local(all_jobs(), max(1, min(options.jobs or cores(), count)))
     rows: list[Outcome] = []
     stopped: KeyboardInterrupt | SystemExit | None = None

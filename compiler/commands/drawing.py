@@ -47,7 +47,8 @@ class Drawing:
             source, target = frame.place[edge.source][0], frame.place[edge.target][0]
             if target == source + COLUMN:
                 need[target] = max(need[target], self.LETTER * len(text) + 64)
-        at, x = {}, 0.0
+        at: dict[int, int] = {}
+        x = 0.0
         for column in sorted({x for x, _ in frame.place.values()}):
             x += need[column] if at else 0
             at[column] = round(x)

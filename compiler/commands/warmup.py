@@ -35,9 +35,15 @@ def run(jobs: int | None, as_json: bool) -> None:
         note(f"toolc: {len(listed())} kernels are ready, after {seconds:.1f} s")
 
 
-def warm(progress: Progress, jobs: int | None = None) -> None:
+def warm(progress: Progress, jobs: int | None = None, later: bool = False) -> None:
     """Before a command that compiles, where numba has kept no kernels yet. What fails here is compiled, or fails, when
-    it is called."""
+    it is called.
+
+    Args:
+        progress: told what is done.
+        jobs: how many processes.
+        later: also what a small spec does not call.
+    """
     if is_cold():
         progress(_STAGE)
-        warm_up(jobs or cores())
+        warm_up(jobs or cores(), later)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from toolc.compiler import warmup
-from toolc.compiler.warmup import LIST, listed, shares, warm_up
+from toolc.compiler import compile_grammar, warmup
+from toolc.compiler.warmup import LATER, LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
 # document, counters, a pattern and a format, an open object, objects that exclude each other, a few and many; a limit
@@ -89,6 +89,47 @@ def test_every_module_is_in_one_share(count: int) -> None:
     weights = [sum(kernel.weight for kernel in listed() if kernel.module in part) for part in parts]
     heaviest = max(sum(kernel.weight for kernel in listed() if kernel.module == module) for module in modules)
     assert max(weights) - min(weights) <= heaviest
+
+
+def test_a_small_spec_calls_nothing_that_is_left_for_later(repository: Path, tmp_path: Path) -> None:
+    code = (
+        "from toolc.compiler import compile_tools; from toolc.compiler.warmup import called;"
+        f"compile_tools({str(repository / 'tools_specs' / 'weather.json')!r}, 'builtin').write('w.toolc');"
+        "print(*{kernel.module for kernel in called()})"
+    )
+    env = {**os.environ, "TOOLC_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and len(done.stdout.split()) > 20, done.stderr
+    assert not LATER & set(done.stdout.split())
+    assert {kernel.module for kernel in listed()} >= LATER
+
+
+def test_a_single_compile_leaves_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    class Process:
+        returncode = 0
+
+        def __init__(self, command: list[str], **_: object) -> None:
+            started.append(command)
+
+        def communicate(self) -> tuple[None, str]:
+            return None, ""
+
+        def kill(self) -> None: ...
+
+    monkeypatch.setattr(warmup.subprocess, "Popen", Process)
+    assert warm_up(2, later=False) == [] and warm_up(2) == []
+    modules = [{one for one in command if one.startswith("toolc.")} for command in started]
+    assert not LATER & (modules[0] | modules[1]) and modules[2] | modules[3] >= LATER
+
+
+def test_a_program_is_told_once_why_it_waits(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(warmup, "_told", [])
+    monkeypatch.setattr(warmup, "is_cold", lambda: True)
+    for _ in range(2):
+        compile_grammar('start: "yes"\n', "builtin")
+    assert [record.levelname for record in caplog.records if "own kernels" in record.message] == ["WARNING"]
 
 
 def test_numba_keeps_what_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
